@@ -1,0 +1,65 @@
+# make demo   the main job end to end: trace, fuse, prove, cost, emit, run, compare, print
+# make test   the test suite          (ARGS="-k name" passes arguments on to pytest)
+# make lint   ruff        make types   mypy --strict        make clean   remove what make made
+#
+# The first use makes .venv and installs into it; stamp files in .venv remember what is there.
+
+PYTHON ?= python3
+EXAMPLE ?= attention
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+CONFIG := pyproject.toml constraints.txt
+PROFILE := $(if $(CI),--hypothesis-profile=ci)
+
+.PHONY: help demo test lint types install dev clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+
+demo: $(VENV)/.installed
+	$(BIN)/blockbuster demo $(EXAMPLE)
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 $(PROFILE) $(ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+install: $(VENV)/.installed
+dev: $(VENV)/.installed-dev
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "make: '$(PYTHON)' was not found; install Python 3.11 or newer, or name one:" \
+	       "make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: Blockbuster needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1);" \
+	       "name another one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: '$(PYTHON)' has no venv module; install it (on Debian and Ubuntu: apt install python3-venv)" \
+	       >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created $(CONFIG)
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.created $(CONFIG)
+	$(INSTALL) -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-dev: $(VENV)/.created $(CONFIG)
+	$(INSTALL) -e '.[dev]'
+	@touch $@ $(VENV)/.installed-test $(VENV)/.installed

@@ -1,0 +1,1 @@
+"""Tile programs, the passes over them and the text printed from them: listing, NumPy, Triton."""

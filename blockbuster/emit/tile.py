@@ -1,0 +1,179 @@
+"""The tile program: loops over tiles, the one truth of a kernel.
+
+A block program fixes what is computed; a tile program fixes when, and from where. Everything that
+is decided about a kernel is a pass over this data; listing, NumPy text and Triton text are printed
+from it, and printers decide nothing.
+
+A *tile* is the local item of the current iteration: for each of its axes the block of that dim that
+the enclosing loop is at (or the whole dim where no loop runs over it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from blockbuster.ir.expr import Expr
+from blockbuster.ir.graph import Origin
+from blockbuster.ir.ops import Op
+from blockbuster.ir.types import Dim
+
+INPUT, OUTPUT, WORKSPACE = "input", "output", "workspace"
+
+
+@dataclass(frozen=True)
+class BufferAxis:
+    """One axis of an array in global memory.
+
+    ``per_block``: one entry per block of ``dim`` instead of one per element (a list of partial
+    sums). ``dim`` None: an axis of extent 1.
+    """
+
+    dim: Dim | None
+    per_block: bool = False
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array in global memory: a graph's input or output, or a workspace between nests."""
+
+    name: str
+    axes: tuple[BufferAxis, ...]
+    space: str
+    boolean: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
+
+    It differs from the buffer's own dim where the access is relabeled.
+    """
+
+    buffer: Buffer
+    dims: tuple[Dim | None, ...]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A named local item and its axes, in order."""
+
+    name: str
+    axes: tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Read the tile of the current iteration from global memory."""
+
+    target: Tile
+    view: View
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Iota:
+    """The indices of the current block of ``dim``: no memory behind it."""
+
+    target: Tile
+    dim: Dim
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Write a tile to its place in global memory."""
+
+    view: View
+    value: Tile
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Let:
+    """A block operator applied to tiles. ``op`` is local: Functional, Elementwise, Pointwise, Cast, Transpose."""
+
+    target: Tile
+    op: Op
+    args: tuple[Tile, ...]
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Init:
+    """An accumulator set to the identity of its monoid."""
+
+    target: Tile
+    monoid: str
+
+
+@dataclass(frozen=True)
+class Member:
+    """A significand of a group: target becomes factor(target, r, r2) folded with factor(value, rv, r2).
+
+    r and r2 are the group's lead before and after its own fold, rv is the lead's folded value.
+    """
+
+    target: Tile
+    monoid: str
+    value: Tile
+    factor: Expr
+
+
+@dataclass(frozen=True)
+class Fold:
+    """``target`` becomes target (monoid) value; then the members of its group follow."""
+
+    target: Tile
+    monoid: str
+    value: Tile
+    members: tuple[Member, ...] = ()
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class For:
+    """A loop over the blocks of ``dim``; parallel iterations may run in any order or at once."""
+
+    dim: Dim
+    parallel: bool
+    body: tuple[Stmt, ...]
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+Stmt = Load | Iota | Store | Let | Init | Fold | For
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A group of statements that runs after all earlier nests have finished: in time, one kernel.
+
+    ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
+    """
+
+    body: tuple[Stmt, ...]
+    grid: tuple[Dim, ...] = ()
+
+
+@dataclass(frozen=True)
+class TileProgram:
+    """Nests in order, and the buffers they share.
+
+    ``whole``: dims that are one block, so that no loop over them remains.
+    ``units``: list-only dims (batch, heads), whose blocks have one element.
+    """
+
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    workspaces: tuple[Buffer, ...]
+    nests: tuple[Nest, ...]
+    units: tuple[Dim, ...] = ()
+    whole: tuple[Dim, ...] = ()
+
+
+def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """All statements of ``body``, those inside loops included, in program order."""
+    for stmt in body:
+        yield stmt
+        if isinstance(stmt, For):
+            yield from statements(stmt.body)

@@ -1,0 +1,96 @@
+"""The public exceptions and the one formatter of their messages.
+
+A message says what is wrong, shows the offending value and the listing around it,
+says where that came from and what to do.
+Wrong arguments of a call are plain `TypeError` or `ValueError` and use the same formatter.
+"""
+
+CONTEXT = 2  # lines of the listing shown on either side of the marked one
+
+
+class BlockbusterError(Exception):
+    """Base of every error that Blockbuster raises on purpose."""
+
+
+class TraceError(BlockbusterError):
+    """A Python function could not be traced, or its shapes do not agree."""
+
+
+class VerifyError(BlockbusterError):
+    """A graph breaks an invariant of block programs."""
+
+
+class ParseError(BlockbusterError):
+    """A text is not the text form of a block program."""
+
+
+class RuleError(BlockbusterError):
+    """A rule produced a bad graph: a bug in the rule, never in the program it was applied to."""
+
+
+class FusionError(BlockbusterError):
+    """A program was asked to be one kernel and is not; the message explains what stands between."""
+
+
+class EmitError(BlockbusterError):
+    """A kernel cannot be written for this program, target or choice of tiles."""
+
+
+class LaunchError(BlockbusterError):
+    """An emitted kernel cannot run here, or was called with the wrong arrays."""
+
+
+def message(
+    what: str,
+    *,
+    value: object = None,
+    listing: str | None = None,
+    mark: int | None = None,
+    origin: str | None = None,
+    hint: str | None = None,
+) -> str:
+    r"""Return the text of an error.
+
+    `what` is the broken rule in one sentence and `value` the thing that breaks it.
+    `mark` is the position in `listing`, counted from 0, of the line to point at; two lines on
+    either side are shown, and without a mark the whole listing.
+    `origin` says where the marked thing came from and `hint` what to do about it.
+
+    >>> print(message(
+    ...     "operand 1 of dot has dims (K), expected (M)",
+    ...     listing="Y = map M (x in X) {\n  t1 = dot(x, w)\n}",
+    ...     mark=1,
+    ...     origin="made by fuse-maps from T, Y (softmax.py:14)",
+    ...     hint="w is passed whole; did you mean `w in W`?",
+    ... ))
+    operand 1 of dot has dims (K), expected (M)
+        Y = map M (x in X) {
+    >     t1 = dot(x, w)
+        }
+      made by fuse-maps from T, Y (softmax.py:14)
+      hint: w is passed whole; did you mean `w in W`?
+    """
+    lines = [what]
+    if value is not None:
+        lines += _paragraph("value: ", repr(value) if isinstance(value, str) else str(value))
+    if listing is not None:
+        lines += _window(listing.splitlines(), mark)
+    if origin is not None:
+        lines += _paragraph("", origin)
+    if hint is not None:
+        lines += _paragraph("hint: ", hint)
+    return "\n".join(lines)
+
+
+def _window(lines: list[str], mark: int | None) -> list[str]:
+    first, last = (0, len(lines)) if mark is None else (max(mark - CONTEXT, 0), mark + CONTEXT + 1)
+    return [
+        (("> " if position == mark else "  ") + "  " + line).rstrip()
+        for position, line in enumerate(lines)
+        if first <= position < last
+    ]
+
+
+def _paragraph(label: str, text: str) -> list[str]:
+    first, *rest = text.splitlines() or [""]
+    return [f"  {label}{first}"] + [" " * (2 + len(label)) + line for line in rest]

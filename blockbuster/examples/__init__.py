@@ -1,0 +1,1 @@
+"""The workloads of the sources, each a few lines of array code."""

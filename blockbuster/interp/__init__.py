@@ -1,0 +1,1 @@
+"""The reference interpreter, its semantics and observers, and exact equality proofs."""

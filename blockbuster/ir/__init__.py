@@ -1,0 +1,1 @@
+"""Block programs: dims, types, ops, graphs, verification and the text form."""

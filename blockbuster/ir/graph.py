@@ -1,0 +1,241 @@
+"""The block program: a short list of equations that a person can read.
+
+``nodes`` is a tuple in canonical order (depth-first from the outputs, operands left to right, dead
+nodes absent). Operands are positions ``(node, port)``; node -1 is the graph's inputs. Graphs never
+change; ``Builder`` makes them. Equality is structural: hints and origins take no part in it.
+Source: Blockbuster Part 1, section 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from blockbuster.ir.ops import Map, Op
+from blockbuster.ir.types import Dim, Type
+
+OpT = TypeVar("OpT", bound=Op)
+
+
+@dataclass(frozen=True, order=True)
+class Value:
+    """Result ``port`` of node ``node``; node -1 stands for the graph's inputs."""
+
+    node: int
+    port: int = 0
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of the user's program."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a node came from: a user's line, or a rule applied to parents."""
+
+    rule: str = ""
+    parents: tuple[Origin, ...] = field(default=(), repr=False)
+    where: SourceLine | None = None
+
+    def lines(self) -> tuple[SourceLine, ...]:
+        """The user's lines this node descends from, in order, each once."""
+        found: dict[SourceLine, None] = {}
+        stack, seen = [self], {id(self)}
+        while stack:
+            origin = stack.pop()
+            if origin.where is not None:
+                found.setdefault(origin.where)
+            for parent in reversed(origin.parents):
+                if id(parent) not in seen:
+                    seen.add(id(parent))
+                    stack.append(parent)
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A view of a source array: ``axes[i]`` is the dim under which axis i is read.
+
+    None stands for an axis of extent 1. Permuting or relabeling costs nothing; two views of one
+    source are one tensor for traffic.
+    """
+
+    source: str
+    axes: tuple[Dim | None, ...]
+
+
+@dataclass(frozen=True)
+class Index:
+    """The index vector 0, 1, ... along a dim: no memory behind it, so no traffic."""
+
+    dim: Dim
+
+
+@dataclass(frozen=True)
+class Input:
+    """A graph input. ``view`` says what a program's input reads; the inputs of a map's body have none."""
+
+    type: Type
+    view: Read | Index | None = None
+    hint: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A graph output. ``axes`` are the axes of the array it fills; None is an axis of extent 1.
+
+    Without axes they are the value's list dims in order; without a name it is "out", or "out0",
+    "out1", ... among several.
+    """
+
+    value: Value
+    name: str = ""
+    axes: tuple[Dim | None, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """One equation: an operator applied to operands. ``types`` are the types of its results."""
+
+    op: Op
+    operands: tuple[Value, ...]
+    types: tuple[Type, ...]
+    hints: tuple[str, ...] = field(default=(), compare=False)
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.op, self.operands, self.types))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A block program, or the body of a map."""
+
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.inputs, self.nodes, self.outputs))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return self.show()
+
+    def type_of(self, value: Value) -> Type:
+        """The type of ``value``."""
+        return (
+            self.inputs[value.port].type
+            if value.node < 0
+            else self.nodes[value.node].types[value.port]
+        )
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names under which results are returned."""
+        if len(self.outputs) == 1:
+            return (self.outputs[0].name or "out",)
+        return tuple(o.name or f"out{i}" for i, o in enumerate(self.outputs))
+
+    def output_axes(self, position: int) -> tuple[Dim | None, ...]:
+        """The axes of the array that output ``position`` fills; None is an axis of extent 1."""
+        output = self.outputs[position]
+        return self.type_of(output.value).lists if output.axes is None else output.axes
+
+    @cached_property
+    def uses(self) -> dict[Value, tuple[tuple[int, int], ...]]:
+        """For each value its uses as (node, operand position); the uses by outputs are not among them."""
+        found: dict[Value, list[tuple[int, int]]] = {}
+        for position, node in enumerate(self.nodes):
+            for index, operand in enumerate(node.operands):
+                found.setdefault(operand, []).append((position, index))
+        return {value: tuple(places) for value, places in found.items()}
+
+    @cached_property
+    def output_values(self) -> frozenset[Value]:
+        """The values that leave the graph."""
+        return frozenset(output.value for output in self.outputs)
+
+    def consumers(self, value: Value) -> tuple[int, ...]:
+        """Positions of the nodes that read ``value``, each once."""
+        return tuple(dict.fromkeys(node for node, _ in self.uses.get(value, ())))
+
+    @cached_property
+    def _ancestors(self) -> tuple[int, ...]:
+        """For each node a bit set of the nodes it depends on."""
+        sets: list[int] = []
+        for node in self.nodes:
+            bits = 0
+            for operand in node.operands:
+                if operand.node >= 0:
+                    bits |= sets[operand.node] | 1 << operand.node
+            sets.append(bits)
+        return tuple(sets)
+
+    def reaches(self, producer: int, consumer: int) -> bool:
+        """True if ``consumer`` depends on ``producer``, directly or through others."""
+        return producer < consumer and bool(self._ancestors[consumer] >> producer & 1)
+
+    def of_type(self, kind: type[OpT]) -> Iterator[tuple[int, OpT]]:
+        """Positions and operators of the nodes whose operator is a ``kind``, in order."""
+        for position, node in enumerate(self.nodes):
+            if isinstance(node.op, kind):
+                yield position, node.op
+
+    def at(self, path: tuple[int, ...]) -> Graph:
+        """The graph inside the maps at the positions of ``path``."""
+        graph = self
+        for position in path:
+            op = graph.nodes[position].op
+            assert isinstance(op, Map), f"no map at position {position} of path {path}"
+            graph = op.body
+        return graph
+
+    def walk(self) -> Iterator[tuple[tuple[int, ...], Graph]]:
+        """This graph and all inner graphs with their paths, breadth first."""
+        queue: list[tuple[tuple[int, ...], Graph]] = [((), self)]
+        for path, graph in queue:
+            yield path, graph
+            queue.extend(((*path, position), op.body) for position, op in graph.of_type(Map))
+
+    def buffered_edges(self) -> tuple[tuple[tuple[int, ...], Value, int], ...]:
+        """Interior buffered edges at all levels: (path, producer's value, consuming node).
+
+        One edge per buffered value and consuming operand; edges from inputs and to outputs are not
+        interior.
+        """
+        return tuple(
+            (path, operand, position)
+            for path, graph in self.walk()
+            for position, node in enumerate(graph.nodes)
+            for operand in node.operands
+            if operand.node >= 0 and graph.type_of(operand).buffered
+        )
+
+    def show(self, *, types: bool = False, origin: bool = False) -> str:
+        """The text form; ``blockbuster.parse`` inverts the plain one."""
+        from blockbuster.ir.show import show
+
+        return show(self, types=types, origin=origin)
+
+    def listing(self) -> str:
+        """The program as loops, loads and stores, in the manner of the paper."""
+        from blockbuster.emit.listing import listing
+
+        return listing(self)

@@ -1,0 +1,375 @@
+"""The operators of a block program: what they are called, what types they take and give.
+
+An operator says its result types and its flops; its meaning stands in the semantics tables of
+``blockbuster.interp``. Sources: Blockbuster Part 1, Table 1 and section 2.1. Beside the paper's
+operators stand those real programs need (``sub div col_scale col_shift row_max row_min``,
+``pointwise``, ``cast``) and the addressing operators ``transpose`` and ``relabel``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from blockbuster.errors import VerifyError
+from blockbuster.ir.expr import Expr, arguments, calls
+from blockbuster.ir.types import Dim, Type, size_class
+
+if TYPE_CHECKING:
+    from blockbuster.ir.graph import Graph
+
+MONOIDS = ("+", "max", "min")
+
+Flops = tuple[int, tuple[Dim, ...]]
+"""Operations of one execution: a count times the extents of some dims."""
+
+
+class Op:
+    """An operator. Subclasses are frozen dataclasses; equality is structural."""
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        """Types of the results for operands of types ``args``.
+
+        Raises VerifyError with a short reason where the operands do not fit.
+        """
+        raise AssertionError(f"{type(self).__name__} does not state its result types")
+
+    def flops(self, args: tuple[Type, ...]) -> Flops:
+        """Operations of one execution; addressing operators do none."""
+        return 0, ()
+
+
+def _expect(condition: bool, reason: str) -> None:
+    if not condition:
+        raise VerifyError(reason)
+
+
+def _expect_local(name: str, args: tuple[Type, ...]) -> None:
+    for position, arg in enumerate(args):
+        _expect(
+            not arg.buffered, f"operand {position} of {name} has type {arg}, expected a local item"
+        )
+
+
+def _same(name: str, args: tuple[Type, ...]) -> Type:
+    _expect(
+        args[0] == args[1],
+        f"operands of {name} have types {args[0]} and {args[1]}, expected equal types",
+    )
+    return args[0]
+
+
+def _by_row(name: str, args: tuple[Type, ...]) -> Type:
+    block, vector = args
+    _expect(len(block.axes) == 2, f"operand 0 of {name} has axes {block}, expected a block")
+    _expect(
+        vector.axes == block.axes[:1],
+        f"operand 1 of {name} has axes {vector}, expected [{block.axes[0]}]",
+    )
+    return block
+
+
+def _by_column(name: str, args: tuple[Type, ...]) -> Type:
+    block, vector = args
+    _expect(len(block.axes) == 2, f"operand 0 of {name} has axes {block}, expected a block")
+    _expect(
+        vector.axes == block.axes[1:],
+        f"operand 1 of {name} has axes {vector}, expected [{block.axes[1]}]",
+    )
+    return block
+
+
+def _drop_last(name: str, args: tuple[Type, ...]) -> Type:
+    _expect(len(args[0].axes) > 0, f"operand 0 of {name} is a scalar, expected a block or a vector")
+    return Type((), args[0].axes[:-1])
+
+
+def _dot(name: str, args: tuple[Type, ...]) -> Type:
+    a, b = args
+    _expect(
+        len(a.axes) == len(b.axes) == 2,
+        f"operands of {name} have axes {a} and {b}, expected two blocks",
+    )
+    _expect(
+        a.axes[1] == b.axes[1],
+        f"operand 1 of {name} has axes {b}, expected its last to be {a.axes[1]}",
+    )
+    _expect(
+        a.axes[0] != b.axes[0],
+        f"both operands of {name} have rows {a.axes[0]}: relabel one of them",
+    )
+    return Type((), (a.axes[0], b.axes[0]))
+
+
+def _outer(name: str, args: tuple[Type, ...]) -> Type:
+    a, b = args
+    _expect(
+        len(a.axes) == len(b.axes) == 1,
+        f"operands of {name} have axes {a} and {b}, expected two vectors",
+    )
+    _expect(
+        a.axes != b.axes, f"both operands of {name} have the axis {a.axes[0]}: relabel one of them"
+    )
+    return Type((), (*a.axes, *b.axes))
+
+
+# name -> (number of operands, result type)
+FUNCTIONALS: dict[str, tuple[int, Callable[[str, tuple[Type, ...]], Type]]] = {
+    "add": (2, _same), "sub": (2, _same), "mul": (2, _same), "div": (2, _same),
+    "row_shift": (2, _by_row), "row_scale": (2, _by_row),
+    "col_shift": (2, _by_column), "col_scale": (2, _by_column),
+    "row_sum": (1, _drop_last), "row_max": (1, _drop_last), "row_min": (1, _drop_last),
+    "dot": (2, _dot), "outer": (2, _outer),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Functional(Op):
+    """A named functional operator of Table 1: ``dot(a, b)`` is ``a @ b.T``, and so on.
+
+    ``row_sum``, ``row_max`` and ``row_min`` reduce the last axis of a block or a vector.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in FUNCTIONALS:
+            raise ValueError(
+                f"unknown functional operator {self.name!r}; known: {', '.join(FUNCTIONALS)}"
+            )
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        arity, result = FUNCTIONALS[self.name]
+        _expect(len(args) == arity, f"{self.name} takes {arity} operands, got {len(args)}")
+        _expect_local(self.name, args)
+        return (result(self.name, args),)
+
+    def flops(self, args: tuple[Type, ...]) -> Flops:
+        if self.name == "dot":
+            return 2, (*args[0].axes, args[1].axes[0])
+        if self.name == "outer":
+            return 1, (*args[0].axes, *args[1].axes)
+        return 1, args[0].axes
+
+
+@dataclass(frozen=True)
+class Elementwise(Op):
+    """A scalar expression applied to each element of operands of one type."""
+
+    expr: Expr
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        _expect_local("elementwise", args)
+        _expect(len(args) > 0, "an elementwise operator needs an operand")
+        _expect_arguments(self.expr, len(args))
+        _expect(
+            all(a == args[0] for a in args),
+            f"operands of elementwise have types {_listed(args)}, expected equal",
+        )
+        return (args[0],)
+
+    def flops(self, args: tuple[Type, ...]) -> Flops:
+        return calls(self.expr), args[0].axes
+
+
+@dataclass(frozen=True)
+class Pointwise(Op):
+    """A scalar expression over operands that are matched by dim; the result has ``axes``.
+
+    An operand may lack axes of the result (it is broadcast) or have others of extent 1, which are
+    dropped: the axis of a list-only dim.
+    """
+
+    expr: Expr
+    axes: tuple[Dim, ...]
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        _expect_local("pointwise", args)
+        _expect_arguments(self.expr, len(args))
+        _expect(
+            len(set(self.axes)) == len(self.axes), f"pointwise result axes {self.axes} repeat a dim"
+        )
+        for position, arg in enumerate(args):
+            shared = tuple(d for d in arg.axes if d in self.axes)
+            order = tuple(d for d in self.axes if d in shared)
+            _expect(
+                shared == order,
+                f"operand {position} of pointwise has axes {arg}, expected the order {order}",
+            )
+        return (Type((), self.axes),)
+
+    def flops(self, args: tuple[Type, ...]) -> Flops:
+        return calls(self.expr), self.axes
+
+
+@dataclass(frozen=True)
+class Cast(Op):
+    """Rounding of every element to a dtype (``float16``, ``bfloat16``, ``float32``, ``float64``)."""
+
+    dtype: str
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        _expect(len(args) == 1, f"cast takes 1 operand, got {len(args)}")
+        _expect_local("cast", args)
+        return args
+
+
+@dataclass(frozen=True)
+class Transpose(Op):
+    """The same elements read in another order of lists and axes: addressing, no traffic."""
+
+    lists: tuple[Dim, ...]
+    axes: tuple[Dim, ...]
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        _expect(len(args) == 1, f"transpose takes 1 operand, got {len(args)}")
+        result = Type(self.lists, self.axes)
+        same = sorted(self.lists) == sorted(args[0].lists) and sorted(self.axes) == sorted(
+            args[0].axes
+        )
+        _expect(same, f"transpose gives {result}, which does not reorder {args[0]}")
+        return (result,)
+
+
+@dataclass(frozen=True)
+class Relabel(Op):
+    """The same value under a fresh dim of the same size class: addressing, no traffic."""
+
+    old: Dim
+    new: Dim
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        _expect(len(args) == 1, f"relabel takes 1 operand, got {len(args)}")
+        (arg,) = args
+        dims = arg.lists + arg.axes
+        _expect(self.old in dims, f"relabel of {self.old}: the operand has type {arg}")
+        _expect(
+            self.new not in dims, f"relabel to {self.new}: the operand {arg} has that dim already"
+        )
+        _expect(
+            size_class(self.old) == size_class(self.new),
+            f"relabel of {self.old} to {self.new}: the dims have different sizes",
+        )
+
+        def renamed(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
+            return tuple(self.new if d == self.old else d for d in dims)
+
+        return (Type(renamed(arg.lists), renamed(arg.axes)),)
+
+
+@dataclass(frozen=True)
+class Reduce(Op):
+    """A list over ``dim`` folded to one item."""
+
+    dim: Dim
+    monoid: str
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        _expect(len(args) == 1, f"reduce takes 1 operand, got {len(args)}")
+        _expect(
+            self.monoid in MONOIDS, f"unknown monoid {self.monoid!r}; known: {', '.join(MONOIDS)}"
+        )
+        _expect(
+            args[0].lists[:1] == (self.dim,),
+            f"operand of reduce has type {args[0]}, expected a list over {self.dim}",
+        )
+        result = args[0].element()
+        _expect(
+            not result.buffered,
+            f"reduce over {self.dim} of {args[0]} would accumulate a list: expected one level",
+        )
+        _expect(
+            self.dim not in result.axes,
+            f"reduce over {self.dim}: the items {result} still carry that axis",
+        )
+        return (result,)
+
+    def flops(self, args: tuple[Type, ...]) -> Flops:
+        return 1, (*args[0].axes,)
+
+
+@dataclass(frozen=True)
+class Misc(Op):
+    """A function of whole arrays, opaque to the rules: the last resort that makes any program expressible.
+
+    ``fn`` takes and returns whole NumPy arrays, axes in the order of each value's dims
+    (``operands`` and ``results`` give them). It is looked up by ``name`` when text is parsed.
+    """
+
+    name: str
+    fn: Callable[..., Any]
+    results: tuple[Type, ...]
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        return self.results
+
+
+@dataclass(frozen=True)
+class Collect:
+    """A result of a map that becomes a list."""
+
+
+@dataclass(frozen=True)
+class Accumulate:
+    """A result of a map that is folded over the iterations."""
+
+    monoid: str
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """A significand of a group: folded with ``monoid`` after rescaling by the result ``lead``.
+
+    Before two partial results are folded, each is mapped by ``factor(x, r, r2)``: its own
+    value x, its own lead r, the folded lead r2. The fold stays associative.
+    """
+
+    monoid: str
+    lead: int
+    factor: Expr
+
+
+Result = Collect | Accumulate | Rescale
+
+
+@dataclass(frozen=True)
+class Map(Op):
+    """An inner graph applied to each iteration over ``dim``.
+
+    ``iterated[i]`` tells whether operand i is a list over ``dim`` (its element enters the body) or
+    is passed whole. ``results[i]`` tells what becomes of output i of the body.
+    """
+
+    dim: Dim
+    body: Graph
+    iterated: tuple[bool, ...]
+    results: tuple[Result, ...]
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        _expect(
+            len(args) == len(self.iterated),
+            f"map takes {len(self.iterated)} operands, got {len(args)}",
+        )
+        types = []
+        for output, result in zip(self.body.outputs, self.results, strict=True):
+            inner = self.body.type_of(output.value)
+            types.append(inner.listed(self.dim) if isinstance(result, Collect) else inner)
+        return tuple(types)
+
+    @property
+    def serial(self) -> bool:
+        """True if some result is accumulated, so that iterations are not independent."""
+        return any(not isinstance(r, Collect) for r in self.results)
+
+
+def _listed(args: tuple[Type, ...]) -> str:
+    return ", ".join(map(str, args))
+
+
+def _expect_arguments(expr: Expr, count: int) -> None:
+    used = arguments(expr)
+    _expect(
+        sorted(used) == list(range(count)),
+        f"the expression reads operands {sorted(used)} of {count} given",
+    )

@@ -1,0 +1,383 @@
+"""Reading the text form: ``parse(graph.show()) == graph``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from blockbuster.errors import ParseError, VerifyError, message
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
+from blockbuster.ir.graph import Graph, Index, Output, Read, Value
+from blockbuster.ir.ops import (
+    FUNCTIONALS,
+    MONOIDS,
+    Accumulate,
+    Cast,
+    Collect,
+    Elementwise,
+    Functional,
+    Map,
+    Misc,
+    Op,
+    Pointwise,
+    Reduce,
+    Relabel,
+    Rescale,
+    Result,
+    Transpose,
+)
+from blockbuster.ir.show import FACTOR_NAMES
+from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.verify import verify
+
+_TOKEN = re.compile(
+    r"(?P<space>\s+|#[^\n]*)"
+    r"|(?P<number>\d+(\.\d*)?(e[+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_]\w*'*)"
+    r"|(?P<string>\"[^\"\n]*\")"
+    r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],|!:])",
+    re.ASCII,
+)
+_LOOSEST = 1
+_UNARY = {"-": ("neg", 8), "not": ("not", 4)}
+_BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
+
+Functions = Mapping[str, Callable[..., Any]]
+
+
+def parse(text: str, functions: Functions | None = None) -> Graph:
+    """The graph that ``text`` describes; ``functions`` gives the meaning of misc operators by name.
+
+    Raises ParseError (what stands where, what was expected) or VerifyError (operands do not fit).
+
+    >>> parse("graph(a: [M,K]) { s = row_sum(a) return s }").nodes[0].types
+    (Type(lists=(), axes=('M',)),)
+    """
+    reader = _Reader(text, functions or {})
+    graph = reader.graph()
+    reader.expect_end()
+    verify(graph)
+    return graph
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    line: int
+
+
+@dataclass
+class _Scope:
+    """A graph being read: its builder and the values that names stand for."""
+
+    builder: Builder
+    values: dict[str, Value] = field(default_factory=dict)
+
+
+class _Reader:
+    def __init__(self, text: str, functions: Functions) -> None:
+        self._text = text
+        self._functions = functions
+        self._tokens = self._scan(text)
+        self._at = 0
+
+    # tokens ------------------------------------------------------------------
+
+    def _scan(self, text: str) -> list[_Token]:
+        tokens: list[_Token] = []
+        at, line = 0, 0
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None:
+                self._refuse(f"unexpected character {text[at]!r}", line)
+            if found.lastgroup != "space":
+                tokens.append(_Token(str(found.lastgroup), found.group(), line))
+            line += found.group().count("\n")
+            at = found.end()
+        return [*tokens, _Token("end", "end of text", line)]
+
+    def _refuse(self, reason: str, line: int | None = None, hint: str | None = None) -> NoReturn:
+        mark = self._tokens[self._at].line if line is None else line
+        raise ParseError(message(reason, listing=self._text, mark=mark, hint=hint))
+
+    @property
+    def _next(self) -> str:
+        return self._tokens[self._at].text
+
+    def _take(self, text: str | None = None, kind: str | None = None) -> str:
+        token = self._tokens[self._at]
+        if (text is not None and token.text != text) or (kind is not None and token.kind != kind):
+            self._refuse(f"expected {text or f'a {kind}'}, found {token.text!r}")
+        self._at += 1
+        return token.text
+
+    def _has(self, text: str) -> bool:
+        if self._next == text:
+            self._at += 1
+            return True
+        return False
+
+    def _several(self, close: str, item: Callable[[], Any]) -> list[Any]:
+        """Items separated by commas up to ``close``, which is taken too."""
+        items: list[Any] = []
+        while not self._has(close):
+            if items:
+                self._take(",")
+            items.append(item())
+        return items
+
+    def expect_end(self) -> None:
+        self._take(kind="end")
+
+    # graphs ------------------------------------------------------------------
+
+    def graph(self) -> Graph:
+        self._take("graph")
+        scope = _Scope(Builder())
+        self._take("(")
+        self._several(")", lambda: self._input(scope))
+        self._take("{")
+        while not self._has("return"):
+            self._equation(scope)
+        outputs = [self._output(scope)]
+        while self._has(","):
+            outputs.append(self._output(scope))
+        self._take("}")
+        return scope.builder.finish(*outputs)
+
+    def _input(self, scope: _Scope) -> None:
+        name = self._take(kind="name")
+        self._take(":")
+        type = self._type()
+        view: Read | Index | None = Read(name, type.lists) if type.buffered else None
+        if self._has("="):
+            source = self._take(kind="name")
+            if source == "port":
+                view = None
+            else:
+                self._take("(")
+                axes = tuple(self._several(")", self._axis))
+                view = Index(axes[0] or "") if source == "index" else Read(source, axes)
+        scope.values[name] = scope.builder.input(type, view, _hint(name))
+
+    def _axis(self) -> Dim | None:
+        return None if self._has("1") else self._take(kind="name")
+
+    def _output(self, scope: _Scope) -> Output:
+        label, name = "", self._take(kind="name")
+        if self._has("="):
+            label, name = name, self._take(kind="name")
+        axes = tuple(self._several(")", self._axis)) if self._has("(") else None
+        return Output(self._value(scope, name), label, axes)
+
+    def _type(self) -> Type:
+        lists = []
+        while self._next != "[":
+            lists.append(self._take(kind="name"))
+            if self._next != "[":
+                self._take(",")
+        self._take("[")
+        return Type(tuple(lists), tuple(self._several("]", lambda: self._take(kind="name"))))
+
+    def _value(self, scope: _Scope, name: str) -> Value:
+        if name not in scope.values:
+            known = ", ".join(scope.values)
+            self._refuse(
+                f"{name} is not defined here", hint=f"defined are {known}" if known else None
+            )
+        return scope.values[name]
+
+    def _operand(self, scope: _Scope) -> Value:
+        marked = self._has("!")
+        value = self._value(scope, self._take(kind="name"))
+        if marked and not scope.builder.type_of(value).buffered:
+            self._refuse("a local value is marked ! as if it were buffered")
+        return value
+
+    def _equation(self, scope: _Scope) -> None:
+        names = [self._take(kind="name")]
+        while self._has(","):
+            names.append(self._take(kind="name"))
+        self._take("=")
+        line = self._tokens[self._at].line
+        op, operands = self._right_side(scope)
+        try:
+            values = scope.builder.add(op, *operands, hints=tuple(map(_hint, names)))
+        except VerifyError as error:
+            raise VerifyError(message(str(error), listing=self._text, mark=line)) from None
+        if len(values) != len(names):
+            self._refuse(f"{len(names)} names for {len(values)} results", line)
+        for name, value in zip(names, values, strict=True):
+            if name in scope.values:
+                self._refuse(f"{name} is defined twice", line)
+            scope.values[name] = value
+
+    # operators ---------------------------------------------------------------
+
+    def _right_side(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        word = self._next
+        if word in _FORMS:
+            self._take()
+            return _FORMS[word](self, scope)
+        if word in FUNCTIONALS:
+            self._take()
+            return Functional(word), self._operands(scope)
+        return self._expression(scope)
+
+    def _operands(self, scope: _Scope) -> list[Value]:
+        self._take("(")
+        return self._several(")", lambda: self._operand(scope))
+
+    def _expression(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        operands: list[Value] = []
+
+        def leaf(name: str) -> Expr:
+            value = self._value(scope, name)
+            if value not in operands:
+                operands.append(value)
+            return Arg(operands.index(value))
+
+        expr = self._infix(leaf, _LOOSEST)
+        if self._has("over"):
+            self._take("[")
+            return Pointwise(
+                expr, tuple(self._several("]", lambda: self._take(kind="name")))
+            ), operands
+        return Elementwise(expr), operands
+
+    def _infix(self, leaf: Callable[[str], Expr], floor: int) -> Expr:
+        left = self._prefix(leaf)
+        while self._next in _BY_SIGN and _BY_SIGN[self._next][1] >= floor:
+            fn, level = _BY_SIGN[self._take()]
+            left = Call(fn, (left, self._infix(leaf, level + (fn != "pow"))))
+        return left
+
+    def _prefix(self, leaf: Callable[[str], Expr]) -> Expr:
+        token = self._tokens[self._at]
+        if token.text in _UNARY:
+            self._take()
+            if token.text == "-" and self._tokens[self._at].text in ("inf", "nan"):
+                return Const(-float(self._take()))
+            if token.text == "-" and self._tokens[self._at].kind == "number":
+                return Const(-float(self._take()))
+            fn, floor = _UNARY[token.text]
+            return Call(fn, (self._infix(leaf, floor),))
+        if token.kind == "number" or token.text in ("inf", "nan"):
+            return Const(float(self._take()))
+        if self._has("("):
+            inner = self._infix(leaf, _LOOSEST)
+            self._take(")")
+            return inner
+        if self._has("|"):
+            dim = self._take(kind="name")
+            self._take("|")
+            return Size(dim)
+        name = self._take(kind="name")
+        if name in FUNCTIONS and self._has("("):
+            args = self._several(")", lambda: self._infix(leaf, _LOOSEST))
+            if len(args) != FUNCTIONS[name]:
+                self._refuse(f"{name} takes {FUNCTIONS[name]} arguments, got {len(args)}")
+            return Call(name, tuple(args))
+        return leaf(name)
+
+    def _map(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        dim = self._take(kind="name")
+        inner = _Scope(Builder())
+        operands: list[Value] = []
+        iterated: list[bool] = []
+        self._take("(")
+        self._several(")", lambda: self._port(scope, inner, dim, operands, iterated))
+        self._take("{")
+        while self._next not in ("yield", "}"):
+            self._equation(inner)
+        outputs, results = self._yields(inner)
+        self._take("}")
+        body = inner.builder.finish(*map(Output, outputs))
+        return Map(dim, body, tuple(iterated), tuple(results)), operands
+
+    def _port(
+        self, scope: _Scope, inner: _Scope, dim: Dim, operands: list[Value], iterated: list[bool]
+    ) -> None:
+        name = self._take(kind="name")
+        walks = self._take() == "in"
+        value = self._operand(scope)
+        type = scope.builder.type_of(value)
+        if walks and type.lists[:1] != (dim,):
+            self._refuse(f"{name} iterates over {dim}, but the operand has type {type}")
+        inner.values[name] = inner.builder.input(
+            type.element() if walks else type, hint=_hint(name)
+        )
+        operands.append(value)
+        iterated.append(walks)
+
+    def _yields(self, scope: _Scope) -> tuple[list[Value], list[Result]]:
+        outputs: list[Value] = []
+        results: list[Result] = []
+        leads: dict[str, int] = {}
+        pending: list[tuple[int, str, str, Expr]] = []
+        while self._has("yield"):
+            monoid = self._take() if self._next in MONOIDS else ""
+            name = self._take(kind="name")
+            if monoid and self._has("="):
+                leads[name] = len(outputs)
+                name = self._take(kind="name")
+            outputs.append(self._value(scope, name))
+            results.append(Accumulate(monoid) if monoid else Collect())
+            if self._has("by"):
+                lead = self._take(kind="name")
+                self._take(":")
+                factor = self._infix(lambda n: Arg(FACTOR_NAMES.index(n)), _LOOSEST)
+                pending.append((len(outputs) - 1, monoid, lead, factor))
+        for port, monoid, lead, factor in pending:
+            if lead not in leads:
+                self._refuse(f"{lead} is not a lead: write `yield max {lead} = ...`")
+            results[port] = Rescale(monoid, leads[lead], factor)
+        return outputs, results
+
+    def _reduce(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        monoid = self._take()
+        return Reduce(self._take(kind="name"), monoid), self._operands(scope)
+
+    def _transpose(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        type = self._type()
+        return Transpose(type.lists, type.axes), self._operands(scope)
+
+    def _relabel(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        old = self._take(kind="name")
+        self._take("->")
+        return Relabel(old, self._take(kind="name")), self._operands(scope)
+
+    def _cast(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        return Cast(self._take(kind="name")), self._operands(scope)
+
+    def _misc(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        name = self._take(kind="string").strip('"')
+        if name not in self._functions:
+            self._refuse(
+                f"unknown function {name!r}", hint="pass it: parse(text, {name: function})"
+            )
+        self._take(":")
+        types = []
+        while self._next != "(":
+            types.append(self._type())
+        return Misc(name, self._functions[name], tuple(types)), self._operands(scope)
+
+
+def _hint(name: str) -> str:
+    """What a name says of a value: the count that made it unique is not part of it."""
+    plain = re.sub(r"_\d+$", "", name)
+    return "" if re.fullmatch(r"t\d+", plain) else plain
+
+
+_FORMS: dict[str, Callable[[_Reader, _Scope], tuple[Op, list[Value]]]] = {
+    "map": _Reader._map,
+    "reduce": _Reader._reduce,
+    "transpose": _Reader._transpose,
+    "relabel": _Reader._relabel,
+    "cast": _Reader._cast,
+    "misc": _Reader._misc,
+}

@@ -1,0 +1,131 @@
+"""Ports of a map: merging duplicates, dropping the unused, ordering by first use.
+
+Each function takes one node and returns it with its ports tidied. ``rebuild`` is the builder's own
+way to canonicalize a body, handed in so that this module stays below the builder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from blockbuster.ir.expr import Arg, arguments, rewrite
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import Elementwise, Map, Pointwise, Rescale, Result
+
+Rebuild = Callable[[Graph, Sequence[Value], Sequence[int]], Graph]
+
+
+def merge_repeated_arguments(node: Node) -> Node:
+    """An expression node whose operands are distinct and numbered by first appearance."""
+    assert isinstance(node.op, Elementwise | Pointwise)
+    expr = node.op.expr
+    wanted = list(dict.fromkeys(node.operands[i] for i in arguments(expr)))
+    if tuple(wanted) == node.operands:
+        return node
+    place = {value: i for i, value in enumerate(wanted)}
+    renumbered = rewrite(
+        expr, lambda e: Arg(place[node.operands[e.index]]) if isinstance(e, Arg) else e
+    )
+    return replace(node, op=replace(node.op, expr=renumbered), operands=tuple(wanted))
+
+
+def merge_ports(node: Node, rebuild: Rebuild) -> tuple[Node, dict[int, int]]:
+    """The map with equal operands and equal results merged; maps each dropped result to its twin."""
+    op = node.op
+    assert isinstance(op, Map)
+    keys = list(zip(node.operands, op.iterated, strict=True))
+    if len(set(keys)) < len(keys):
+        firsts = list(dict.fromkeys(keys))
+        body = rebuild(
+            op.body, [Value(-1, keys.index(key)) for key in keys], range(len(op.results))
+        )
+        body = _with_inputs(body, [keys.index(key) for key in firsts])
+        op = replace(op, body=body, iterated=tuple(iterated for _, iterated in firsts))
+        node = replace(node, op=op, operands=tuple(value for value, _ in firsts))
+    twins: dict[int, int] = {}
+    first: dict[tuple[Value, Result], int] = {}
+    results = list(op.results)
+    for port, output in enumerate(op.body.outputs):
+        result = results[port]
+        if isinstance(result, Rescale):
+            result = results[port] = replace(result, lead=twins.get(result.lead, result.lead))
+        twin = first.setdefault((output.value, result), port)
+        if twin != port:
+            twins[port] = twin
+    if twins:
+        node = replace(node, op=replace(op, results=tuple(results)))
+    return node, twins
+
+
+def select_results(
+    node: Node, used: Sequence[int], rebuild: Rebuild
+) -> tuple[Node, tuple[int, ...]]:
+    """The node with only the results ``used`` (in that order) and the operands they need.
+
+    Also returns which result each new port was. Only maps lose ports; the lead of a group is kept,
+    before its members.
+    """
+    op = node.op
+    if not isinstance(op, Map):
+        return node, tuple(range(len(node.types)))
+    order = _leads_first(op.results, used)
+    if order != tuple(range(len(op.results))):
+        place = {old: new for new, old in enumerate(order)}
+        results = tuple(_moved(op.results[old], place) for old in order)
+        identity = [Value(-1, i) for i in range(len(op.iterated))]
+        op = replace(op, body=rebuild(op.body, identity, order), results=results)
+        hints = tuple(node.hints[old] for old in order) if node.hints else ()
+        node = replace(node, op=op, types=tuple(node.types[old] for old in order), hints=hints)
+    wanted = _inputs_by_first_use(op.body)
+    if wanted != list(range(len(op.iterated))):
+        op = replace(
+            op,
+            body=_with_inputs(op.body, wanted),
+            iterated=tuple(op.iterated[i] for i in wanted),
+        )
+        node = replace(node, op=op, operands=tuple(node.operands[i] for i in wanted))
+    return node, order
+
+
+def _leads_first(results: tuple[Result, ...], used: Sequence[int]) -> tuple[int, ...]:
+    order: dict[int, None] = {}
+    for port in used:
+        result = results[port]
+        if isinstance(result, Rescale):
+            order.setdefault(result.lead)
+        order.setdefault(port)
+    return tuple(order)
+
+
+def _moved(result: Result, place: dict[int, int]) -> Result:
+    return replace(result, lead=place[result.lead]) if isinstance(result, Rescale) else result
+
+
+def _inputs_by_first_use(body: Graph) -> list[int]:
+    used: dict[int, None] = {}
+    for node in body.nodes:
+        for operand in node.operands:
+            if operand.node < 0:
+                used.setdefault(operand.port)
+    for output in body.outputs:
+        if output.value.node < 0:
+            used.setdefault(output.value.port)
+    return list(used)
+
+
+def _with_inputs(body: Graph, wanted: Sequence[int]) -> Graph:
+    """The body with only the inputs ``wanted``, in that order; the rest must be unused."""
+    place = {old: new for new, old in enumerate(wanted)}
+
+    def moved(value: Value) -> Value:
+        return Value(-1, place[value.port]) if value.node < 0 else value
+
+    nodes = tuple(
+        replace(node, operands=tuple(moved(v) for v in node.operands))
+        if any(v.node < 0 for v in node.operands)
+        else node
+        for node in body.nodes
+    )
+    outputs = tuple(replace(o, value=moved(o.value)) for o in body.outputs)
+    return Graph(tuple(body.inputs[i] for i in wanted), nodes, outputs)

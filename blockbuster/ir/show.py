@@ -1,0 +1,194 @@
+"""The text form of a graph: ASCII, one equation per line, two-space nesting.
+
+Names exist only here: they are made unique while printing, in print order, across nested bodies.
+Buffered operands carry a ``!``, so what the project is about is visible in one character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from blockbuster.ir.expr import FUNCTIONS, show_expr
+from blockbuster.ir.graph import Graph, Index, Input, Node, Read, Value
+from blockbuster.ir.ops import (
+    FUNCTIONALS,
+    Accumulate,
+    Cast,
+    Elementwise,
+    Functional,
+    Map,
+    Misc,
+    Pointwise,
+    Reduce,
+    Relabel,
+    Rescale,
+    Transpose,
+)
+from blockbuster.ir.types import Type
+
+KEYWORDS = (
+    "graph", "map", "in", "yield", "return", "reduce", "transpose", "relabel", "cast", "misc",
+    "index", "port", "over", "by", "inf", "nan", "or", "and", "not", "max", "min",
+)  # fmt: skip
+RESERVED = frozenset((*KEYWORDS, *FUNCTIONALS, *FUNCTIONS))
+FACTOR_NAMES = ("x", "r", "r2")
+
+Path = tuple[int, ...]
+Names = dict[Value, str]
+
+
+def show(graph: Graph, *, types: bool = False, origin: bool = False) -> str:
+    """The text of ``graph``; ``types`` adds result types, ``origin`` the rule that made a node.
+
+    >>> from blockbuster.ir.parse import parse
+    >>> print(show(parse("graph(X: M[M]) { Y = map M (x in X) { y = exp(x)  yield y } return Y }")))
+    graph(X: M[M]) {
+      Y = map M (x in !X) {
+        y = exp(x)
+        yield y
+      }
+      return Y
+    }
+    <BLANKLINE>
+    """
+    return Printer(types=types, origin=origin).print(graph)
+
+
+class Printer:
+    """One printing of one graph; ``line_of`` tells afterwards where each node stands."""
+
+    def __init__(self, *, types: bool = False, origin: bool = False) -> None:
+        self._types = types
+        self._origin = origin
+        self._taken: dict[str, None] = {}
+        self._count = 0
+        self._lines: list[str] = []
+        self.line_of: dict[tuple[Path, int], int] = {}
+
+    def print(self, graph: Graph) -> str:
+        """The text of ``graph``, ending in one newline."""
+        names: Names = {}
+        for port, given in enumerate(graph.inputs):
+            names[Value(-1, port)] = self._unique(given.hint or _source(given) or f"in{port}")
+        heads = [_head(names[Value(-1, p)], given) for p, given in enumerate(graph.inputs)]
+        self._lines.append(f"graph({', '.join(heads)}) {{")
+        self._equations(graph, names, (), "  ")
+        self._lines += [f"  return {', '.join(_returns(graph, names))}", "}"]
+        return "\n".join(self._lines) + "\n"
+
+    def _equations(self, graph: Graph, names: Names, path: Path, indent: str) -> None:
+        for position, node in enumerate(graph.nodes):
+            self.line_of[path, position] = len(self._lines)
+            left = []
+            for port, type in enumerate(node.types):
+                hint = node.hints[port] if port < len(node.hints) else ""
+                name = names[Value(position, port)] = self._unique(hint)
+                left.append(f"{name}: {type}" if self._types else name)
+            note = f"  # {node.origin.rule}" if self._origin and node.origin.rule else ""
+            operands = [_marked(graph, v, names) for v in node.operands]
+            start = f"{indent}{', '.join(left)} = "
+            if isinstance(node.op, Map):
+                self._map(node, node.op, operands, start, note, (*path, position), indent)
+            else:
+                self._lines.append(f"{start}{SPELLING[node.op.__class__](node.op, operands)}{note}")
+
+    def _map(
+        self,
+        node: Node,
+        op: Map,
+        operands: list[str],
+        start: str,
+        note: str,
+        path: Path,
+        indent: str,
+    ) -> None:
+        inner: Names = {}
+        ports = []
+        for port, (operand, iterated) in enumerate(zip(operands, op.iterated, strict=True)):
+            hint = op.body.inputs[port].hint or operand.lstrip("!").lower()
+            name = inner[Value(-1, port)] = self._unique(hint)
+            ports.append(f"{name} {'in' if iterated else '='} {operand}")
+        self._lines.append(f"{start}map {op.dim} ({', '.join(ports)}) {{{note}")
+        self._equations(op.body, inner, path, indent + "  ")
+        leads = {r.lead: "" for r in op.results if isinstance(r, Rescale)}
+        for lead in leads:
+            leads[lead] = self._unique("t")
+        for port, (output, result) in enumerate(zip(op.body.outputs, op.results, strict=True)):
+            text = inner[output.value]
+            if isinstance(result, Accumulate):
+                sign = "+" if result.monoid == "+" else f"{result.monoid} "
+                text = f"{sign}{leads[port]} = {text}" if port in leads else f"{sign}{text}"
+            elif isinstance(result, Rescale):
+                sign = "+" if result.monoid == "+" else f"{result.monoid} "
+                factor = show_expr(result.factor, FACTOR_NAMES)
+                text = f"{sign}{text} by {leads[result.lead]}: {factor}"
+            self._lines.append(f"{indent}  yield {text}")
+        self._lines.append(f"{indent}}}")
+
+    def _unique(self, hint: str) -> str:
+        base = re.sub(r"_\d+$", "", re.sub(r"\W", "_", hint, flags=re.ASCII))
+        if base and not base[0].isdigit():
+            name, count = base, 0
+            while name in self._taken or name in RESERVED:
+                count += 1
+                name = f"{base}_{count}"
+        else:
+            name = ""
+            while not name or name in self._taken:
+                self._count += 1
+                name = f"t{self._count}"
+        self._taken[name] = None
+        return name
+
+
+def _source(given: Input) -> str:
+    return given.view.source if isinstance(given.view, Read) else ""
+
+
+def _head(name: str, given: Input) -> str:
+    text = f"{name}: {given.type}"
+    match given.view:
+        case Read(source, axes):
+            if source == name and axes == given.type.lists and given.type.buffered:
+                return text
+            return f"{text} = {source}({_axes(axes)})"
+        case Index(dim):
+            return f"{text} = index({dim})"
+        case None:
+            return f"{text} = port" if given.type.buffered else text
+
+
+def _axes(axes: tuple[str | None, ...]) -> str:
+    return ",".join(d or "1" for d in axes)
+
+
+def _returns(graph: Graph, names: Names) -> list[str]:
+    texts = []
+    for output in graph.outputs:
+        axes = "" if output.axes is None else f"({_axes(output.axes)})"
+        name = f"{output.name} = " if output.name else ""
+        texts.append(f"{name}{names[output.value]}{axes}")
+    return texts
+
+
+def _marked(graph: Graph, value: Value, names: Names) -> str:
+    return f"{'!' if graph.type_of(value).buffered else ''}{names[value]}"
+
+
+def _listed(types: tuple[Type, ...]) -> str:
+    return " ".join(map(str, types))
+
+
+# operator class -> how it is written, given its marked operands
+SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
+    Functional: lambda op, xs: f"{op.name}({', '.join(xs)})",
+    Elementwise: lambda op, xs: show_expr(op.expr, xs),
+    Pointwise: lambda op, xs: f"{show_expr(op.expr, xs)} over [{','.join(op.axes)}]",
+    Cast: lambda op, xs: f"cast {op.dtype} ({xs[0]})",
+    Transpose: lambda op, xs: f"transpose {Type(op.lists, op.axes)} ({xs[0]})",
+    Relabel: lambda op, xs: f"relabel {op.old} -> {op.new} ({xs[0]})",
+    Reduce: lambda op, xs: f"reduce {op.monoid} {op.dim} ({xs[0]})",
+    Misc: lambda op, xs: f'misc "{op.name}" : {_listed(op.results)} ({", ".join(xs)})',
+}

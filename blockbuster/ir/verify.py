@@ -1,0 +1,192 @@
+"""What a well-formed graph is: one small function per invariant, each giving reasons in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from blockbuster.errors import VerifyError, message
+from blockbuster.ir.expr import Arg, Call, Expr
+from blockbuster.ir.graph import Graph, Index, Node, Read, Value
+from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Rescale
+from blockbuster.ir.show import Printer
+from blockbuster.ir.types import Dim, Type
+
+NodeCheck = Callable[[Graph, int, Node], Iterator[str]]
+
+
+def verify(graph: Graph) -> None:
+    """Raise VerifyError, with a listing window and the node's origin, where an invariant fails."""
+    for reason in _interface(graph):
+        raise VerifyError(message(reason, listing=None))
+    for path, level in graph.walk():
+        for position, node in enumerate(level.nodes):
+            for check in NODE_CHECKS:
+                for reason in check(level, position, node):
+                    raise VerifyError(_explained(graph, path, position, node, reason))
+        for reason in _canonical(level):
+            raise VerifyError(message(reason))
+    for reason in _nested_dims(graph, ()):
+        raise VerifyError(message(reason, listing=graph.show()))
+
+
+def _explained(graph: Graph, path: tuple[int, ...], position: int, node: Node, reason: str) -> str:
+    lines = node.origin.lines()
+    origin = f"made by {node.origin.rule or 'the program'}"
+    if lines:
+        origin += f" ({', '.join(map(str, lines))})"
+    if any(v.node >= position or v.node < -1 for v in node.operands):
+        return message(reason, origin=origin)  # such a graph cannot be printed
+    printer = Printer(types=True)
+    listing = printer.print(graph)
+    return message(reason, listing=listing, mark=printer.line_of[path, position], origin=origin)
+
+
+def operands_come_before(graph: Graph, position: int, node: Node) -> Iterator[str]:
+    """Operands are results of earlier nodes, or inputs."""
+    for index, value in enumerate(node.operands):
+        ports = len(graph.inputs) if value.node < 0 else 0
+        if 0 <= value.node < position:
+            ports = len(graph.nodes[value.node].types)
+        if value.node < -1 or value.node >= position or not 0 <= value.port < ports:
+            yield f"operand {index} reads {value}, which does not come before node {position}"
+
+
+def types_are_stated_right(graph: Graph, position: int, node: Node) -> Iterator[str]:
+    """The stored result types are those the operator gives for its operands."""
+    try:
+        types = node.op.result_types(tuple(graph.type_of(v) for v in node.operands))
+    except VerifyError as error:
+        yield str(error)
+        return
+    if types != node.types:
+        yield f"the results are stated as {_shown(node.types)}, the operator gives {_shown(types)}"
+
+
+def no_dim_twice(graph: Graph, position: int, node: Node) -> Iterator[str]:
+    """A dim never occurs twice among the lists, or twice among the axes, of a type."""
+    for type in node.types:
+        if len(set(type.lists)) < len(type.lists) or len(set(type.axes)) < len(type.axes):
+            yield f"the type {type} repeats a dim: read one side through a relabeled view"
+
+
+def map_ports_fit_the_body(graph: Graph, position: int, node: Node) -> Iterator[str]:
+    """Iterated operands are lists over the map's dim; body inputs have the types of what enters."""
+    op = node.op
+    if not isinstance(op, Map):
+        return
+    if not len(op.body.inputs) == len(op.iterated) == len(node.operands):
+        yield f"the map has {len(node.operands)} operands and a body of {len(op.body.inputs)} inputs"
+        return
+    for index, (value, iterated) in enumerate(zip(node.operands, op.iterated, strict=True)):
+        type = graph.type_of(value)
+        if iterated and type.lists[:1] != (op.dim,):
+            yield f"operand {index} is iterated over {op.dim} but has type {type}"
+        elif (type.element() if iterated else type) != op.body.inputs[index].type:
+            yield f"operand {index} of type {type} enters the body as {op.body.inputs[index].type}"
+        elif not iterated and op.dim in type.axes + type.lists:
+            yield f"operand {index} of type {type} is passed whole into a map over {op.dim}"
+        if op.body.inputs[index].view is not None:
+            yield f"input {index} of the body has a view: only a program's inputs have"
+
+
+def map_results_fit_the_body(graph: Graph, position: int, node: Node) -> Iterator[str]:
+    """Accumulated results are local and no longer carry the map's dim."""
+    op = node.op
+    if not isinstance(op, Map):
+        return
+    if len(op.results) != len(op.body.outputs):
+        yield f"the map has {len(op.results)} results and a body of {len(op.body.outputs)} outputs"
+        return
+    for port, (output, result) in enumerate(zip(op.body.outputs, op.results, strict=True)):
+        type = op.body.type_of(output.value)
+        if isinstance(result, Collect):
+            continue
+        if result.monoid not in MONOIDS:
+            yield f"result {port} is accumulated with the unknown monoid {result.monoid!r}"
+        if type.buffered:
+            yield f"result {port} accumulates a list of type {type}: accumulators are local"
+        if op.dim in type.axes:
+            yield f"result {port} of type {type} is accumulated over {op.dim} but carries that axis"
+
+
+def groups_are_well_formed(graph: Graph, position: int, node: Node) -> Iterator[str]:
+    """A group's lead accumulates, comes first, and its axes are among the member's."""
+    op = node.op
+    if not isinstance(op, Map):
+        return
+    for port, result in enumerate(op.results):
+        if not isinstance(result, Rescale):
+            continue
+        if not 0 <= result.lead < port or not isinstance(op.results[result.lead], Accumulate):
+            yield f"result {port} is rescaled by result {result.lead}, which is no earlier accumulator"
+            continue
+        lead = op.body.type_of(op.body.outputs[result.lead].value)
+        member = op.body.type_of(op.body.outputs[port].value)
+        if not set(lead.axes) <= set(member.axes):
+            yield f"result {port} of type {member} is rescaled by a lead of type {lead}"
+        if not _args_of(result.factor) <= {0, 1, 2}:
+            yield f"the factor of result {port} reads more than x, r and r2"
+
+
+NODE_CHECKS: tuple[NodeCheck, ...] = (
+    operands_come_before,
+    map_ports_fit_the_body,
+    map_results_fit_the_body,
+    groups_are_well_formed,
+    types_are_stated_right,
+    no_dim_twice,
+)
+
+
+def _interface(graph: Graph) -> Iterator[str]:
+    """Inputs read each dim of their type once; output axes are the dims of their value."""
+    for position, given in enumerate(graph.inputs):
+        name = given.hint or f"input {position}"
+        match given.view:
+            case Index(dim) if given.type != Type((dim,), (dim,)):
+                yield f"{name} is an index over {dim} but has type {given.type}"
+            case Read(source, axes):
+                dims = [d for d in axes if d is not None]
+                if sorted(dims) != sorted(given.type.lists):
+                    yield f"{name} of type {given.type} reads {source} with axes {axes}"
+        if len(set(given.type.lists)) < len(given.type.lists):
+            yield f"{name} has type {given.type}, which repeats a dim: relabel one"
+    for position, output in enumerate(graph.outputs):
+        dims = [d for d in graph.output_axes(position) if d is not None]
+        if sorted(dims) != sorted(graph.type_of(output.value).lists):
+            yield f"output {position} of type {graph.type_of(output.value)} fills axes {dims}"
+
+
+def _nested_dims(graph: Graph, enclosing: tuple[Dim, ...]) -> Iterator[str]:
+    """No map runs over a dim that a map around it runs over."""
+    for position, op in graph.of_type(Map):
+        if op.dim in enclosing:
+            yield f"the map at position {position} runs over {op.dim} inside a map over {op.dim}"
+        yield from _nested_dims(op.body, (*enclosing, op.dim))
+
+
+def _canonical(graph: Graph) -> Iterator[str]:
+    """Every node is needed, and nodes stand depth-first from the outputs."""
+    order: list[int] = []
+    seen: set[int] = set()
+    stack: list[tuple[Value, bool]] = [(o.value, False) for o in reversed(graph.outputs)]
+    while stack:
+        value, done = stack.pop()
+        if done:
+            order.append(value.node)
+        elif value.node >= 0 and value.node not in seen:
+            seen.add(value.node)
+            stack.append((value, True))
+            stack.extend((v, False) for v in reversed(graph.nodes[value.node].operands))
+    if order != list(range(len(graph.nodes))):
+        yield f"the nodes are not in canonical order: depth-first from the outputs is {order}"
+
+
+def _args_of(expr: Expr) -> set[int]:
+    if isinstance(expr, Call):
+        return set().union(*map(_args_of, expr.args))
+    return {expr.index} if isinstance(expr, Arg) else set()
+
+
+def _shown(types: tuple[Type, ...]) -> str:
+    return ", ".join(map(str, types))

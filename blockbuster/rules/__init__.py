@@ -1,0 +1,1 @@
+"""Rewrite rules over block programs, the driver that applies them, and derivations."""

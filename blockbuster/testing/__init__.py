@@ -1,0 +1,1 @@
+"""Hypothesis strategies and the property suite that checks rules, ours and users' own."""

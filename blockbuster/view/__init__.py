@@ -1,0 +1,1 @@
+"""Pictures, tables, the derivation explorer and the command line."""

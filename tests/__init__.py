@@ -1,0 +1,1 @@
+"""The tests mirror the package; `golden/` holds texts that may change only on purpose."""

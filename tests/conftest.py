@@ -1,0 +1,60 @@
+"""Hypothesis profiles, the `--update-golden` option and the `golden` fixture."""
+
+from collections.abc import Callable
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# Deadlines are off: a time limit on one example fails on a busy machine and proves nothing.
+# `--hypothesis-profile=NAME` chooses another profile; the Makefile chooses `ci` where CI is set.
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile(
+    "ci", max_examples=100, deadline=None, derandomize=True, database=None, print_blob=True
+)
+settings.register_profile(
+    "thorough", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("dev")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="rewrite the texts in tests/golden instead of comparing with them",
+    )
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether goldens are to be rewritten."""
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def golden(update_golden: bool) -> Callable[[str, str], None]:
+    """A function that compares a text with the file of that name in tests/golden."""
+
+    def check(name: str, actual: str) -> None:
+        path = GOLDEN / name
+        if update_golden:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(actual, encoding="utf-8", newline="\n")
+            return
+        if not path.exists():
+            pytest.fail(f"tests/golden/{name} is missing; write it with: pytest --update-golden")
+        expected = path.read_text(encoding="utf-8")
+        if actual != expected:
+            lines = unified_diff(
+                expected.splitlines(), actual.splitlines(), f"golden/{name}", "now", lineterm=""
+            )
+            pytest.fail(
+                "\n".join([*lines, "", "if this is on purpose: pytest --update-golden"]),
+                pytrace=False,
+            )
+
+    return check
