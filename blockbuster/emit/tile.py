@@ -6,6 +6,18 @@ from it, and printers decide nothing.
 
 A *tile* is the local item of the current iteration: for each of its axes the block of that dim that
 the enclosing loop is at (or the whole dim where no loop runs over it).
+
+How an access finds its place: an element axis whose dim is among the tile's axes is the slice of
+the current block (the whole axis where no enclosing loop or grid dim runs over it); an element axis
+whose dim is not among them is a list-only dim with block size 1: the current iteration's one
+element; a per-block axis is the current iteration's number (0 where no loop runs); an axis without
+a dim is element 0. The tile's axes may stand in another order than the buffer's (a transposed read).
+
+Each tile is defined once, except that an ``Init`` is followed by the ``Fold``s of its target.
+
+Changes since the first version: ``Guard`` (a statement) and ``Tile.hint`` (the user's word; names
+stay t1, t2, ... in the order of statements); ``View.hint`` (the view's own word, VT for V read
+transposed). A ``Nest`` may hold no loop at all.
 """
 
 from __future__ import annotations
@@ -52,14 +64,16 @@ class View:
 
     buffer: Buffer
     dims: tuple[Dim | None, ...]
+    hint: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A named local item and its axes, in order."""
+    """A named local item and its axes, in order. ``hint`` is the user's word for it."""
 
     name: str
     axes: tuple[Dim, ...]
+    hint: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -91,11 +105,25 @@ class Store:
 
 @dataclass(frozen=True)
 class Let:
-    """A block operator applied to tiles. ``op`` is local: Functional, Elementwise, Pointwise, Cast, Transpose."""
+    """A block operator applied to tiles.
+
+    ``op`` is local: Functional, Elementwise, Pointwise, Cast, Transpose or Relabel.
+    """
 
     target: Tile
     op: Op
     args: tuple[Tile, ...]
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """``value`` with its padded lanes along ``dim`` (those past the dim's end) set to ``fill``."""
+
+    target: Tile
+    value: Tile
+    dim: Dim
+    fill: float
     origin: Origin = field(default=Origin(), compare=False, repr=False)
 
 
@@ -141,7 +169,7 @@ class For:
     origin: Origin = field(default=Origin(), compare=False, repr=False)
 
 
-Stmt = Load | Iota | Store | Let | Init | Fold | For
+Stmt = Load | Iota | Store | Let | Guard | Init | Fold | For
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,72 @@
-"""The workloads of the sources, each a few lines of array code."""
+"""The programs of the sources, a few lines of array code each.
+
+``ALL`` holds the three examples of Blockbuster Part 1, under the names of its sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from blockbuster.frontend import functions as bb
+from blockbuster.frontend.program import ArrayProgram
+from blockbuster.frontend.trace import trace
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Example:
+    """An array function with the dims of its inputs and small sizes to run it at."""
+
+    name: str
+    fn: Callable[..., Any]
+    inputs: Mapping[str, str]
+    sizes: Mapping[str, int]
+
+    def program(self) -> ArrayProgram:
+        """The traced array program."""
+        return trace(self.fn, **self.inputs)
+
+
+def attention(q: Array, k: Array, v: Array) -> Array:
+    """Scaled dot-product attention, whose fused form is Flash Attention.
+
+    Blockbuster Part 1, example 1. Softmax is written without the row maximum, as there.
+    """
+    s = (q @ k.T) * q.shape[-1] ** -0.5
+    return bb.softmax(s, axis=-1) @ v
+
+
+def layernorm_matmul(x: Array, y: Array) -> Array:
+    """LayerNorm followed by a matrix product. Blockbuster Part 1, example 2."""
+    return bb.layer_norm(x) @ y
+
+
+def rmsnorm_swiglu(x: Array, w: Array, v: Array, u: Array) -> Array:
+    """RMSNorm followed by a feed-forward layer with SwiGLU. Blockbuster Part 1, example 3."""
+    n = bb.rms_norm(x)
+    return (bb.silu(n @ w) * (n @ v)) @ u
+
+
+ALL = (
+    Example(
+        "attention",
+        attention,
+        {"q": "M D", "k": "N D", "v": "N L"},
+        {"M": 96, "N": 128, "D": 64, "L": 72},
+    ),
+    Example(
+        "layernorm-matmul",
+        layernorm_matmul,
+        {"x": "M K", "y": "K N"},
+        {"M": 96, "K": 128, "N": 80},
+    ),
+    Example(
+        "rmsnorm-swiglu",
+        rmsnorm_swiglu,
+        {"x": "M D", "w": "D K", "v": "D K", "u": "K N"},
+        {"M": 96, "D": 64, "K": 128, "N": 72},
+    ),
+)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from blockbuster.errors import VerifyError
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.graph import Graph, Index, Input, Node, Origin, Output, Read, Value
 from blockbuster.ir.ops import Elementwise, Map, Op, Pointwise
 from blockbuster.ir.ports import merge_ports, merge_repeated_arguments, select_results
@@ -53,7 +54,8 @@ class Builder:
     ) -> tuple[Value, ...]:
         """A new node; returns its results. Raises VerifyError where the operands do not fit."""
         types = op.result_types(tuple(self.type_of(v) for v in operands))
-        self._nodes.append(Node(op, operands, types, hints, origin))
+        named = (hints + ("",) * len(types))[: len(types)]
+        self._nodes.append(Node(op, operands, types, named, origin))
         return tuple(Value(len(self._nodes) - 1, port) for port in range(len(types)))
 
     def inline(self, graph: Graph, args: Sequence[Value]) -> tuple[Value, ...]:
@@ -87,9 +89,8 @@ class Builder:
         old = self._nodes[node]
         taken = old.operands if operands is None else tuple(operands)
         types = op.result_types(tuple(self.type_of(v) for v in taken))
-        assert types[: len(old.types)] == old.types, (types, old.types)
-        hints = old.hints + ("",) * (len(types) - len(old.types)) if old.hints else ()
-        self._nodes[node] = replace(old, op=op, operands=taken, types=types, hints=hints)
+        assert types == old.types, (types, old.types)
+        self._nodes[node] = replace(old, op=op, operands=taken)
 
     def type_of(self, value: Value) -> Type:
         """The type of ``value``."""
@@ -98,6 +99,11 @@ class Builder:
             if value.node < 0
             else self._nodes[value.node].types[value.port]
         )
+
+    def expr_of(self, value: Value) -> Expr | None:
+        """The scalar expression that makes ``value``, where one does."""
+        op = self._nodes[value.node].op if value.node >= 0 else None
+        return op.expr if isinstance(op, Elementwise | Pointwise) else None
 
     def finish(self, *outputs: Value | Output) -> Graph:
         """The graph with these outputs (those of the edited graph if none are given), canonical."""

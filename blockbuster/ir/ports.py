@@ -75,7 +75,7 @@ def select_results(
         results = tuple(_moved(op.results[old], place) for old in order)
         identity = [Value(-1, i) for i in range(len(op.iterated))]
         op = replace(op, body=rebuild(op.body, identity, order), results=results)
-        hints = tuple(node.hints[old] for old in order) if node.hints else ()
+        hints = tuple(node.hints[old] for old in order)
         node = replace(node, op=op, types=tuple(node.types[old] for old in order), hints=hints)
     wanted = _inputs_by_first_use(op.body)
     if wanted != list(range(len(op.iterated))):

@@ -1,1 +1,61 @@
-"""Rewrite rules over block programs, the driver that applies them, and derivations."""
+"""Substitution rules, their order, and the algorithm that applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from blockbuster.ir.graph import Graph
+from blockbuster.rules.base import Match, Refusal, Rule, reasons
+from blockbuster.rules.derivation import Derivation, Step
+from blockbuster.rules.driver import fuse as fuse_with
+from blockbuster.rules.duplicate_scale import DuplicateScale
+from blockbuster.rules.extend_map import ExtendMap
+from blockbuster.rules.fuse_elementwise import FuseElementwise
+from blockbuster.rules.fuse_maps import FuseMaps
+from blockbuster.rules.fuse_reduction import FuseReduction
+from blockbuster.rules.fuse_siblings import FuseSiblings
+from blockbuster.rules.swap_scale_dot import SwapScaleDot
+from blockbuster.rules.swap_shift_dot import SwapShiftDot
+
+# The paper's order (section 4.1): what exposes a pattern comes before what consumes it.
+PAPER_RULES: tuple[Rule, ...] = (
+    DuplicateScale(),  # 8: gives each matmul its own scale, so that 4 can move it
+    SwapScaleDot(),  # 4: before fusion hides the scale in a larger body
+    SwapShiftDot(),  # 5: likewise for shifts
+    FuseElementwise(),  # 9: shortens bodies before they are copied around
+    FuseReduction(),  # 3: a fold on the fly, before its map is fused with others
+    FuseMaps(),  # 1: the rule that removes most buffered edges
+    FuseSiblings(),  # 2: last, since a direct edge between two maps is better fused by 1
+    ExtendMap(),  # 6: repeats work, so only at a fixpoint and after a snapshot
+)
+
+RULES: tuple[Rule, ...] = PAPER_RULES
+
+
+def fuse(graph: Graph, rules: Sequence[Rule] = RULES) -> Derivation:
+    """Fuse a block program: a derivation with its steps, snapshots and final program.
+
+    Source: Blockbuster Part 1, section 4.
+    """
+    return fuse_with(graph, rules)
+
+
+__all__ = [
+    "PAPER_RULES",
+    "RULES",
+    "Derivation",
+    "DuplicateScale",
+    "ExtendMap",
+    "FuseElementwise",
+    "FuseMaps",
+    "FuseReduction",
+    "FuseSiblings",
+    "Match",
+    "Refusal",
+    "Rule",
+    "Step",
+    "SwapScaleDot",
+    "SwapShiftDot",
+    "fuse",
+    "reasons",
+]

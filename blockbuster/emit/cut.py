@@ -1,0 +1,124 @@
+"""Cutting a sequence of statements into pieces that share nothing but global memory.
+
+Where a tile made before a cut is read behind it, it crosses through a workspace. A load or an index
+vector is made again where it is read: that moves the same elements and needs no workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from blockbuster.emit.dataflow import defined, folded, reads
+from blockbuster.emit.tile import (
+    WORKSPACE,
+    Buffer,
+    BufferAxis,
+    Init,
+    Iota,
+    Load,
+    Stmt,
+    Store,
+    Tile,
+    View,
+    statements,
+)
+from blockbuster.ir.types import Dim, size_class
+
+Body = tuple[Stmt, ...]
+
+
+@dataclass
+class Workspaces:
+    """Names and shapes of workspaces while a program is being made."""
+
+    units: tuple[Dim, ...]
+    taken: dict[str, None]
+    made: list[Buffer] = field(default_factory=list)
+
+    def axis(self, dim: Dim, axes: tuple[Dim, ...]) -> BufferAxis:
+        """The axis for ``dim`` of a buffer of items with ``axes``: one entry per element or block."""
+        return BufferAxis(dim, per_block=dim not in axes and size_class(dim) not in self.units)
+
+    def new(self, lists: Iterable[Dim], axes: tuple[Dim, ...], *, boolean: bool = False) -> View:
+        """A workspace for one item with ``axes`` per iteration of loops over ``lists``."""
+        number = len(self.made) + 1
+        while f"I{number}" in self.taken:
+            number += 1
+        dims = tuple(dict.fromkeys((*lists, *axes)))
+        shape = tuple(self.axis(dim, axes) for dim in dims)
+        buffer = Buffer(f"I{number}", shape, WORKSPACE, boolean)
+        self.taken[buffer.name] = None
+        self.made.append(buffer)
+        return View(buffer, dims)
+
+
+def pieces(
+    body: Sequence[Stmt], cuts: Sequence[int], *, path: tuple[Dim, ...], spaces: Workspaces
+) -> tuple[Body, ...]:
+    """``body`` cut before the statements at the positions ``cuts``, inside loops over ``path``.
+
+    before   t1 = load(X[m])  t2 = exp(t1)  |  t3 = add(t2,t1)  store(t3,O[m])
+    after    t1 = load(X[m])  t2 = exp(t1)  store(t2,I1[m])
+             t1 = load(X[m])  t2 = load(I1[m])  t3 = add(t2,t1)  store(t3,O[m])
+    """
+    bounds = [0, *cuts, len(body)]
+    spans = [tuple(body[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    homes = _homes(spans)
+    again = {s.target: s for s in body if isinstance(s, Load | Iota)}
+    crossing: dict[Tile, View] = {}
+    starts: list[list[Stmt]] = []
+    for number, span in enumerate(spans):
+        start: list[Stmt] = []
+        for tile in dict.fromkeys(reads(span)):
+            if homes.get(tile, number) == number:
+                continue
+            if tile in again:
+                start.append(again[tile])
+                continue
+            if tile not in crossing:
+                crossing[tile] = spaces.new(path, tile.axes)
+            start.append(Load(tile, crossing[tile]))
+        starts.append(start)
+    return tuple(
+        (
+            *starts[number],
+            *_kept(number, spans, homes),
+            *(Store(view, tile) for tile, view in crossing.items() if homes[tile] == number),
+        )
+        for number, span in enumerate(spans)
+    )
+
+
+def _homes(spans: Sequence[Body]) -> dict[Tile, int]:
+    """The span that makes each tile of this level; an accumulator is made where it is folded."""
+    homes = {
+        tile: number
+        for number, span in enumerate(spans)
+        for stmt in span
+        if (tile := defined(stmt)) is not None
+    }
+    for number, span in enumerate(spans):
+        for stmt in statements(span):
+            homes.update({tile: number for tile in folded(stmt) if tile in homes})
+    return homes
+
+
+def _kept(number: int, spans: Sequence[Body], homes: dict[Tile, int]) -> Body:
+    """The statements of a span, and inits from elsewhere whose folds are in it.
+
+    A load that only other spans read is left to them.
+    """
+    others = [span for at, span in enumerate(spans) if at != number]
+    here = set(reads(spans[number]))
+    elsewhere = {tile for span in others for tile in reads(span)}
+
+    def stays(stmt: Stmt) -> bool:
+        if isinstance(stmt, Init):
+            return homes[stmt.target] == number
+        if isinstance(stmt, Load | Iota):
+            return stmt.target in here or stmt.target not in elsewhere
+        return True
+
+    inits = (s for span in others for s in span if isinstance(s, Init) and stays(s))
+    return (*inits, *(stmt for stmt in spans[number] if stays(stmt)))

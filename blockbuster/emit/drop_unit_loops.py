@@ -1,0 +1,72 @@
+"""drop-unit-loops: a loop over a dim that is one block is its body.
+
+before   for n in range(N):               after   t2 = load(X[m,:])
+          t2 = load(X[m,n])                       t1 = row_sum(t2)
+          t1 += row_sum(t2)                       t4 = exp(t1)
+         t4 = exp(t1)
+
+The fold of a single iteration is its value, for each member of a group too; inits vanish.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.emit.dataflow import folded_here, renamed
+from blockbuster.emit.tile import (
+    Fold,
+    For,
+    Init,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.ir.types import Dim
+
+
+def not_one_block(program: TileProgram, dim: Dim) -> str:
+    """The reason why ``dim`` cannot be one block, or an empty string."""
+    if dim in program.units:
+        return f"{dim} is a list-only dim: its blocks have one element, so it is one block only if its size is 1"
+    return ""
+
+
+def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram:
+    """``program`` where the dims ``whole`` are one block each."""
+    nests = tuple(
+        replace(
+            nest,
+            body=_dropped(nest.body, whole),
+            grid=tuple(dim for dim in nest.grid if dim not in whole),
+        )
+        for nest in program.nests
+    )
+    return replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
+
+
+def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]:
+    single = {
+        tile
+        for stmt in statements(body)
+        if isinstance(stmt, For) and stmt.dim in whole
+        for tile in folded_here(stmt.body)
+    }
+    alias: dict[Tile, Tile] = {}
+
+    def walk(body: tuple[Stmt, ...]) -> list[Stmt]:
+        out: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, For):
+                inner = walk(stmt.body)
+                out += inner if stmt.dim in whole else [replace(stmt, body=tuple(inner))]
+            elif isinstance(stmt, Fold) and stmt.target in single:
+                stmt = renamed(stmt, alias)
+                assert isinstance(stmt, Fold)
+                alias[stmt.target] = stmt.value
+                alias.update({member.target: member.value for member in stmt.members})
+            elif not (isinstance(stmt, Init) and stmt.target in single):
+                out.append(renamed(stmt, alias))
+        return out
+
+    return tuple(walk(body))

@@ -1,0 +1,41 @@
+"""The dtypes a kernel can be written for: how Triton, its signatures and NumPy spell them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockbuster.errors import message
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """A dtype of inputs and outputs; arithmetic is float32 whatever it is.
+
+    ``tolerance`` is the error that a stand-alone check of a kernel accepts, relative to the largest
+    result: rounding of inputs to a dot, and of the result.
+    """
+
+    name: str
+    triton: str
+    pointer: str
+    bytes: int
+    tolerance: float
+
+
+FLOAT32 = Dtype("float32", "tl.float32", "*fp32", 4, 1e-4)
+BOOLEAN = Dtype("uint8", "tl.uint8", "*u8", 1, 0.0)  # truth values in memory, one byte each
+
+DTYPES: dict[str, Dtype] = {
+    "float16": Dtype("float16", "tl.float16", "*fp16", 2, 5e-3),
+    "bfloat16": Dtype("bfloat16", "tl.bfloat16", "*bf16", 2, 4e-2),
+    "float32": FLOAT32,
+}
+
+
+def dtype_of(name: str) -> Dtype:
+    """The entry of ``DTYPES``; ValueError names the known ones."""
+    if name not in DTYPES:
+        raise ValueError(
+            message(f"no kernel is written for dtype {name!r}", hint=f"known: {', '.join(DTYPES)}")
+        )
+    return DTYPES[name]

@@ -1,0 +1,154 @@
+"""The listing: a tile program as the paper writes programs, ``forall``, ``for``, ``load``, ``store``.
+
+A loop is ``forall`` if and only if all its results are collected. An accumulation whose value is
+used nowhere else is one line, ``t3 += dot(t4,t5)``. Source: Blockbuster Part 1, section 4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from blockbuster.emit.dataflow import defined, reads
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.tile import (
+    Fold,
+    For,
+    Guard,
+    Init,
+    Iota,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+)
+from blockbuster.ir.expr import show_expr, show_number
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import Dim
+
+
+def listing(program: Graph | TileProgram) -> str:
+    """The text of ``program``, one line per statement, ending in one newline.
+
+    >>> from blockbuster.ir.parse import parse
+    >>> print(listing(parse("graph(X: M[M]) { Y = map M (x in X) { y = exp(x)  yield y } return Y }")))
+    forall m in range(M):
+     t1 = load(X[m])
+     t2 = exp(t1)
+     store(t2,O[m])
+    <BLANKLINE>
+    """
+    tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
+    lines = _Listing(tiles).lines()
+    return "\n".join([*lines, ""])
+
+
+class _Listing:
+    def __init__(self, program: TileProgram) -> None:
+        self._program = program
+        taken = {b.name for b in (*program.inputs, *program.workspaces)}
+        single = [b.name for b in program.outputs] == ["out"] and "O" not in taken
+        self._outputs = {"out": "O"} if single else {}
+        self._names: dict[Tile, str] = {}
+
+    def lines(self) -> Iterator[str]:
+        for nest in self._program.nests:
+            for depth, dim in enumerate(nest.grid):
+                yield " " * depth + _loop(dim, True)
+            yield from self._body(nest.body, nest.grid, len(nest.grid))
+
+    def _body(self, body: tuple[Stmt, ...], loops: tuple[Dim, ...], depth: int) -> Iterator[str]:
+        inlined = _folded_once(body)
+        for stmt in body:
+            if isinstance(stmt, For):
+                yield " " * depth + _loop(stmt.dim, stmt.parallel)
+                yield from self._body(stmt.body, (*loops, stmt.dim), depth + 1)
+            elif isinstance(stmt, Fold):
+                for line in self._fold(stmt, inlined):
+                    yield " " * depth + line
+            elif isinstance(stmt, Store):
+                place = self._place(stmt.view, stmt.value, loops)
+                yield f"{' ' * depth}store({self._name(stmt.value)},{place})"
+            elif defined(stmt) not in inlined and not isinstance(stmt, Init):
+                text = self._value(stmt, loops)
+                yield f"{' ' * depth}{self._name(stmt.target)} = {text}"
+            elif isinstance(stmt, Init):
+                self._name(stmt.target)
+
+    def _name(self, tile: Tile) -> str:
+        """t1, t2, ... in the order in which tiles appear."""
+        return self._names.setdefault(tile, f"t{len(self._names) + 1}")
+
+    def _value(self, stmt: Stmt, loops: tuple[Dim, ...]) -> str:
+        match stmt:
+            case Load():
+                return f"load({self._place(stmt.view, stmt.target, loops)})"
+            case Iota():
+                return f"index({_index(stmt.dim, loops)})"
+            case Guard():
+                return f"guard({self._name(stmt.value)},{stmt.dim},{show_number(stmt.fill)})"
+            case Let():
+                return SPELLING[type(stmt.op)](stmt.op, [self._name(a) for a in stmt.args])
+        raise AssertionError(stmt)
+
+    def _fold(self, fold: Fold, inlined: dict[Tile, Let]) -> Iterator[str]:
+        lead = self._name(fold.target)
+        yield self._update(lead, fold.monoid, self._operand(fold.value, inlined), "+=")
+        for member in fold.members:
+            value = self._operand(member.value, inlined)
+            line = self._update(self._name(member.target), member.monoid, value, "(+)=")
+            yield f"{line}   # rescaled by running exponent {lead}"
+
+    def _update(self, target: str, monoid: str, value: str, plus: str) -> str:
+        return f"{target} {plus} {value}" if monoid == "+" else f"{target} = {monoid}({target},{value})"
+
+    def _operand(self, tile: Tile, inlined: dict[Tile, Let]) -> str:
+        return self._value(inlined[tile], ()) if tile in inlined else self._name(tile)
+
+    def _place(self, view: View, tile: Tile, loops: tuple[Dim, ...]) -> str:
+        """``KT[n,d]``: a view under its own name in the order of the item, else as the array lies."""
+        name = self._outputs.get(view.buffer.name, view.buffer.name)
+        dims: tuple[Dim | None, ...] = view.dims
+        if view.hint and view.hint != view.buffer.name:
+            name = view.hint
+            listed = tuple(d for d in dims if d is not None and d not in tile.axes)
+            dims = (*listed, *tile.axes)
+        return f"{name}[{','.join(_index(dim, loops) for dim in dims)}]"
+
+
+def _folded_once(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
+    """The operators of ``body`` whose value is folded in it and used nowhere else."""
+    uses = Counter(reads(body))
+    folds = [stmt for stmt in body if isinstance(stmt, Fold)]
+    values = {v for f in folds for v in (f.value, *(member.value for member in f.members))}
+    return {
+        stmt.target: stmt
+        for stmt in body
+        if isinstance(stmt, Let) and stmt.target in values and uses[stmt.target] == 1
+    }
+
+
+def _loop(dim: Dim, parallel: bool) -> str:
+    return f"{'forall' if parallel else 'for'} {dim.lower()} in range({dim}):"
+
+
+def _index(dim: Dim | None, loops: tuple[Dim, ...]) -> str:
+    if dim is None:
+        return "0"
+    return dim.lower() if dim in loops else ":"
+
+
+# operator class -> how it is written, given the names of its operands
+SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
+    Functional: lambda op, xs: f"{op.name}({','.join(xs)})",
+    Elementwise: lambda op, xs: show_expr(op.expr, xs),
+    Pointwise: lambda op, xs: show_expr(op.expr, xs),
+    Cast: lambda op, xs: f"{op.dtype}({xs[0]})",
+    Transpose: lambda op, xs: f"transpose({xs[0]})",
+    Relabel: lambda op, xs: xs[0],
+}

@@ -1,0 +1,47 @@
+"""Python identifiers for the things a text names: each thing one name, each name one thing."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Hashable, Iterable
+
+from blockbuster.ir.types import Dim
+
+_NEVER = (*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "tl", "triton", "np")
+
+
+class Names:
+    """Gives every key a name of its own, as close to what was asked for as still is free."""
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = dict.fromkeys((*_NEVER, *reserved))
+        self._names: dict[Hashable, str] = {}
+
+    def of(self, key: Hashable, base: str) -> str:
+        """The name of ``key``; the first call for a key makes it from ``base``."""
+        if key not in self._names:
+            self._names[key] = self._free(base)
+        return self._names[key]
+
+    def _free(self, base: str) -> str:
+        word = re.sub(r"\W", "_", base, flags=re.ASCII)
+        if not word or word[0].isdigit():
+            word = f"v{word}"
+        name, count = word, 1
+        while name in self._taken:
+            count += 1
+            name = f"{word}_{count}"
+        self._taken[name] = None
+        return name
+
+
+def dim_word(dim: Dim) -> str:
+    """A dim as part of an identifier: primes become a number.
+
+    >>> dim_word("M"), dim_word("M'")
+    ('M', 'M2')
+    """
+    bare = dim.rstrip("'")
+    return bare if bare == dim else f"{bare}{len(dim) - len(bare) + 1}"

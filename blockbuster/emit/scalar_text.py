@@ -1,0 +1,158 @@
+"""Scalar expressions as Triton text: float32 arithmetic, and NaN goes through everything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
+from blockbuster.ir.types import Dim
+
+# what a piece of text stands for
+FLOAT, NARROW, INT, BOOL, NUMBER = "float32", "kernel dtype", "int", "bool", "literal"
+
+# how tightly Python binds
+_COMPARE, _OR, _AND, _ADD, _MUL, _UNARY, ATOM = 3, 4, 6, 8, 9, 10, 12
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of Triton text: how tightly its outermost operator binds and what it stands for."""
+
+    text: str
+    kind: str = FLOAT
+    level: int = ATOM
+
+    def at(self, floor: int) -> str:
+        """The text as an operand of an operator that binds with ``floor``."""
+        return f"({self.text})" if self.level < floor else self.text
+
+
+def number(value: float) -> str:
+    """A float literal that Triton reads."""
+    return repr(float(value)) if math.isfinite(value) else f'float("{value}")'
+
+
+def as_float(text: Text) -> Text:
+    """The same value in float32; literals stay literals."""
+    if text.kind in (FLOAT, NUMBER):
+        return text
+    return Text(f"{text.at(ATOM)}.to(tl.float32)")
+
+
+def as_bool(text: Text) -> Text:
+    """The truth of a value: not zero."""
+    if text.kind == BOOL:
+        return text
+    return Text(f"{text.at(_COMPARE + 1)} != 0", BOOL, _COMPARE)
+
+
+_INFIX = {"add": ("+", _ADD), "sub": ("-", _ADD), "mul": ("*", _MUL), "div": ("/", _MUL)}
+_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_TRUTH = {"and": ("&", _AND), "or": ("|", _OR)}
+_KEEP_INT = ("add", "sub")
+_BUILTIN = {
+    "exp": "tl.exp", "log": "tl.log", "sqrt": "tl.sqrt", "rsqrt": "tl.rsqrt", "erf": "tl.erf",
+    "abs": "tl.abs",
+}  # fmt: skip
+# functions that Triton lacks, or has without NaN: written into the file where used
+_OWN = {
+    "maximum": "maximum", "minimum": "minimum", "relu": "relu", "square": "square", "tanh": "tanh",
+    "sigmoid": "sigmoid", "silu": "silu", "gelu": "gelu", "sub0": "sub0", "recip0": "recip0",
+}  # fmt: skip
+
+
+class ScalarPrinter:
+    """Prints expressions; ``helpers`` collects the functions the file has to define."""
+
+    def __init__(self, size_text: Callable[[Dim], str]) -> None:
+        self._size_text = size_text
+        self.helpers: dict[str, None] = {}
+
+    def text(self, expr: Expr, args: Sequence[Text]) -> Text:
+        """``expr`` over operands that already broadcast together."""
+        match expr:
+            case Arg(index):
+                return args[index]
+            case Const(value):
+                return Text(number(value), NUMBER, _UNARY if value < 0 else ATOM)
+            case Size(dim):
+                return Text(self._size_text(dim))
+            case Call("pow", (base, Const(exponent))):
+                return self._power(self.text(base, args), exponent)
+            case Call(fn, operands):
+                return self._call(fn, [self.text(a, args) for a in operands])
+        raise AssertionError(expr)
+
+    def helper(self, name: str, *args: str) -> Text:
+        """A call of a function that the file defines."""
+        self.helpers.setdefault(name)
+        return Text(f"{name}({', '.join(args)})")
+
+    def _call(self, fn: str, args: list[Text]) -> Text:
+        if fn in _TRUTH:
+            sign, level = _TRUTH[fn]
+            left, right = map(as_bool, args)
+            return Text(f"{left.at(level)} {sign} {right.at(level + 1)}", BOOL, level)
+        if fn == "not":
+            return Text(f"~{as_bool(args[0]).at(_UNARY)}", BOOL, _UNARY)
+        if fn == "where":
+            chosen = [as_float(a).text for a in args[1:]]
+            return Text(f"tl.where({as_bool(args[0]).text}, {', '.join(chosen)})")
+        if fn in _COMPARISONS:
+            left, right = _comparable(args)
+            level = _COMPARE + 1
+            return Text(f"{left.at(level)} {_COMPARISONS[fn]} {right.at(level)}", BOOL, _COMPARE)
+        if fn in _KEEP_INT and any(a.kind == INT for a in args):
+            kinds = {a.kind for a in args}
+            if kinds <= {INT, NUMBER} and all(map(_whole, args)):
+                return replace(_infix(fn, [_integer(a) for a in args]), kind=INT)
+        return self._float_call(fn, [as_float(a) for a in args])
+
+    def _float_call(self, fn: str, args: list[Text]) -> Text:
+        if all(a.kind == NUMBER for a in args):
+            args = [Text(f"tl.full((), {args[0].text}, tl.float32)"), *args[1:]]
+        if fn in _INFIX:
+            return _infix(fn, args)
+        if fn == "neg":
+            return Text(f"-{args[0].at(_UNARY + 1)}", FLOAT, _UNARY)
+        if fn == "reciprocal":
+            return Text(f"1.0 / {args[0].at(_MUL + 1)}", FLOAT, _MUL)
+        if fn in _BUILTIN:
+            return Text(f"{_BUILTIN[fn]}({args[0].text})")
+        if fn == "pow":
+            return self.helper("power", *(a.text for a in args))
+        return self.helper(_OWN[fn], *(a.text for a in args))
+
+    def _power(self, base: Text, exponent: float) -> Text:
+        """A power with a known exponent: multiplications and roots where they do."""
+        known = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
+        if exponent in known:
+            return self._call(known[exponent], [base])
+        if exponent == 1.0:
+            return as_float(base)
+        if exponent == 4.0:
+            return self._call("square", [self._call("square", [base])])
+        tensor = Text(f"tl.full((), {number(exponent)}, tl.float32)")
+        return self._float_call("pow", [as_float(base), tensor])
+
+
+def _infix(fn: str, args: Sequence[Text]) -> Text:
+    sign, level = _INFIX[fn]
+    return Text(f"{args[0].at(level)} {sign} {args[1].at(level + 1)}", FLOAT, level)
+
+
+def _whole(text: Text) -> bool:
+    return text.kind != NUMBER or text.text.removesuffix(".0").lstrip("-").isdigit()
+
+
+def _integer(text: Text) -> Text:
+    return replace(text, text=text.text.removesuffix(".0")) if text.kind == NUMBER else text
+
+
+def _comparable(args: Sequence[Text]) -> list[Text]:
+    """Both sides as integers where they are, else in float32."""
+    if all(a.kind in (INT, NUMBER) and _whole(a) for a in args):
+        return [_integer(a) for a in args]
+    return [as_float(a) for a in args]

@@ -1,0 +1,90 @@
+"""split-nests: no nest loads what it has stored; its parallel loops are distributed instead.
+
+before   forall m in range(M):               after   forall m in range(M):
+          forall n in range(N):                       forall n in range(N):
+           store(t1,I1[m,n])                           store(t1,I1[m,n])
+          forall l in range(L):                      forall m in range(M):
+           t2 = load(I1[m,n])                         forall l in range(L):
+                                                       t2 = load(I1[m,n])
+
+A kernel may not read what another of its threads has written: nothing orders the two. Local tiles
+that cross the cut become workspaces; loads are made again behind it. Costs a kernel launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.emit.cut import Workspaces, pieces
+from blockbuster.emit.dataflow import loaded, stored, workspaces_in_order
+from blockbuster.emit.tile import Buffer, For, Nest, Stmt, TileProgram
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.types import Dim
+
+Body = tuple[Stmt, ...]
+
+
+def split_nests(program: TileProgram) -> TileProgram:
+    """``program`` whose nests load nothing that they store.
+
+    Raises EmitError where a serial loop stores and loads one array: it cannot be distributed.
+    """
+    names = (b.name for b in (*program.inputs, *program.outputs, *program.workspaces))
+    spaces = Workspaces(program.units, dict.fromkeys(names))
+    nests: list[Nest] = []
+    for nest in program.nests:
+        assert not nest.grid or not conflicts(nest.body), "split nests before binding them"
+        nests += [replace(nest, body=body) for body in _split(nest.body, nest.grid, spaces)]
+    split = replace(
+        program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made)
+    )
+    return workspaces_in_order(split)
+
+
+def conflicts(body: Body) -> tuple[Buffer, ...]:
+    """The arrays that ``body`` both stores and loads."""
+    written = stored(body)
+    return tuple(buffer for buffer in loaded(body) if buffer in written)
+
+
+def not_distributable(loop: For) -> str:
+    """The reason why ``loop`` cannot become two loops, or an empty string."""
+    names = ", ".join(buffer.name for buffer in conflicts(loop.body))
+    if loop.parallel:
+        return ""
+    return (
+        f"the loop over {loop.dim} stores and loads {names} in each iteration, "
+        "and its iterations run one after the other"
+    )
+
+
+def _split(body: Body, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Body, ...]:
+    """``body`` in pieces, each of which may be a kernel of its own."""
+    flat: list[Stmt] = []
+    cuts: list[int] = []
+    written: dict[Buffer, None] = {}
+    for stmt in body:
+        for number, part in enumerate(_distributed(stmt, path, spaces)):
+            if number or any(buffer in written for buffer in loaded((part,))):
+                cuts.append(len(flat))
+                written = {}
+            written.update(stored((part,)))
+            flat.append(part)
+    return pieces(flat, cuts, path=path, spaces=spaces) if cuts else (body,)
+
+
+def _distributed(stmt: Stmt, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Stmt, ...]:
+    if not isinstance(stmt, For) or not conflicts(stmt.body):
+        return (stmt,)
+    reason = not_distributable(stmt)
+    if reason:
+        lines = ", ".join(map(str, stmt.origin.lines()))
+        raise EmitError(
+            message(
+                f"no kernel can be written: {reason}",
+                origin=f"from {lines}" if lines else None,
+                hint="fuse further, so that the array between the two is not needed",
+            )
+        )
+    inner = _split(stmt.body, (*path, stmt.dim), spaces)
+    return tuple(replace(stmt, body=part) for part in inner)

@@ -1,0 +1,159 @@
+"""Block operators as Triton text: operands are matched by dim, arithmetic is float32."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from blockbuster.emit.dtypes import DTYPES, Dtype
+from blockbuster.emit.scalar_text import (
+    ATOM,
+    FLOAT,
+    NARROW,
+    NUMBER,
+    ScalarPrinter,
+    Text,
+    as_float,
+)
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.expr import Arg, Call, Expr
+from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import Dim
+
+Lanes = tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tile as the text knows it: its name, what it holds, and the dims of its lanes in order."""
+
+    text: Text
+    lanes: Lanes
+
+    def over(self, lanes: Lanes) -> Text:
+        """The text of the operand, ready to broadcast against tiles with ``lanes``."""
+        suffix = spread(self.lanes, lanes)
+        if not suffix:
+            return self.text
+        return Text(f"{self.text.at(ATOM)}{suffix}", self.text.kind)
+
+
+def spread(lanes: Lanes, target: Lanes) -> str:
+    """What makes lanes line up with those of ``target``."""
+    if len(target) < 2 or len(lanes) != 1:
+        return ""
+    return "[:, None]" if lanes[0] == target[0] else "[None, :]"
+
+
+_EXPRESSION: dict[str, Expr] = {
+    name: Call(fn, (Arg(0), Arg(1)))
+    for name, fn in {
+        "add": "add", "sub": "sub", "mul": "mul", "div": "div", "row_shift": "add",
+        "row_scale": "mul", "col_shift": "add", "col_scale": "mul", "outer": "mul",
+    }.items()
+}  # fmt: skip
+_CAST = {name: dtype.triton for name, dtype in DTYPES.items()}
+
+
+@dataclass(frozen=True)
+class OpPrinter:
+    """Prints operators of one kernel. ``shapes`` names the number of lanes along each dim."""
+
+    dtype: Dtype
+    scalars: ScalarPrinter
+    shapes: Mapping[Dim, str]
+
+    def text(self, op: Op, args: list[Operand], lanes: Lanes) -> Text:
+        """``op`` applied to ``args``; the result has ``lanes``."""
+        match op:
+            case Functional("dot"):
+                return self._dot(args[0], args[1], lanes)
+            case Functional(name) if name in _EXPRESSION:
+                return self._pointwise(_EXPRESSION[name], args, lanes)
+            case Functional(name):
+                return self._reduced(name.removeprefix("row_"), args[0], lanes)
+            case Elementwise(expr) | Pointwise(expr):
+                return self._pointwise(expr, args, lanes)
+            case Cast(dtype):
+                return self._cast(args[0], dtype)
+            case Transpose():
+                return args[0].text if args[0].lanes == lanes else _transposed(args[0].text)
+            case Relabel():
+                return args[0].text
+        raise AssertionError(op)
+
+    def fold(self, monoid: str, left: Text, right: Text) -> Text:
+        """Two partial results combined."""
+        fn = {"+": "add", "max": "maximum", "min": "minimum"}[monoid]
+        return self.scalars.text(Call(fn, (Arg(0), Arg(1))), [left, right])
+
+    def matrix_dot(self, a: Operand, b: Operand, columns: bool, total: str = "") -> Text:
+        """A dot on the matrix units; ``columns``: b was loaded as columns already."""
+        left, right = self._factor(a.text), self._factor(b.text)
+        if not columns:
+            right = _transposed(right)
+        parts = [left.text, right.text, *([total] if total else [])]
+        if self.dtype.name == "float32":
+            parts.append('input_precision="ieee"')
+        return Text(f"tl.dot({', '.join(parts)})")
+
+    def _factor(self, text: Text) -> Text:
+        """An operand of a dot in the kernel's dtype."""
+        if text.kind == NARROW or (text.kind == FLOAT and self.dtype.name == "float32"):
+            return text
+        return Text(f"{text.at(ATOM)}.to({self.dtype.triton})", NARROW)
+
+    def _dot(self, a: Operand, b: Operand, lanes: Lanes) -> Text:
+        """A dot of which an operand lacks lanes: products, summed along what both have."""
+        both = tuple(dict.fromkeys((*a.lanes, *b.lanes)))
+        rest = tuple(d for d in both if d not in lanes)
+        order = (*lanes, *rest)
+        product = self.scalars.text(
+            Call("mul", (Arg(0), Arg(1))), [a.over(order), b.over(order)]
+        )
+        return Text(f"tl.sum({product.text}, {len(lanes)})") if rest else product
+
+    def _reduced(self, kind: str, arg: Operand, lanes: Lanes) -> Text:
+        """A block or vector folded along its last axis."""
+        value = as_float(arg.text)
+        if arg.lanes == lanes:
+            return value
+        axis = len(lanes)
+        if kind == "sum":
+            return Text(f"tl.sum({value.text}, {axis})")
+        helper = {"max": "maximum", "min": "minimum"}[kind]
+        self.scalars.helpers.setdefault(helper)
+        return Text(f"tl.reduce({value.text}, {axis}, {helper})")
+
+    def _pointwise(self, expr: Expr, args: list[Operand], lanes: Lanes) -> Text:
+        text = self.scalars.text(expr, [arg.over(lanes) for arg in args])
+        return self.filled(text, lanes, tuple(d for arg in args for d in arg.lanes))
+
+    def filled(self, text: Text, lanes: Lanes, present: Lanes) -> Text:
+        """``text`` with all of ``lanes``, of which its operands have those ``present``."""
+        shape = f"({''.join(self.shapes[d] + ', ' for d in lanes).rstrip()})"
+        shape = shape if len(lanes) == 1 else shape.replace(",)", ")")
+        if text.kind == NUMBER:
+            return Text(f"tl.full({shape}, {text.text}, tl.float32)")
+        if set(lanes) <= set(present):
+            return text
+        return Text(f"tl.broadcast_to({text.text}, {shape})", text.kind)
+
+    def _cast(self, arg: Operand, dtype: str) -> Text:
+        if dtype not in _CAST:
+            raise EmitError(
+                message(
+                    f"a cast to {dtype}: kernels compute in float32",
+                    hint=f"the nearest supported form is a cast to one of {', '.join(_CAST)}",
+                )
+            )
+        value = as_float(arg.text)
+        if dtype == "float32":
+            return value
+        return Text(f"{value.at(ATOM)}.to({_CAST[dtype]}).to(tl.float32)")
+
+
+def _transposed(text: Text) -> Text:
+    return Text(f"tl.trans({text.text})", text.kind)
+
+

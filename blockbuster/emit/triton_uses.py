@@ -1,0 +1,103 @@
+"""How the tiles of a kernel are used: by matrix units, by arithmetic, or by both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockbuster.emit.dataflow import loaded, operands
+from blockbuster.emit.tile import (
+    Fold,
+    For,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tiling import Tiling
+from blockbuster.ir.ops import Functional
+
+
+def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
+    """True if ``stmt`` is a dot of two blocks, which the matrix units take."""
+    if not isinstance(stmt, Let) or stmt.op != Functional("dot"):
+        return False
+    return all(len(tiling.lanes(arg)) == 2 for arg in stmt.args)
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Per tile of one nest: each statement that reads it, once per operand position."""
+
+    nest: Nest
+    tiling: Tiling
+
+    def of(self, tile: Tile) -> list[tuple[Stmt, int]]:
+        """The statements that read ``tile``, with the operand position."""
+        return [
+            (stmt, index)
+            for stmt in statements(self.nest.body)
+            for index, operand in enumerate(operands(stmt))
+            if operand == tile
+        ]
+
+    def only_in_dots(self, tile: Tile) -> bool:
+        """True if every use is as an operand of a matrix dot."""
+        uses = self.of(tile)
+        return bool(uses) and all(is_matrix_dot(stmt, self.tiling) for stmt, _ in uses)
+
+    def read_transposed(self, tile: Tile) -> bool:
+        """True if every use is as the second operand of a matrix dot, which wants columns."""
+        return self.only_in_dots(tile) and all(index == 1 for _, index in self.of(tile))
+
+    def mixed(self) -> bool:
+        """True if a loop reads an array both for a matrix dot and for arithmetic.
+
+        Triton's software pipeliner then overwrites the tile while the matrix units still read it
+        (a silent race, whichever of its two reads came first): such a kernel must not be pipelined.
+        """
+        for_dots: dict[str, bool] = {}
+        for stmt in statements(self.nest.body):
+            if not isinstance(stmt, For):
+                continue
+            for load in statements(stmt.body):
+                if isinstance(load, Load):
+                    for use, _ in self.of(load.target):
+                        dot = is_matrix_dot(use, self.tiling)
+                        if for_dots.setdefault(load.view.buffer.name, dot) != dot:
+                            return True
+        return False
+
+    def accumulated(self, body: tuple[Stmt, ...]) -> dict[Tile, Let]:
+        """Matrix dots of ``body`` whose result goes only into a plain sum of ``body``.
+
+        Keyed by the dot's result: the accumulator is the dot's third operand.
+        """
+        found = {}
+        for stmt in body:
+            if isinstance(stmt, Let) and is_matrix_dot(stmt, self.tiling):
+                uses = self.of(stmt.target)
+                if len(uses) == 1 and _is_plain_sum(uses[0][0]) and uses[0][0] in body:
+                    found[stmt.target] = stmt
+        return found
+
+
+def _is_plain_sum(stmt: Stmt) -> bool:
+    return isinstance(stmt, Fold) and stmt.monoid == "+" and not stmt.members
+
+
+def narrow_workspaces(program: TileProgram, tiling: Tiling) -> tuple[str, ...]:
+    """Workspaces that only matrix dots read: they hold the kernel's dtype, to which a dot casts."""
+    wide: dict[str, None] = {}
+    for nest in program.nests:
+        uses = Uses(nest, tiling)
+        for stmt in statements(nest.body):
+            if isinstance(stmt, Load) and not uses.only_in_dots(stmt.target):
+                wide.setdefault(stmt.view.buffer.name)
+    return tuple(b.name for b in program.workspaces if b.name not in wide and _is_read(program, b))
+
+
+def _is_read(program: TileProgram, buffer: object) -> bool:
+    return any(buffer in loaded(nest.body) for nest in program.nests)

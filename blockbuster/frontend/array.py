@@ -1,0 +1,218 @@
+"""Traced arrays: stand-ins that record what a function does to them."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from blockbuster.errors import TraceError
+from blockbuster.frontend.numerics import NUMPY
+from blockbuster.frontend.program import Shape
+from blockbuster.frontend.protocols import METHODS, OPAQUE, REDUCTIONS, UFUNCS
+from blockbuster.frontend.shapes import axis_of
+from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.source import Refused, trace_error
+from blockbuster.ir.expr import FUNCTIONS, Call, Size
+from blockbuster.ir.graph import Value
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.trace import Trace
+
+_INSTEAD = {
+    "dot": "use @", "reshape": "give the axes as separate dims of the input", "view": "see reshape",
+    "squeeze": "reduce with keepdims=False", "item": "a traced array has no values",
+    "std": "use bb.layer_norm, or the mean of squares", "var": "use the mean of squares",
+    "clip": "use bb.minimum(bb.maximum(x, low), high)", "permute": "use x.transpose(axes)",
+}  # fmt: skip
+
+
+class _NoSuchAttribute(TraceError, AttributeError):
+    """A TraceError that ``hasattr`` understands."""
+
+
+def _binary(name: str, *, reflected: bool = False) -> Callable[..., TracedArray]:
+    def method(self: TracedArray, other: Any) -> TracedArray:
+        pair = (other, self) if reflected else (self, other)
+        return self.trace.record(name, pair)
+
+    return method
+
+
+def _unary(name: str) -> Callable[..., TracedArray]:
+    def method(self: TracedArray) -> TracedArray:
+        return self.trace.record(name, (self,))
+
+    return method
+
+
+class TracedArray:
+    """An array of a program that is being traced: a shape and a position, no values."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Trace, value: Value, axes: Shape, kind: str) -> None:
+        self.trace = trace
+        self.value = value
+        self.axes = axes
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"TracedArray{self.trace.dims.show(self.axes)}"
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The extents: sizes that take part in arithmetic, and the literal 1."""
+        found = self.trace.dims.shape(self.axes)
+        return tuple(SizeExpr(Size(a), self.trace) if isinstance(a, str) else a for a in found)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.axes)
+
+    __add__, __radd__ = _binary("add"), _binary("add", reflected=True)
+    __sub__, __rsub__ = _binary("sub"), _binary("sub", reflected=True)
+    __mul__, __rmul__ = _binary("mul"), _binary("mul", reflected=True)
+    __truediv__, __rtruediv__ = _binary("div"), _binary("div", reflected=True)
+    __pow__, __rpow__ = _binary("pow"), _binary("pow", reflected=True)
+    __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", reflected=True)
+    __and__, __rand__ = _binary("and"), _binary("and", reflected=True)
+    __or__, __ror__ = _binary("or"), _binary("or", reflected=True)
+    __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
+    __eq__, __ne__ = _binary("eq"), _binary("ne")  # type: ignore[assignment]
+    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
+
+    def transpose(self, *axes: Any) -> TracedArray:
+        """The axes in another order, reversed if none is given; accepts one tuple or several ints."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return self.trace.transpose(self, tuple(order) if order else None)
+
+    def swapaxes(self, axis1: int, axis2: int) -> TracedArray:
+        """Two axes exchanged."""
+        order = list(range(self.ndim))
+        order[axis1], order[axis2] = order[axis2], order[axis1]
+        return self.transpose(order)
+
+    @property
+    def T(self) -> TracedArray:
+        """All axes reversed, as in NumPy."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> TracedArray:
+        """The last two axes exchanged."""
+        return self.swapaxes(-1, -2)
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> TracedArray:
+        """The sum over an axis, or over all."""
+        return reduce_axes("sum", self, axis, keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> TracedArray:
+        """The maximum over an axis, or over all."""
+        return reduce_axes("max", self, axis, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> TracedArray:
+        """The minimum over an axis, or over all."""
+        return reduce_axes("min", self, axis, keepdims)
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> TracedArray:
+        """The mean over an axis, or over all."""
+        return reduce_axes("mean", self, axis, keepdims)
+
+    def astype(self, dtype: Any) -> TracedArray:
+        """Every element rounded to a floating dtype."""
+        return self.trace.record("cast", (self,), {"dtype": float_dtype(dtype)})
+
+    def __getitem__(self, key: Any) -> TracedArray:
+        """New axes of extent 1: ``x[:, None]``, ``x[..., None]``."""
+        return self.trace.expand(self, key if isinstance(key, tuple) else (key,))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> TracedArray:
+        if method == "reduce" and ufunc in REDUCTIONS:
+            return METHODS[getattr(np, REDUCTIONS[ufunc])](*args, **kwargs)  # type: ignore[no-any-return]
+        if method != "__call__" or ufunc not in UFUNCS or kwargs:
+            raise self._unsupported(f"np.{ufunc.__name__}", kwargs)
+        return self.trace.record(UFUNCS[ufunc], args)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> TracedArray:
+        if func is np.where and len(args) == 3 and not kwargs:
+            return self.trace.record("where", args)
+        if func in OPAQUE and set(kwargs) <= {"axis"} and len(args) <= 2:
+            axis = kwargs.get("axis", args[1] if len(args) > 1 else -1)
+            return self.trace.along_axis(OPAQUE[func], func, self, axis)
+        if func not in METHODS or not set(kwargs) <= {"axis", "keepdims", "axes"}:
+            raise self._unsupported(f"np.{func.__name__}", kwargs)
+        return METHODS[func](*args, **kwargs)  # type: ignore[no-any-return]
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise trace_error("a traced array has no values", hint="use bb functions and NumPy's own")
+
+    def _no_value(self, *_: object) -> NoReturn:
+        hint = "bb.where(condition, x, y) chooses element by element"
+        raise trace_error("a traced array has no values to decide, convert or loop over", hint=hint)
+
+    __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __contains__ = _no_value
+
+    def _no_operator(self, *_: object) -> NoReturn:
+        raise trace_error("traced arrays have no // % ^ << >>", hint="see bb.custom")
+
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __xor__ = __rxor__ = _no_operator
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = _no_operator
+
+    def __setitem__(self, key: object, value: object) -> NoReturn:
+        raise trace_error("traced arrays do not change", hint="use bb.where(mask, new, old)")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _NoSuchAttribute(*self._unsupported(f".{name}", {}).args)
+
+    def _unsupported(self, what: str, kwargs: Any) -> TraceError:
+        extra = f" with {', '.join(kwargs)}" if kwargs else ""
+        name = what.rsplit(".", 1)[-1]
+        near = difflib.get_close_matches(name, [n for n in NUMPY if n not in ("expand", "cast")], 1)
+        custom = "bb.custom(fn, x, shape=x.shape) takes any function"
+        instead = _INSTEAD.get(name) or (f"use bb.{near[0]}, or {custom}" if near else custom)
+        return trace_error(f"{what}{extra} cannot be traced", hint=instead)
+
+
+def apply(op: str, *operands: Any, **params: Any) -> Any:
+    """Record an operation if an operand is traced; compute it at once if none is."""
+    for operand in operands:
+        if isinstance(operand, TracedArray):
+            return operand.trace.record(op, operands, params)
+    sizes = [o for o in operands if isinstance(o, SizeExpr)]
+    if sizes and op in FUNCTIONS:
+        known = [sizes[0].trace.scalar(o) for o in operands]
+        return SizeExpr(Call(op, tuple(known)), sizes[0].trace)
+    return NUMPY[op](*operands, **params)
+
+
+def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    """A reduction over one axis, several, or all (None): one recorded operation per axis."""
+    if not isinstance(x, TracedArray):
+        return NUMPY[op](x, axis=axis, keepdims=keepdims)
+    if isinstance(axis, int):
+        return x.trace.record(op, (x,), {"axis": axis, "keepdims": keepdims})
+    try:
+        axes = range(x.ndim) if axis is None else [axis_of(a, x.ndim) for a in axis]
+    except Refused as refused:
+        raise trace_error(f"{op}: {refused.reason}") from None
+    over = sorted(axes, reverse=True)
+    return functools.reduce(lambda y, a: reduce_axes(op, y, operator.index(a), keepdims), over, x)
+
+
+def float_dtype(dtype: Any) -> str:
+    """The name of a floating dtype given as NumPy, Python or torch write it."""
+    name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+    if isinstance(dtype, type):
+        name = np.dtype(dtype).name
+    name = {"float": "float64", "half": "float16", "single": "float32"}.get(name, name)
+    if name not in ("float16", "bfloat16", "float32", "float64"):
+        raise trace_error(f"a cast to {name} cannot be traced", hint="cast to a floating dtype")
+    return name

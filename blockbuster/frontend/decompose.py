@@ -1,0 +1,199 @@
+"""Array ops taken apart: ``ARRAY_OPS`` holds one short function per op.
+
+The decompositions are the paper's (Table 2 and its appendices), and hand-written normalizations come
+out like the built-in ones: a vector subtracted from a block is a shift by its negation, a
+block divided by a vector is scaled by its reciprocal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from blockbuster.frontend.primitives import Primitive, Recorder, Ref
+from blockbuster.frontend.program import ArrayProgram, Equation, Operand
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
+from blockbuster.ir.graph import Value
+
+Term = Ref | Expr | None
+"""An operand of an equation being taken apart: an array, a scalar, or left out."""
+
+Decomposition = Callable[[Recorder, Equation, tuple[Term, ...]], Ref]
+
+
+@dataclass(frozen=True)
+class Primitives:
+    """A primitive program: its equations and the outputs with their names."""
+
+    primitives: tuple[Primitive, ...]
+    outputs: tuple[tuple[str, Ref], ...]
+
+
+def decompose(program: ArrayProgram) -> Primitives:
+    """The primitive program of an array program."""
+    recorder = Recorder()
+    made: dict[Value, Ref] = {
+        Value(-1, port): recorder.source(given.name, given.shape)
+        for port, given in enumerate(program.inputs)
+    }
+
+    def term(operand: Operand) -> Term:
+        return made[operand] if isinstance(operand, Value) else operand
+
+    for position, equation in enumerate(program.equations):
+        recorder.where = equation.where
+        start = len(recorder.primitives)
+        result = ARRAY_OPS[equation.op](recorder, equation, tuple(map(term, equation.operands)))
+        if equation.hint and result.value >= start:  # the user's word names what the op computes
+            made_last = recorder.primitives[result.value]
+            recorder.primitives[result.value] = replace(made_last, hint=equation.hint)
+        made[Value(position)] = result
+    outputs = tuple((output.name, made[output.value]) for output in program.outputs)
+    return Primitives(tuple(recorder.primitives), outputs)
+
+
+def _ref(term: Term) -> Ref:
+    assert isinstance(term, Ref), term
+    return term
+
+
+def _scalar_function(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    """Numbers and sizes become part of the expression, arrays its arguments."""
+    refs = [t for t in terms if isinstance(t, Ref)]
+    fn = equation.op
+    if fn in _INVERSES and len(refs) == 2 and _is_vector_of(recorder, refs[0], refs[1]):
+        inverse, partner = _INVERSES[fn]
+        return recorder.binary(partner, refs[0], recorder.unary(inverse, refs[1], hint="r"))
+    power = _POWERS.get(terms[1]) if fn == "pow" and isinstance(terms[1], Const) else None
+    if power is not None and refs:
+        return recorder.unary(power, refs[0], hint=_HINTS.get(power, "y"))
+    positions = iter(range(len(refs)))
+    args = [Arg(next(positions)) if isinstance(t, Ref) else t for t in terms]
+    expr = Call(fn, tuple(a for a in args if a is not None))
+    return recorder.apply(expr, *refs, hint=_HINTS.get(fn, "y"))
+
+
+_INVERSES = {"sub": ("neg", "add"), "div": ("reciprocal", "mul")}
+_POWERS = {
+    Const(2.0): "square", Const(0.5): "sqrt", Const(-0.5): "rsqrt", Const(-1.0): "reciprocal",
+}  # fmt: skip
+_HINTS = {"exp": "e", "reciprocal": "r", "rsqrt": "r", "neg": "c", "where": "s"}
+
+
+def _is_vector_of(recorder: Recorder, block: Ref, vector: Ref) -> bool:
+    """True if ``vector`` varies along exactly one of the last two axes, and ``block`` along both."""
+    full = recorder.shape(block)
+    tail = (1, 1, *recorder.shape(vector))[-2:]
+    fits = len(vector.axes) <= len(block.axes) and len(full) >= 2 and 1 not in full[-2:]
+    return fits and tail.count(1) == 1
+
+
+def _sum(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    monoid = {"sum": "+", "max": "max", "min": "min"}[equation.op]
+    return recorder.fold(_ref(terms[0]), monoid, equation.param("axis"), keepdims=_keeps(equation))
+
+
+def _mean(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    axis = equation.param("axis")
+    total = recorder.fold(_ref(terms[0]), "+", axis, keepdims=_keeps(equation))
+    return recorder.apply(call("mul", Arg(0), _share(recorder, terms[0], axis)), total, hint="m")
+
+
+def _keeps(equation: Equation) -> bool:
+    return bool(equation.param("keepdims"))
+
+
+def _share(recorder: Recorder, term: Term, axis: int) -> Expr:
+    """One over the number of elements along an axis."""
+    dim = recorder.shape(_ref(term))[axis]
+    return call("div", 1, Size(dim) if isinstance(dim, str) else Const(1.0))
+
+
+def _softmax(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    x, axis = _ref(terms[0]), equation.param("axis")
+    if equation.param("safe"):
+        e = recorder.binary("exp0", x, recorder.fold(x, "max", axis), hint="e")
+    else:
+        e = recorder.unary("exp", x, hint="e")
+    total = recorder.fold(e, "+", axis)
+    return recorder.binary("mul", e, recorder.unary("recip0", total, hint="r"), hint="y")
+
+
+def _logsumexp(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    e = recorder.unary("exp", _ref(terms[0]), hint="e")
+    total = recorder.fold(e, "+", equation.param("axis"), keepdims=_keeps(equation))
+    return recorder.unary("log", total, hint="z")
+
+
+def _log_softmax(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    x = _ref(terms[0])
+    total = recorder.fold(recorder.unary("exp", x, hint="e"), "+", equation.param("axis"))
+    shift = recorder.unary("neg", recorder.unary("log", total, hint="z"), hint="c")
+    return recorder.binary("add", x, shift, hint="y")
+
+
+def _rms_norm(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    x, weight = _ref(terms[0]), terms[1]
+    total = recorder.fold(recorder.unary("square", x, hint="q"), "+", -1)
+    mean = call("mul", Arg(0), _share(recorder, x, -1))
+    root = recorder.apply(call("rsqrt", call("add", mean, _eps(equation))), total, hint="r")
+    y = x if weight is None else _combine(recorder, "mul", x, weight)
+    return recorder.binary("mul", y, root, hint="y")
+
+
+def _layer_norm(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    """Sum and sum of squares, as in the paper; the variance is clamped at 0."""
+    x, (gamma, beta) = _ref(terms[0]), terms[1:]
+    share = _share(recorder, x, -1)
+    total = recorder.fold(x, "+", -1)
+    shift = recorder.apply(call("neg", call("mul", Arg(0), share)), total, hint="c")
+    squares = recorder.fold(recorder.unary("square", x, hint="q"), "+", -1)
+    variance = call("sub", call("mul", Arg(0), share), call("square", Arg(1)))
+    clamped = call("add", call("maximum", variance, 0), _eps(equation))
+    root = recorder.apply(call("rsqrt", clamped), squares, shift, hint="r")
+    y = recorder.binary("mul", recorder.binary("add", x, shift, hint="d"), root, hint="y")
+    y = y if gamma is None else _combine(recorder, "mul", y, gamma)
+    return y if beta is None else _combine(recorder, "add", y, beta)
+
+
+def _combine(recorder: Recorder, fn: str, x: Ref, other: Term) -> Ref:
+    """A scalar function of an array and an array or a scalar."""
+    if isinstance(other, Ref):
+        return recorder.binary(fn, x, other, hint="y")
+    assert other is not None
+    return recorder.apply(call(fn, Arg(0), other), x, hint="y")
+
+
+def _eps(equation: Equation) -> Const:
+    return Const(float(equation.param("eps")))
+
+
+def _matmul(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    return recorder.contract(_ref(terms[0]), _ref(terms[1]))
+
+
+def _view(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    return _ref(terms[0]).view(equation.param("axes"))
+
+
+def _cast(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    return recorder.round(_ref(terms[0]), equation.param("dtype"))
+
+
+def _arange(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    return recorder.count(equation.shape[0])
+
+
+def _custom(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    name, fn = equation.param("name"), equation.param("fn")
+    return recorder.opaque(name, fn, [_ref(t) for t in terms], equation.shape)
+
+
+ARRAY_OPS: Mapping[str, Decomposition] = {
+    **dict.fromkeys(FUNCTIONS, _scalar_function),
+    **dict.fromkeys(("sum", "max", "min"), _sum),
+    "mean": _mean, "softmax": _softmax, "logsumexp": _logsumexp, "log_softmax": _log_softmax,
+    "rms_norm": _rms_norm, "layer_norm": _layer_norm,
+    "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
+    "custom": _custom,
+}  # fmt: skip

@@ -1,0 +1,213 @@
+"""Lowering: an array program becomes an unfused block program.
+
+Three steps: every array op is taken apart into primitives (``decompose``), the layout of every
+value is found from the outputs backwards (``demands``), and every primitive becomes one top-level
+node of nested maps (``nest``). Source: Blockbuster Part 1, Table 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.decompose import Primitives, decompose
+from blockbuster.frontend.demands import layouts, native, wants
+from blockbuster.frontend.layout import Layout, dims_of, natural, step_back, type_of
+from blockbuster.frontend.nest import (
+    Leaf,
+    Named,
+    apply_leaf,
+    contract_leaf,
+    fold_leaf,
+    nest,
+    op_leaf,
+)
+from blockbuster.frontend.primitives import (
+    Apply,
+    Contract,
+    Count,
+    Fold,
+    Opaque,
+    Primitive,
+    Ref,
+    Round,
+    Source,
+)
+from blockbuster.frontend.program import ArrayProgram, Shape
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.graph import Graph, Index, Origin, Output, Read, Value
+from blockbuster.ir.ops import Cast, Misc, Pointwise
+
+
+def lower(program: ArrayProgram) -> Graph:
+    """The block program of an array program, each array op its unfused subgraph.
+
+    Ops that no rule looks into (``bb.custom``, ``np.sort``) become misc ops.
+    """
+    return _Lowering(decompose(program)).graph()
+
+
+class _Lowering:
+    """The state of one lowering: the builder and the values made so far, by layout."""
+
+    def __init__(self, program: Primitives) -> None:
+        self._program = program
+        self._builder = Builder()
+        self._live = _live(program)
+        self._layouts = layouts(program.primitives, self._live)
+        self._made: dict[tuple[int, Layout], Value] = {}
+
+    def graph(self) -> Graph:
+        """The block program: inputs first, then one node per primitive, then outputs."""
+        primitives = self._program.primitives
+        for position, layout in self._requests():
+            if isinstance(primitives[position].op, Source | Count):
+                self._made[position, layout] = self._input(primitives[position], layout)
+        for position, primitive in enumerate(primitives):
+            if self._live[position] and not isinstance(primitive.op, Source | Count):
+                layout = self._layouts[position]
+                self._made[position, layout] = self._node(primitive, layout)
+        names = [name for name, _ in self._program.outputs]
+        usual = ["out"] if len(names) == 1 else [f"out{i}" for i in range(len(names))]
+        outputs = [
+            self._output("" if names == usual else name, ref)
+            for name, ref in self._program.outputs
+        ]
+        return self._builder.finish(*outputs)
+
+    def _requests(self) -> list[tuple[int, Layout]]:
+        """Every value with every layout in which it is read, in order of the values."""
+        found: dict[tuple[int, Layout], None] = {}
+        for position, primitive in enumerate(self._program.primitives):
+            if self._live[position]:
+                for ref, layout in zip(
+                    primitive.operands, wants(primitive, self._layouts[position]), strict=True
+                ):
+                    found.setdefault((ref.value, self._readable(ref.value, layout)))
+        for _, ref in self._program.outputs:
+            found.setdefault((ref.value, self._layouts[ref.value]))
+        return sorted(found, key=lambda request: request[0])
+
+    def _readable(self, position: int, want: Layout) -> Layout:
+        """The layout to start from where ``want`` is needed: inputs are read in any they can take."""
+        primitive = self._program.primitives[position]
+        if isinstance(primitive.op, Source | Count):
+            return native(primitive, want)
+        return self._layouts[position]
+
+    def _input(self, primitive: Primitive, layout: Layout) -> Value:
+        op = primitive.op
+        if isinstance(op, Count):
+            (level,) = layout
+            return self._builder.input(type_of(layout), Index(level.dim), primitive.hint)
+        assert isinstance(op, Source)
+        dims = {level.axis: level.dim for level in layout}
+        order = [level.axis for level in layout]
+        hint = op.name if order == sorted(order) else f"{op.name}T"
+        axes = tuple(dims.get(axis) for axis in range(len(primitive.shape)))
+        return self._builder.input(type_of(layout), Read(op.name, axes), hint)
+
+    def _node(self, primitive: Primitive, layout: Layout) -> Value:
+        asked = wants(primitive, layout)
+        operands = [
+            Named(self._value(ref.value, wanted), self._program.primitives[ref.value].hint)
+            for ref, wanted in zip(primitive.operands, asked, strict=True)
+        ]
+        origin = Origin(where=primitive.where)
+        if isinstance(primitive.op, Opaque):
+            op = _misc(primitive.op, primitive.shape)
+            values = (operand.value for operand in operands)
+            return self._builder.add(op, *values, hints=(primitive.hint,), origin=origin)[0]
+        leaf = _leaf(primitive, layout, asked, origin)
+        return nest(
+            self._builder, dims_of(layout), operands, leaf, hint=primitive.hint, origin=origin
+        )
+
+    def _value(self, position: int, want: Layout) -> Value:
+        """A value in the layout in which it is wanted, converted if it was made in another.
+
+        Nothing of this moves data: dims are relabeled, axes of extent 1 dropped or added, and lists
+        and axes reordered, in this order, one node for each.
+        """
+        if (position, want) not in self._made:
+            primitive = self._program.primitives[position]
+            origin = Origin(where=primitive.where)
+            before, op = step_back(want, self._readable(position, want))
+            value = self._value(position, before)
+            maps = dims_of(before) if isinstance(op, Pointwise) else ()
+            self._made[position, want] = nest(
+                self._builder,
+                maps,
+                [Named(value, primitive.hint)],
+                op_leaf(op, hint=primitive.hint, origin=origin),
+                hint=primitive.hint,
+                origin=origin,
+            )
+        return self._made[position, want]
+
+    def _output(self, name: str, ref: Ref) -> Output:
+        layout = self._layouts[ref.value]
+        dims = {level.axis: level.dim for level in layout}
+        axes = tuple(None if axis is None else dims[axis] for axis in ref.axes)
+        return Output(self._made[ref.value, layout], name, axes)
+
+
+@dataclass(frozen=True)
+class WholeArrays:
+    """A misc function that shows ``fn`` the axes of extent 1 which block types leave out."""
+
+    fn: Callable[..., Any]
+    operand_units: tuple[tuple[int, ...], ...]
+    result_units: tuple[int, ...]
+
+    def __call__(self, *arrays: Any) -> Any:
+        shown = (
+            np.expand_dims(array, units)
+            for array, units in zip(arrays, self.operand_units, strict=True)
+        )
+        return np.squeeze(np.asarray(self.fn(*shown)), self.result_units)
+
+
+def _leaf(
+    primitive: Primitive, layout: Layout, asked: Sequence[Layout], origin: Origin
+) -> Leaf:
+    """What the innermost body of a primitive computes."""
+    axes, hint = type_of(layout).axes, primitive.hint
+    match primitive.op:
+        case Apply(expr):
+            return apply_leaf(expr, axes, hint=hint, origin=origin)
+        case Round(dtype):
+            return op_leaf(Cast(dtype), hint=hint, origin=origin)
+        case Fold(monoid=monoid):
+            return fold_leaf(monoid, asked[0][-1].dim, hint=hint, origin=origin)
+        case Contract(inner):
+            dim = asked[0][-1].dim if isinstance(inner, str) else None
+            return contract_leaf(dim, axes, hint=hint, origin=origin)
+    raise AssertionError(f"{primitive.op} has no body")
+
+
+def _misc(op: Opaque, shape: Shape) -> Misc:
+    operand_units = tuple(map(_units, op.shapes))
+    fn = op.fn
+    if any(operand_units) or _units(shape):
+        fn = WholeArrays(op.fn, operand_units, _units(shape))
+    return Misc(op.name, fn, (type_of(natural(shape)),))
+
+
+def _units(shape: Shape) -> tuple[int, ...]:
+    return tuple(i for i, axis in enumerate(shape) if axis == 1)
+
+
+def _live(program: Primitives) -> list[bool]:
+    """Which primitives an output needs."""
+    live = [False] * len(program.primitives)
+    for _, ref in program.outputs:
+        live[ref.value] = True
+    for position in reversed(range(len(live))):
+        if live[position]:
+            for ref in program.primitives[position].operands:
+                live[ref.value] = True
+    return live

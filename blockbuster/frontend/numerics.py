@@ -1,0 +1,146 @@
+"""What every array operation means, as NumPy functions: one table for the oracle and for eager use.
+
+The functions keep the dtype of their arrays. Softmax has one meaning, the stable one: zero on a
+row of only -inf, NaN where there is NaN, and NaN for +inf as in exp(inf - inf).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
+
+Array = Any
+"""A NumPy array or scalar: the functions below work for any floating dtype."""
+
+_quiet = np.errstate(all="ignore")
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def erf(x: Array) -> Array:
+    """The error function."""
+    array = np.asarray(x)
+    dtype = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
+    return np.asarray(_erf(array), dtype=dtype)[()]
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)) without overflow."""
+    small = np.exp(-np.abs(x))
+    return np.where(np.less(x, 0), small, 1) / (1 + small)
+
+
+def gelu(x: Array) -> Array:
+    """x times the normal distribution function at x (the exact form, not the tanh one)."""
+    return x * (1 + erf(x * math.sqrt(0.5))) * 0.5
+
+
+@_quiet
+def exp0(x: Array, z: Array) -> Array:
+    """exp(x - z), and 0 where x is -inf whatever z is."""
+    return np.where(np.equal(x, -np.inf), np.zeros_like(x), np.exp(np.subtract(x, z)))
+
+
+@_quiet
+def recip0(x: Array) -> Array:
+    """1 / x, and 0 where x is 0."""
+    return np.where(np.equal(x, 0), np.zeros_like(x), np.reciprocal(x))
+
+
+@_quiet
+def softmax(x: Array, *, axis: int, safe: bool = False) -> Array:
+    """exp(x) over its sum along an axis; ``safe`` only chooses how it is lowered."""
+    e = exp0(x, np.max(x, axis=axis, keepdims=True))
+    return e * recip0(np.sum(e, axis=axis, keepdims=True))
+
+
+@_quiet
+def logsumexp(x: Array, *, axis: int, keepdims: bool = False) -> Array:
+    """log of the sum of exp(x) along an axis; -inf for a row of only -inf."""
+    top = np.max(x, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, np.zeros_like(top))
+    total = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return total if keepdims else np.squeeze(total, axis)
+
+
+@_quiet
+def log_softmax(x: Array, *, axis: int) -> Array:
+    """x minus its logsumexp, hence NaN on a row of only -inf."""
+    return x - logsumexp(x, axis=axis, keepdims=True)
+
+
+def rms_norm(x: Array, weight: Array | None, *, eps: float) -> Array:
+    """x over the root of its mean square along the last axis, times ``weight``."""
+    y = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + eps)
+    return y if weight is None else y * weight
+
+
+def layer_norm(x: Array, gamma: Array | None, beta: Array | None, *, eps: float) -> Array:
+    """x centered and scaled to variance one along the last axis, times ``gamma`` plus ``beta``."""
+    centered = x - np.mean(x, axis=-1, keepdims=True)
+    y = centered / np.sqrt(np.mean(np.square(centered), axis=-1, keepdims=True) + eps)
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def cast(x: Array, *, dtype: str) -> Array:
+    """x rounded to ``dtype``; NumPy has no bfloat16, so its values come back as float32."""
+    if dtype != "bfloat16":
+        return np.asarray(x).astype(dtype)
+    single = np.asarray(x, dtype=np.float32)
+    bits = single.view(np.uint32)
+    even = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(
+        0xFFFF0000
+    )
+    return np.where(np.isnan(single), single, even.view(np.float32))
+
+
+def expand(x: Array, *, axes: tuple[int | None, ...]) -> Array:
+    """x with an axis of extent 1 wherever ``axes`` has None; its other entries count up."""
+    return np.expand_dims(x, tuple(i for i, axis in enumerate(axes) if axis is None))
+
+
+def custom(*arrays: Array, fn: Callable[..., Any], name: str = "") -> Array:  # noqa: ARG001
+    """Any function of whole arrays."""
+    return np.asarray(fn(*arrays))
+
+
+def _arange(*, size: int) -> Array:
+    return np.arange(size)
+
+
+NUMPY: Mapping[str, Callable[..., Any]] = {
+    # scalar functions, under the names of ir.expr.FUNCTIONS
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide,
+    "pow": np.power, "neg": np.negative,
+    "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "tanh": np.tanh, "sigmoid": sigmoid, "silu": lambda x: x * sigmoid(x), "gelu": gelu,
+    "relu": lambda x: np.maximum(x, 0), "erf": erf, "abs": np.abs, "square": np.square,
+    "reciprocal": lambda x: 1 / np.asarray(x), "maximum": np.maximum, "minimum": np.minimum,
+    "exp0": exp0, "recip0": recip0,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal,
+    "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "where": np.where,
+    # array functions
+    "sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean,
+    "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
+    "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
+    "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
+}  # fmt: skip
+
+
+def number(expr: Expr, sizes: Mapping[str, int]) -> float:
+    """The value of a scalar expression without arguments."""
+    match expr:
+        case Const(value):
+            return value
+        case Size(dim):
+            return float(sizes[dim])
+        case Call(fn, args):
+            return float(NUMPY[fn](*(number(a, sizes) for a in args)))
+        case Arg():
+            raise AssertionError("a scalar has no arguments")

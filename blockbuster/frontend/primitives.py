@@ -1,0 +1,190 @@
+"""Primitive array programs: seven ops, each of which lowers to one node or to none.
+
+An operand is a value seen through a view (``Ref``): transposes and axes of extent 1 are never
+computed, they only change which axis of the value stands where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blockbuster.frontend.program import Axis, Shape
+from blockbuster.ir.expr import Arg, Expr, call
+from blockbuster.ir.graph import SourceLine
+from blockbuster.ir.types import Dim
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Value number ``value`` seen through a view: its axis ``axes[i]`` is shown as axis i.
+
+    None shows an axis of extent 1.
+    """
+
+    value: int
+    axes: tuple[int | None, ...]
+
+    def shown_at(self, axis: int, rank: int) -> int | None:
+        """The value's axis that takes part in axis ``axis`` of a broadcast result of ``rank``."""
+        position = axis - (rank - len(self.axes))
+        return self.axes[position] if position >= 0 else None
+
+    def view(self, axes: Sequence[int | None]) -> Ref:
+        """A view of this view."""
+        return Ref(self.value, tuple(None if axis is None else self.axes[axis] for axis in axes))
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input array."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Count:
+    """The index vector along a dim."""
+
+    dim: Dim
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A scalar expression over operands that broadcast against each other."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Round:
+    """A cast to a floating dtype."""
+
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A reduction over one axis, which the result no longer has."""
+
+    monoid: str
+    axis: int
+    dim: Dim
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A matrix product (..., m, k) @ (..., k, n); any of the axes may be a unit axis."""
+
+    inner: Axis
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A function of whole arrays."""
+
+    name: str
+    fn: Callable[..., Any]
+    shapes: tuple[Shape, ...]
+    """The shapes of the operands."""
+
+
+PrimitiveOp = Source | Count | Apply | Round | Fold | Contract | Opaque
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """An equation of the primitive program."""
+
+    op: PrimitiveOp
+    operands: tuple[Ref, ...]
+    shape: Shape
+    hint: str = ""
+    where: SourceLine | None = None
+
+
+class Recorder:
+    """Collects primitives; the functions of ``ARRAY_OPS`` write to it."""
+
+    def __init__(self) -> None:
+        self.primitives: list[Primitive] = []
+        self.where: SourceLine | None = None
+
+    def shape(self, ref: Ref) -> Shape:
+        """The shape that a view shows."""
+        shape = self.primitives[ref.value].shape
+        return tuple(1 if axis is None else shape[axis] for axis in ref.axes)
+
+    def source(self, name: str, shape: Shape) -> Ref:
+        """An input array."""
+        return self._add(Source(name), (), shape, name)
+
+    def count(self, axis: Axis) -> Ref:
+        """The index vector along a dim; along a unit axis it is the constant 0."""
+        if isinstance(axis, str):
+            return self._add(Count(axis), (), (axis,), "i")
+        return self._add(Apply(call("add", 0, 0)), (), (), "i").view((None,))
+
+    def apply(self, expr: Expr, *refs: Ref, hint: str = "") -> Ref:
+        """A scalar expression over broadcast operands."""
+        return self._add(Apply(expr), refs, self._broadcast(refs), hint)
+
+    def unary(self, fn: str, ref: Ref, hint: str = "") -> Ref:
+        """A scalar function of one operand."""
+        return self.apply(call(fn, Arg(0)), ref, hint=hint)
+
+    def binary(self, fn: str, left: Ref, right: Ref, hint: str = "") -> Ref:
+        """A scalar function of two operands."""
+        return self.apply(call(fn, Arg(0), Arg(1)), left, right, hint=hint)
+
+    def round(self, ref: Ref, dtype: str) -> Ref:
+        """A cast."""
+        return self._add(Round(dtype), (ref,), self.shape(ref), "c")
+
+    def fold(self, ref: Ref, monoid: str, axis: int, *, keepdims: bool = True) -> Ref:
+        """A reduction over one axis; a unit axis is reduced by not showing it."""
+        shape = self.shape(ref)
+        position = axis % len(shape)
+        others = [i for i in range(len(shape)) if i != position]
+        dim = shape[position]
+        if not isinstance(dim, str):
+            result = ref.view(others)
+        else:
+            kept = tuple(shape[i] for i in others)
+            hint = {"+": "s", "max": "z", "min": "z"}[monoid]
+            result = self._add(Fold(monoid, position, dim), (ref,), kept, hint)
+        rank = len(shape)
+        places = [i - (i > position) if i != position else None for i in range(rank)]
+        return result.view(places) if keepdims else result
+
+    def contract(self, a: Ref, b: Ref) -> Ref:
+        """A matrix product; a vector counts as a row on the left and a column on the right."""
+        row, column = len(a.axes) == 1, len(b.axes) == 1
+        a = a.view((None, 0)) if row else a
+        b = b.view((0, None)) if column else b
+        first, second = self.shape(a), self.shape(b)
+        leading = self._broadcast((a.view(range(len(first) - 2)), b.view(range(len(second) - 2))))
+        shape = (*leading, first[-2], second[-1])
+        result = self._add(Contract(first[-1]), (a, b), shape, "p")
+        rank = len(shape)
+        hidden = (*((rank - 2,) if row else ()), *((rank - 1,) if column else ()))
+        return result.view([i for i in range(rank) if i not in hidden])
+
+    def opaque(self, name: str, fn: Callable[..., Any], refs: Sequence[Ref], shape: Shape) -> Ref:
+        """A function of whole arrays."""
+        shapes = tuple(self.shape(ref) for ref in refs)
+        return self._add(Opaque(name, fn, shapes), tuple(refs), shape, "y")
+
+    def _broadcast(self, refs: Sequence[Ref]) -> Shape:
+        rank = max((len(ref.axes) for ref in refs), default=0)
+        result: list[Axis] = [1] * rank
+        for ref in refs:
+            for position, axis in enumerate(self.shape(ref), start=rank - len(ref.axes)):
+                result[position] = axis if result[position] == 1 else result[position]
+        return tuple(result)
+
+    def _add(self, op: PrimitiveOp, refs: tuple[Ref, ...], shape: Shape, hint: str) -> Ref:
+        self.primitives.append(Primitive(op, refs, shape, hint, self.where))
+        axes = tuple(None if axis == 1 else i for i, axis in enumerate(shape))
+        return Ref(len(self.primitives) - 1, axes)

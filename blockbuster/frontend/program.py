@@ -1,0 +1,226 @@
+"""Array programs: what a user's function computes, as a short list of equations on whole arrays.
+
+Axes are positional, as in NumPy: a shape is a tuple of dim names and the literal 1, and a dim may
+occur in it twice. Operations stand as the user called them; lowering takes them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from blockbuster.frontend.numerics import NUMPY, number
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, show_expr
+from blockbuster.ir.graph import SourceLine, Value
+from blockbuster.ir.types import Dim
+
+Axis = Dim | int
+"""A dim, or the literal 1."""
+
+Shape = tuple[Axis, ...]
+Operand = Value | Expr | None
+"""An array, a scalar (a number or an expression over sizes), or an argument left out."""
+
+Params = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class ArrayInput:
+    """An input array; ``dtype`` is that of the example it was traced with, or empty."""
+
+    name: str
+    shape: Shape
+    dtype: str = ""
+
+
+@dataclass(frozen=True)
+class Equation:
+    """An operation applied to arrays and scalars; ``shape`` is that of its result."""
+
+    op: str
+    operands: tuple[Operand, ...]
+    params: Params
+    shape: Shape
+    kind: str = "float"
+    """``float``, ``index`` (a position along a dim) or ``mask`` (a truth value)."""
+    hint: str = field(default="", compare=False)
+    where: SourceLine | None = field(default=None, compare=False, repr=False)
+
+    def param(self, name: str, default: Any = None) -> Any:
+        """The value of a keyword argument."""
+        return dict(self.params).get(name, default)
+
+
+@dataclass(frozen=True)
+class ArrayOutput:
+    """A result array and the key under which ``numpy`` returns it."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class ArrayProgram:
+    """A traced function: equations in the order in which they were recorded.
+
+    ``sizes`` holds the dims whose size was fixed when tracing (``"D=64"``).
+    """
+
+    name: str
+    inputs: tuple[ArrayInput, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[ArrayOutput, ...]
+    fixed_sizes: tuple[tuple[Dim, int], ...] = ()
+
+    def __str__(self) -> str:
+        return self.listing()
+
+    @property
+    def sizes(self) -> dict[Dim, int]:
+        """The sizes fixed when tracing."""
+        return dict(self.fixed_sizes)
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """All dims, in order of first appearance."""
+        return tuple(dict.fromkeys(axis for axis in self._axes() if isinstance(axis, str)))
+
+    def shape_of(self, value: Value) -> Shape:
+        """The shape of an input (node -1) or of an equation's result."""
+        holder = self.inputs[value.port] if value.node < 0 else self.equations[value.node]
+        return holder.shape
+
+    def bind(self, inputs: Mapping[str, ArrayLike]) -> dict[Dim, int]:
+        """The size of every dim for these arrays.
+
+        Raises TypeError where an input is missing or unknown, ValueError where sizes disagree.
+        """
+        names = [i.name for i in self.inputs]
+        if sorted(inputs) != sorted(names):
+            raise TypeError(f"{self.name} takes the arrays {names}, got {sorted(inputs)}")
+        sizes = self.sizes
+        for wanted in self.inputs:
+            extents = np.shape(inputs[wanted.name])
+            if len(extents) != len(wanted.shape):
+                raise ValueError(
+                    f"{wanted.name} has shape {extents}, expected {show_shape(wanted.shape)}"
+                )
+            for axis, extent in zip(wanted.shape, extents, strict=True):
+                known = sizes.setdefault(axis, extent) if isinstance(axis, str) else axis
+                if known != extent:
+                    raise ValueError(
+                        f"{wanted.name} has shape {extents}, expected "
+                        f"{show_shape(wanted.shape)} with {axis} = {known}"
+                    )
+        return sizes
+
+    def numpy(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+        """The oracle: every equation in whole-array NumPy and double precision.
+
+        ``inputs`` maps names to arrays of any floating dtype. Returns the outputs by name.
+        """
+        sizes = self.bind(inputs)
+        given = [np.asarray(inputs[i.name], dtype=np.float64) for i in self.inputs]
+        made: list[NDArray[Any]] = []
+
+        def taken(operand: Operand) -> Any:
+            if isinstance(operand, Value):
+                return given[operand.port] if operand.node < 0 else made[operand.node]
+            return None if operand is None else number(operand, sizes)
+
+        with np.errstate(all="ignore"):
+            for equation in self.equations:
+                params = dict(equation.params)
+                if equation.op == "arange":
+                    params = {"size": int(number(params["size"], sizes))}
+                result = np.asarray(NUMPY[equation.op](*map(taken, equation.operands), **params))
+                self._expect_extents(equation, result.shape, sizes)
+                made.append(result if result.dtype.kind == "b" else result.astype(np.float64))
+        return {output.name: taken(output.value) for output in self.outputs}
+
+    def listing(self) -> str:
+        """The equations as text, one per line, with the shapes of their results."""
+        names = self._names()
+        heads = [f"{i.name}: {show_shape(i.shape, self.sizes)}" for i in self.inputs]
+        lines = [f"{self.name}({', '.join(heads)}) {{"]
+        for position, equation in enumerate(self.equations):
+            result = f"{names[Value(position)]}: {show_shape(equation.shape)}"
+            lines.append(f"  {result} = {_right_side(equation, names)}")
+        ends = [names[o.value] for o in self.outputs]
+        if [o.name for o in self.outputs] != ["out"]:
+            ends = [f"{o.name}={end}" for o, end in zip(self.outputs, ends, strict=True)]
+        return "\n".join([*lines, f"  return {', '.join(ends)}", "}"]) + "\n"
+
+    def _axes(self) -> Iterator[Axis]:
+        for holder in (*self.inputs, *self.equations):
+            yield from holder.shape
+
+    def _names(self) -> dict[Value, str]:
+        """Unique names: the user's words where known, t0, t1, ... elsewhere."""
+        names = {Value(-1, port): i.name for port, i in enumerate(self.inputs)}
+        taken = dict.fromkeys(names.values())
+        for position, equation in enumerate(self.equations):
+            word, count = equation.hint or "t", 0
+            name = equation.hint or "t0"
+            while name in taken:
+                count += 1
+                name = f"{word}{count}"
+            taken[name] = None
+            names[Value(position)] = name
+        return names
+
+    def _expect_extents(
+        self, equation: Equation, extents: tuple[int, ...], sizes: Mapping[Dim, int]
+    ) -> None:
+        wanted = tuple(sizes[a] if isinstance(a, str) else a for a in equation.shape)
+        if extents != wanted:
+            raise ValueError(
+                f"{equation.param('name') or equation.op} gave an array of shape {extents}, "
+                f"expected {show_shape(equation.shape)} = {wanted}"
+            )
+
+
+def show_shape(shape: Shape, sizes: Mapping[Dim, int] | None = None) -> str:
+    """A shape as text: ``(M, D=64)``, ``(M,)``, ``()``.
+
+    >>> show_shape(("M", "D", 1), {"D": 64})
+    '(M, D=64, 1)'
+    """
+    known = sizes or {}
+    words = [f"{a}={known[a]}" if isinstance(a, str) and a in known else str(a) for a in shape]
+    return f"({words[0]},)" if len(words) == 1 else f"({', '.join(words)})"
+
+
+def _right_side(equation: Equation, names: Mapping[Value, str]) -> str:
+    if equation.op in FUNCTIONS:
+        arrays = [o for o in equation.operands if isinstance(o, Value)]
+        leaves = iter(range(len(arrays)))
+        args = tuple(
+            Arg(next(leaves)) if isinstance(o, Value) else o or Const(0.0)
+            for o in equation.operands
+        )
+        return show_expr(Call(equation.op, args), [names[a] for a in arrays])
+    words = [_show_operand(o, names) for o in equation.operands]
+    while words and words[-1] == "None":
+        words.pop()
+    words += [f"{k}={_show_param(v)}" for k, v in equation.params if v is not False]
+    name = equation.param("name") or equation.op
+    return f"{name}({', '.join(words)})"
+
+
+def _show_operand(operand: Operand, names: Mapping[Value, str]) -> str:
+    if isinstance(operand, Value):
+        return names[operand]
+    return "None" if operand is None else show_expr(operand, [])
+
+
+def _show_param(value: Any) -> str:
+    if isinstance(value, Callable):  # type: ignore[arg-type]
+        return str(getattr(value, "__qualname__", type(value).__name__))
+    if isinstance(value, Const | Call) or hasattr(value, "dim"):
+        return show_expr(value, [])
+    return repr(value)

@@ -1,0 +1,43 @@
+"""The user's line: where in the traced function an operation was asked for."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from blockbuster.errors import TraceError, message
+from blockbuster.ir.graph import SourceLine
+
+_NOT_THE_USER = (str(Path(__file__).parent), str(Path(np.__file__).parent))
+
+
+class Refused(Exception):
+    """Why an operation cannot be recorded; the boundary adds the user's line."""
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def user_line() -> SourceLine | None:
+    """The innermost line outside this package and NumPy: the one place that inspects frames."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
+        frame = frame.f_back  # type: ignore[assignment]
+    return SourceLine(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+
+
+def text_of(where: SourceLine | None) -> str:
+    """The text of a source line, or an empty one where the file cannot be read."""
+    return linecache.getline(where.file, where.line).strip() if where else ""
+
+
+def trace_error(reason: str, *, hint: str = "", where: SourceLine | None = None) -> TraceError:
+    """The error for an operation at ``where`` (the user's current line if none is given)."""
+    line = where or user_line()
+    origin = f"{line}: {text_of(line)}" if line else None
+    return TraceError(message(reason, origin=origin, hint=hint or None))

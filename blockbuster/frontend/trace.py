@@ -1,0 +1,330 @@
+"""Tracing: run a Python function on stand-ins and keep what it did as an array program."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.program import (
+    ArrayInput,
+    ArrayOutput,
+    ArrayProgram,
+    Axis,
+    Equation,
+    Operand,
+    Shape,
+)
+from blockbuster.frontend.shapes import SHAPES, axis_of, result_kind
+from blockbuster.frontend.sizes import SizeExpr, scalar
+from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
+from blockbuster.ir.expr import Const, Expr, Size, rewrite
+from blockbuster.ir.graph import SourceLine, Value
+from blockbuster.ir.types import Dim
+
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
+_T = TypeVar("_T")
+
+
+def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
+    """The array program that ``fn`` computes for inputs of these shapes.
+
+    Each input is a dim string (``"B M D"``, a fixed size as ``"D=64"``, a bare integer as a fresh
+    dim of that size, ``1`` as a unit axis), or an example array or tensor: its axes start as fresh
+    dims and operations unify them. Equal sizes alone never do.
+
+    Raises TraceError, with the user's line, where ``fn`` does what no array program can say.
+
+    >>> print(trace(lambda x, w: x @ w, x="M K", w="K N"))
+    lambda(x: (M, K), w: (K, N)) {
+      t0: (M, N) = matmul(x, w)
+      return t0
+    }
+    <BLANKLINE>
+    """
+    names = _parameters(fn, inputs)
+    recording = Trace()
+    arrays = {name: recording.input(name, inputs[name]) for name in names}
+    try:
+        bound = inspect.signature(fn).bind(**arrays)
+    except TypeError:
+        bound = inspect.signature(fn).bind(*arrays.values())  # positional-only parameters
+    result = fn(*bound.args, **bound.kwargs)
+    word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
+    return recording.finish(word, _results(result))
+
+
+class Trace:
+    """The recording of one call: it grows while the function runs and then becomes a program."""
+
+    def __init__(self) -> None:
+        self.dims = DimTable()
+        self._inputs: list[ArrayInput] = []
+        self._equations: list[Equation] = []
+
+    def input(self, name: str, given: Any) -> TracedArray:
+        """A stand-in for the input ``name`` described by a dim string or an example."""
+        try:
+            shape, dtype = (
+                (_read_dims(self.dims, given), "")
+                if isinstance(given, str)
+                else _read_example(self.dims, given)
+            )
+        except Refused as refused:
+            raise trace_error(f"input {name}: {refused.reason}", hint=refused.hint) from None
+        self._inputs.append(ArrayInput(name, shape, dtype))
+        return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, "float")
+
+    def record(
+        self, op: str, operands: Sequence[Any], params: Mapping[str, Any] | None = None
+    ) -> TracedArray:
+        """Append an operation; returns its result. Raises TraceError with the user's line."""
+        given = dict(params or {})
+        try:
+            taken = [self._operand(o) for o in operands]
+            shapes = [shape for operand, shape, _ in taken if operand is not None]
+            kinds = [kind for operand, _, kind in taken if operand is not None]
+            kind = result_kind(op, kinds)
+            shape = SHAPES[op](self.dims, shapes, given)
+        except Refused as refused:
+            shown = " and ".join(
+                self.dims.show(o.axes) for o in operands if isinstance(o, TracedArray)
+            )
+            reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
+            raise trace_error(reason, hint=refused.hint) from None
+        return self._append(op, tuple(o for o, _, _ in taken), given, shape, kind)
+
+    def transpose(self, x: TracedArray, axes: tuple[Any, ...] | None) -> TracedArray:
+        """The axes of ``x`` in the order ``axes``, reversed for None."""
+        rank = x.ndim
+        order = axes if axes is not None else tuple(reversed(range(rank)))
+        counted = self._checked(lambda: tuple(axis_of(a, rank) for a in order), "transpose", x)
+        if sorted(counted) != list(range(rank)):
+            raise trace_error(f"axes {order} do not reorder the axes of {self.dims.show(x.axes)}")
+        return self.record("transpose", (x,), {"axes": counted})
+
+    def expand(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
+        """``x[key]`` where the key holds only ``None``, ``:`` and ``...``."""
+        allowed = all(k is None or k is Ellipsis or _is_whole(k) for k in key)
+        slices = sum(map(_is_whole, key))
+        dots = sum(k is Ellipsis for k in key)
+        if not allowed or dots > 1 or slices > x.ndim:
+            shown = self.dims.show(x.axes)
+            hint = "x[:, None], x[None, :] and x[..., None] add axes; see bb.custom for the rest"
+            raise trace_error(f"this index into {shown} cannot be traced", hint=hint)
+        rest = (slice(None),) * (x.ndim - slices)
+        spread = [k for e in (key if dots else (*key, ...)) for k in (rest if e is ... else (e,))]
+        position = itertools.count()
+        axes = tuple(None if k is None else next(position) for k in spread)
+        return self.record("expand", (x,), {"axes": axes}) if None in axes else x
+
+    def along_axis(
+        self, name: str, fn: Callable[..., Any], x: TracedArray, axis: Any
+    ) -> TracedArray:
+        """An opaque NumPy function along one axis, which keeps the shape."""
+        counted = self._checked(lambda: axis_of(axis, x.ndim), name, x)
+        return self.custom(partial(fn, axis=counted), (x,), x.axes, name)
+
+    def custom(
+        self, fn: Callable[..., Any], arrays: Sequence[Any], shape: Shape, name: str
+    ) -> TracedArray:
+        """Any function of whole arrays, with a result of a known shape."""
+        taken = self._checked(lambda: [self._operand(a) for a in arrays], name)
+        operands = tuple(operand for operand, _, _ in taken)
+        return self._append("custom", operands, {"fn": fn, "name": name}, shape, "float")
+
+    def shape(self, entries: Iterable[Any]) -> Shape:
+        """A shape whose entries are sizes of dims, names of dims, or 1."""
+        axes: list[Axis] = []
+        for entry in entries:
+            axis = entry.expr.dim if _is_plain_size(entry) else entry
+            if axis != 1 and not (isinstance(axis, str) and axis in self.dims):
+                raise trace_error(
+                    f"{entry!r} is not the size of a dim", hint="take sizes from x.shape"
+                )
+            axes.append(axis)
+        return tuple(axes)
+
+    def scalar(self, value: Any) -> Expr:
+        """A number or a size as an expression."""
+        found = scalar(value)
+        if found is None:
+            raise trace_error(f"a {type(value).__name__} is neither an array nor a number")
+        return found
+
+    def finish(self, name: str, results: Sequence[tuple[str, TracedArray]]) -> ArrayProgram:
+        """The program whose outputs are ``results``, with all dims under their final names."""
+        if any(array.trace is not self for _, array in results):
+            raise trace_error("the function returned an array of another trace")
+        shapes = (h.shape for h in (*self._inputs, *self._equations))
+        names = self.dims.final_names(shapes)
+
+        def renamed(shape: Shape) -> Shape:
+            return tuple(names[a] if isinstance(a, str) else a for a in shape)
+
+        equations = tuple(
+            replace(_with_names(e, names), shape=renamed(e.shape), hint=hint)
+            for e, hint in zip(self._equations, _hints(self._equations), strict=True)
+        )
+        return ArrayProgram(
+            name,
+            tuple(replace(i, shape=renamed(i.shape)) for i in self._inputs),
+            equations,
+            tuple(ArrayOutput(key, array.value) for key, array in results),
+            tuple(self.dims.fixed_sizes(names).items()),
+        )
+
+    def _append(
+        self,
+        op: str,
+        operands: tuple[Operand, ...],
+        params: Mapping[str, Any],
+        shape: Shape,
+        kind: str,
+    ) -> TracedArray:
+        where = user_line()
+        equation = Equation(op, operands, tuple(params.items()), shape, kind, where=where)
+        self._equations.append(equation)
+        return TracedArray(self, Value(len(self._equations) - 1), shape, kind)
+
+    def _operand(self, given: Any) -> tuple[Operand, Shape, str]:
+        """An argument of an operation with its shape and kind."""
+        if isinstance(given, TracedArray):
+            if given.trace is not self:
+                raise Refused("an operand belongs to another trace")
+            return given.value, given.axes, given.kind
+        number = scalar(given)
+        if given is None or number is not None:
+            return number, (), "scalar"
+        if isinstance(given, np.ndarray | np.generic) and given.size == 1:
+            return Const(float(given.item())), (1,) * given.ndim, "scalar"
+        if isinstance(given, np.ndarray):
+            reason = f"an array of shape {given.shape} is not an input"
+            raise Refused(reason, "make it a parameter of the traced function")
+        raise Refused(f"a {type(given).__name__} is neither an array nor a number")
+
+    def _checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:
+        try:
+            return work()
+        except Refused as refused:
+            shown = " and ".join(self.dims.show(a.axes) for a in arrays)
+            reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
+            raise trace_error(reason, hint=refused.hint) from None
+
+
+def _parameters(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the inputs in the order of the function's parameters."""
+    parameters = inspect.signature(fn).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    plain = [p for p in parameters.values() if p.kind not in variadic]
+    shown = f"{getattr(fn, '__name__', 'the function')}{inspect.signature(fn)}"
+    for parameter in plain:
+        if parameter.default is parameter.empty and parameter.name not in inputs:
+            raise trace_error(
+                f"{shown} needs the input {parameter.name!r}",
+                hint=f'give its dims or an example: bb.trace(fn, {parameter.name}="M N")',
+            )
+    known = [p.name for p in plain]
+    for name in inputs:
+        if name not in known and not takes_any:
+            raise trace_error(
+                f"{shown} has no parameter {name!r}", hint=f"it takes {', '.join(known)}"
+            )
+    return (*(n for n in known if n in inputs), *(n for n in inputs if n not in known))
+
+
+def _read_dims(dims: DimTable, text: str) -> Shape:
+    """The axes a dim string names.
+
+    Raises Refused for a word that is neither a name, ``name=size``, nor a positive integer.
+    """
+    axes: list[Axis] = []
+    for word in text.split():
+        name, equals, digits = word.partition("=")
+        if word.isdecimal() and int(word) > 0:
+            axes.append(1 if int(word) == 1 else dims.unnamed(int(word), fixed=True))
+        elif name.isidentifier() and not equals:
+            axes.append(dims.named(name))
+        elif name.isidentifier() and digits.isdecimal() and int(digits) > 0:
+            axes.append(dims.named(name, int(digits)))
+        else:
+            raise Refused(f"{word!r} in {text!r} is no dim", 'write dims as "B M D=64"')
+    return tuple(axes)
+
+
+def _read_example(dims: DimTable, given: Any) -> tuple[Shape, str]:
+    """Fresh dims for the axes of an example array or tensor, and its dtype."""
+    if not hasattr(given, "shape") or not hasattr(given, "dtype"):
+        raise Refused(
+            f"a {type(given).__name__} is neither a dim string nor an array",
+            "bind other arguments beforehand: functools.partial(fn, option=value)",
+        )
+    dtype = str(getattr(given.dtype, "name", given.dtype)).removeprefix("torch.")
+    if "float" not in dtype:
+        kind = "integers" if "int" in dtype else f"{dtype} values"
+        raise Refused(f"{kind} where floats are needed", "use .astype(float)")
+    return tuple(dims.unnamed(int(extent), fixed=False) for extent in given.shape), dtype
+
+
+def _results(result: Any) -> list[tuple[str, TracedArray]]:
+    """The arrays a function returned, under the names of the outputs."""
+    if isinstance(result, Mapping):
+        named = [(str(key), value) for key, value in result.items()]
+    elif isinstance(result, tuple | list):
+        named = [(f"out{position}", value) for position, value in enumerate(result)]
+    else:
+        named = [("out", result)]
+    for name, value in named:
+        if not isinstance(value, TracedArray):
+            raise trace_error(
+                f"the function returned a {type(value).__name__} for {name}",
+                hint="return traced arrays: one, a tuple of them, or a dict of them",
+            )
+    if not named:
+        raise trace_error("the function returned no array")
+    return named
+
+
+def _hints(equations: Sequence[Equation]) -> list[str]:
+    """The variable each line assigns, for the last operation of the line."""
+    lines: list[SourceLine | None] = [e.where for e in equations]
+    hints = []
+    for line, following in zip(lines, [*lines[1:], None], strict=True):
+        match = _ASSIGNED.match(text_of(line)) if line != following else None
+        hints.append(match.group(1) if match else "")
+    return hints
+
+
+def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> Equation:
+    """The equation with the raw dims inside its scalars and params renamed."""
+
+    def leaf(expr: Expr) -> Expr:
+        if not isinstance(expr, Size):
+            return expr
+        name = names[expr.dim]
+        return Size(name) if isinstance(name, str) else Const(float(name))
+
+    operands = tuple(
+        o if o is None or isinstance(o, Value) else rewrite(o, leaf) for o in equation.operands
+    )
+    params = tuple(
+        (key, rewrite(value, leaf) if key == "size" else value) for key, value in equation.params
+    )
+    return replace(equation, operands=operands, params=params)
+
+
+def _is_whole(key: object) -> bool:
+    return isinstance(key, slice) and key == slice(None)
+
+
+def _is_plain_size(entry: object) -> bool:
+    return isinstance(entry, SizeExpr) and isinstance(entry.expr, Size)

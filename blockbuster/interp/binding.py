@@ -1,0 +1,170 @@
+"""Binding of a program's names to numbers: its arrays, the size of each dim, its blocks.
+
+A dim is *list-only* in a program where it is a list dim of some input but no axis of its items:
+batch, heads. Its blocks hold one element; where another input has it as an axis, that axis has
+extent 1. Relabeled dims (M, M') share size and blocks, unless blocks are given for M' by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from blockbuster.interp.layout import Array, Layout, whole
+from blockbuster.ir.graph import Graph, Index, Input, Read
+from blockbuster.ir.ops import Map, Pointwise, Relabel
+from blockbuster.ir.types import Dim, size_class
+
+
+def source_of(given: Input, position: int) -> tuple[str, tuple[Dim | None, ...]]:
+    """The name under which an input's array is given, and the dims of that array's axes."""
+    if isinstance(given.view, Read):
+        return given.view.source, given.view.axes
+    return given.hint or f"in{position}", whole(given.type)
+
+
+def sources(graph: Graph) -> dict[str, tuple[Dim | None, ...]]:
+    """The arrays a program takes: name -> the dims of its axes in the first view of it."""
+    found: dict[str, tuple[Dim | None, ...]] = {}
+    for position, given in enumerate(graph.inputs):
+        if not isinstance(given.view, Index):
+            found.setdefault(*source_of(given, position))
+    return found
+
+
+def checked(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The inputs, if they are floating-point (or truth-value) arrays under the program's names."""
+    needed = sources(graph)
+    names = f"the program reads {', '.join(needed) or 'nothing'}"
+    for name, array in inputs.items():
+        if name not in needed:
+            raise ValueError(f"unknown input {name}: {names}")
+        if not isinstance(array, np.ndarray | np.generic):
+            raise TypeError(f"input {name} is a {type(array).__name__}, expected a NumPy array")
+        if array.dtype.kind in "iu":
+            raise TypeError(
+                f"input {name} holds {array.dtype}: integers where floats are needed, "
+                "use .astype(float)"
+            )
+        if array.dtype.kind not in "fb":
+            raise TypeError(f"input {name} holds {array.dtype}, expected floating-point numbers")
+    for name in needed:
+        if name not in inputs:
+            raise ValueError(f"missing input {name}: {names}")
+    return {name: np.asarray(inputs[name]) for name in needed}
+
+
+def dims_of(graph: Graph) -> tuple[Dim, ...]:
+    """Every dim of a program, in order of first appearance."""
+    found: dict[Dim, None] = {}
+    for _, level in graph.walk():
+        types = [i.type for i in level.inputs] + [t for node in level.nodes for t in node.types]
+        for type in types:
+            found.update(dict.fromkeys(type.lists + type.axes))
+        for node in level.nodes:
+            if isinstance(node.op, Map):
+                found.setdefault(node.op.dim)
+            elif isinstance(node.op, Pointwise):
+                found.update(dict.fromkeys(node.op.axes))
+    return tuple(found)
+
+
+def list_only(graph: Graph) -> frozenset[Dim]:
+    """The size classes whose blocks hold one element."""
+    return frozenset(
+        size_class(d) for i in graph.inputs for d in i.type.lists if d not in i.type.axes
+    )
+
+
+def bind(
+    graph: Graph,
+    shapes: Mapping[str, tuple[int, ...]],
+    *,
+    sizes: Mapping[Dim, int] | None = None,
+    blocks: Mapping[Dim, int] | None = None,
+    block_sizes: Mapping[Dim, int] | None = None,
+) -> Layout:
+    """The layout of ``graph`` for inputs of these shapes. Raises ValueError where they disagree."""
+    dims = dims_of(graph)
+    for name, given in (("sizes", sizes), ("blocks", blocks), ("block_sizes", block_sizes)):
+        unknown = [d for d in given or () if d not in dims and d not in map(size_class, dims)]
+        if unknown:
+            raise ValueError(f"unknown dim {unknown[0]} in {name}; known: {', '.join(dims)}")
+    bound = _sizes(graph, shapes, sizes or {})
+    for dim in dims:
+        if size_class(dim) not in bound:
+            raise ValueError(
+                f"the size of {dim} shows in no input: pass sizes={{{size_class(dim)!r}: ...}}"
+            )
+    single = list_only(graph)
+    spans = {}
+    for dim in dims:
+        size = bound[size_class(dim)]
+        step = _block_size(dim, size, blocks or {}, block_sizes or {}, size_class(dim) in single)
+        spans[dim] = tuple(range(at, min(at + step, size)) for at in range(0, size, step))
+    _relabels_keep_blocks(graph, spans)
+    return Layout(bound, spans)
+
+
+def _sizes(
+    graph: Graph, shapes: Mapping[str, tuple[int, ...]], given: Mapping[Dim, int]
+) -> dict[Dim, int]:
+    """The size of each size class, from arguments and shapes, which must agree."""
+    bound: dict[Dim, int] = {}
+    seen_in: dict[Dim, str] = {}
+
+    def note(dim: Dim, size: int, place: str) -> None:
+        known = bound.setdefault(size_class(dim), size)
+        first = seen_in.setdefault(size_class(dim), place)
+        if known != size:
+            raise ValueError(f"dim {dim} has size {size} in {place} but {known} in {first}")
+
+    for dim, size in given.items():
+        note(dim, size, "sizes")
+    for position, value in enumerate(graph.inputs):
+        if isinstance(value.view, Index):
+            continue
+        name, axes = source_of(value, position)
+        shape = shapes[name]
+        if len(shape) != len(axes):
+            expected = ", ".join(d or "1" for d in axes)
+            raise ValueError(f"input {name} has shape {shape}, expected the axes ({expected})")
+        for axis, (label, size) in enumerate(zip(axes, shape, strict=True)):
+            if label is not None:
+                note(label, size, f"input {name}")
+            elif size != 1:
+                raise ValueError(f"axis {axis} of input {name} has size {size}, expected 1")
+    return bound
+
+
+def _block_size(
+    dim: Dim, size: int, blocks: Mapping[Dim, int], block_sizes: Mapping[Dim, int], single: bool
+) -> int:
+    step = block_sizes.get(dim, block_sizes.get(size_class(dim)))
+    count = blocks.get(dim, blocks.get(size_class(dim)))
+    for name, number in (("block_sizes", step), ("blocks", count)):
+        if number is not None and number < 1:
+            raise ValueError(f"{name} of {dim} is {number}, expected at least 1")
+    if step is None:
+        step = -(-size // count) if count is not None else 1 if single else size
+    if single and size and step != 1:
+        raise ValueError(
+            f"dim {dim} is list-only (batch, heads): its block size is 1, so it has {size} blocks"
+        )
+    step = max(step, 1)
+    if count is not None and size and -(-size // step) != count:
+        raise ValueError(
+            f"dim {dim} of size {size} does not make {count} blocks: blocks of {step} make "
+            f"{-(-size // step)}"
+        )
+    return step
+
+
+def _relabels_keep_blocks(graph: Graph, spans: Mapping[Dim, tuple[range, ...]]) -> None:
+    for _, level in graph.walk():
+        for _, op in level.of_type(Relabel):
+            if spans[op.old] != spans[op.new]:
+                raise ValueError(
+                    f"{op.new} is {op.old} relabeled inside the program: give both the same blocks"
+                )

@@ -1,0 +1,267 @@
+"""The reference interpreter: a loop over equations.
+
+A value is an item (a NumPy array) or a nested list of items, and a map loops over blocks. What an
+operator means is the semantics' business; how arrays are cut into lists, the layout's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from blockbuster.interp.accumulators import Accumulators, aligned
+from blockbuster.interp.binding import bind, checked, source_of
+from blockbuster.interp.layout import Array, Layout, Nested, item_at, whole
+from blockbuster.interp.observers import Observer, Path, Tensor, loaded_ports, touched_inputs
+from blockbuster.interp.semantics import Float64, Semantics
+from blockbuster.ir.graph import Graph, Index, Input, Node, Value
+from blockbuster.ir.ops import (
+    Accumulate,
+    Cast,
+    Collect,
+    Elementwise,
+    Functional,
+    Map,
+    Misc,
+    Op,
+    Pointwise,
+    Reduce,
+    Relabel,
+    Transpose,
+)
+from blockbuster.ir.types import Dim, Type
+
+
+def evaluate(
+    graph: Graph,
+    inputs: Mapping[str, Array],
+    blocks: Mapping[Dim, int] | None = None,
+    sizes: Mapping[Dim, int] | None = None,
+    semantics: Semantics = Float64,
+    observer: Observer | None = None,
+    block_sizes: Mapping[Dim, int] | None = None,
+) -> dict[str, Array]:
+    """The outputs of ``graph``, whole arrays by name, for whole arrays by source name.
+
+    ``blocks`` is the number of blocks per dim (default 1), ``block_sizes`` their size instead; the
+    last block may be ragged. ``sizes`` gives dims that no input shows. Raises ValueError or
+    TypeError where inputs, sizes or blocks do not fit the graph.
+
+    >>> from blockbuster.ir.parse import parse
+    >>> graph = parse('''graph(X: M,K[M,K]) {
+    ...   S = map M (x in !X) { s = map K (b in !x) { t = row_sum(b) yield +t } yield s }
+    ...   return S
+    ... }''')
+    >>> evaluate(graph, {"X": np.ones((3, 4))}, blocks={"M": 2, "K": 4})
+    {'out': array([4., 4., 4.])}
+    """
+    arrays = checked(graph, inputs)
+    shapes = {name: array.shape for name, array in arrays.items()}
+    layout = bind(graph, shapes, sizes=sizes, blocks=blocks, block_sizes=block_sizes)
+    return Interpreter(layout, semantics, observer or Observer()).run(graph, arrays)
+
+
+class Held(NamedTuple):
+    """A value while it is interpreted, and the tensor behind it (none for a local result)."""
+
+    type: Type
+    data: Nested
+    home: Tensor | None = None
+
+    def element(self, at: int) -> Held:
+        """Entry ``at`` of a list."""
+        return Held(self.type.element(), self.data[at], self.home)
+
+
+class Site(NamedTuple):
+    """Where an equation stands: its path, and the current block of each dim.
+
+    A span is all positions of a dim outside a map over it.
+    """
+
+    node: Node
+    path: Path
+    spans: Mapping[Dim, range]
+
+    def extents(self, type: Type) -> list[int]:
+        """The shape of an item of ``type`` here."""
+        return [len(self.spans[d]) for d in type.axes]
+
+    def tensor(self, port: int) -> Tensor:
+        """The tensor that result ``port`` is, if it is stored."""
+        return Tensor(self.node.hints[port] if self.node.hints else "", self.path, port)
+
+
+class Interpreter:
+    """The meaning of graphs, given sizes and blocks, for one semantics, watched by an observer."""
+
+    def __init__(self, layout: Layout, semantics: Semantics, observer: Observer) -> None:
+        self.layout = layout
+        self.semantics = semantics
+        self.observer = observer
+
+    def run(self, graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs of a program for arrays of the sizes that the layout states."""
+        with np.errstate(all="ignore"):
+            inputs = [self.read(given, at, arrays) for at, given in enumerate(graph.inputs)]
+            for held, touched in zip(inputs, touched_inputs(graph), strict=True):
+                if touched and not held.type.buffered:
+                    self.load(held)
+            spans = {dim: range(self.layout.size(dim)) for dim in self.layout.blocks}
+            results = self.graph(graph, (), inputs, spans)
+            return {
+                name: self.write(held, name, graph.output_axes(at))
+                for at, (name, held) in enumerate(zip(graph.output_names, results, strict=True))
+            }
+
+    def read(self, given: Input, position: int, arrays: Mapping[str, Array]) -> Held:
+        """A program's input, cut into blocks."""
+        if isinstance(given.view, Index):
+            numbers = np.arange(self.layout.size(given.view.dim), dtype=float)
+            return Held(given.type, self.layout.cut(self.semantics.item(numbers), given.type))
+        name, axes = source_of(given, position)
+        dims = [d for d in axes if d is not None]
+        unit = tuple(axis for axis, dim in enumerate(axes) if dim is None)
+        array = self.semantics.item(arrays[name]).squeeze(unit)
+        order = [dims.index(d) for d in whole(given.type)]
+        home = None if given.view is None and not given.type.buffered else Tensor(name)
+        return Held(given.type, self.layout.cut(array.transpose(order), given.type), home)
+
+    def write(self, held: Held, name: str, axes: tuple[Dim | None, ...]) -> Array:
+        """A program's output as a whole array."""
+        self.store(held, Tensor(name))
+        array = self.layout.join(held.data, held.type, self.semantics.dtype)
+        dims = [d for d in axes if d is not None] or whole(held.type)
+        order = [whole(held.type).index(d) for d in dims]
+        unit = tuple(axis for axis, dim in enumerate(axes) if dim is None)
+        return np.expand_dims(array.transpose(order), unit)
+
+    def graph(
+        self, graph: Graph, path: Path, inputs: Sequence[Held], spans: Mapping[Dim, range]
+    ) -> list[Held]:
+        """The outputs of a graph: one equation after the other."""
+        made: list[Sequence[Held]] = []
+
+        def held(value: Value) -> Held:
+            return inputs[value.port] if value.node < 0 else made[value.node][value.port]
+
+        for position, node in enumerate(graph.nodes):
+            site = Site(node, (*path, position), spans)
+            made.append(MEANING[type(node.op)](self, node.op, site, [*map(held, node.operands)]))
+        return [held(output.value) for output in graph.outputs]
+
+    def map(self, op: Map, site: Site, args: Sequence[Held]) -> list[Held]:
+        """A loop over blocks: each result is collected into a list, or folded."""
+        lists: list[list[Nested]] = [[] for _ in op.results]
+        homes = [site.tensor(port) for port in range(len(op.results))]
+        types = [op.body.type_of(output.value) for output in op.body.outputs]
+        totals = Accumulators(op.results, types, self.semantics, self.layout.size)
+        for at, span in enumerate(self.layout.blocks[op.dim]):
+            inner = [
+                arg.element(at) if iterated else arg
+                for arg, iterated in zip(args, op.iterated, strict=True)
+            ]
+            for port in loaded_ports(op):
+                self.load(inner[port])
+            results = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
+            totals.add([held.data for held in results])
+            for port, held in enumerate(results):
+                if isinstance(op.results[port], Collect):
+                    lists[port].append(held.data)
+                    homes[port] = self.store(held, homes[port])
+        return [
+            Held(type, lists[port], homes[port])
+            if isinstance(op.results[port], Collect)
+            else Held(type, totals.value(port, site.extents(type)))
+            for port, type in enumerate(site.node.types)
+        ]
+
+    def reduce(self, op: Reduce, site: Site, args: Sequence[Held]) -> list[Held]:
+        """A list folded to one item."""
+        (type,) = site.node.types
+        total = Accumulators([Accumulate(op.monoid)], [type], self.semantics, self.layout.size)
+        for at in range(len(args[0].data)):
+            held = args[0].element(at)
+            self.load(held)
+            total.add([held.data])
+        return [Held(type, total.value(0, site.extents(type)))]
+
+    def local(self, op: Op, site: Site, args: Sequence[Held]) -> list[Held]:
+        """An operator on items."""
+        items = [held.data for held in args]
+        self.observer.execute(op, tuple(items))
+        match op:
+            case Functional(name):
+                item = self.semantics.functional(name, items)
+            case Elementwise(expr):
+                item = self.semantics.expression(expr, items, self.layout.size)
+            case Pointwise(expr, axes):
+                same = [aligned(held.data, held.type.axes, axes) for held in args]
+                item = self.semantics.expression(expr, same, self.layout.size)
+                item = np.broadcast_to(item, site.extents(site.node.types[0]))
+            case Cast(dtype):
+                item = self.semantics.cast(items[0], dtype)
+        return [Held(site.node.types[0], item)]
+
+    def transpose(self, op: Transpose, site: Site, args: Sequence[Held]) -> list[Held]:
+        """Lists and axes in another order."""
+        (held,) = args
+        axes = [held.type.axes.index(d) for d in op.axes]
+        lists = [op.lists.index(d) for d in held.type.lists]
+
+        def entry(index: tuple[int, ...]) -> Array:
+            return item_at(held.data, [index[i] for i in lists]).transpose(axes)
+
+        return [Held(site.node.types[0], self.layout.nest(op.lists, entry), held.home)]
+
+    def relabel(self, op: Relabel, site: Site, args: Sequence[Held]) -> list[Held]:
+        """The same value under another dim."""
+        return [args[0]._replace(type=site.node.types[0])]
+
+    def misc(self, op: Misc, site: Site, args: Sequence[Held]) -> list[Held]:
+        """An opaque function of whole arrays."""
+        layout, types = self.layout, site.node.types
+        arrays = [layout.join(held.data, held.type, self.semantics.dtype) for held in args]
+        shapes = [[layout.size(d) for d in whole(type)] for type in types]
+        made = self.semantics.misc(op, arrays, shapes)
+        results = [
+            Held(type, layout.cut(self.semantics.item(array), type), site.tensor(port))
+            for port, (type, array) in enumerate(zip(types, made, strict=True))
+        ]
+        for held in args:
+            self.observe_all(held, self.observer.load)
+        for held in results:
+            self.observe_all(held, self.observer.store)
+        return results
+
+    def observe_all(self, held: Held, event: Callable[[Tensor, Array], None]) -> None:
+        """Tell the observer of every item behind a value."""
+        if held.home:
+            for index in self.layout.indices(held.type.lists):
+                event(held.home, item_at(held.data, index))
+
+    def load(self, held: Held) -> None:
+        """Tell the observer that an item is read, if there is memory behind it."""
+        if held.home:
+            self.observer.load(held.home, held.data)
+
+    def store(self, held: Held, tensor: Tensor) -> Tensor:
+        """Tell the observer that a local item is written to ``tensor``; where the value then is."""
+        if not held.home and not held.type.buffered:
+            self.observer.store(tensor, held.data)
+        return held.home or tensor
+
+
+MEANING: dict[type[Op], Callable[..., list[Held]]] = {
+    Functional: Interpreter.local,
+    Elementwise: Interpreter.local,
+    Pointwise: Interpreter.local,
+    Cast: Interpreter.local,
+    Map: Interpreter.map,
+    Reduce: Interpreter.reduce,
+    Transpose: Interpreter.transpose,
+    Relabel: Interpreter.relabel,
+    Misc: Interpreter.misc,
+}

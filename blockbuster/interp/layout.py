@@ -1,0 +1,79 @@
+"""Lists of blocks and whole arrays: where each block lies, cutting and joining."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockbuster.ir.types import Dim, Type, size_class
+
+Array = NDArray[Any]
+Nested = Any  # an item (an Array), or a list of Nested
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The size of each size class, and the blocks of each dim as ranges of positions."""
+
+    sizes: Mapping[Dim, int]
+    blocks: Mapping[Dim, tuple[range, ...]]
+
+    def size(self, dim: Dim) -> int:
+        """The number of elements along ``dim``."""
+        return self.sizes[size_class(dim)]
+
+    def nest(self, lists: Sequence[Dim], entry: Callable[[tuple[int, ...]], Array]) -> Nested:
+        """Nested lists over ``lists`` whose item at block numbers ``index`` is ``entry(index)``."""
+
+        def level(index: tuple[int, ...]) -> Nested:
+            if len(index) == len(lists):
+                return entry(index)
+            return [level((*index, i)) for i in range(len(self.blocks[lists[len(index)]]))]
+
+        return level(())
+
+    def indices(self, lists: Sequence[Dim]) -> Iterator[tuple[int, ...]]:
+        """The block numbers of every item of nested lists over ``lists``, in order."""
+        return product(*(range(len(self.blocks[d])) for d in lists))
+
+    def cut(self, array: Array, type: Type) -> Nested:
+        """The value of ``type`` in a whole array whose axes are ``whole(type)``."""
+        kept = [d for d in whole(type) if d in type.axes]
+        order = [kept.index(d) for d in type.axes]
+        return self.nest(type.lists, lambda index: array[self._where(type, index)].transpose(order))
+
+    def join(self, value: Nested, type: Type, dtype: Any) -> Array:
+        """The whole array, with the axes ``whole(type)``, that a value of ``type`` fills."""
+        if not type.buffered:
+            order = [type.axes.index(d) for d in whole(type)]
+            return np.asarray(value, dtype).transpose(order)
+        array = np.empty([self.size(d) for d in whole(type)], dtype)
+        order = [type.axes.index(d) for d in whole(type) if d in type.axes]
+        for index in self.indices(type.lists):
+            array[self._where(type, index)] = item_at(value, index).transpose(order)
+        return array
+
+    def _where(self, type: Type, index: tuple[int, ...]) -> tuple[int | slice, ...]:
+        """The part of a whole array that the item at block numbers ``index`` holds."""
+        spans = [self.blocks[d][i] for d, i in zip(type.lists, index, strict=True)]
+        return tuple(
+            slice(span.start, span.stop) if dim in type.axes else span.start
+            for dim, span in zip(type.lists, spans, strict=True)
+        )
+
+
+def whole(type: Type) -> tuple[Dim, ...]:
+    """The axes of the whole array behind a value: its list dims, then axes that are not listed."""
+    return (*type.lists, *(d for d in type.axes if d not in type.lists))
+
+
+def item_at(value: Nested, index: Sequence[int]) -> Array:
+    """The item at block numbers ``index``, outermost first."""
+    for i in index:
+        value = value[i]
+    return np.asarray(value)

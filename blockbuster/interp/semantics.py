@@ -1,0 +1,196 @@
+"""What operators mean: a semantics is a table of scalar functions, a dot and three folds.
+
+Everything else is made of these, the same way for every semantics: see ``Semantics.functional``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.layout import Array
+from blockbuster.ir.expr import Arg, Const, Expr, Size
+from blockbuster.ir.ops import Misc
+from blockbuster.ir.types import Dim
+
+Function = Callable[..., Any]
+SizeOf = Callable[[Dim], int]
+MONOID_CALL = {"+": "add", "max": "maximum", "min": "minimum"}
+
+
+class Semantics:
+    """The meaning of operators on items; subclasses say what an element is."""
+
+    dtype: Any
+    """What items and outputs are made of."""
+    scalars: Mapping[str, Function]
+    """The meaning of each scalar function, applied to whole items."""
+
+    def item(self, array: Array) -> Array:
+        """An input array as items hold it."""
+        raise NotImplementedError
+
+    def constant(self, value: float) -> Any:
+        """A number of a scalar expression."""
+        raise NotImplementedError
+
+    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
+        """The value of a fold over nothing."""
+        raise NotImplementedError
+
+    def dot(self, a: Array, b: Array) -> Array:
+        """``a @ b.T``."""
+        raise NotImplementedError
+
+    def fold_last(self, monoid: str, item: Array) -> Array:
+        """An item folded along its last axis."""
+        raise NotImplementedError
+
+    def cast(self, item: Array, dtype: str) -> Array:
+        """An item rounded to a dtype."""
+        raise NotImplementedError
+
+    def misc(
+        self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]
+    ) -> Sequence[Array]:
+        """The results of an opaque function of whole arrays."""
+        raise NotImplementedError
+
+    @property
+    def accumulator(self) -> Semantics:
+        """The meaning of operators on accumulators, which may be wider than items."""
+        return self
+
+    def fold(self, monoid: str, a: Array, b: Array) -> Array:
+        """Two partial values combined."""
+        return np.asarray(self.scalars[MONOID_CALL[monoid]](a, b))
+
+    def functional(self, name: str, args: Sequence[Array]) -> Array:
+        """A functional operator of Table 1."""
+        if name == "dot":
+            return self.dot(*args)
+        if name in ("row_sum", "row_max", "row_min"):
+            return self.fold_last({"sum": "+"}.get(name[4:], name[4:]), *args)
+        a, b = args
+        match name:
+            case "row_shift" | "row_scale":
+                b = b[:, None]
+            case "col_shift" | "col_scale":
+                b = b[None, :]
+            case "outer":
+                a, b = a[:, None], b[None, :]
+        return np.asarray(self.scalars[_SCALAR_OF.get(name, name)](a, b))
+
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
+        """A scalar expression over items that broadcast together."""
+        if isinstance(expr, Arg):
+            return args[expr.index]
+        if isinstance(expr, Const):
+            return self.constant(expr.value)
+        if isinstance(expr, Size):
+            return self.constant(float(size(expr.dim)))
+        return self.scalars[expr.fn](*(self.expression(a, args, size) for a in expr.args))
+
+
+_SCALAR_OF = {
+    "row_shift": "add", "row_scale": "mul", "col_shift": "add", "col_scale": "mul", "outer": "mul",
+}  # fmt: skip
+
+
+def _sigmoid(x: Any) -> Any:
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def _gelu(x: Any) -> Any:
+    return x * (1 + _erf(x * math.sqrt(0.5))) / 2
+
+
+# erf of an integer or a huge float would be right too, but math.erf takes one number at a time
+_erf = np.vectorize(math.erf, otypes=[float])
+
+FLOAT_SCALARS: dict[str, Function] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide,
+    "pow": np.power, "neg": np.negative,
+    "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "tanh": np.tanh, "sigmoid": _sigmoid, "silu": lambda x: x * _sigmoid(x), "gelu": _gelu,
+    "relu": lambda x: np.maximum(x, 0), "erf": _erf, "abs": np.abs, "square": np.square,
+    "reciprocal": lambda x: 1 / x,
+    "maximum": np.maximum, "minimum": np.minimum,
+    "sub0": lambda x, z: np.where(np.isneginf(x), x, x - z),
+    "recip0": lambda x: np.where(x == 0, 0, 1 / x),
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal,
+    "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
+    "where": lambda c, a, b: np.where(c != 0, a, b),
+}  # fmt: skip
+_IDENTITY = {"+": 0.0, "max": -math.inf, "min": math.inf}
+_UFUNC: dict[str, np.ufunc] = {"+": np.add, "max": np.maximum, "min": np.minimum}
+
+
+class Floats(Semantics):
+    """Floating point: every operator rounds to ``dtype``; sums and dots accumulate in ``wide``."""
+
+    def __init__(self, dtype: str, wide: str) -> None:
+        self.dtype = np.dtype(dtype)
+        self.scalars = {name: self._rounded(fn) for name, fn in FLOAT_SCALARS.items()}
+        self._accumulator = self if dtype == wide else Floats(wide, wide)
+
+    def __repr__(self) -> str:
+        return f"Floats({self.dtype.name})"
+
+    def _rounded(self, fn: Function) -> Function:
+        return lambda *args: np.asarray(fn(*args), self.dtype)
+
+    @property
+    def accumulator(self) -> Semantics:
+        return self._accumulator
+
+    def item(self, array: Array) -> Array:
+        return np.asarray(array, self.dtype)
+
+    def constant(self, value: float) -> Any:
+        return self.dtype.type(value)
+
+    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
+        return np.full(shape, _IDENTITY[monoid], self.dtype)
+
+    def dot(self, a: Array, b: Array) -> Array:
+        wide = self._accumulator.dtype
+        return np.asarray(a.astype(wide, copy=False) @ b.astype(wide, copy=False).T, self.dtype)
+
+    def fold_last(self, monoid: str, item: Array) -> Array:
+        fold, start = _UFUNC[monoid], _IDENTITY[monoid]
+        wide = self._accumulator.dtype
+        return np.asarray(fold.reduce(item, axis=-1, dtype=wide, initial=start), self.dtype)
+
+    def cast(self, item: Array, dtype: str) -> Array:
+        return np.asarray(rounded_to(dtype, item), self.dtype)
+
+    def misc(
+        self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]
+    ) -> Sequence[Array]:
+        made = op.fn(*arrays)
+        results = made if isinstance(made, tuple) else (made,)
+        for array, shape in zip(results, shapes, strict=True):
+            if np.shape(array) != tuple(shape):
+                raise ValueError(f"{op.name} gave shape {np.shape(array)}, expected {tuple(shape)}")
+        return results
+
+
+def rounded_to(dtype: str, array: Array) -> Array:
+    """The nearest numbers that ``dtype`` holds, ties to even."""
+    if dtype != "bfloat16":
+        return array.astype(dtype)
+    bits = array.astype(np.float32).view(np.uint32)
+    even = (bits >> 16) & 1
+    nearest = ((bits + 0x7FFF + even) & np.uint32(0xFFFF0000)).view(np.float32)
+    return np.where(np.isfinite(array), nearest, array.astype(np.float32))
+
+
+Float64 = Floats("float64", "float64")
+Float32 = Floats("float32", "float32")
+Float16 = Floats("float16", "float32")

@@ -1,0 +1,124 @@
+"""What a rule is: it finds sites in one graph, and rewrites one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from blockbuster.ir.expr import show_expr
+from blockbuster.ir.graph import Graph, Node, Origin, Value
+from blockbuster.ir.ops import Elementwise, Functional, Map, Pointwise, Reduce
+
+Kind = Literal["fusion", "companion", "extension"]
+
+
+class Rule:
+    """A substitution rule. A subclass is one file and one frozen dataclass without options.
+
+    ``matches`` only reads and yields every site in canonical order; where it refuses it tells
+    ``note`` why. ``apply`` contains no legality test. A rule sees one graph level: the driver
+    descends.
+    """
+
+    name: ClassVar[str]
+    number: ClassVar[int | None] = None
+    kind: ClassVar[Kind] = "fusion"
+
+    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+        """Every site where the rule applies, in canonical order."""
+        raise AssertionError(f"{type(self).__name__} finds no sites")
+
+    def apply(self, match: Match) -> Graph:
+        """The rewritten graph."""
+        raise AssertionError(f"{type(self).__name__} rewrites nothing")
+
+    def match(self, graph: Graph) -> Match | None:
+        """The first site, or None."""
+        return next(self.matches(graph), None)
+
+    def describe(self, match: Match) -> str:
+        """What is done to what, in one line."""
+        return " -> ".join(label(match.node(role)) for role in match.nodes)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A site that has a rule's pattern and fails one of its preconditions.
+
+    ``nodes`` are the positions in question, ``reason`` says which precondition failed, in words.
+    """
+
+    rule: Rule
+    nodes: tuple[int, ...]
+    reason: str
+
+
+Note = Callable[[Refusal], None]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A site: the rule, the graph, the positions of its nodes by role, and a detail in words."""
+
+    rule: Rule
+    graph: Graph = field(repr=False)
+    nodes: Mapping[str, int]
+    detail: str = ""
+
+    def node(self, role: str) -> Node:
+        """The node that plays ``role``."""
+        return self.graph.nodes[self.nodes[role]]
+
+    def map(self, role: str) -> Map:
+        """The map operator of the node that plays ``role``."""
+        op = self.node(role).op
+        assert isinstance(op, Map), f"{role} is no map"
+        return op
+
+    def value(self, role: str, port: int = 0) -> Value:
+        """A result of the node that plays ``role``."""
+        return Value(self.nodes[role], port)
+
+    def origin(self) -> Origin:
+        """The origin of what the rule makes here."""
+        return Origin(self.rule.name, tuple(self.node(role).origin for role in self.nodes))
+
+
+def reasons(rule: Rule, graph: Graph) -> list[str]:
+    """Why ``rule`` refuses the sites of ``graph`` that have its pattern, in words."""
+    found: list[str] = []
+    for _ in rule.matches(graph, lambda refusal: found.append(refusal.reason)):
+        pass
+    return found
+
+
+def label(node: Node) -> str:
+    """A short name for what a node computes: ``N<dot exp row_sum>`` is a map over N of three.
+
+    >>> from blockbuster.ir.parse import parse
+    >>> graph = parse("graph(X: M[M]) { Y = map M (x in X) { y = exp(x)  yield y } return Y }")
+    >>> label(graph.nodes[0])
+    'M<exp(x)>'
+    """
+    match node.op:
+        case Map(dim, body, _, _):
+            return f"{dim}<{' '.join(label(inner) for inner in body.nodes)}>"
+        case Functional(name):
+            return name
+        case Reduce(dim, monoid):
+            return f"reduce {monoid} {dim}"
+        case Elementwise(expr) | Pointwise(expr, _):
+            names = ["x", "y", "z"] + [f"x{i}" for i in range(3, len(node.operands))]
+            return show_expr(expr, names[: max(len(node.operands), 3)])
+        case op:
+            return type(op).__name__.lower()
+
+
+def name_of(graph: Graph, value: Value) -> str:
+    """What a person calls ``value``: its hint, or what made it."""
+    if value.node < 0:
+        return graph.inputs[value.port].hint or f"input {value.port}"
+    node = graph.nodes[value.node]
+    hint = node.hints[value.port] if value.port < len(node.hints) else ""
+    return hint or label(node)

@@ -1,0 +1,194 @@
+"""A derivation: the steps that took a program to its fused form, as data that can be replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from blockbuster.errors import RuleError, message
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import Match, Rule
+
+Path = tuple[int, ...]
+Positions = Mapping[int, int]
+SCHEMA = "blockbuster.derivation/1"
+
+
+@dataclass(frozen=True)
+class Application:
+    """One use of a rule: on the graph inside the maps of ``path``, at the positions of ``nodes``.
+
+    The path is valid in the program before the step only: positions renumber.
+    """
+
+    rule: Rule
+    path: Path
+    nodes: Mapping[str, int]
+    description: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """An application seen within its derivation; ``before`` and ``after`` are rebuilt on demand."""
+
+    derivation: Derivation = field(repr=False)
+    index: int
+    rule: str
+    number: int | None
+    path: Path
+    match: Mapping[str, int]
+    description: str
+
+    @property
+    def before(self) -> Graph:
+        """The whole program before the step."""
+        return self.derivation.graph_after(self.index)
+
+    @property
+    def after(self) -> Graph:
+        """The whole program after the step."""
+        return self.derivation.graph_after(self.index + 1)
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """From ``start`` by ``applications``; snapshots are taken before each extension, and last.
+
+    ``checkpoints`` hold the program after some numbers of steps, so that any other is rebuilt by
+    replaying a few.
+    """
+
+    start: Graph
+    applications: tuple[Application, ...]
+    snapshots_after: tuple[int, ...]
+    checkpoints: Mapping[int, Graph] = field(repr=False, compare=False)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in order."""
+        return tuple(
+            Step(self, i, a.rule.name, a.rule.number, a.path, a.nodes, a.description)
+            for i, a in enumerate(self.applications)
+        )
+
+    @property
+    def snapshots(self) -> tuple[Graph, ...]:
+        """The programs that selection may choose from."""
+        return tuple(self.graph_after(count) for count in self.snapshots_after)
+
+    @property
+    def final(self) -> Graph:
+        """The last snapshot."""
+        return self.graph_after(self.snapshots_after[-1])
+
+    def graph_after(self, count: int) -> Graph:
+        """The program after ``count`` steps."""
+        if not 0 <= count <= len(self.applications):
+            raise IndexError(f"{count} of {len(self.applications)} steps")
+        nearest = max(c for c in self.checkpoints if c <= count)
+        graph = self.checkpoints[nearest]
+        for application in self.applications[nearest:count]:
+            graph = apply_at(graph, application)[0]
+        return graph
+
+    def replay(self) -> Graph:
+        """Apply every step again from the start; raises RuleError where a checkpoint differs."""
+        graph = self.start
+        for index, application in enumerate(self.applications):
+            graph = apply_at(graph, application)[0]
+            expected = self.checkpoints.get(index + 1, graph)
+            if graph != expected:
+                raise RuleError(
+                    message(
+                        f"replaying step {index + 1} ({application.rule.name}) gives another program",
+                        listing=f"{expected.show()}---\n{graph.show()}",
+                    )
+                )
+        return graph
+
+    def bisect(self, holds: Callable[[Graph], bool]) -> Step | None:
+        """The first step after which ``holds`` is False, or None; assumes it stays False."""
+        low, high = 0, len(self.applications)
+        if holds(self.final):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if holds(self.graph_after(middle)) else (low, middle)
+        return self.steps[low] if self.applications else None
+
+    def show(self) -> str:
+        """A table of the steps: rule, level, what, interior buffered edges before and after."""
+        lines = []
+        edges = len(self.start.buffered_edges())
+        for index, (step, application) in enumerate(
+            zip(self.steps, self.applications, strict=True)
+        ):
+            left = len(step.after.buffered_edges())
+            level = path_in_words(step.before, application.path)
+            number = "" if step.number is None else f"rule {step.number}"
+            snapshot = "  (snapshot)" if index + 1 in self.snapshots_after else ""
+            lines.append(
+                f"{index + 1:3} {number:7} {step.rule:16} {level:10} {step.description}"
+                f"  [{edges} -> {left} buffered]{snapshot}"
+            )
+            edges = left
+        return "\n".join(lines) + "\n" if lines else "no rule applies\n"
+
+    def to_json(self) -> str:
+        """The derivation as JSON, text forms included; the schema is named in it."""
+        data: dict[str, Any] = {
+            "schema": SCHEMA,
+            "start": self.start.show(),
+            "final": self.final.show(),
+            "snapshots_after": list(self.snapshots_after),
+            "steps": [
+                {
+                    "rule": step.rule,
+                    "number": step.number,
+                    "path": list(step.path),
+                    "match": dict(step.match),
+                    "description": step.description,
+                }
+                for step in self.steps
+            ],
+        }
+        return json.dumps(data, indent=1) + "\n"
+
+
+def path_in_words(graph: Graph, path: Path) -> str:
+    """The dims of the maps along ``path``: ``/M/N``; the top level is ``/``."""
+    dims = []
+    for depth in range(len(path)):
+        op = graph.at(path[:depth]).nodes[path[depth]].op
+        assert isinstance(op, Map)
+        dims.append(op.dim)
+    return "/" + "/".join(dims)
+
+
+def apply_at(graph: Graph, application: Application) -> tuple[Graph, tuple[Positions, ...]]:
+    """The program after the application, and how positions moved at each level above it."""
+    level = graph.at(application.path)
+    rewritten = application.rule.apply(Match(application.rule, level, application.nodes))
+    return splice(graph, application.path, rewritten)
+
+
+def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, tuple[Positions, ...]]:
+    """``graph`` with the graph inside the maps of ``path`` replaced by ``inner``.
+
+    A map whose body changes may lose operands or see them in another order, so each level above is
+    brought into canonical form; the second result maps old positions to new, outermost first.
+    """
+    moves: list[Positions] = []
+    levels = [graph.at(path[:depth]) for depth in range(len(path))]
+    for level, position in zip(reversed(levels), reversed(path), strict=True):
+        op = level.nodes[position].op
+        assert isinstance(op, Map)
+        edit = Builder(level)
+        edit.replace_op(position, replace(op, body=inner))
+        inner = edit.finish()
+        moves.append(edit.positions)
+    return inner, tuple(reversed(moves))

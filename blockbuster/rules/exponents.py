@@ -1,0 +1,290 @@
+"""Significand-exponent pairs: a value S * exp(t), with t one number per row.
+
+``t`` is kept as a formal sum of values with coefficients, so that t - t cancels because it is one
+value, not because two floats happen to be equal. The exponent is row-wise: one shared by a whole
+block would turn rows far below the block's maximum into 0/0.
+Source: Blockbuster Part 1, appendix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
+from blockbuster.ir.graph import Origin, Value
+from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise
+from blockbuster.ir.types import Dim
+
+Terms = tuple[tuple[float, Value], ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """``significand`` * exp(sum of coefficient * value over ``terms``), exponents per row."""
+
+    significand: Value
+    terms: Terms
+
+    @property
+    def is_quotient(self) -> bool:
+        """True if an exponent is taken off: the value is moderate though its parts need not be."""
+        return any(coefficient < 0 for coefficient, _ in self.terms)
+
+
+def joined(first: Terms, second: Terms, sign: float = 1.0) -> Terms:
+    """The sum (or difference) of two exponents; what cancels is gone."""
+    total: dict[Value, float] = {value: coefficient for coefficient, value in first}
+    for coefficient, value in second:
+        total[value] = total.get(value, 0.0) + sign * coefficient
+    return tuple((coefficient, value) for value, coefficient in total.items() if coefficient)
+
+
+class Emitter:
+    """Adds what pairs need to a graph level: scalar expressions over values, and operators.
+
+    An expression's ``Arg(i)`` stands for ``leaves[i]``; it becomes an operator when emitted, so
+    what stays plain stays composed.
+    """
+
+    def __init__(self, builder: Builder, origin: Origin, leaves: tuple[Value, ...] = ()) -> None:
+        self.builder = builder
+        self.leaves = list(leaves)
+        self._origin = origin
+
+    def axes(self, value: Value) -> tuple[Dim, ...]:
+        """The axes of an item of ``value``."""
+        return self.builder.type_of(value).axes
+
+    def is_block(self, pair: Pair) -> bool:
+        """True if one exponent is shared by several elements."""
+        return len(self.axes(pair.significand)) == 2
+
+    def leaf(self, value: Value) -> Arg:
+        """The argument that stands for ``value``."""
+        if value not in self.leaves:
+            self.leaves.append(value)
+        return Arg(self.leaves.index(value))
+
+    def apply(self, op: Op, *operands: Value) -> Value:
+        """One operator with one result."""
+        (result,) = self.builder.add(op, *operands, origin=self._origin)
+        return result
+
+    def emit(self, expr: Expr) -> Value:
+        """The value of a scalar expression; operands of different axes are matched by dim."""
+        if isinstance(expr, Arg):
+            return self.leaves[expr.index]
+        used = arguments(expr)
+        operands = [self.leaves[i] for i in used]
+        local = rewrite(expr, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
+        axes = max((self.axes(v) for v in operands), key=len)
+        if all(self.axes(v) == axes for v in operands):
+            return self.apply(Elementwise(local), *operands)
+        return self.apply(Pointwise(local, axes), *operands)
+
+    def exponential(self, x: Value) -> Pair:
+        """exp(x): per row of a block the maximum becomes the exponent; for a vector x itself."""
+        top = self.apply(Functional("row_max"), x) if len(self.axes(x)) == 2 else x
+        below = self.emit(call("sub0", self.leaf(x), self.leaf(top)))
+        return Pair(self.emit(call("exp", self.leaf(below))), ((1.0, top),))
+
+    def exponent(self, terms: Terms) -> Value:
+        """The exponent as one value; the first difference is a sub0, so an absent row stays so."""
+        total: Expr | None = None
+        for coefficient, value in sorted(terms, key=lambda term: term[0] < 0):
+            size = abs(coefficient)
+            leaf = self.leaf(value)
+            term: Expr = leaf if size == 1.0 else Call("mul", (leaf, Const(size)))
+            if total is None:
+                total = term if coefficient > 0 else Call("neg", (term,))
+            else:
+                total = Call("add" if coefficient > 0 else "sub0", (total, term))
+        assert total is not None
+        return self.emit(total)
+
+    def materialized(self, pair: Pair) -> Value:
+        """S * exp(t) as a plain value."""
+        if not pair.terms:
+            return pair.significand
+        t = self.exponent(pair.terms)
+        return self.emit(call("mul", self.leaf(pair.significand), call("exp", self.leaf(t))))
+
+    def moved(self, pair: Pair, t: Value, top: Value) -> Value:
+        """The significand of ``pair``, whose exponent is ``t``, under the exponent ``top``."""
+        shrink = call("exp", call("sub0", self.leaf(t), self.leaf(top)))
+        return self.emit(call("mul", self.leaf(pair.significand), shrink))
+
+    def on_common_exponent(self, first: Pair, second: Pair) -> tuple[Value, Value, Terms]:
+        """Both significands under the larger of the two exponents."""
+        if first.terms == second.terms:
+            return first.significand, second.significand, first.terms
+        a, b = self.exponent(first.terms), self.exponent(second.terms)
+        top = self.emit(call("maximum", self.leaf(a), self.leaf(b)))
+        return self.moved(first, a, top), self.moved(second, b, top), ((1.0, top),)
+
+    def row_total(self, name: str, pair: Pair) -> Pair:
+        """A row reduction; the elements of a vector come under one exponent first."""
+        terms, significand = pair.terms, pair.significand
+        if not self.is_block(pair) and any(self.axes(v) for _, v in terms):
+            t = self.exponent(terms)
+            top = self.apply(Functional("row_max"), t)
+            terms, significand = ((1.0, top),), self.moved(pair, t, top)
+        return Pair(self.apply(Functional(name), significand), terms)
+
+
+# scalar functions ---------------------------------------------------------------
+
+Part = Pair | Expr
+Lift = Callable[[Emitter, tuple[Part, ...]], "Part | None"]
+
+
+def _expr(to: Emitter, part: Part) -> Expr:
+    return to.leaf(part.significand) if isinstance(part, Pair) else part
+
+
+def _terms(part: Part) -> Terms:
+    return part.terms if isinstance(part, Pair) else ()
+
+
+def _power(fn: str, by: float) -> Lift:
+    """A power-like function: f(S exp(t)) = f(S) exp(by * t).
+
+    For a block only if by is 1: elements far below their row's maximum have lost their significand.
+    """
+
+    def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
+        (pair,) = parts
+        assert isinstance(pair, Pair)
+        if to.is_block(pair) and by != 1.0:
+            return None
+        terms = tuple((coefficient * by, value) for coefficient, value in pair.terms)
+        return Pair(to.emit(call(fn, to.leaf(pair.significand))), terms)
+
+    return lift
+
+
+def _product(fn: str, sign: float) -> Lift:
+    """Exponents add (or subtract); row maxima of two blocks say nothing about their product's."""
+
+    def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
+        blocks = [isinstance(part, Pair) and to.is_block(part) for part in parts]
+        if all(blocks) or (sign < 0 and blocks[1]):
+            return None
+        significand = to.emit(call(fn, *(_expr(to, part) for part in parts)))
+        return Pair(significand, joined(_terms(parts[0]), _terms(parts[1]), sign))
+
+    return lift
+
+
+def _sum(fn: str) -> Lift:
+    def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
+        a, b = parts
+        if not isinstance(a, Pair) or not isinstance(b, Pair):
+            return None
+        left, right, terms = to.on_common_exponent(a, b)
+        return Pair(to.emit(call(fn, to.leaf(left), to.leaf(right))), terms)
+
+    return lift
+
+
+def _log(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
+    (pair,) = parts
+    assert isinstance(pair, Pair)
+    if to.is_block(pair) or not pair.terms:
+        return None
+    t = to.leaf(to.exponent(pair.terms))
+    return call("add", call("log", to.leaf(pair.significand)), t)
+
+
+def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
+    test, *branches = parts
+    if isinstance(test, Pair):
+        return None
+    exponents = dict.fromkeys(part.terms for part in branches if isinstance(part, Pair))
+    zero = Const(0.0)
+    if len(exponents) != 1 or any(not isinstance(b, Pair) and b != zero for b in branches):
+        return None
+    significand = to.emit(call("where", test, *(_expr(to, b) for b in branches)))
+    return Pair(significand, next(iter(exponents)))
+
+
+# scalar function -> what it makes where at least one part is a pair; None: it needs plain values
+LIFTS: dict[str, Lift] = {
+    "neg": _power("neg", 1.0),
+    "reciprocal": _power("reciprocal", -1.0),
+    "recip0": _power("recip0", -1.0),
+    "square": _power("square", 2.0),
+    "sqrt": _power("sqrt", 0.5),
+    "rsqrt": _power("rsqrt", -0.5),
+    "mul": _product("mul", 1.0),
+    "div": _product("div", -1.0),
+    "add": _sum("add"),
+    "sub": _sum("sub"),
+    "log": _log,
+    "where": _where,
+}
+
+
+def lifted_expression(to: Emitter, expr: Expr, pairs: dict[int, Pair]) -> Part:
+    """``expr`` over pairs (by argument) and plain leaves, evaluated from the leaves up.
+
+    Where a function cannot take a pair, that argument stays as written, or, for a quotient of
+    exponentials, is materialized.
+    """
+    if isinstance(expr, Arg):
+        return pairs.get(expr.index, expr)
+    if not isinstance(expr, Call):
+        return expr
+    parts = tuple(lifted_expression(to, a, pairs) for a in expr.args)
+    if expr.fn == "exp" and not isinstance(parts[0], Pair) and _to_be_lifted(to, parts[0]):
+        return to.exponential(to.emit(parts[0]))
+    if any(isinstance(part, Pair) for part in parts):
+        made = LIFTS[expr.fn](to, parts) if expr.fn in LIFTS else None
+        if made is not None:
+            return made
+    plain = (_plain(to, part, a) for part, a in zip(parts, expr.args, strict=True))
+    return Call(expr.fn, tuple(plain))
+
+
+def _plain(to: Emitter, part: Part, written: Expr) -> Expr:
+    if not isinstance(part, Pair):
+        return part
+    return to.leaf(to.materialized(part)) if part.is_quotient or not part.terms else written
+
+
+def _to_be_lifted(to: Emitter, inner: Expr) -> bool:
+    """False for a constant, and for the exp of a sub0: what this pass itself makes."""
+    if isinstance(inner, Call) and inner.fn == "sub0":
+        return False
+    if isinstance(inner, Arg):
+        made = to.builder.expr_of(to.leaves[inner.index])
+        return not (isinstance(made, Call) and made.fn == "sub0")
+    return bool(arguments(inner))
+
+
+# functional operators -----------------------------------------------------------
+
+
+def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) -> Pair | None:
+    """What a functional operator of Table 1 makes of pairs; None where it needs plain values."""
+    first = args[0]
+    second = args[-1]
+    if name in ("row_sum", "row_max", "row_min") and isinstance(first, Pair):
+        return to.row_total(name, first)
+    if name in ("add", "sub"):
+        if isinstance(first, Pair) and isinstance(second, Pair):
+            left, right, terms = to.on_common_exponent(first, second)
+            return Pair(to.apply(Functional(name), left, right), terms)
+        return None
+    by_row = name in ("mul", "div", "row_scale")
+    if not by_row and (name not in ("col_scale", "dot", "outer") or isinstance(second, Pair)):
+        return None
+    shared = [isinstance(a, Pair) and to.is_block(a) for a in args]
+    if all(shared) or (name == "div" and shared[1]):
+        return None
+    values = [a.significand if isinstance(a, Pair) else a for a in args]
+    terms = [a.terms if isinstance(a, Pair) else () for a in args]
+    sign = -1.0 if name == "div" else 1.0
+    return Pair(to.apply(Functional(name), *values), joined(terms[0], terms[1], sign))

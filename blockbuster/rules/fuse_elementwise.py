@@ -1,0 +1,65 @@
+"""fuse-elementwise: two elementwise operators in a row become one.
+
+before   t = x * 2                          after   y = exp(x * 2)
+         y = exp(t)
+
+Saves an operator; with one consumer no work is repeated.
+Source: Blockbuster Part 1, rule 9. `add` and `mul` are not elementwise operators here: the paper's
+step counts rest on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, Expr, rewrite, substitute
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Elementwise
+from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule
+from blockbuster.rules.legality import used_elsewhere
+
+
+@dataclass(frozen=True)
+class FuseElementwise(Rule):
+    """Rule 9."""
+
+    name: ClassVar[str] = "fuse-elementwise"
+    number: ClassVar[int | None] = 9
+    kind: ClassVar[Kind] = "companion"
+
+    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+        for consumer, _ in graph.of_type(Elementwise):
+            for value in graph.nodes[consumer].operands:
+                if value.node < 0 or not isinstance(graph.nodes[value.node].op, Elementwise):
+                    continue
+                reason = used_elsewhere(graph, value, consumer)
+                if reason:
+                    note(Refusal(self, (value.node, consumer), reason))
+                else:
+                    yield Match(self, graph, {"first": value.node, "second": consumer})
+
+    def apply(self, match: Match) -> Graph:
+        first, second = match.node("first"), match.node("second")
+        assert isinstance(first.op, Elementwise)
+        assert isinstance(second.op, Elementwise)
+        args: list[Expr] = []
+        operands: list[Value] = []
+        for value in second.operands:
+            if value == match.value("first"):
+                args.append(_shifted(first.op.expr, len(operands)))
+                operands.extend(first.operands)
+            else:
+                args.append(Arg(len(operands)))
+                operands.append(value)
+        edit = Builder(match.graph)
+        fused = Elementwise(substitute(second.op.expr, args))
+        (new,) = edit.add(fused, *operands, hints=second.hints, origin=match.origin())
+        edit.redirect(match.value("second"), new)
+        return edit.finish()
+
+
+def _shifted(expr: Expr, by: int) -> Expr:
+    return rewrite(expr, lambda e: Arg(e.index + by) if isinstance(e, Arg) else e)

@@ -1,0 +1,226 @@
+"""safe: the numerical-safety pass, last of all graph passes.
+
+Every value that descends from an exponential is carried as a pair S * exp(t) with one exponent per
+row. An accumulator of such values becomes a group: a running maximum, shared by all significands
+with the same exponent, which are rescaled as it grows. Fused attention becomes online softmax.
+
+before   e = exp(s)                         after   z = row_max(s)
+         r = row_sum(e)                             d = sub0(s, z)
+         yield +r                                   e = exp(d)
+                                                    r = row_sum(e)
+                                                    yield max t = z
+                                                    yield +r by t: x * exp(sub0(r, r2))
+
+Each value also keeps its plain form, for consumers that cannot take a pair (an output exp(x), or
+1 + exp(x)): there the program stays as written. What nobody reads is dropped when the graph is
+finished. Programs without exp are left as they are; sigmoid, silu, tanh are stable by themselves.
+Source: Blockbuster Part 1, appendix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, Expr, call
+from blockbuster.ir.graph import Graph, Input, Node, Origin, Output, Value
+from blockbuster.ir.ops import (
+    Accumulate,
+    Cast,
+    Collect,
+    Elementwise,
+    Functional,
+    Map,
+    Pointwise,
+    Reduce,
+    Relabel,
+    Rescale,
+    Result,
+    Transpose,
+)
+from blockbuster.ir.types import Dim
+from blockbuster.rules.exponents import Emitter, Pair, lifted_expression, lifted_functional
+
+RESCALED = call("mul", Arg(0), call("exp", call("sub0", Arg(1), Arg(2))))
+"""The factor of a significand: x * exp(r - r2), and 0 for a row that is absent (r = -inf)."""
+
+
+def safe(graph: Graph) -> Graph:
+    """``graph`` with exponentials carried as significand-exponent pairs; the same values."""
+    level = _Level(Builder(), graph)
+    for port, given in enumerate(graph.inputs):
+        level.plain[Value(-1, port)] = level.builder.input(given.type, given.view, given.hint)
+    level.run()
+    outputs = [Output(level.plain[o.value], o.name, o.axes) for o in graph.outputs]
+    return level.builder.finish(*outputs)
+
+
+@dataclass
+class _Level:
+    """One graph level being rewritten: for each old value its plain form, and its pair if any."""
+
+    builder: Builder
+    graph: Graph
+
+    def __post_init__(self) -> None:
+        self.plain: dict[Value, Value] = {}
+        self.pairs: dict[Value, Pair] = {}
+
+    def run(self) -> None:
+        """Rewrite every node."""
+        for position, node in enumerate(self.graph.nodes):
+            if isinstance(node.op, Map):
+                self._map(position, node, node.op)
+                continue
+            operands = [self.plain[v] for v in node.operands]
+            made = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
+            for port, value in enumerate(made):
+                self.plain[Value(position, port)] = value
+            lifted = self._lifted(node)
+            if lifted is not None:
+                self._bind(Value(position), lifted, node)
+
+    def _bind(self, value: Value, lifted: Pair | Value, node: Node) -> None:
+        """Record what a value became; a quotient of exponentials is best materialized."""
+        if isinstance(lifted, Value):
+            self.plain[value] = lifted
+            return
+        if not lifted.terms:
+            self.plain[value] = lifted.significand
+            return
+        self.pairs[value] = lifted
+        if lifted.is_quotient and not self.graph.type_of(value).buffered:
+            self.plain[value] = self._emitter(node).materialized(lifted)
+
+    def _emitter(self, node: Node) -> Emitter:
+        leaves = tuple(self.plain[v] for v in node.operands)
+        return Emitter(self.builder, Origin("safe", (node.origin,)), leaves)
+
+    def _lifted(self, node: Node) -> Pair | Value | None:
+        """What the node makes of pairs; None where it needs, and gives, plain values."""
+        to = self._emitter(node)
+        args = tuple(self.pairs.get(v, self.plain[v]) for v in node.operands)
+        if isinstance(node.op, Elementwise | Pointwise):
+            return self._expression(to, node, node.op.expr)
+        if not any(isinstance(a, Pair) for a in args):
+            return None
+        match node.op:
+            case Functional(name):
+                return lifted_functional(to, name, args)
+            case Reduce(dim, monoid):
+                return self._reduced(to, dim, monoid, args[0])
+            case Cast() | Relabel() | Transpose():
+                return self._readdressed(to, node, args[0])
+        return None
+
+    def _expression(self, to: Emitter, node: Node, expr: Expr) -> Pair | Value | None:
+        pairs = {i: self.pairs[v] for i, v in enumerate(node.operands) if v in self.pairs}
+        part = lifted_expression(to, expr, pairs)
+        if not isinstance(part, Pair):
+            return None if part == expr else to.emit(part)
+        (type,) = node.types
+        rows = type.axes[:1] if len(type.axes) == 2 else type.axes
+        fits = to.axes(part.significand) == type.axes
+        if fits and all(set(to.axes(v)) <= set(rows) for _, v in part.terms):
+            return part
+        return to.materialized(part) if fits and part.is_quotient else None
+
+    def _reduced(self, to: Emitter, dim: Dim, monoid: str, pair: Pair | Value) -> Pair:
+        """A reduction of a list of pairs: a map that folds both lists as a group."""
+        assert isinstance(pair, Pair)
+        body = Builder()
+        lists = [pair.significand, *(value for _, value in pair.terms)]
+        items = [body.input(to.builder.type_of(v).element()) for v in lists]
+        terms = tuple((c, v) for (c, _), v in zip(pair.terms, items[1:], strict=True))
+        lead = Emitter(body, Origin("safe")).exponent(terms)
+        results: tuple[Result, ...] = (Accumulate("max"), Rescale(monoid, 0, RESCALED))
+        op = Map(dim, body.finish(lead, items[0]), (True,) * len(lists), results)
+        t, s = to.builder.add(op, *lists, origin=Origin("safe"))
+        return Pair(s, ((1.0, t),))
+
+    def _readdressed(self, to: Emitter, node: Node, pair: Pair | Value) -> Pair | None:
+        """Casts act on the significand, relabels and list orders on both lists."""
+        assert isinstance(pair, Pair)
+        op = node.op
+        if isinstance(op, Cast):
+            return Pair(to.apply(op, pair.significand), pair.terms)
+        type = to.builder.type_of(pair.significand)
+        if isinstance(op, Transpose) and op.axes != type.axes:
+            return None  # the exponents of its rows would belong to columns
+        terms = []
+        for coefficient, value in pair.terms:
+            given = to.builder.type_of(value)
+            if isinstance(op, Transpose):
+                value = to.apply(Transpose(op.lists, given.axes), value)
+            elif isinstance(op, Relabel) and op.old in given.lists + given.axes:
+                value = to.apply(op, value)
+            terms.append((coefficient, value))
+        return Pair(to.apply(op, pair.significand), tuple(terms))
+
+    # maps ----------------------------------------------------------------------
+
+    def _map(self, position: int, node: Node, op: Map) -> None:
+        operands: list[Value] = []
+        iterated: list[bool] = []
+        inner = _Level(Builder(), op.body)
+
+        def enter(value: Value, walks: bool, given: Input) -> Value:
+            type = self.builder.type_of(value)
+            operands.append(value)
+            iterated.append(walks)
+            return inner.builder.input(type.element() if walks else type, hint=given.hint)
+
+        for port, (value, walks) in enumerate(zip(node.operands, op.iterated, strict=True)):
+            given = op.body.inputs[port]
+            inner.plain[Value(-1, port)] = enter(self.plain[value], walks, given)
+            pair = self.pairs.get(value)
+            if pair is not None:
+                unnamed = Input(given.type)
+                s = enter(pair.significand, walks, unnamed)
+                terms = tuple((c, enter(t, walks, unnamed)) for c, t in pair.terms)
+                inner.pairs[Value(-1, port)] = Pair(s, terms)
+        inner.run()
+        outputs = [inner.plain[o.value] for o in op.body.outputs]
+        results = list(op.results)
+        ports = _Ports(inner, outputs, results)
+        places = [ports.place(o.value, r) for o, r in zip(op.body.outputs, op.results, strict=True)]
+        safe_op = Map(op.dim, inner.builder.finish(*outputs), tuple(iterated), tuple(results))
+        hints = node.hints
+        made = self.builder.add(safe_op, *operands, hints=hints, origin=node.origin)
+        for port, place in enumerate(places):
+            self.plain[Value(position, port)] = made[port]
+            if place is not None:
+                terms = tuple((c, made[p]) for c, p in place[1])
+                self._bind(Value(position, port), Pair(made[place[0]], terms), node)
+
+
+@dataclass
+class _Ports:
+    """Extra results of a map: significands and exponents, each exponent once."""
+
+    level: _Level
+    outputs: list[Value]
+    results: list[Result]
+
+    def __post_init__(self) -> None:
+        self._made: dict[tuple[Value, str], int] = {}
+
+    def place(self, value: Value, result: Result) -> tuple[int, list[tuple[float, int]]] | None:
+        """Where the pair of ``value`` leaves the map: its significand's port and its terms' ports."""
+        pair = self.level.pairs.get(value)
+        if pair is None or isinstance(result, Rescale):
+            return None
+        if isinstance(result, Collect):
+            terms = [(c, self._port(t, Collect())) for c, t in pair.terms]
+            return self._port(pair.significand, Collect()), terms
+        exponent = Emitter(self.level.builder, Origin("safe")).exponent(pair.terms)
+        lead = self._port(exponent, Accumulate("max"))
+        return self._port(pair.significand, Rescale(result.monoid, lead, RESCALED)), [(1.0, lead)]
+
+    def _port(self, value: Value, result: Result) -> int:
+        key = (value, repr(result))
+        if key not in self._made:
+            self._made[key] = len(self.outputs)
+            self.outputs.append(value)
+            self.results.append(result)
+        return self._made[key]

@@ -1,0 +1,105 @@
+"""swap-scale-dot: scaling the rows of a matmul's left operand can wait until after the matmul.
+
+before   S = map K (x in !X, c = c) {       after   P = map N (X = !X, y in !YT) {
+           s = row_scale(x, c)                        ... sum over K of dot(x, y)
+           yield s                                  }
+         }                                          Z = map N (p in !P, c = c) {
+         Z = map N (S = !S, y in !YT) {               z = row_scale(p, c)
+           ... sum over K of dot(s, y)                yield z
+         }                                          }
+
+The matmul no longer waits for c, and both maps run over N. Costs nothing in flops when N <= K.
+Source: Blockbuster Part 1, rule 4: diag(c) X Y = diag(c) (X Y).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Collect, Functional, Map
+from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule
+from blockbuster.rules.legality import map_at, used_elsewhere
+from blockbuster.rules.patterns import Matmul, RowMap, fed_matmul, matmul, row_map
+
+
+@dataclass(frozen=True)
+class SwapScaleDot(Rule):
+    """Rule 4."""
+
+    name: ClassVar[str] = "swap-scale-dot"
+    number: ClassVar[int | None] = 4
+    kind: ClassVar[Kind] = "companion"
+
+    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+        yield from row_maps_before_a_dot(self, "row_scale", graph, note)
+
+    def apply(self, match: Match) -> Graph:
+        source, product = found_at(match, "row_scale")
+        edit = Builder(match.graph)
+        unscaled = add_matmul_of(edit, match, product, source.source)
+        hints = match.node("matmul").hints
+        scaled = add_mapped(
+            edit, match, "row_scale", (unscaled, True), (source.vector, False), hints=hints
+        )
+        edit.redirect(match.value("matmul"), scaled)
+        return edit.finish()
+
+
+def row_maps_before_a_dot(rule: Rule, name: str, graph: Graph, note: Note) -> Iterator[Match]:
+    """Sites of a mapped row operator whose only use is as the left operand of a matmul."""
+    for position in range(len(graph.nodes)):
+        source = row_map(graph, position, name)
+        if isinstance(source, str):
+            continue
+        for consumer in graph.consumers(Value(position)):
+            product = fed_matmul(graph, source, consumer)
+            reason = (
+                product
+                if isinstance(product, str)
+                else used_elsewhere(graph, Value(position), consumer)
+            )
+            if reason:
+                note(Refusal(rule, (position, consumer), reason))
+            else:
+                yield Match(rule, graph, {"row map": position, "matmul": consumer})
+
+
+def found_at(match: Match, name: str) -> tuple[RowMap, Matmul]:
+    """The row map and the matmul of a site."""
+    source = row_map(match.graph, match.nodes["row map"], name)
+    product = matmul(match.graph, match.nodes["matmul"])
+    assert isinstance(source, RowMap)
+    assert isinstance(product, Matmul)
+    return source, product
+
+
+def add_matmul_of(edit: Builder, match: Match, product: Matmul, left: Value) -> Value:
+    """The same matmul with another left operand."""
+    node = match.graph.nodes[product.node]
+    operands = tuple(left if v == product.left else v for v in node.operands)
+    (result,) = edit.add(node.op, *operands, origin=match.origin())
+    return result
+
+
+def add_mapped(
+    edit: Builder,
+    match: Match,
+    name: str,
+    *operands: tuple[Value, bool],
+    hints: tuple[str, ...] = (),
+) -> Value:
+    """A map over the matmul's dim of one functional operator; operands are (value, iterated)."""
+    body = Builder()
+    items = []
+    for value, iterated in operands:
+        type = edit.type_of(value)
+        items.append(body.input(type.element() if iterated else type))
+    (result,) = body.add(Functional(name), *items)
+    dim = map_at(match.graph, match.nodes["matmul"]).dim
+    op = Map(dim, body.finish(result), tuple(i for _, i in operands), (Collect(),))
+    (made,) = edit.add(op, *(v for v, _ in operands), hints=hints, origin=match.origin())
+    return made
