@@ -71,7 +71,7 @@ class Builder:
         return tuple(resolved(output.value) for output in graph.outputs)
 
     def redirect(self, old: Value, new: Value) -> None:
-        """Let every use of ``old`` by the edited graph's own nodes and outputs read ``new`` instead.
+        """Let the edited graph's own nodes and outputs read ``new`` where they read ``old``.
 
         Nodes added since are not redirected, so a replacement may read what it replaces.
         """
@@ -132,7 +132,7 @@ class Builder:
         return operands
 
     def _merged(self, order: Iterable[int]) -> tuple[dict[int, Node], dict[Value, Value]]:
-        """Nodes without duplicate operands or results; ``alias`` maps a dropped result to its twin."""
+        """Nodes without duplicate operands or results, and the twin of each dropped result."""
         merged: dict[int, Node] = {}
         alias: dict[Value, Value] = {}
         for position in order:

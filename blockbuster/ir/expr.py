@@ -68,7 +68,8 @@ PREDICATES = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 # infix spelling and precedence; everything else prints as a call
 INFIX: dict[str, tuple[str, int]] = {
     "or": ("or", 1), "and": ("and", 2),
-    "lt": ("<", 4), "le": ("<=", 4), "gt": (">", 4), "ge": (">=", 4), "eq": ("==", 4), "ne": ("!=", 4),
+    "lt": ("<", 4), "le": ("<=", 4), "gt": (">", 4), "ge": (">=", 4),
+    "eq": ("==", 4), "ne": ("!=", 4),
     "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "div": ("/", 6), "pow": ("**", 8),
 }  # fmt: skip
 _PREFIX = {"neg": ("-", 7), "not": ("not ", 3)}

@@ -82,7 +82,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Input:
-    """A graph input. ``view`` says what a program's input reads; the inputs of a map's body have none."""
+    """A graph input. ``view`` says what it reads; the inputs of a map's body have none."""
 
     type: Type
     view: Read | Index | None = None
@@ -160,7 +160,7 @@ class Graph:
 
     @cached_property
     def uses(self) -> dict[Value, tuple[tuple[int, int], ...]]:
-        """For each value its uses as (node, operand position); the uses by outputs are not among them."""
+        """For each value its uses as (node, operand position); outputs do not count as uses."""
         found: dict[Value, list[tuple[int, int]]] = {}
         for position, node in enumerate(self.nodes):
             for index, operand in enumerate(node.operands):

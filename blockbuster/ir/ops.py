@@ -205,7 +205,7 @@ class Pointwise(Op):
 
 @dataclass(frozen=True)
 class Cast(Op):
-    """Rounding of every element to a dtype (``float16``, ``bfloat16``, ``float32``, ``float64``)."""
+    """Rounding of every element to a dtype: float16, bfloat16, float32 or float64."""
 
     dtype: str
 
@@ -291,7 +291,7 @@ class Reduce(Op):
 
 @dataclass(frozen=True)
 class Misc(Op):
-    """A function of whole arrays, opaque to the rules: the last resort that makes any program expressible.
+    """A function of whole arrays, opaque to the rules: the last resort, so any program is expressible.
 
     ``fn`` takes and returns whole NumPy arrays, axes in the order of each value's dims
     (``operands`` and ``results`` give them). It is looked up by ``name`` when text is parsed.

@@ -31,7 +31,7 @@ def merge_repeated_arguments(node: Node) -> Node:
 
 
 def merge_ports(node: Node, rebuild: Rebuild) -> tuple[Node, dict[int, int]]:
-    """The map with equal operands and equal results merged; maps each dropped result to its twin."""
+    """The map with equal operands and equal results merged, and the twin of each dropped result."""
     op = node.op
     assert isinstance(op, Map)
     keys = list(zip(node.operands, op.iterated, strict=True))

@@ -14,7 +14,7 @@ Dim = str
 
 
 def size_class(dim: Dim) -> Dim:
-    """The dim whose size ``dim`` shares: a relabeled dim carries primes (``M'`` has the size of ``M``).
+    """The dim whose size ``dim`` shares: a relabeled dim carries primes, as in ``M'``.
 
     >>> size_class("M''")
     'M'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.expr import Arg, Call, Expr
@@ -11,7 +12,21 @@ from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Rescale
 from blockbuster.ir.show import Printer
 from blockbuster.ir.types import Dim, Type
 
-NodeCheck = Callable[[Graph, int, Node], Iterator[str]]
+
+@dataclass(frozen=True)
+class Place:
+    """A node within its graph."""
+
+    graph: Graph
+    position: int
+
+    @property
+    def node(self) -> Node:
+        """The node itself."""
+        return self.graph.nodes[self.position]
+
+
+NodeCheck = Callable[[Place], Iterator[str]]
 
 
 def verify(graph: Graph) -> None:
@@ -21,7 +36,7 @@ def verify(graph: Graph) -> None:
     for path, level in graph.walk():
         for position, node in enumerate(level.nodes):
             for check in NODE_CHECKS:
-                for reason in check(level, position, node):
+                for reason in check(Place(level, position)):
                     raise VerifyError(_explained(graph, path, position, node, reason))
         for reason in _canonical(level):
             raise VerifyError(message(reason))
@@ -41,8 +56,9 @@ def _explained(graph: Graph, path: tuple[int, ...], position: int, node: Node, r
     return message(reason, listing=listing, mark=printer.line_of[path, position], origin=origin)
 
 
-def operands_come_before(graph: Graph, position: int, node: Node) -> Iterator[str]:
+def operands_come_before(place: Place) -> Iterator[str]:
     """Operands are results of earlier nodes, or inputs."""
+    graph, position, node = place.graph, place.position, place.node
     for index, value in enumerate(node.operands):
         ports = len(graph.inputs) if value.node < 0 else 0
         if 0 <= value.node < position:
@@ -51,8 +67,9 @@ def operands_come_before(graph: Graph, position: int, node: Node) -> Iterator[st
             yield f"operand {index} reads {value}, which does not come before node {position}"
 
 
-def types_are_stated_right(graph: Graph, position: int, node: Node) -> Iterator[str]:
+def types_are_stated_right(place: Place) -> Iterator[str]:
     """The stored result types are those the operator gives for its operands."""
+    graph, node = place.graph, place.node
     try:
         types = node.op.result_types(tuple(graph.type_of(v) for v in node.operands))
     except VerifyError as error:
@@ -62,20 +79,22 @@ def types_are_stated_right(graph: Graph, position: int, node: Node) -> Iterator[
         yield f"the results are stated as {_shown(node.types)}, the operator gives {_shown(types)}"
 
 
-def no_dim_twice(graph: Graph, position: int, node: Node) -> Iterator[str]:
+def no_dim_twice(place: Place) -> Iterator[str]:
     """A dim never occurs twice among the lists, or twice among the axes, of a type."""
+    node = place.node
     for type in node.types:
         if len(set(type.lists)) < len(type.lists) or len(set(type.axes)) < len(type.axes):
             yield f"the type {type} repeats a dim: read one side through a relabeled view"
 
 
-def map_ports_fit_the_body(graph: Graph, position: int, node: Node) -> Iterator[str]:
+def map_ports_fit_the_body(place: Place) -> Iterator[str]:
     """Iterated operands are lists over the map's dim; body inputs have the types of what enters."""
+    graph, node = place.graph, place.node
     op = node.op
     if not isinstance(op, Map):
         return
     if not len(op.body.inputs) == len(op.iterated) == len(node.operands):
-        yield f"the map has {len(node.operands)} operands and a body of {len(op.body.inputs)} inputs"
+        yield f"a map of {len(node.operands)} operands has a body of {len(op.body.inputs)} inputs"
         return
     for index, (value, iterated) in enumerate(zip(node.operands, op.iterated, strict=True)):
         type = graph.type_of(value)
@@ -89,8 +108,9 @@ def map_ports_fit_the_body(graph: Graph, position: int, node: Node) -> Iterator[
             yield f"input {index} of the body has a view: only a program's inputs have"
 
 
-def map_results_fit_the_body(graph: Graph, position: int, node: Node) -> Iterator[str]:
+def map_results_fit_the_body(place: Place) -> Iterator[str]:
     """Accumulated results are local and no longer carry the map's dim."""
+    node = place.node
     op = node.op
     if not isinstance(op, Map):
         return
@@ -109,8 +129,9 @@ def map_results_fit_the_body(graph: Graph, position: int, node: Node) -> Iterato
             yield f"result {port} of type {type} is accumulated over {op.dim} but carries that axis"
 
 
-def groups_are_well_formed(graph: Graph, position: int, node: Node) -> Iterator[str]:
+def groups_are_well_formed(place: Place) -> Iterator[str]:
     """A group's lead accumulates, comes first, and its axes are among the member's."""
+    node = place.node
     op = node.op
     if not isinstance(op, Map):
         return
@@ -118,7 +139,7 @@ def groups_are_well_formed(graph: Graph, position: int, node: Node) -> Iterator[
         if not isinstance(result, Rescale):
             continue
         if not 0 <= result.lead < port or not isinstance(op.results[result.lead], Accumulate):
-            yield f"result {port} is rescaled by result {result.lead}, which is no earlier accumulator"
+            yield f"result {port} is rescaled by {result.lead}, which is no earlier accumulator"
             continue
         lead = op.body.type_of(op.body.outputs[result.lead].value)
         member = op.body.type_of(op.body.outputs[port].value)

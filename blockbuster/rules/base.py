@@ -93,6 +93,9 @@ def reasons(rule: Rule, graph: Graph) -> list[str]:
     return found
 
 
+LABEL_WIDTH = 60
+
+
 def label(node: Node) -> str:
     """A short name for what a node computes: ``N<dot exp row_sum>`` is a map over N of three.
 
@@ -103,7 +106,8 @@ def label(node: Node) -> str:
     """
     match node.op:
         case Map(dim, body, _, _):
-            return f"{dim}<{' '.join(label(inner) for inner in body.nodes)}>"
+            text = f"{dim}<{' '.join(label(inner) for inner in body.nodes)}>"
+            return text if len(text) <= LABEL_WIDTH else f"{text[: LABEL_WIDTH - 4]}...>"
         case Functional(name):
             return name
         case Reduce(dim, monoid):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from blockbuster.errors import RuleError, message
@@ -67,7 +68,7 @@ class Derivation:
     snapshots_after: tuple[int, ...]
     checkpoints: Mapping[int, Graph] = field(repr=False, compare=False)
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps in order."""
         return tuple(
@@ -104,7 +105,7 @@ class Derivation:
             if graph != expected:
                 raise RuleError(
                     message(
-                        f"replaying step {index + 1} ({application.rule.name}) gives another program",
+                        f"replaying step {index + 1} ({application.rule.name}) gives another result",
                         listing=f"{expected.show()}---\n{graph.show()}",
                     )
                 )

@@ -284,7 +284,7 @@ def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) ->
     shared = [isinstance(a, Pair) and to.is_block(a) for a in args]
     if all(shared) or (name == "div" and shared[1]):
         return None
-    values = [a.significand if isinstance(a, Pair) else a for a in args]
-    terms = [a.terms if isinstance(a, Pair) else () for a in args]
+    values = (a.significand if isinstance(a, Pair) else a for a in args)
+    exponents = [a.terms if isinstance(a, Pair) else () for a in args]
     sign = -1.0 if name == "div" else 1.0
-    return Pair(to.apply(Functional(name), *values), joined(terms[0], terms[1], sign))
+    return Pair(to.apply(Functional(name), *values), joined(exponents[0], exponents[1], sign))

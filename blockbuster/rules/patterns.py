@@ -34,7 +34,7 @@ class Matmul:
 
 
 def row_map(graph: Graph, position: int, name: str) -> RowMap | str:
-    """The map at ``position`` if its body is just the row operator ``name`` of a broadcast vector."""
+    """The map at ``position`` if its body is only the row operator ``name`` of one vector."""
     node = graph.nodes[position]
     op = node.op
     if not isinstance(op, Map) or len(op.body.nodes) != 1 or op.results != (Collect(),):
@@ -51,7 +51,7 @@ def row_map(graph: Graph, position: int, name: str) -> RowMap | str:
 
 
 def matmul(graph: Graph, position: int) -> Matmul | str:
-    """The map at ``position`` if its body is just a sum of dots of a whole row with its own list."""
+    """The map at ``position`` if its body is only a sum of dots of a whole row with a list."""
     node = graph.nodes[position]
     op = node.op
     what = label(node)
