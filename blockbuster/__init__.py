@@ -1,5 +1,87 @@
-"""Blockbuster: array programs become fused kernels, step by step, each step proved and costed."""
+"""Blockbuster: array programs become fused kernels, step by step, each step proved and costed.
+
+>>> import blockbuster as bb
+>>> def gelu_of_product(x, w):
+...     return bb.gelu(x @ w)
+>>> graph = bb.lower(bb.trace(gelu_of_product, x="M K", w="K N"))
+>>> derivation = bb.fuse(graph)
+>>> [step.rule for step in derivation.steps]
+['fuse-maps', 'fuse-maps', 'fuse-reduction']
+"""
+
+from blockbuster.errors import (
+    BlockbusterError,
+    EmitError,
+    FusionError,
+    LaunchError,
+    ParseError,
+    RuleError,
+    TraceError,
+    VerifyError,
+)
+from blockbuster.frontend import (
+    ArrayProgram,
+    abs,
+    arange,
+    astype,
+    custom,
+    erf,
+    exp,
+    gelu,
+    layer_norm,
+    log,
+    log_softmax,
+    logsumexp,
+    lower,
+    matmul,
+    max,
+    maximum,
+    mean,
+    min,
+    minimum,
+    reciprocal,
+    relu,
+    rms_norm,
+    rsqrt,
+    sigmoid,
+    silu,
+    softmax,
+    sqrt,
+    square,
+    sum,
+    tanh,
+    trace,
+    transpose,
+    where,
+)
+from blockbuster.interp import (
+    Float16,
+    Float32,
+    Float64,
+    GraphTraffic,
+    Proof,
+    evaluate,
+    prove_equal,
+    traffic,
+)
+from blockbuster.ir import Graph, parse, verify
+from blockbuster.rules import PAPER_RULES, RULES, Derivation, Rule, explain, fuse, reasons, safe
 
 __version__ = "0.1.0.dev0"
 
-__all__: list[str] = []
+__all__ = [
+    # array programs
+    "trace", "lower", "ArrayProgram",
+    "matmul", "transpose", "where", "arange", "astype", "custom",
+    "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "silu", "gelu", "relu", "erf", "abs",
+    "maximum", "minimum", "square", "reciprocal",
+    "sum", "max", "min", "mean", "softmax", "log_softmax", "logsumexp", "layer_norm", "rms_norm",
+    # block programs, rules
+    "Graph", "parse", "verify", "Rule", "PAPER_RULES", "RULES", "fuse", "Derivation", "safe",
+    "explain", "reasons",
+    # meaning and proof
+    "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "traffic", "GraphTraffic",
+    # errors
+    "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",
+    "EmitError", "LaunchError",
+]  # fmt: skip

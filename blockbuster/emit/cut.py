@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from blockbuster.emit.dataflow import defined, folded, reads
 from blockbuster.emit.tile import (
@@ -37,7 +38,7 @@ class Workspaces:
     made: list[Buffer] = field(default_factory=list)
 
     def axis(self, dim: Dim, axes: tuple[Dim, ...]) -> BufferAxis:
-        """The axis for ``dim`` of a buffer of items with ``axes``: one entry per element or block."""
+        """The axis for ``dim`` of a buffer of such items: one entry per element, or per block."""
         return BufferAxis(dim, per_block=dim not in axes and size_class(dim) not in self.units)
 
     def new(self, lists: Iterable[Dim], axes: tuple[Dim, ...], *, boolean: bool = False) -> View:
@@ -63,7 +64,7 @@ def pieces(
              t1 = load(X[m])  t2 = load(I1[m])  t3 = add(t2,t1)  store(t3,O[m])
     """
     bounds = [0, *cuts, len(body)]
-    spans = [tuple(body[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    spans = [tuple(body[a:b]) for a, b in pairwise(bounds)]
     homes = _homes(spans)
     again = {s.target: s for s in body if isinstance(s, Load | Iota)}
     crossing: dict[Tile, View] = {}

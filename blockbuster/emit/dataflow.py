@@ -73,9 +73,7 @@ def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
         case Store() | Guard():
             return replace(stmt, value=alias.get(stmt.value, stmt.value))
         case Fold():
-            members = tuple(
-                replace(m, value=alias.get(m.value, m.value)) for m in stmt.members
-            )
+            members = tuple(replace(m, value=alias.get(m.value, m.value)) for m in stmt.members)
             return replace(stmt, value=alias.get(stmt.value, stmt.value), members=members)
         case _:
             return stmt

@@ -5,7 +5,9 @@ before   for n in range(N):               after   t2 = load(X[m,:])
           t1 += row_sum(t2)                       t4 = exp(t1)
          t4 = exp(t1)
 
-The fold of a single iteration is its value, for each member of a group too; inits vanish.
+The fold of a single iteration is its value, for each member of a group too; inits vanish. Legal
+where every one of the dims has exactly one block: a dim without elements has none, and then a fold
+of values that lack its axis would count one iteration too many.
 """
 
 from __future__ import annotations
@@ -23,13 +25,6 @@ from blockbuster.emit.tile import (
     statements,
 )
 from blockbuster.ir.types import Dim
-
-
-def not_one_block(program: TileProgram, dim: Dim) -> str:
-    """The reason why ``dim`` cannot be one block, or an empty string."""
-    if dim in program.units:
-        return f"{dim} is a list-only dim: its blocks have one element, so it is one block only if its size is 1"
-    return ""
 
 
 def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram:

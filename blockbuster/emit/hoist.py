@@ -63,9 +63,7 @@ def _hoisted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _parted(loop: For) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
     """The statements of ``loop`` that may run before it, and the others."""
     moving: list[Stmt] = []
-    made = frozenset(
-        tile for stmt in statements(loop.body) if (tile := defined(stmt)) is not None
-    )
+    made = frozenset(tile for stmt in statements(loop.body) if (tile := defined(stmt)) is not None)
     for stmt in loop.body:
         if not not_invariant(stmt, loop, made):
             moving.append(stmt)

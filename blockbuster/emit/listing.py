@@ -1,4 +1,4 @@
-"""The listing: a tile program as the paper writes programs, ``forall``, ``for``, ``load``, ``store``.
+"""The listing: a tile program as the paper writes programs.
 
 A loop is ``forall`` if and only if all its results are collected. An accumulation whose value is
 used nowhere else is one line, ``t3 += dot(t4,t5)``. Source: Blockbuster Part 1, section 4.
@@ -36,7 +36,8 @@ def listing(program: Graph | TileProgram) -> str:
     """The text of ``program``, one line per statement, ending in one newline.
 
     >>> from blockbuster.ir.parse import parse
-    >>> print(listing(parse("graph(X: M[M]) { Y = map M (x in X) { y = exp(x)  yield y } return Y }")))
+    >>> graph = parse("graph(X: M[M]) { Y = map M (x in X) { y = exp(x)  yield y } return Y }")
+    >>> print(listing(graph))
     forall m in range(M):
      t1 = load(X[m])
      t2 = exp(t1)
@@ -89,7 +90,7 @@ class _Listing:
             case Load():
                 return f"load({self._place(stmt.view, stmt.target, loops)})"
             case Iota():
-                return f"index({_index(stmt.dim, loops)})"
+                return f"index({stmt.dim.lower() if stmt.dim in loops else ':'})"
             case Guard():
                 return f"guard({self._name(stmt.value)},{stmt.dim},{show_number(stmt.fill)})"
             case Let():
@@ -105,20 +106,28 @@ class _Listing:
             yield f"{line}   # rescaled by running exponent {lead}"
 
     def _update(self, target: str, monoid: str, value: str, plus: str) -> str:
-        return f"{target} {plus} {value}" if monoid == "+" else f"{target} = {monoid}({target},{value})"
+        return (
+            f"{target} {plus} {value}"
+            if monoid == "+"
+            else f"{target} = {monoid}({target},{value})"
+        )
 
     def _operand(self, tile: Tile, inlined: dict[Tile, Let]) -> str:
         return self._value(inlined[tile], ()) if tile in inlined else self._name(tile)
 
     def _place(self, view: View, tile: Tile, loops: tuple[Dim, ...]) -> str:
-        """``KT[n,d]``: a view under its own name in the order of the item, else as the array lies."""
+        """``KT[n,d]``: a view under its own name runs as the item, others as the array lies."""
         name = self._outputs.get(view.buffer.name, view.buffer.name)
+        texts = {
+            dim: dim.lower() if dim in loops else "0" if axis.per_block else ":"
+            for dim, axis in zip(view.dims, view.buffer.axes, strict=True)
+            if dim is not None
+        }
         dims: tuple[Dim | None, ...] = view.dims
         if view.hint and view.hint != view.buffer.name:
             name = view.hint
-            listed = tuple(d for d in dims if d is not None and d not in tile.axes)
-            dims = (*listed, *tile.axes)
-        return f"{name}[{','.join(_index(dim, loops) for dim in dims)}]"
+            dims = (*(d for d in texts if d not in tile.axes), *tile.axes)
+        return f"{name}[{','.join(texts.get(dim or '', '0') for dim in dims)}]"
 
 
 def _folded_once(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
@@ -135,12 +144,6 @@ def _folded_once(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
 
 def _loop(dim: Dim, parallel: bool) -> str:
     return f"{'forall' if parallel else 'for'} {dim.lower()} in range({dim}):"
-
-
-def _index(dim: Dim | None, loops: tuple[Dim, ...]) -> str:
-    if dim is None:
-        return "0"
-    return dim.lower() if dim in loops else ":"
 
 
 # operator class -> how it is written, given the names of its operands

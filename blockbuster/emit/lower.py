@@ -1,4 +1,4 @@
-"""From a block program to loops over tiles: every map becomes a loop, every buffered value an array.
+"""From a block program to loops over tiles: a map becomes a loop, a buffered value an array.
 
 A value is either a tile or *stored*: somewhere in global memory, as one item per iteration of the
 loops over its lists. Iterating a stored value binds nothing: an item's place follows from the loops
@@ -55,7 +55,7 @@ from blockbuster.ir.types import Dim, Type, size_class
 
 @dataclass(frozen=True)
 class Stored:
-    """A value in global memory; ``place`` is the view of its array, or the dim of an index vector."""
+    """A value in global memory: the view of its array, or the dim of an index vector."""
 
     type: Type
     place: View | Dim
@@ -66,7 +66,7 @@ Targets: TypeAlias = dict[Value, list[View]]
 
 @dataclass
 class Level:
-    """A graph being lowered inside loops over ``path``; ``targets`` says where its values must go."""
+    """A graph being lowered inside loops over ``path``; ``targets``: where its values must go."""
 
     graph: Graph
     values: dict[Value, Tile | Stored]

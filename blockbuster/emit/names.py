@@ -25,6 +25,13 @@ class Names:
             self._names[key] = self._free(base)
         return self._names[key]
 
+    def copy(self) -> Names:
+        """The same names, to be added to independently."""
+        other = Names()
+        other._taken = dict(self._taken)
+        other._names = dict(self._names)
+        return other
+
     def _free(self, base: str) -> str:
         word = re.sub(r"\W", "_", base, flags=re.ASCII)
         if not word or word[0].isdigit():

@@ -58,17 +58,18 @@ _BUILTIN = {
 }  # fmt: skip
 # functions that Triton lacks, or has without NaN: written into the file where used
 _OWN = {
-    "maximum": "maximum", "minimum": "minimum", "relu": "relu", "square": "square", "tanh": "tanh",
-    "sigmoid": "sigmoid", "silu": "silu", "gelu": "gelu", "sub0": "sub0", "recip0": "recip0",
+    "maximum": "_maximum", "minimum": "_minimum", "relu": "_relu", "square": "_square",
+    "tanh": "_tanh", "sigmoid": "_sigmoid", "silu": "_silu", "gelu": "_gelu", "sub0": "_sub0",
+    "recip0": "_recip0", "pow": "_power",
 }  # fmt: skip
 
 
 class ScalarPrinter:
     """Prints expressions; ``helpers`` collects the functions the file has to define."""
 
-    def __init__(self, size_text: Callable[[Dim], str]) -> None:
+    def __init__(self, size_text: Callable[[Dim], str], helpers: dict[str, None]) -> None:
         self._size_text = size_text
-        self.helpers: dict[str, None] = {}
+        self.helpers = helpers
 
     def text(self, expr: Expr, args: Sequence[Text]) -> Text:
         """``expr`` over operands that already broadcast together."""
@@ -121,8 +122,6 @@ class ScalarPrinter:
             return Text(f"1.0 / {args[0].at(_MUL + 1)}", FLOAT, _MUL)
         if fn in _BUILTIN:
             return Text(f"{_BUILTIN[fn]}({args[0].text})")
-        if fn == "pow":
-            return self.helper("power", *(a.text for a in args))
         return self.helper(_OWN[fn], *(a.text for a in args))
 
     def _power(self, base: Text, exponent: float) -> Text:

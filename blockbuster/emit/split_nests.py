@@ -35,9 +35,7 @@ def split_nests(program: TileProgram) -> TileProgram:
     for nest in program.nests:
         assert not nest.grid or not conflicts(nest.body), "split nests before binding them"
         nests += [replace(nest, body=body) for body in _split(nest.body, nest.grid, spaces)]
-    split = replace(
-        program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made)
-    )
+    split = replace(program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made))
     return workspaces_in_order(split)
 
 

@@ -11,7 +11,7 @@ How an access finds its place: an element axis whose dim is among the tile's axe
 the current block (the whole axis where no enclosing loop or grid dim runs over it); an element axis
 whose dim is not among them is a list-only dim with block size 1: the current iteration's one
 element; a per-block axis is the current iteration's number (0 where no loop runs); an axis without
-a dim is element 0. The tile's axes may stand in another order than the buffer's (a transposed read).
+a dim is element 0. The tile's axes may stand in another order than the buffer's: a transposed read.
 
 Each tile is defined once, except that an ``Init`` is followed by the ``Fold``s of its target.
 
@@ -137,7 +137,7 @@ class Init:
 
 @dataclass(frozen=True)
 class Member:
-    """A significand of a group: target becomes factor(target, r, r2) folded with factor(value, rv, r2).
+    """A significand of a group: factor(target, r, r2) folded with factor(value, rv, r2).
 
     r and r2 are the group's lead before and after its own fold, rv is the lead's folded value.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from blockbuster.emit.dtypes import DTYPES, Dtype
@@ -57,11 +57,11 @@ _CAST = {name: dtype.triton for name, dtype in DTYPES.items()}
 
 @dataclass(frozen=True)
 class OpPrinter:
-    """Prints operators of one kernel. ``shapes`` names the number of lanes along each dim."""
+    """Prints operators of one kernel; ``shape`` prints the shape of a tile with given lanes."""
 
     dtype: Dtype
     scalars: ScalarPrinter
-    shapes: Mapping[Dim, str]
+    shape: Callable[[Lanes], str]
 
     def text(self, op: Op, args: list[Operand], lanes: Lanes) -> Text:
         """``op`` applied to ``args``; the result has ``lanes``."""
@@ -108,9 +108,7 @@ class OpPrinter:
         both = tuple(dict.fromkeys((*a.lanes, *b.lanes)))
         rest = tuple(d for d in both if d not in lanes)
         order = (*lanes, *rest)
-        product = self.scalars.text(
-            Call("mul", (Arg(0), Arg(1))), [a.over(order), b.over(order)]
-        )
+        product = self.scalars.text(Call("mul", (Arg(0), Arg(1))), [a.over(order), b.over(order)])
         return Text(f"tl.sum({product.text}, {len(lanes)})") if rest else product
 
     def _reduced(self, kind: str, arg: Operand, lanes: Lanes) -> Text:
@@ -121,7 +119,7 @@ class OpPrinter:
         axis = len(lanes)
         if kind == "sum":
             return Text(f"tl.sum({value.text}, {axis})")
-        helper = {"max": "maximum", "min": "minimum"}[kind]
+        helper = {"max": "_maximum", "min": "_minimum"}[kind]
         self.scalars.helpers.setdefault(helper)
         return Text(f"tl.reduce({value.text}, {axis}, {helper})")
 
@@ -131,13 +129,11 @@ class OpPrinter:
 
     def filled(self, text: Text, lanes: Lanes, present: Lanes) -> Text:
         """``text`` with all of ``lanes``, of which its operands have those ``present``."""
-        shape = f"({''.join(self.shapes[d] + ', ' for d in lanes).rstrip()})"
-        shape = shape if len(lanes) == 1 else shape.replace(",)", ")")
         if text.kind == NUMBER:
-            return Text(f"tl.full({shape}, {text.text}, tl.float32)")
+            return Text(f"tl.full({self.shape(lanes)}, {text.text}, tl.float32)")
         if set(lanes) <= set(present):
             return text
-        return Text(f"tl.broadcast_to({text.text}, {shape})", text.kind)
+        return Text(f"tl.broadcast_to({text.text}, {self.shape(lanes)})", text.kind)
 
     def _cast(self, arg: Operand, dtype: str) -> Text:
         if dtype not in _CAST:
@@ -155,5 +151,3 @@ class OpPrinter:
 
 def _transposed(text: Text) -> Text:
     return Text(f"tl.trans({text.text})", text.kind)
-
-

@@ -13,7 +13,7 @@ import numpy as np
 from blockbuster.errors import TraceError
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Shape
-from blockbuster.frontend.protocols import METHODS, OPAQUE, REDUCTIONS, UFUNCS
+from blockbuster.frontend.protocols import METHODS, OPAQUE, REDUCTIONS, UFUNCS, AlongAxis
 from blockbuster.frontend.shapes import axis_of
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused, trace_error
@@ -88,15 +88,13 @@ class TracedArray:
     __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
 
     def transpose(self, *axes: Any) -> TracedArray:
-        """The axes in another order, reversed if none is given; accepts one tuple or several ints."""
+        """The axes in another order, given as a tuple or one by one; reversed if none is given."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return self.trace.transpose(self, tuple(order) if order else None)
 
     def swapaxes(self, axis1: int, axis2: int) -> TracedArray:
         """Two axes exchanged."""
-        order = list(range(self.ndim))
-        order[axis1], order[axis2] = order[axis2], order[axis1]
-        return self.transpose(order)
+        return self.trace.swapaxes(self, axis1, axis2)
 
     @property
     def T(self) -> TracedArray:
@@ -108,19 +106,19 @@ class TracedArray:
         """The last two axes exchanged."""
         return self.swapaxes(-1, -2)
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> TracedArray:
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The sum over an axis, or over all."""
         return reduce_axes("sum", self, axis, keepdims)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> TracedArray:
+    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The maximum over an axis, or over all."""
         return reduce_axes("max", self, axis, keepdims)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> TracedArray:
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The minimum over an axis, or over all."""
         return reduce_axes("min", self, axis, keepdims)
 
-    def mean(self, axis: Any = None, keepdims: bool = False) -> TracedArray:
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The mean over an axis, or over all."""
         return reduce_axes("mean", self, axis, keepdims)
 
@@ -132,22 +130,22 @@ class TracedArray:
         """New axes of extent 1: ``x[:, None]``, ``x[..., None]``."""
         return self.trace.expand(self, key if isinstance(key, tuple) else (key,))
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> TracedArray:
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         if method == "reduce" and ufunc in REDUCTIONS:
-            return METHODS[getattr(np, REDUCTIONS[ufunc])](*args, **kwargs)  # type: ignore[no-any-return]
+            return METHODS[getattr(np, REDUCTIONS[ufunc])](*args, **kwargs)
         if method != "__call__" or ufunc not in UFUNCS or kwargs:
             raise self._unsupported(f"np.{ufunc.__name__}", kwargs)
         return self.trace.record(UFUNCS[ufunc], args)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> TracedArray:
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func is np.where and len(args) == 3 and not kwargs:
             return self.trace.record("where", args)
         if func in OPAQUE and set(kwargs) <= {"axis"} and len(args) <= 2:
             axis = kwargs.get("axis", args[1] if len(args) > 1 else -1)
-            return self.trace.along_axis(OPAQUE[func], func, self, axis)
+            return self.trace.along_axis(AlongAxis(OPAQUE[func], axis), self)
         if func not in METHODS or not set(kwargs) <= {"axis", "keepdims", "axes"}:
             raise self._unsupported(f"np.{func.__name__}", kwargs)
-        return METHODS[func](*args, **kwargs)  # type: ignore[no-any-return]
+        return METHODS[func](*args, **kwargs)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise trace_error("a traced array has no values", hint="use bb functions and NumPy's own")

@@ -1,7 +1,7 @@
 """Array ops taken apart: ``ARRAY_OPS`` holds one short function per op.
 
-The decompositions are the paper's (Table 2 and its appendices), and hand-written normalizations come
-out like the built-in ones: a vector subtracted from a block is a shift by its negation, a
+The decompositions are the paper's (Table 2 and its appendices), and hand-written normalizations
+come out like the built-in ones: a vector subtracted from a block is a shift by its negation, a
 block divided by a vector is scaled by its reciprocal.
 """
 
@@ -47,7 +47,8 @@ def decompose(program: ArrayProgram) -> Primitives:
         if equation.hint and result.value >= start:  # the user's word names what the op computes
             made_last = recorder.primitives[result.value]
             recorder.primitives[result.value] = replace(made_last, hint=equation.hint)
-        made[Value(position)] = result
+        leading = len(equation.shape) - len(result.axes)  # unit axes of a constant array
+        made[Value(position)] = Ref(result.value, (*(None,) * leading, *result.axes))
     outputs = tuple((output.name, made[output.value]) for output in program.outputs)
     return Primitives(tuple(recorder.primitives), outputs)
 
@@ -81,7 +82,7 @@ _HINTS = {"exp": "e", "reciprocal": "r", "rsqrt": "r", "neg": "c", "where": "s"}
 
 
 def _is_vector_of(recorder: Recorder, block: Ref, vector: Ref) -> bool:
-    """True if ``vector`` varies along exactly one of the last two axes, and ``block`` along both."""
+    """True if ``vector`` varies along one of the last two axes only, and ``block`` along both."""
     full = recorder.shape(block)
     tail = (1, 1, *recorder.shape(vector))[-2:]
     fits = len(vector.axes) <= len(block.axes) and len(full) >= 2 and 1 not in full[-2:]
@@ -112,9 +113,8 @@ def _share(recorder: Recorder, term: Term, axis: int) -> Expr:
 def _softmax(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     x, axis = _ref(terms[0]), equation.param("axis")
     if equation.param("safe"):
-        e = recorder.binary("exp0", x, recorder.fold(x, "max", axis), hint="e")
-    else:
-        e = recorder.unary("exp", x, hint="e")
+        x = recorder.binary("sub0", x, recorder.fold(x, "max", axis), hint="d")
+    e = recorder.unary("exp", x, hint="e")
     total = recorder.fold(e, "+", axis)
     return recorder.binary("mul", e, recorder.unary("recip0", total, hint="r"), hint="y")
 
@@ -168,11 +168,11 @@ def _eps(equation: Equation) -> Const:
     return Const(float(equation.param("eps")))
 
 
-def _matmul(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _matmul(recorder: Recorder, _equation: Equation, terms: tuple[Term, ...]) -> Ref:
     return recorder.contract(_ref(terms[0]), _ref(terms[1]))
 
 
-def _view(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _view(_recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     return _ref(terms[0]).view(equation.param("axes"))
 
 
@@ -180,7 +180,7 @@ def _cast(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Re
     return recorder.round(_ref(terms[0]), equation.param("dtype"))
 
 
-def _arange(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _arange(recorder: Recorder, equation: Equation, _terms: tuple[Term, ...]) -> Ref:
     return recorder.count(equation.shape[0])
 
 

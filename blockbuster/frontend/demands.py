@@ -1,8 +1,8 @@
 """Which layout every value is computed in, found from the outputs backwards.
 
-An output can be stored in any layout, so it asks for none. A fold asks for its axis innermost, a product
-for its right operand transposed, a pointwise op hands on what it is asked for: so transposes and
-repeated dims travel to the inputs, where they are free.
+An output can be stored in any layout, so it asks for none. A fold asks for its axis innermost, a
+product for its right operand transposed, a pointwise op hands on what it is asked for: so
+transposes and repeated dims travel to the inputs, where they are free.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _like_operands(primitive: Primitive, preferred: Sequence[Layout | None]) -> 
     return usual
 
 
-def _as_asked(primitive: Primitive, layout: Layout) -> Layout:
+def _as_asked(_primitive: Primitive, layout: Layout) -> Layout:
     return layout
 
 
@@ -103,8 +103,8 @@ def _with_blocked(layout: Layout, blocked: Callable[[int], bool]) -> Layout:
     return tuple(replace(level, blocked=blocked(level.axis)) for level in layout)
 
 
-def _native_count(primitive: Primitive, layout: Layout) -> Layout:
-    return _with_blocked(layout, lambda axis: True)
+def _native_count(_primitive: Primitive, layout: Layout) -> Layout:
+    return _with_blocked(layout, lambda _: True)
 
 
 def _native_fold(primitive: Primitive, layout: Layout) -> Layout:
@@ -118,11 +118,11 @@ def _native_contract(primitive: Primitive, layout: Layout) -> Layout:
     return _with_blocked(layout, lambda axis: axis >= len(primitive.shape) - 2)
 
 
-def _native_opaque(primitive: Primitive, layout: Layout) -> Layout:
+def _native_opaque(primitive: Primitive, _layout: Layout) -> Layout:
     return natural(primitive.shape)
 
 
-def _wants_nothing(primitive: Primitive, layout: Layout) -> tuple[Layout, ...]:
+def _wants_nothing(_primitive: Primitive, _layout: Layout) -> tuple[Layout, ...]:
     return ()
 
 
@@ -160,7 +160,7 @@ def _wants_contract(primitive: Primitive, layout: Layout) -> tuple[Layout, ...]:
     return side(a, rank - 1, -1), side(b, rank - 2, -2)
 
 
-def _wants_natural(primitive: Primitive, layout: Layout) -> tuple[Layout, ...]:
+def _wants_natural(primitive: Primitive, _layout: Layout) -> tuple[Layout, ...]:
     return tuple(
         moved(natural(shape), lambda axis, ref=ref: ref.axes[axis])  # type: ignore[misc]
         for ref, shape in zip(primitive.operands, _op(primitive, Opaque).shapes, strict=True)

@@ -6,7 +6,7 @@ axes of example arrays unify with what they meet. Raw dims are words: a name, or
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count, product
 from string import ascii_uppercase
 
@@ -92,7 +92,8 @@ class DimTable:
 
     def _gives_way(self, axis: Axis, other: Axis) -> bool:
         """True for an example's axis of extent 1 that meets a longer one."""
-        assert isinstance(axis, str) and isinstance(other, str)
+        assert isinstance(axis, str)
+        assert isinstance(other, str)
         single = not _is_named(axis) and self._extent[axis] == 1
         return single and self._extent.get(other) != 1
 
@@ -109,7 +110,7 @@ class DimTable:
         """A shape as the user knows it."""
         return show_shape(tuple(self.word(axis) for axis in shape))
 
-    def final_names(self, shapes: Iterator[Shape]) -> dict[Dim, Axis]:
+    def final_names(self, shapes: Iterable[Shape]) -> dict[Dim, Axis]:
         """The final name (or 1) of every raw dim; unnamed ones are A, B, ... as they appear."""
         fresh = (w for w in _letters() if w not in self._parent)
         names: dict[Axis, Axis] = {1: 1}

@@ -1,7 +1,7 @@
 """Layouts: under which dims, in which order and with which item axes an array becomes lists.
 
-A value may be asked for in several layouts; each op says which layouts it can make and which ones it
-then asks of its operands. Inputs satisfy any layout for free, because a view of an array costs nothing.
+A value may be asked for in several layouts; each op says which layouts it can make and which ones
+it then asks of its operands. Inputs satisfy any layout, because a view of an array costs nothing.
 """
 
 from __future__ import annotations

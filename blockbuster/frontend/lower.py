@@ -73,8 +73,7 @@ class _Lowering:
         names = [name for name, _ in self._program.outputs]
         usual = ["out"] if len(names) == 1 else [f"out{i}" for i in range(len(names))]
         outputs = [
-            self._output("" if names == usual else name, ref)
-            for name, ref in self._program.outputs
+            self._output("" if names == usual else name, ref) for name, ref in self._program.outputs
         ]
         return self._builder.finish(*outputs)
 
@@ -92,7 +91,7 @@ class _Lowering:
         return sorted(found, key=lambda request: request[0])
 
     def _readable(self, position: int, want: Layout) -> Layout:
-        """The layout to start from where ``want`` is needed: inputs are read in any they can take."""
+        """The layout to start from where ``want`` is needed: inputs are read in any."""
         primitive = self._program.primitives[position]
         if isinstance(primitive.op, Source | Count):
             return native(primitive, want)
@@ -171,9 +170,7 @@ class WholeArrays:
         return np.squeeze(np.asarray(self.fn(*shown)), self.result_units)
 
 
-def _leaf(
-    primitive: Primitive, layout: Layout, asked: Sequence[Layout], origin: Origin
-) -> Leaf:
+def _leaf(primitive: Primitive, layout: Layout, asked: Sequence[Layout], origin: Origin) -> Leaf:
     """What the innermost body of a primitive computes."""
     axes, hint = type_of(layout).axes, primitive.hint
     match primitive.op:

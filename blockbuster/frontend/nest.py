@@ -105,7 +105,7 @@ def op_leaf(op: Op, *, hint: str, origin: Origin) -> Leaf:
 
 
 def fold_leaf(monoid: str, dim: Dim, *, hint: str, origin: Origin) -> Leaf:
-    """The leaf that folds a list over ``dim`` of items, which may have ``dim`` as their last axis."""
+    """The leaf that folds a list over ``dim``, first along the rows of items that have the axis."""
 
     def leaf(body: Builder, items: Sequence[Named]) -> Value:
         (listed,) = (i.value for i in items)
@@ -120,9 +120,7 @@ def fold_leaf(monoid: str, dim: Dim, *, hint: str, origin: Origin) -> Leaf:
 ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
 
 
-def contract_leaf(
-    dim: Dim | None, axes: tuple[Dim, ...], *, hint: str, origin: Origin
-) -> Leaf:
+def contract_leaf(dim: Dim | None, axes: tuple[Dim, ...], *, hint: str, origin: Origin) -> Leaf:
     """The leaf of a matrix product over ``dim``: its operands list [m,k] and [n,k] items.
 
     Two blocks make a dot. Where a side has no row axis the product is a scaled block, or a

@@ -40,9 +40,9 @@ def gelu(x: Array) -> Array:
 
 
 @_quiet
-def exp0(x: Array, z: Array) -> Array:
-    """exp(x - z), and 0 where x is -inf whatever z is."""
-    return np.where(np.equal(x, -np.inf), np.zeros_like(x), np.exp(np.subtract(x, z)))
+def sub0(x: Array, z: Array) -> Array:
+    """x - z, and -inf where x is -inf whatever z is."""
+    return np.where(np.equal(x, -np.inf), x, np.subtract(x, z))
 
 
 @_quiet
@@ -52,9 +52,9 @@ def recip0(x: Array) -> Array:
 
 
 @_quiet
-def softmax(x: Array, *, axis: int, safe: bool = False) -> Array:
+def softmax(x: Array, *, axis: int, safe: bool = False) -> Array:  # noqa: ARG001
     """exp(x) over its sum along an axis; ``safe`` only chooses how it is lowered."""
-    e = exp0(x, np.max(x, axis=axis, keepdims=True))
+    e = np.exp(sub0(x, np.max(x, axis=axis, keepdims=True)))
     return e * recip0(np.sum(e, axis=axis, keepdims=True))
 
 
@@ -121,7 +121,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "tanh": np.tanh, "sigmoid": sigmoid, "silu": lambda x: x * sigmoid(x), "gelu": gelu,
     "relu": lambda x: np.maximum(x, 0), "erf": erf, "abs": np.abs, "square": np.square,
     "reciprocal": lambda x: 1 / np.asarray(x), "maximum": np.maximum, "minimum": np.minimum,
-    "exp0": exp0, "recip0": recip0,
+    "sub0": sub0, "recip0": recip0,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "where": np.where,

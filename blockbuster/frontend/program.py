@@ -6,7 +6,7 @@ occur in it twice. Operations stand as the user called them; lowering takes them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from blockbuster.frontend.numerics import NUMPY, number
-from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, show_expr
+from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import SourceLine, Value
 from blockbuster.ir.types import Dim
 
@@ -89,10 +89,20 @@ class ArrayProgram:
         """All dims, in order of first appearance."""
         return tuple(dict.fromkeys(axis for axis in self._axes() if isinstance(axis, str)))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What fusion cannot look into, one sentence per opaque operation."""
+        return tuple(
+            f"{e.param('name')} ({e.where}) is opaque: a kernel boundary runs around it"
+            for e in self.equations
+            if e.op == "custom"
+        )
+
     def shape_of(self, value: Value) -> Shape:
         """The shape of an input (node -1) or of an equation's result."""
-        holder = self.inputs[value.port] if value.node < 0 else self.equations[value.node]
-        return holder.shape
+        if value.node < 0:
+            return self.inputs[value.port].shape
+        return self.equations[value.node].shape
 
     def bind(self, inputs: Mapping[str, ArrayLike]) -> dict[Dim, int]:
         """The size of every dim for these arrays.
@@ -138,6 +148,8 @@ class ArrayProgram:
                 if equation.op == "arange":
                     params = {"size": int(number(params["size"], sizes))}
                 result = np.asarray(NUMPY[equation.op](*map(taken, equation.operands), **params))
+                if equation.op in FUNCTIONS:  # a constant of shape (1, 1) adds axes
+                    result = result[(None,) * (len(equation.shape) - result.ndim)]
                 self._expect_extents(equation, result.shape, sizes)
                 made.append(result if result.dtype.kind == "b" else result.astype(np.float64))
         return {output.name: taken(output.value) for output in self.outputs}
@@ -156,8 +168,8 @@ class ArrayProgram:
         return "\n".join([*lines, f"  return {', '.join(ends)}", "}"]) + "\n"
 
     def _axes(self) -> Iterator[Axis]:
-        for holder in (*self.inputs, *self.equations):
-            yield from holder.shape
+        yield from (axis for given in self.inputs for axis in given.shape)
+        yield from (axis for equation in self.equations for axis in equation.shape)
 
     def _names(self) -> dict[Value, str]:
         """Unique names: the user's words where known, t0, t1, ... elsewhere."""
@@ -207,9 +219,10 @@ def _right_side(equation: Equation, names: Mapping[Value, str]) -> str:
     words = [_show_operand(o, names) for o in equation.operands]
     while words and words[-1] == "None":
         words.pop()
+    if equation.op == "custom":
+        return f"{equation.param('name')}({', '.join(words)})"
     words += [f"{k}={_show_param(v)}" for k, v in equation.params if v is not False]
-    name = equation.param("name") or equation.op
-    return f"{name}({', '.join(words)})"
+    return f"{equation.op}({', '.join(words)})"
 
 
 def _show_operand(operand: Operand, names: Mapping[Value, str]) -> str:
@@ -219,8 +232,4 @@ def _show_operand(operand: Operand, names: Mapping[Value, str]) -> str:
 
 
 def _show_param(value: Any) -> str:
-    if isinstance(value, Callable):  # type: ignore[arg-type]
-        return str(getattr(value, "__qualname__", type(value).__name__))
-    if isinstance(value, Const | Call) or hasattr(value, "dim"):
-        return show_expr(value, [])
-    return repr(value)
+    return show_expr(value, []) if isinstance(value, Const | Size | Call) else repr(value)

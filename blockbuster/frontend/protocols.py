@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,5 +61,19 @@ METHODS: Mapping[Any, Callable[..., Any]] = {
 }  # fmt: skip
 """NumPy functions that are methods of a traced array."""
 
-OPAQUE: Mapping[Any, str] = {np.sort: "np.sort", np.cumsum: "np.cumsum", np.cumprod: "np.cumprod"}
+OPAQUE: Mapping[Any, str] = {np.sort: "sort", np.cumsum: "cumsum", np.cumprod: "cumprod"}
 """NumPy functions along an axis that keep the shape: recorded as ops that no rule looks into."""
+
+
+@dataclass(frozen=True)
+class AlongAxis:
+    """A function of ``OPAQUE`` along one axis, comparable so that equal traces are equal."""
+
+    name: str
+    axis: int
+
+    def __str__(self) -> str:
+        return f"np.{self.name}[{self.axis}]"
+
+    def __call__(self, array: Any) -> Any:
+        return getattr(np, self.name)(array, axis=self.axis)

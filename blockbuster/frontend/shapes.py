@@ -23,7 +23,7 @@ def axis_of(axis: object, rank: int) -> int:
 
 
 def broadcast(
-    dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any] | None = None
+    dims: DimTable, shapes: Sequence[Shape], _params: Mapping[str, Any] | None = None
 ) -> Shape:
     """The common shape of operands, aligned from the right as in NumPy."""
     rank = max(map(len, shapes), default=0)
@@ -34,7 +34,7 @@ def broadcast(
     return tuple(result)
 
 
-def _matmul(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _matmul(dims: DimTable, shapes: Sequence[Shape], _params: Mapping[str, Any]) -> Shape:
     a, b = shapes
     if not a or not b:
         raise Refused("a scalar is no matrix", "use *")
@@ -43,19 +43,19 @@ def _matmul(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) 
     return (*batch, *a[-2:-1], *b[-1:]) if len(b) > 1 else (*batch, *a[-2:-1])
 
 
-def _reduce(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _reduce(_dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     (shape,) = shapes
     axis = axis_of(params["axis"], len(shape))
     kept: Shape = (1,) if params["keepdims"] else ()
     return (*shape[:axis], *kept, *shape[axis + 1 :])
 
 
-def _along_axis(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _along_axis(_dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     axis_of(params["axis"], len(shapes[0]))
     return shapes[0]
 
 
-def _norm(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _norm(dims: DimTable, shapes: Sequence[Shape], _params: Mapping[str, Any]) -> Shape:
     if not shapes[0]:
         raise Refused("a scalar has no axis to normalize")
     result = broadcast(dims, shapes)
@@ -64,19 +64,19 @@ def _norm(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) ->
     return result
 
 
-def _same(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _same(_dims: DimTable, shapes: Sequence[Shape], _params: Mapping[str, Any]) -> Shape:
     return shapes[0]
 
 
-def _transpose(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _transpose(_dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     return tuple(shapes[0][axis] for axis in params["axes"])
 
 
-def _expand(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _expand(_dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     return tuple(1 if axis is None else shapes[0][axis] for axis in params["axes"])
 
 
-def _arange(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _arange(_dims: DimTable, _shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     size = params["size"]
     if not isinstance(size, Size):
         raise Refused("arange takes one size of a shape", "use bb.arange(x.shape[-1])")
@@ -104,7 +104,8 @@ def result_kind(op: str, kinds: Sequence[str]) -> str:
     if op in LOGICAL and any(kind not in ("mask", "scalar") for kind in kinds):
         raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")
     if op == "where" and kinds[0] != "mask":
-        raise Refused("the condition of where is not a mask", "compare first: bb.where(x > 0, x, y)")
+        hint = "compare first: bb.where(x > 0, x, y)"
+        raise Refused("the condition of where is not a mask", hint)
     numbers = () if op in (*LOGICAL, *_KEEPS_KIND, "custom") else kinds[op == "where" :]
     if "mask" in numbers:
         raise Refused("a mask is not a number", "use bb.where(mask, x, 0)")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import count, zip_longest
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from blockbuster.frontend.program import (
     Operand,
     Shape,
 )
+from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import SHAPES, axis_of, result_kind
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
@@ -88,19 +88,17 @@ class Trace:
     ) -> TracedArray:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
-        try:
+        arrays = [o for o in operands if isinstance(o, TracedArray)]
+
+        def judged() -> tuple[tuple[Operand, ...], Shape, str]:
             taken = [self._operand(o) for o in operands]
-            shapes = [shape for operand, shape, _ in taken if operand is not None]
-            kinds = [kind for operand, _, kind in taken if operand is not None]
-            kind = result_kind(op, kinds)
-            shape = SHAPES[op](self.dims, shapes, given)
-        except Refused as refused:
-            shown = " and ".join(
-                self.dims.show(o.axes) for o in operands if isinstance(o, TracedArray)
-            )
-            reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
-            raise trace_error(reason, hint=refused.hint) from None
-        return self._append(op, tuple(o for o, _, _ in taken), given, shape, kind)
+            present = [(shape, kind) for operand, shape, kind in taken if operand is not None]
+            kind = result_kind(op, [kind for _, kind in present])
+            shape = SHAPES[op](self.dims, [shape for shape, _ in present], given)
+            return tuple(operand for operand, _, _ in taken), shape, kind
+
+        taken, shape, kind = self._checked(judged, op, *arrays)
+        return self._append(op, taken, given, shape, kind)
 
     def transpose(self, x: TracedArray, axes: tuple[Any, ...] | None) -> TracedArray:
         """The axes of ``x`` in the order ``axes``, reversed for None."""
@@ -110,6 +108,14 @@ class Trace:
         if sorted(counted) != list(range(rank)):
             raise trace_error(f"axes {order} do not reorder the axes of {self.dims.show(x.axes)}")
         return self.record("transpose", (x,), {"axes": counted})
+
+    def swapaxes(self, x: TracedArray, first: Any, second: Any) -> TracedArray:
+        """Two axes of ``x`` exchanged."""
+        pair = (first, second)
+        i, j = self._checked(lambda: [axis_of(a, x.ndim) for a in pair], "transpose", x)
+        order = list(range(x.ndim))
+        order[i], order[j] = j, i
+        return self.transpose(x, tuple(order))
 
     def expand(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
         """``x[key]`` where the key holds only ``None``, ``:`` and ``...``."""
@@ -122,21 +128,21 @@ class Trace:
             raise trace_error(f"this index into {shown} cannot be traced", hint=hint)
         rest = (slice(None),) * (x.ndim - slices)
         spread = [k for e in (key if dots else (*key, ...)) for k in (rest if e is ... else (e,))]
-        position = itertools.count()
+        position = count()
         axes = tuple(None if k is None else next(position) for k in spread)
         return self.record("expand", (x,), {"axes": axes}) if None in axes else x
 
-    def along_axis(
-        self, name: str, fn: Callable[..., Any], x: TracedArray, axis: Any
-    ) -> TracedArray:
+    def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
-        counted = self._checked(lambda: axis_of(axis, x.ndim), name, x)
-        return self.custom(partial(fn, axis=counted), (x,), x.axes, name)
+        self._checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
+        return self.custom(op, (x,), x.axes, str(op))
 
     def custom(
         self, fn: Callable[..., Any], arrays: Sequence[Any], shape: Shape, name: str
     ) -> TracedArray:
         """Any function of whole arrays, with a result of a known shape."""
+        if not all(isinstance(array, TracedArray) for array in arrays):
+            raise trace_error(f"{name} takes traced arrays only", hint="let fn hold other values")
         taken = self._checked(lambda: [self._operand(a) for a in arrays], name)
         operands = tuple(operand for operand, _, _ in taken)
         return self._append("custom", operands, {"fn": fn, "name": name}, shape, "float")
@@ -164,7 +170,7 @@ class Trace:
         """The program whose outputs are ``results``, with all dims under their final names."""
         if any(array.trace is not self for _, array in results):
             raise trace_error("the function returned an array of another trace")
-        shapes = (h.shape for h in (*self._inputs, *self._equations))
+        shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
         names = self.dims.final_names(shapes)
 
         def renamed(shape: Shape) -> Shape:
@@ -298,7 +304,7 @@ def _hints(equations: Sequence[Equation]) -> list[str]:
     """The variable each line assigns, for the last operation of the line."""
     lines: list[SourceLine | None] = [e.where for e in equations]
     hints = []
-    for line, following in zip(lines, [*lines[1:], None], strict=True):
+    for line, following in zip_longest(lines, lines[1:]):
         match = _ASSIGNED.match(text_of(line)) if line != following else None
         hints.append(match.group(1) if match else "")
     return hints

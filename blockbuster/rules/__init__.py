@@ -9,11 +9,13 @@ from blockbuster.rules.base import Match, Refusal, Rule, reasons
 from blockbuster.rules.derivation import Derivation, Step
 from blockbuster.rules.driver import fuse as fuse_with
 from blockbuster.rules.duplicate_scale import DuplicateScale
+from blockbuster.rules.explain import Explanation, explain_with
 from blockbuster.rules.extend_map import ExtendMap
 from blockbuster.rules.fuse_elementwise import FuseElementwise
 from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.fuse_reduction import FuseReduction
 from blockbuster.rules.fuse_siblings import FuseSiblings
+from blockbuster.rules.safety import safe
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
 
@@ -40,11 +42,17 @@ def fuse(graph: Graph, rules: Sequence[Rule] = RULES) -> Derivation:
     return fuse_with(graph, rules)
 
 
+def explain(graph: Graph) -> tuple[Explanation, ...]:
+    """Why each interior buffered edge is there: the nearest rule and the precondition it failed."""
+    return explain_with(graph, RULES)
+
+
 __all__ = [
     "PAPER_RULES",
     "RULES",
     "Derivation",
     "DuplicateScale",
+    "Explanation",
     "ExtendMap",
     "FuseElementwise",
     "FuseMaps",
@@ -56,6 +64,8 @@ __all__ = [
     "Step",
     "SwapScaleDot",
     "SwapShiftDot",
+    "explain",
     "fuse",
     "reasons",
+    "safe",
 ]

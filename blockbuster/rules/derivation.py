@@ -105,7 +105,7 @@ class Derivation:
             if graph != expected:
                 raise RuleError(
                     message(
-                        f"replaying step {index + 1} ({application.rule.name}) gives another result",
+                        f"replaying step {index + 1} ({application.rule.name}) differs",
                         listing=f"{expected.show()}---\n{graph.show()}",
                     )
                 )

@@ -19,7 +19,7 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of
-from blockbuster.rules.patterns import RowMap, fed_matmul, row_map
+from blockbuster.rules.patterns import matmul, row_map
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,13 @@ class DuplicateScale(Rule):
         for position in range(len(graph.nodes)):
             source = row_map(graph, position, "row_scale")
             consumers = graph.consumers(Value(position))
-            if isinstance(source, str) or len(consumers) < 2:
+            if source is None or len(consumers) < 2:
                 continue
-            reason = _not_only_matmuls(graph, source, consumers)
+            reason = (
+                source
+                if isinstance(source, str)
+                else _not_only_matmuls(graph, Value(position), consumers)
+            )
             if reason:
                 note(Refusal(self, (position, *consumers), reason))
             else:
@@ -55,13 +59,12 @@ class DuplicateScale(Rule):
         return f"duplicate {label(match.node('scale'))} for {label(match.node('matmul'))}"
 
 
-def _not_only_matmuls(graph: Graph, source: RowMap, consumers: tuple[int, ...]) -> str:
+def _not_only_matmuls(graph: Graph, made: Value, consumers: tuple[int, ...]) -> str:
     """Every use must be a matmul that swap-scale-dot accepts: else the copies stay."""
-    made = Value(source.node)
     if made in graph.output_values:
         return f"{name_of(graph, made)} is a result of the program: it must still be computed"
     for consumer in consumers:
-        found = fed_matmul(graph, source, consumer)
+        found = matmul(graph, consumer)
         if isinstance(found, str):
             return found
     return ""

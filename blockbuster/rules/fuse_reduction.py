@@ -8,6 +8,8 @@ before   P = map K (x in !X) {              after   r = map K (x in !X) {
 
 Saves one buffered edge. Costs parallelism: the loop becomes serial, or atomic. A list that others
 read, or that the program returns, stays a result beside the fold.
+Nothing is refused: a list that can be reduced is one level deep and collected over that dim, or it
+would not have its type.
 Source: Blockbuster Part 1, rule 3.
 """
 
@@ -19,8 +21,8 @@ from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Accumulate, Collect, Map, Reduce
-from blockbuster.rules.base import Match, Note, Refusal, Rule
+from blockbuster.ir.ops import Accumulate, Map, Reduce
+from blockbuster.rules.base import Match, Note, Rule
 from blockbuster.rules.fuse_maps import padded
 
 
@@ -32,14 +34,9 @@ class FuseReduction(Rule):
     number: ClassVar[int | None] = 3
 
     def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        for position, op in graph.of_type(Reduce):
+        for position, _ in graph.of_type(Reduce):
             (source,) = graph.nodes[position].operands
-            if source.node < 0 or not isinstance(producer := graph.nodes[source.node].op, Map):
-                continue
-            reason = _not_this_loop(op, producer, source.port)
-            if reason:
-                note(Refusal(self, (source.node, position), reason))
-            else:
+            if source.node >= 0 and isinstance(graph.nodes[source.node].op, Map):
                 yield Match(self, graph, {"map": source.node, "reduction": position})
 
     def apply(self, match: Match) -> Graph:
@@ -56,12 +53,3 @@ class FuseReduction(Rule):
             edit.redirect(match.value("map", port), value)
         edit.redirect(match.value("reduction"), total)
         return edit.finish()
-
-
-def _not_this_loop(fold: Reduce, producer: Map, port: int) -> str:
-    """The list must be the map's own: collected over the dim that is reduced, of local items."""
-    if not isinstance(producer.results[port], Collect):
-        return "the list is itself accumulated"
-    if producer.dim != fold.dim:
-        return f"the map runs over {producer.dim} and the reduction over {fold.dim}"
-    return ""

@@ -1,6 +1,8 @@
 """The two subgraphs that the algebra rules look for: a mapped row operator, and a matmul.
 
-A recognizer returns what it found, or the reason in words why the node is not that.
+A recognizer returns what it found, or the reason in words why the node is not that. In what
+``row_map`` finds, a matmul that reads the list reads it as its left operand: the right one is a
+list of lists.
 """
 
 from __future__ import annotations
@@ -33,15 +35,18 @@ class Matmul:
     right: Value
 
 
-def row_map(graph: Graph, position: int, name: str) -> RowMap | str:
-    """The map at ``position`` if its body is only the row operator ``name`` of one vector."""
+def row_map(graph: Graph, position: int, name: str) -> RowMap | str | None:
+    """The map at ``position`` if its body is only the row operator ``name`` of one vector.
+
+    A reason if the operator is applied to what cannot be moved; None if the node is something else.
+    """
     node = graph.nodes[position]
     op = node.op
     if not isinstance(op, Map) or len(op.body.nodes) != 1 or op.results != (Collect(),):
-        return f"{label(node)} is not a mapped {name} alone"
+        return None
     inner = op.body.nodes[0]
-    if inner.op != Functional(name) or op.body.outputs[0].value != Value(0):
-        return f"{label(node)} is not a mapped {name} alone"
+    if inner.op != Functional(name):
+        return None
     block, vector = inner.operands
     if not op.iterated[block.port]:
         return f"the block of {name} does not change with {op.dim}"
@@ -74,19 +79,8 @@ def matmul(graph: Graph, position: int) -> Matmul | str:
     left, right = (inner.operands[v.port] for v in dots[0].operands)
     if loop.iterated != (True, True) or left.node >= 0 or right.node >= 0:
         return f"{what} is not a matmul: a factor of its dot does not run along the sum"
+    if op.iterated[left.port] and not op.iterated[right.port]:
+        return f"{what} takes the whole row as the right operand of its dot"
     if op.iterated[left.port] or not op.iterated[right.port]:
         return f"{what} is not a matmul of a whole row with a list over {op.dim}"
     return Matmul(position, loop.dim, node.operands[left.port], node.operands[right.port])
-
-
-def fed_matmul(graph: Graph, source: RowMap, position: int) -> Matmul | str:
-    """The matmul at ``position`` if its left operand is the list that ``source`` makes."""
-    found = matmul(graph, position)
-    if isinstance(found, str):
-        return found
-    made = Value(source.node)
-    if found.right == made:
-        return f"the scaled list is the right operand of {label(graph.nodes[position])}"
-    if found.left != made or found.contraction != source.dim:
-        return f"{label(graph.nodes[position])} does not contract {source.dim} of that list"
-    return found

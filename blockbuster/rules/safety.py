@@ -206,7 +206,7 @@ class _Ports:
         self._made: dict[tuple[Value, str], int] = {}
 
     def place(self, value: Value, result: Result) -> tuple[int, list[tuple[float, int]]] | None:
-        """Where the pair of ``value`` leaves the map: the ports of its significand and its terms."""
+        """Where the pair of ``value`` leaves the map: ports of its significand and its terms."""
         pair = self.level.pairs.get(value)
         if pair is None or isinstance(result, Rescale):
             return None

@@ -23,7 +23,7 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule
 from blockbuster.rules.legality import map_at, used_elsewhere
-from blockbuster.rules.patterns import Matmul, RowMap, fed_matmul, matmul, row_map
+from blockbuster.rules.patterns import Matmul, RowMap, matmul, row_map
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,13 @@ def row_maps_before_a_dot(rule: Rule, name: str, graph: Graph, note: Note) -> It
     """Sites of a mapped row operator whose only use is as the left operand of a matmul."""
     for position in range(len(graph.nodes)):
         source = row_map(graph, position, name)
-        if isinstance(source, str):
+        if source is None:
             continue
         for consumer in graph.consumers(Value(position)):
-            product = fed_matmul(graph, source, consumer)
-            reason = (
-                product
-                if isinstance(product, str)
-                else used_elsewhere(graph, Value(position), consumer)
+            product = matmul(graph, consumer)
+            reason = next(
+                (found for found in (product, source) if isinstance(found, str)),
+                used_elsewhere(graph, Value(position), consumer),
             )
             if reason:
                 note(Refusal(rule, (position, consumer), reason))

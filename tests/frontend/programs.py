@@ -1,5 +1,7 @@
 """Array programs that lowering must get right: name -> (function, dim strings)."""
 
+from functools import partial
+
 import numpy as np
 
 import blockbuster.frontend as bb
@@ -45,6 +47,19 @@ def hand_written_layer_norm(x, g, b):
     return c / bb.sqrt(np.mean(c**2, axis=-1, keepdims=True) + 1e-5) * g + b
 
 
+def strictly_causal(q, k):
+    mask = bb.arange(q.shape[-2])[:, None] > bb.arange(k.shape[-2])
+    return bb.softmax(bb.where(mask, q @ k.T, -np.inf), safe=True)
+
+
+def every_scalar_function(x):
+    y = bb.abs(x) + 0.5
+    found = [bb.log(y), bb.sqrt(y), bb.rsqrt(y), bb.reciprocal(y), y**x, -x, abs(x), x**2, 2**x]
+    for fn in (bb.exp, bb.tanh, bb.sigmoid, bb.silu, bb.gelu, bb.relu, bb.erf, bb.square):
+        found.append(fn(x))
+    return (*found, bb.maximum(x, 0.5), bb.minimum(x, y), bb.where(x != y, x, 1 / y))
+
+
 def alibi(q, k):
     distance = bb.arange(q.shape[0])[:, None] - bb.arange(k.shape[0])[None, :]
     return bb.softmax(q @ k.T - 0.1 * bb.abs(distance))
@@ -63,9 +78,15 @@ def rolled(x):
     return bb.custom(lambda a: np.roll(a, 1, axis=1), x[:, None], shape=(x.shape[0], 1, x.shape[1]))
 
 
+def along(fn, axis, x):
+    return fn(x, axis)
+
+
 PROGRAMS = {
     "attention": (attention, dict(q="M D", k="N D", v="N L")),
     "causal": (causal, dict(q="M D", k="N D", v="N L")),
+    "strictly causal": (strictly_causal, dict(q="M D", k="N D")),
+    "every scalar function": (every_scalar_function, dict(x="M N")),
     "causal batched": (causal, dict(q="B H M D", k="B H N D", v="B H N L")),
     "self attention": (self_attention, dict(x="M D", wq="D E", wk="D E", wv="D F")),
     "self attention batched": (self_attention, dict(x="B M D", wq="D E", wk="D E", wv="D F")),
@@ -103,11 +124,8 @@ PROGRAMS = {
     "max keepdims": (lambda x: x - x.max(0, keepdims=True), dict(x="M N")),
     "min vector": (lambda x: bb.min(x), dict(x="N")),
     **{
-        f"{name} {axis} of 3": (
-            (lambda name, axis: lambda x: getattr(bb, name)(x, axis))(name, axis),
-            dict(x="B M N"),
-        )
-        for name in ("sum", "mean", "max", "softmax", "log_softmax", "logsumexp")
+        f"{fn.__name__} {axis} of 3": (partial(along, fn, axis), dict(x="B M N"))
+        for fn in (bb.sum, bb.mean, bb.max, bb.softmax, bb.log_softmax, bb.logsumexp)
         for axis in (0, 1, -1)
     },
     "sums of exp": (lambda x: bb.exp(x).sum(1) / bb.exp(x).sum(1).sum(0), dict(x="B M N")),
@@ -131,6 +149,10 @@ PROGRAMS = {
     "leading unit": (lambda x, y: x @ y + x.mean(-1, keepdims=True), dict(x="1 M K", y="B K N")),
     "weight over batch": (lambda x, w: x * w[:, None], dict(x="B M D", w="B D")),
     "batch embedding": (lambda x, e, w: x + (e @ w)[:, None], dict(x="B M D", e="B K", w="K D")),
+    "computed becomes batch": (
+        lambda x, w, g: (x @ w)[:, None, :] * g,
+        dict(x="M K", w="K N", g="L N"),
+    ),
     "reduced batch": (lambda x, w: x.mean(1) @ w, dict(x="B M D", w="D N")),
     "batch as contraction": (lambda x, y: x.sum(-1).T @ y, dict(x="B M D", y="B N")),
     "batch as columns": (lambda x, y: bb.exp(x.sum(-1)) @ y.T, dict(x="B M D", y="B M")),
@@ -138,7 +160,7 @@ PROGRAMS = {
     "reflected": (lambda x: 1 - 2 / (1 + x * x) ** 0.5, dict(x="M N")),
     "column vector": (lambda x, c: (x - c) / (1 + c * c), dict(x="M N", c="M 1")),
     "row vector": (lambda x, g: (g - x) / g + (x - g) / (1 + g * g), dict(x="M N", g="N")),
-    "cast": (lambda x: bb.astype(x, "float16").astype("bfloat16") + 1, dict(x="M N")),
+    "cast": (lambda x: bb.astype(bb.astype(x, "float16"), "bfloat16") + 1, dict(x="M N")),
     "two outputs": (lambda x, w: (bb.exp(x @ w), (x @ w).sum(0)), dict(x="M K", w="K N")),
     "dict outputs": (lambda x: {"a": x.T, "b": bb.tanh(x), "c": x}, dict(x="M N")),
     "output is input": (lambda x: x, dict(x="M N")),
@@ -150,7 +172,7 @@ PROGRAMS = {
 
 
 def inputs_for(program, extents, seed=0):
-    """Random arrays for a program; dims not in ``extents`` or fixed get sizes 2, 3, 4, ..."""
+    """Random arrays for a program: dims have their fixed size, that in ``extents``, or 5."""
     rng = np.random.default_rng(seed)
     sizes = {d: program.sizes.get(d, extents.get(d, 5)) for d in program.dims}
     return {

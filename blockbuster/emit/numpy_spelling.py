@@ -1,0 +1,156 @@
+"""How operators and scalar expressions are written in NumPy.
+
+Tables of texts; names in braces are operands. A helper is a small function that a text defines for
+itself when it uses it, so that texts need nothing but NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from blockbuster.ir.expr import INFIX, Arg, Call, Const, Expr, Size, is_predicate, show_number
+from blockbuster.ir.types import Dim
+
+# Table 1 and ours; items are arrays with the axes of the operand
+FUNCTIONAL_TEXT: dict[str, str] = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
+    "row_shift": "{0} + {1}[:, None]", "row_scale": "{0} * {1}[:, None]",
+    "col_shift": "{0} + {1}[None, :]", "col_scale": "{0} * {1}[None, :]",
+    "row_sum": "{0}.sum(axis=-1)",
+    "row_max": "{0}.max(axis=-1, initial=-np.inf)",
+    "row_min": "{0}.min(axis=-1, initial=np.inf)",
+    "dot": "{0} @ {1}.T", "outer": "{0}[:, None] * {1}[None, :]",
+}  # fmt: skip
+
+MONOID_TEXT = {"+": "{0} + {1}", "max": "np.maximum({0}, {1})", "min": "np.minimum({0}, {1})"}
+IDENTITY_TEXT = {"+": "0", "max": "-np.inf", "min": "np.inf"}
+
+# scalar functions that are no infix operators; a name without `np.` is a helper
+CALL_TEXT: dict[str, str] = {
+    "exp": "np.exp", "log": "np.log", "sqrt": "np.sqrt", "tanh": "np.tanh", "abs": "np.abs",
+    "square": "np.square", "maximum": "np.maximum", "minimum": "np.minimum",
+    "neg": "np.negative", "reciprocal": "reciprocal", "rsqrt": "rsqrt", "relu": "relu",
+    "sigmoid": "sigmoid", "silu": "silu", "gelu": "gelu", "erf": "erf",
+    "sub0": "sub0", "recip0": "recip0",
+}  # fmt: skip
+
+HELPERS: dict[str, str] = {
+    "reciprocal": "def reciprocal(x):\n    return 1 / x\n",
+    "rsqrt": "def rsqrt(x):\n    return 1 / np.sqrt(x)\n",
+    "relu": "def relu(x):\n    return np.maximum(x, 0)\n",
+    "sigmoid": (
+        "def sigmoid(x):\n"
+        "    small = np.exp(-np.abs(x))\n"
+        "    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))\n"
+    ),
+    "silu": "def silu(x):\n    return x * sigmoid(x)\n",
+    "erf": (
+        "def erf(x):\n"
+        "    exact = np.vectorize(math.erf, otypes=[float])(x)\n"
+        "    return exact.astype(np.asarray(x).dtype)\n"
+    ),
+    "gelu": "def gelu(x):\n    return x * (1 + erf(x * math.sqrt(0.5))) / 2\n",
+    "sub0": (
+        "def sub0(x, z):\n"
+        '    """x - z, and -inf where x is -inf, even if z is, too."""\n'
+        "    return np.where(np.isneginf(x), x, x - z)\n"
+    ),
+    "recip0": (
+        "def recip0(x):\n"
+        '    """1 / x, and 0 where x is 0."""\n'
+        "    return np.where(x == 0, 0 * x, 1 / x)\n"
+    ),
+    "rounded": (
+        "def rounded(x, to):\n"
+        '    """The nearest numbers that the dtype `to` holds, ties to even."""\n'
+        '    if to != "bfloat16":\n'
+        "        return np.asarray(x).astype(to)\n"
+        "    bits = np.asarray(x, np.float32).view(np.uint32)\n"
+        "    nearest = (bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)\n"
+        "    return np.where(np.isfinite(x), nearest.view(np.float32), np.asarray(x, np.float32))\n"
+    ),
+    "padded": (
+        "def padded(x, shape):\n"
+        '    """`x` with zeros behind it, up to `shape`."""\n'
+        "    return np.pad(x, [(0, to - n) for n, to in zip(x.shape, shape, strict=True)])\n"
+    ),
+}
+HELPERS_OF = {"silu": ("sigmoid",), "gelu": ("erf",)}
+
+
+class Spelling:
+    """Writes expressions and remembers which helpers and sizes they need."""
+
+    def __init__(self, size_name: Callable[[Dim], str]) -> None:
+        self._size_name = size_name
+        self.helpers: dict[str, None] = {}
+
+    def helper(self, name: str) -> str:
+        """The name of a helper, which the text will define."""
+        for needed in (*HELPERS_OF.get(name, ()), name):
+            self.helpers.setdefault(needed)
+        return name
+
+    def number(self, expr: Expr, names: Sequence[str], floor: int = 0) -> str:
+        """``expr`` as a number; a truth value becomes 0 or 1."""
+        if is_predicate(expr):
+            return f"({self.truth(expr, names)}).astype(dtype)"
+        match expr:
+            case Arg(index):
+                return names[index]
+            case Size(dim):
+                return f"dtype({self._size_name(dim)})"
+            case Const(value):
+                return _constant(value, floor)
+            case Call("where", (condition, a, b)):
+                text = f"np.where({self.truth(condition, names)}, "
+                text += f"{self.number(a, names)}, {self.number(b, names)})"
+                plain = isinstance(a, Const) and isinstance(b, Const)
+                return f"{text}.astype(dtype)" if plain else text
+            case Call(fn, (left, right)) if fn in INFIX:
+                sign, level = INFIX[fn]
+                power = fn == "pow"
+                a_text = self.number(left, names, level + power)
+                b_text = self.number(right, names, level + (not power))
+                text = f"{a_text} {sign} {b_text}"
+                return f"({text})" if level < floor else text
+            case Call(fn, args):
+                name = CALL_TEXT[fn]
+                if not name.startswith("np."):
+                    name = self.helper(name)
+                return f"{name}({', '.join(self.number(a, names) for a in args)})"
+        raise AssertionError(expr)
+
+    def truth(self, expr: Expr, names: Sequence[str]) -> str:
+        """``expr`` as a truth value; a number is true where it is not 0."""
+        match expr:
+            case Call("and", (a, b)):
+                return f"({self.truth(a, names)}) & ({self.truth(b, names)})"
+            case Call("or", (a, b)):
+                return f"({self.truth(a, names)}) | ({self.truth(b, names)})"
+            case Call("not", (a,)):
+                return f"~({self.truth(a, names)})"
+            case Call(fn, (a, b)) if is_predicate(expr):
+                sign, level = INFIX[fn]
+                left, right = (self.number(side, names, level + 1) for side in (a, b))
+                return f"{left} {sign} {right}"
+        return f"{self.number(expr, names, 5)} != 0"
+
+
+def _constant(value: float, floor: int) -> str:
+    if value != value:
+        return "np.nan"
+    text = show_number(value).replace("inf", "np.inf")
+    return f"({text})" if text.startswith("-") and floor > 0 else text
+
+
+def aligned(name: str, axes: tuple[Dim, ...], target: tuple[Dim, ...]) -> str:
+    """``name`` with the axes ``target``: missing ones are inserted, others have extent 1 and go."""
+    if axes == target:
+        return name
+    picked = f"[{', '.join(':' if d in target else '0' for d in axes)}]"
+    text = name if all(d in target for d in axes) else name + picked
+    kept = tuple(d for d in axes if d in target)
+    if kept == target or not kept:
+        return text
+    return f"{text}[{', '.join(':' if d in kept else 'None' for d in target)}]"

@@ -1,0 +1,369 @@
+"""NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
+
+Tiles are slices of arrays, so a ragged last block needs no padding. The same printer writes the
+whole-array reference of emitted kernels: with every dim one block no loop is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from blockbuster.emit.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.numpy_spelling import (
+    FUNCTIONAL_TEXT,
+    HELPERS,
+    IDENTITY_TEXT,
+    MONOID_TEXT,
+    Spelling,
+    aligned,
+)
+from blockbuster.emit.tile import (
+    Buffer,
+    BufferAxis,
+    Fold,
+    For,
+    Guard,
+    Init,
+    Iota,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+)
+from blockbuster.emit.trips import dims_of
+from blockbuster.ir.graph import Graph, Origin
+from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import Dim, size_class
+
+RUN_DOC = '''    """Outputs by name, for arrays of ``dtype`` by name.
+
+    ``order`` puts the iterations of a parallel loop in order; ``empty`` makes arrays to fill.
+    """
+'''
+
+
+def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
+    """A module's source: ``run(inputs, sizes, block_sizes, *, dtype, order, empty)``.
+
+    ``sizes`` is by size class, ``block_sizes`` by dim. ``padded``: tiles always have the full block
+    size, loads put zeros past the end, stores cut: what a GPU's lanes do.
+    """
+    printer = _Text(program, padded)
+    body = [
+        "@np.errstate(all='ignore')",
+        "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
+        *RUN_DOC.rstrip("\n").split("\n"),
+        *printer.bindings(),
+        *printer.body(),
+        f"    return {{{', '.join(f'{b.name!r}: {printer.names[b]}' for b in program.outputs)}}}",
+    ]
+    return printer.module(body)
+
+
+def reference_text(program: Graph | TileProgram, name: str = "reference") -> str:
+    """A module's source with a plain function of whole arrays, one argument per source.
+
+    Returns one array, or a tuple of several. Dims that show in no argument are keyword arguments.
+    """
+    tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
+    dims = (dim for dim in dims_of(tiles) if size_class(dim) not in tiles.units)
+    tiles = drop_unit_loops(tiles, tuple(dims))
+    printer = _Text(tiles, padded=False, terse=True)
+    shapes, missing = printer.shapes()
+    arguments = [printer.names[b] for b in tiles.inputs]
+    options = "".join(f", {size}" for size in missing)
+    results = ", ".join(printer.names[b] for b in tiles.outputs)
+    body = [
+        "@np.errstate(all='ignore')",
+        f"def {name}({', '.join(arguments)}, *{options}, dtype=np.float64):",
+        f'    """{results} for whole arrays {", ".join(arguments)}."""',
+        *(f"    {a} = np.asarray({a}, dtype)" for a in arguments),
+        *shapes,
+        *(printer.allocation(b, "np.empty") for b in (*tiles.outputs, *tiles.workspaces)),
+        *printer.body(),
+        f"    return {results}",
+    ]
+    return printer.module(body)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where a statement stands: its indentation, and the loops around it."""
+
+    indent: str
+    loops: tuple[Dim, ...]
+
+    def inside(self, dim: Dim) -> _Scope:
+        return _Scope(self.indent + "    ", (*self.loops, dim))
+
+
+class _Text:
+    def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
+        self._program = program
+        self._padded = padded
+        self._terse = terse
+        self._taken: dict[str, None] = dict.fromkeys(RESERVED)
+        buffers = (*program.inputs, *program.outputs, *program.workspaces)
+        self.names = {buffer: self._unique(buffer.name) for buffer in buffers}
+        self._dims = dims_of(program)
+        self._sizes = {d: self._unique(d) for d in dict.fromkeys(map(size_class, self._dims))}
+        self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
+        self._at = {d: self._unique(d.lower()) for d in self._dims}
+        self._spelling = Spelling(self._size)
+
+    def _unique(self, name: str) -> str:
+        plain = re.sub(r"\W", "_", name.replace("'", "1"))
+        while plain in self._taken or re.fullmatch(r"t\d+(_new)?", plain):
+            plain += "_"
+        self._taken[plain] = None
+        return plain
+
+    def module(self, function: list[str]) -> str:
+        helpers = [HELPERS[name] for name in self._spelling.helpers]
+        math = ["import math\n"] if any("math." in helper for helper in helpers) else []
+        head = "\n".join([*math, "import numpy as np\n"])
+        return "\n\n".join([head, *helpers, "\n".join(function) + "\n"])
+
+    # the head of a function ------------------------------------------------------
+
+    def bindings(self) -> Iterator[str]:
+        """Arrays, sizes and block sizes as local names."""
+        for buffer in self._program.inputs:
+            yield f"    {self.names[buffer]} = inputs[{buffer.name!r}]"
+        for dim, name in self._sizes.items():
+            yield f"    {name} = sizes[{dim!r}]"
+        for dim in self._dims:
+            if self._padded or dim not in self._program.whole:
+                yield f"    {self._blocks[dim]} = block_sizes[{dim!r}]"
+        for buffer in (*self._program.outputs, *self._program.workspaces):
+            yield self.allocation(buffer, "empty")
+
+    def shapes(self) -> tuple[list[str], tuple[str, ...]]:
+        """Sizes read from the arguments' shapes, block sizes of list-only dims; sizes not shown."""
+        found: dict[str, str] = {}
+        for buffer in self._program.inputs:
+            for position, axis in enumerate(buffer.axes):
+                if axis.dim is not None:
+                    shape = f"{self.names[buffer]}.shape[{position}]"
+                    found.setdefault(self._size(axis.dim), shape)
+        lines = [f"    {name} = {text}" for name, text in found.items()]
+        units = (d for d in self._dims if d not in self._program.whole)
+        lines += [f"    {self._blocks[dim]} = 1" for dim in units]
+        return lines, tuple(name for name in self._sizes.values() if name not in found)
+
+    def allocation(self, buffer: Buffer, empty: str) -> str:
+        """The line that makes an output or workspace."""
+        extents = _tuple([self._whole_extent(axis) for axis in buffer.axes])
+        return f"    {self.names[buffer]} = {empty}({extents}, dtype)"
+
+    def _whole_extent(self, axis: BufferAxis) -> str:
+        if axis.dim is None or (axis.per_block and axis.dim in self._program.whole):
+            return "1"
+        size = self._size(axis.dim)
+        return f"-(-{size} // {self._blocks[axis.dim]})" if axis.per_block else size
+
+    def _size(self, dim: Dim) -> str:
+        return self._sizes[size_class(dim)]
+
+    # statements ------------------------------------------------------------------
+
+    def body(self) -> Iterator[str]:
+        for nest in self._program.nests:
+            scope = _Scope("    ", ())
+            for dim in nest.grid:
+                yield scope.indent + self._loop(dim, parallel=True)
+                scope = scope.inside(dim)
+            yield from self._statements(nest.body, scope)
+
+    def _statements(self, body: tuple[Stmt, ...], scope: _Scope) -> Iterator[str]:
+        for stmt in body:
+            if isinstance(stmt, For):
+                yield scope.indent + self._loop(stmt.dim, stmt.parallel)
+                yield from self._statements(stmt.body, scope.inside(stmt.dim))
+            else:
+                note = "" if isinstance(stmt, Init) else _note(stmt.origin)
+                for line in WRITERS[type(stmt)](self, stmt, scope):
+                    yield f"{scope.indent}{line}{note}"
+                    note = ""
+
+    def _loop(self, dim: Dim, parallel: bool) -> str:
+        steps = f"range(0, {self._size(dim)}, {self._blocks[dim]})"
+        return f"for {self._at[dim]} in {f'order({steps})' if parallel else steps}:"
+
+    def _load(self, stmt: Load, scope: _Scope) -> list[str]:
+        tile, view = stmt.target, stmt.view
+        text = self.names[view.buffer] + self._index(view, tile, scope)
+        text += _permuted(self._order(view, tile), tile.axes)
+        if self._padded and tile.axes:
+            text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
+        return [f"{tile.name} = {text}"]
+
+    def _store(self, stmt: Store, scope: _Scope) -> list[str]:
+        tile, view = stmt.value, stmt.view
+        index = self._index(view, tile, scope) or "[...]"
+        text = tile.name
+        if self._padded and tile.axes:
+            stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
+            text += f"[{', '.join(stops)}]"
+        text += _permuted(tile.axes, self._order(view, tile))
+        return [f"{self.names[view.buffer]}{index} = {text}"]
+
+    def _order(self, view: View, tile: Tile) -> tuple[Dim, ...]:
+        """The tile's axes in the order of the array's."""
+        axes = zip(view.dims, view.buffer.axes, strict=True)
+        return tuple(
+            d for d, axis in axes if d in tile.axes and d is not None and not axis.per_block
+        )
+
+    def _index(self, view: View, tile: Tile, scope: _Scope) -> str:
+        axes = zip(view.dims, view.buffer.axes, strict=True)
+        texts = [self._at_axis(dim, axis, tile, scope) for dim, axis in axes]
+        if self._terse and all(text == ":" for text in texts):
+            return ""
+        return f"[{', '.join(texts) or '...'}]"
+
+    def _at_axis(self, dim: Dim | None, axis: BufferAxis, tile: Tile, scope: _Scope) -> str:
+        if dim is None:
+            return "0"
+        looped = dim in scope.loops
+        at, block = self._at[dim], self._blocks[dim]
+        if dim in tile.axes and not axis.per_block:
+            return f"{at}:{at} + {block}" if looped else ":"
+        if not looped:
+            return "0"
+        return f"{at} // {block}" if axis.per_block else at
+
+    def _extent(self, dim: Dim, scope: _Scope) -> str:
+        """How many elements of ``dim`` the current block has."""
+        size = self._size(dim)
+        if dim not in scope.loops:
+            return size
+        return f"min({self._blocks[dim]}, {size} - {self._at[dim]})"
+
+    def _shape(self, tile: Tile, scope: _Scope) -> str:
+        if self._padded:
+            return _tuple([self._blocks[dim] for dim in tile.axes])
+        return _tuple([self._extent(dim, scope) for dim in tile.axes])
+
+    def _iota(self, stmt: Iota, scope: _Scope) -> list[str]:
+        start = self._at[stmt.dim] if stmt.dim in scope.loops else "0"
+        extent = self._blocks[stmt.dim] if self._padded else self._extent(stmt.dim, scope)
+        return [f"{stmt.target.name} = np.arange({start}, {start} + {extent}, dtype=dtype)"]
+
+    def _guard(self, stmt: Guard, scope: _Scope) -> list[str]:
+        if not self._padded:
+            return [f"{stmt.target.name} = {stmt.value.name}"]
+        block, extent = self._blocks[stmt.dim], self._extent(stmt.dim, scope)
+        inside = aligned(f"(np.arange({block}) < {extent})", (stmt.dim,), stmt.value.axes)
+        fill = str(stmt.fill).replace("inf", "np.inf")
+        return [f"{stmt.target.name} = np.where({inside}, {stmt.value.name}, dtype({fill}))"]
+
+    def _init(self, stmt: Init, scope: _Scope) -> list[str]:
+        shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
+        return [f"{stmt.target.name} = np.full({shape}, {start}, dtype)"]
+
+    def _fold(self, stmt: Fold, scope: _Scope) -> list[str]:
+        lead, value = stmt.target, stmt.value
+        folded = MONOID_TEXT[stmt.monoid].format(lead.name, value.name)
+        if not stmt.members:
+            return [f"{lead.name} = {folded}"]
+        new = f"{lead.name}_new"
+        lines = [f"{new} = {folded}"]
+        for member in stmt.members:
+            axes = member.target.axes
+
+            def rescaled(x: str, r: str, factor: Any = member.factor, axes: Any = axes) -> str:
+                names = (x, aligned(r, lead.axes, axes), aligned(new, lead.axes, axes))
+                return self._spelling.number(factor, names, 6)
+
+            old = rescaled(member.target.name, lead.name)
+            added = rescaled(member.value.name, value.name)
+            lines.append(f"{member.target.name} = {MONOID_TEXT[member.monoid].format(old, added)}")
+        return [*lines, f"{lead.name} = {new}"]
+
+    def _let(self, stmt: Let, scope: _Scope) -> list[str]:
+        text = SPELLING[type(stmt.op)](self, stmt, scope)
+        return [f"{stmt.target.name} = {text}"]
+
+    # operators -------------------------------------------------------------------
+
+    def _functional(self, stmt: Let, scope: _Scope) -> str:
+        assert isinstance(stmt.op, Functional)
+        return FUNCTIONAL_TEXT[stmt.op.name].format(*(arg.name for arg in stmt.args))
+
+    def _elementwise(self, stmt: Let, scope: _Scope) -> str:
+        assert isinstance(stmt.op, Elementwise)
+        return self._spelling.number(stmt.op.expr, [arg.name for arg in stmt.args])
+
+    def _pointwise(self, stmt: Let, scope: _Scope) -> str:
+        op = stmt.op
+        assert isinstance(op, Pointwise)
+        names = [aligned(arg.name, arg.axes, op.axes) for arg in stmt.args]
+        text = self._spelling.number(op.expr, names)
+        if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
+            return text
+        return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
+
+    def _cast(self, stmt: Let, scope: _Scope) -> str:
+        assert isinstance(stmt.op, Cast)
+        rounded = self._spelling.helper("rounded")
+        return f"{rounded}({stmt.args[0].name}, {stmt.op.dtype!r}).astype(dtype)"
+
+    def _transposed(self, stmt: Let, scope: _Scope) -> str:
+        return stmt.args[0].name + _permuted(stmt.args[0].axes, stmt.target.axes)
+
+    def _same(self, stmt: Let, scope: _Scope) -> str:
+        return stmt.args[0].name
+
+
+def _permuted(axes: tuple[Dim, ...], target: tuple[Dim, ...]) -> str:
+    """What reorders an array with ``axes`` to ``target``."""
+    if axes == target:
+        return ""
+    if len(axes) == 2:
+        return ".T"
+    return f".transpose({', '.join(str(axes.index(dim)) for dim in target)})"
+
+
+def _tuple(texts: list[str]) -> str:
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+
+def _note(origin: Origin) -> str:
+    """A comment that names the rule that made a statement, and the user's lines."""
+    words = [origin.rule, *map(str, origin.lines())]
+    text = ", ".join(word for word in words if word)
+    return f"  # {text}" if text else ""
+
+
+WRITERS: dict[type, Callable[[_Text, Any, _Scope], list[str]]] = {
+    Load: _Text._load,
+    Iota: _Text._iota,
+    Store: _Text._store,
+    Let: _Text._let,
+    Guard: _Text._guard,
+    Init: _Text._init,
+    Fold: _Text._fold,
+}
+SPELLING: dict[type, Callable[[_Text, Let, _Scope], str]] = {
+    Functional: _Text._functional,
+    Elementwise: _Text._elementwise,
+    Pointwise: _Text._pointwise,
+    Cast: _Text._cast,
+    Transpose: _Text._transposed,
+    Relabel: _Text._same,
+}
+RESERVED = (
+    "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
+    "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield", "True", "False", "None",
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""Tile traffic: what a tile program moves, from trip counts; its oracle is a counting run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from blockbuster.emit.tile import For, Load, Stmt, Store, Tile, TileProgram, View
+from blockbuster.emit.trips import bound_blocks
+from blockbuster.ir.types import Dim, size_class
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What moves between global memory and tiles: elements, and the number of tiles."""
+
+    elements_loaded: int = 0
+    elements_stored: int = 0
+    tiles_loaded: int = 0
+    tiles_stored: int = 0
+
+    def plus(
+        self, *, loaded: int | None = None, stored: int | None = None, tiles: int = 1
+    ) -> Moved:
+        """With ``tiles`` more accesses that move this many elements together."""
+        return Moved(
+            self.elements_loaded + (loaded or 0),
+            self.elements_stored + (stored or 0),
+            self.tiles_loaded + (tiles if loaded is not None else 0),
+            self.tiles_stored + (tiles if stored is not None else 0),
+        )
+
+
+def tile_traffic(
+    program: TileProgram, sizes: Mapping[Dim, int], block_sizes: Mapping[Dim, int] | None = None
+) -> dict[str, Moved]:
+    """Traffic per array, by name. Two views of one array count as one array.
+
+    ``sizes`` gives every size class, ``block_sizes`` what is not one block (1 for list-only dims).
+    Ragged blocks count with the elements they have.
+    """
+    buffers = (*program.inputs, *program.outputs, *program.workspaces)
+    moved = {buffer.name: Moved() for buffer in buffers}
+    extents = _Extents(sizes, bound_blocks(program, sizes, block_sizes))
+    for nest in program.nests:
+        _count(nest.body, nest.grid, extents, moved)
+    return moved
+
+
+@dataclass(frozen=True)
+class _Extents:
+    sizes: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+
+    def size(self, dim: Dim) -> int:
+        return self.sizes[size_class(dim)]
+
+    def trips(self, dim: Dim) -> int:
+        """How many blocks ``dim`` has."""
+        return -(-self.size(dim) // self.blocks[dim])
+
+    def elements(self, view: View, tile: Tile, loops: tuple[Dim, ...]) -> int:
+        """Elements of all tiles of an access: a dim's blocks together are the whole dim."""
+        axes = zip(view.dims, view.buffer.axes, strict=True)
+        sliced = {d for d, axis in axes if d is not None and d in tile.axes and not axis.per_block}
+        repeated = prod(self.trips(dim) for dim in loops if dim not in sliced)
+        return repeated * prod(map(self.size, sliced))
+
+
+def _count(
+    body: tuple[Stmt, ...], loops: tuple[Dim, ...], extents: _Extents, moved: dict[str, Moved]
+) -> None:
+    for stmt in body:
+        if isinstance(stmt, For):
+            _count(stmt.body, (*loops, stmt.dim), extents, moved)
+        elif isinstance(stmt, Load | Store):
+            tile = stmt.target if isinstance(stmt, Load) else stmt.value
+            buffer = stmt.view.buffer
+            elements = extents.elements(stmt.view, tile, loops)
+            tiles = prod(map(extents.trips, loops))
+            if isinstance(stmt, Load):
+                moved[buffer.name] = moved[buffer.name].plus(loaded=elements, tiles=tiles)
+            else:
+                moved[buffer.name] = moved[buffer.name].plus(stored=elements, tiles=tiles)

@@ -1,0 +1,101 @@
+"""What the kernels of one emitted file share: names, dtypes in memory, and lines of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from blockbuster.emit.dtypes import BOOLEAN, FLOAT32, Dtype
+from blockbuster.emit.names import Names, dim_word
+from blockbuster.emit.tile import WORKSPACE, Buffer
+from blockbuster.emit.tiling import Tiling
+from blockbuster.ir.graph import Origin
+from blockbuster.ir.types import Dim, size_class
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class File:
+    """Names and dtypes of one file. ``helpers`` collects the functions its kernels call.
+
+    ``narrow``: the workspaces that hold the kernel's dtype; the others are float32.
+    """
+
+    tiling: Tiling
+    dtype: Dtype
+    names: Names
+    narrow: tuple[str, ...] = ()
+    helpers: dict[str, None] = field(default_factory=dict)
+
+    def size(self, dim: Dim) -> str:
+        """The variable that holds the size of ``dim``."""
+        return self.names.of(("size", size_class(dim)), dim_word(size_class(dim)))
+
+    def block(self, dim: Dim) -> str:
+        """The compile-time number of lanes along ``dim``."""
+        return self.names.of(("block", dim), f"BLOCK_{dim_word(dim).upper()}")
+
+    def buffer(self, buffer: Buffer) -> str:
+        """The variable that holds an array."""
+        return self.names.of(("buffer", buffer.name), buffer.name)
+
+    def pointer(self, buffer: Buffer) -> str:
+        """The kernel's parameter for an array."""
+        return self.names.of(("pointer", buffer.name), f"{self.buffer(buffer)}_ptr")
+
+    def stride(self, buffer: Buffer, axis: int) -> str:
+        """The kernel's parameter for the stride of an axis."""
+        word = dim_word(buffer.axes[axis].dim or "").lower()
+        return self.names.of(("stride", buffer.name, axis), f"stride_{self.buffer(buffer)}_{word}")
+
+    def stored_as(self, buffer: Buffer) -> Dtype:
+        """The dtype of an array in memory."""
+        if buffer.boolean:
+            return BOOLEAN
+        wide = buffer.space == WORKSPACE and buffer.name not in self.narrow
+        return FLOAT32 if wide else self.dtype
+
+
+@dataclass
+class Parameters:
+    """What a kernel turns out to need while it is being printed, in order of first need."""
+
+    buffers: dict[Buffer, None] = field(default_factory=dict)
+    strides: dict[tuple[Buffer, int], str] = field(default_factory=dict)
+    sizes: dict[Dim, str] = field(default_factory=dict)
+    blocks: dict[Dim, str] = field(default_factory=dict)
+
+
+class Lines:
+    """The lines of a function's body, indented by ``depth``."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.depth = 1
+
+    def line(self, text: str, origin: Origin | None = None, note: str = "") -> None:
+        """One line, and where it came from."""
+        words = "; ".join(w for w in (note, came_from(origin)) if w)
+        comment = f"  # {words}" if words else ""
+        self.text.append(f"{'    ' * self.depth}{text}{comment}")
+
+    def call(self, start: str, args: list[str], end: str, origin: Origin) -> None:
+        """A call on one line where it fits, else with one argument per line."""
+        text = f"{start}{', '.join(args)}{end}"
+        if 4 * self.depth + len(text) <= WIDTH:
+            self.line(text, origin)
+            return
+        self.line(start, origin)
+        for arg in args:
+            self.line(f"    {arg},")
+        self.line(end)
+
+
+def came_from(origin: Origin | None) -> str:
+    """The rule that made a statement and the user's lines behind it."""
+    if origin is None:
+        return ""
+    lines = [str(line) for line in origin.lines()]
+    if len(lines) > 2:
+        lines = [lines[0], "..."]
+    return ", ".join((*([origin.rule] if origin.rule else []), *lines))

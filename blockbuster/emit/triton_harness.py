@@ -1,0 +1,259 @@
+"""The part of an emitted file that is the same in all of them: arrays, checks, command line.
+
+The texts become part of stand-alone files, so they are written to be read there.
+"""
+
+START = '''
+def has_gpu():
+    """True if torch sees a GPU."""
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
+if __name__ == "__main__" and not has_gpu():
+    os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
+'''
+
+ARRAYS = '''
+class HostArray:
+    """A NumPy array as an argument of a kernel that runs in Triton's interpreter."""
+
+    class Storage:
+        def __init__(self, array):
+            self.array = array
+
+        def data_ptr(self):
+            return self.array.ctypes.data
+
+        def cpu(self):
+            return self
+
+        def copy_(self, other):
+            pass
+
+    class Dtype(str):
+        itemsize = 0
+
+    def __init__(self, array):
+        self.array, self.shape = array, array.shape
+        self.dtype = HostArray.Dtype(array.dtype.name)
+        self.dtype.itemsize = array.itemsize
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def stride(self):
+        return tuple(step // self.array.itemsize for step in self.array.strides)
+
+    def size(self):
+        return self.shape
+
+    def storage_offset(self):
+        return 0
+
+    def untyped_storage(self):
+        return HostArray.Storage(self.array)
+
+    def new_empty(self, *_, device=None):
+        return HostArray(self.array)
+
+    def set_(self, *_):
+        return self
+
+
+def dtype_name(array):
+    return str(array.dtype).removeprefix("torch.")
+
+
+def argument(array):
+    """What a kernel takes for an array; truth values are bytes."""
+    if dtype_name(array) == "bool":
+        array = array.view(np.uint8 if isinstance(array, np.ndarray) else sys.modules["torch"].uint8)
+    return HostArray(array) if isinstance(array, np.ndarray) else array
+
+
+def strides(array):
+    """Strides in elements."""
+    return argument(array).stride()
+
+
+def empty(shape, dtype, like):
+    """A new array on the device of ``like``."""
+    if isinstance(like, np.ndarray):
+        return np.empty(shape, dtype)
+    import torch
+
+    return torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
+
+
+def index_type(*arrays):
+    """64-bit offsets where an array spans 2**31 elements or more."""
+    spans = (
+        sum(abs(step) * (size - 1) for step, size in zip(strides(a), a.shape))
+        for a in arrays
+        if 0 not in a.shape
+    )
+    return tl.int64 if max(spans, default=0) >= 2**31 else tl.int32
+
+
+def on_device(array):
+    """Launches inside run on the device of ``array``."""
+    if isinstance(array, np.ndarray) or not array.is_cuda:
+        return contextlib.nullcontext()
+    import torch
+
+    return torch.cuda.device(array.device)
+
+
+def check_array(name, array, axes, like, size):
+    """Raise ValueError unless an array has the axes, dtype and device that the kernels read."""
+    torch = sys.modules.get("torch")
+    if not isinstance(array, np.ndarray) and not (torch and isinstance(array, torch.Tensor)):
+        raise TypeError(f"{name} is a {type(array).__name__}, expected a torch tensor or NumPy array")
+    if isinstance(array, np.ndarray) is not isinstance(like, np.ndarray):
+        raise ValueError(f"{name} is a {type(array).__name__}, other arrays are {type(like).__name__}s")
+    dtype = "bool" if name in TRUTH else DTYPE
+    if dtype_name(array) != dtype:
+        raise ValueError(f"{name} has dtype {dtype_name(array)}, expected {dtype}")
+    if isinstance(array, np.ndarray):
+        if not triton.knobs.runtime.interpret:
+            raise ValueError("NumPy arrays need TRITON_INTERPRET=1 set before Triton is imported")
+        if any(step % array.itemsize for step in array.strides):
+            raise ValueError(f"{name} has strides {array.strides} that are no whole elements")
+    elif array.device != like.device:
+        raise ValueError(f"{name} is on {array.device}, expected {like.device}")
+    elif not array.is_cuda and not triton.knobs.runtime.interpret:
+        raise ValueError(f"{name} is on {array.device}, expected a GPU")
+    if len(array.shape) != len(axes):
+        raise ValueError(f"{name} has shape {tuple(array.shape)}, expected the axes {axes}")
+    for axis, length in zip(axes, array.shape):
+        expected = 1 if axis == 1 else size.setdefault(axis, length)
+        if length != expected:
+            raise ValueError(f"{name} has shape {tuple(array.shape)}: {axis} is {expected}")
+
+
+def check_sizes(size):
+    """Raise ValueError for sizes that these kernels were not written for."""
+    for dim, multiple in MULTIPLES.items():
+        if size[dim] % multiple:
+            raise ValueError(f"{dim} is {size[dim]}: it has to be a multiple of {multiple}")
+    for dim, most in AT_MOST.items():
+        if size[dim] > most:
+            raise ValueError(f"{dim} is {size[dim]}: it is one block of at most {most}")
+    for dim, only in EXACTLY.items():
+        if size[dim] != only:
+            raise ValueError(f"{dim} is {size[dim]}: it has to be {only}")
+'''
+
+COMMANDS = '''
+def sizes_to_check(changes):
+    """Sizes that touch every edge in few iterations, where ``changes`` says nothing."""
+    size = {}
+    for dim, usual in SIZES.items():
+        if dim in EXACTLY or dim in AT_MOST or has_gpu():
+            size[dim] = usual
+        elif dim in MULTIPLES:
+            size[dim] = min(usual, 2 * MULTIPLES[dim])
+        else:
+            size[dim] = min(usual, BLOCKS.get(dim, 1) * 3 // 2 + 1)
+    return size | changes
+
+
+def random_inputs(size, seed=0):
+    """Normally distributed inputs, as NumPy arrays; torch tensors on a GPU if there is one."""
+    rng = np.random.default_rng(seed)
+    arrays = {}
+    for name, axes in INPUTS.items():
+        array = rng.standard_normal([1 if axis == 1 else size[axis] for axis in axes])
+        arrays[name] = array > 0 if name in TRUTH else array.astype(np.float32)
+    if has_gpu():
+        import torch
+
+        tensors = {name: torch.from_numpy(a).cuda() for name, a in arrays.items()}
+        return {n: t if n in TRUTH else t.to(getattr(torch, DTYPE)) for n, t in tensors.items()}
+    return {n: a if n in TRUTH else a.astype(DTYPE) for n, a in arrays.items()}
+
+
+def poisoned(size, like):
+    """Outputs full of NaN: what a kernel forgets to write shows."""
+    arrays = {}
+    for name, axes in OUTPUTS.items():
+        shape = [1 if axis == 1 else size[axis] for axis in axes]
+        arrays[name] = empty(shape, "bool" if name in TRUTH else DTYPE, like)
+        arrays[name][...] = True if name in TRUTH else float("nan")
+    return arrays
+
+
+def on_host(array):
+    return np.asarray(array if isinstance(array, np.ndarray) else array.double().cpu(), np.float64)
+
+
+def check(size, seed=0):
+    """Compare with the float64 reference on random inputs; True if every output is close."""
+    arrays = random_inputs(size, seed)
+    free = {dim: size[dim] for dim in FREE}
+    outputs = poisoned(size, next(iter(arrays.values())))
+    launch(**arrays, **free, **outputs)
+    expected = reference(*(on_host(a) for a in arrays.values()), **free)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    good = True
+    for (name, result), right in zip(outputs.items(), expected):
+        error = np.abs(on_host(result) - right).max(initial=0.0)
+        largest = np.abs(right).max(initial=0.0)
+        close = bool(error <= TOLERANCE * max(largest, 1e-3)) or (name in TRUTH and error == 0)
+        good &= close
+        print(
+            f"{name}: max error {error:.3g}, largest value {largest:.3g},"
+            f" tolerance {TOLERANCE:g} of it: {'PASS' if close else 'FAIL'}"
+        )
+    return good
+
+
+def bench(size):
+    """Print the time of one call."""
+    arrays = random_inputs(size)
+    free = {dim: size[dim] for dim in FREE}
+    outputs = poisoned(size, next(iter(arrays.values())))
+    low, middle, high = triton.testing.do_bench(
+        lambda: launch(**arrays, **free, **outputs), quantiles=[0.2, 0.5, 0.8]
+    )
+    moved = sum(a.numel() * a.element_size() for a in (*arrays.values(), *outputs.values()))
+    print(
+        f"{middle * 1e3:.1f} us (middle of 20%..80%: {low * 1e3:.1f}..{high * 1e3:.1f}),"
+        f" {moved / middle / 1e6:.0f} GB/s of inputs and outputs"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare with the reference")
+    parser.add_argument("--bench", action="store_true", help="time it (needs a GPU)")
+    parser.add_argument("--sizes", nargs="*", default=[], metavar="DIM=N", help="other sizes")
+    parser.add_argument("--seed", type=int, default=0, help="of the random inputs")
+    options = parser.parse_args()
+    changes = {}
+    for text in options.sizes:
+        dim, _, number = text.partition("=")
+        if dim not in SIZES or not number.isdigit():
+            parser.error(f"--sizes takes DIM=N with DIM among {', '.join(SIZES)}; got {text!r}")
+        changes[dim] = int(number)
+    if not (options.check or options.bench):
+        parser.error("say --check or --bench")
+    if options.check and not check(sizes_to_check(changes), options.seed):
+        return 1
+    if options.bench:
+        if not has_gpu():
+            print("--bench needs a GPU that torch sees")
+            return 2
+        bench(SIZES | changes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''

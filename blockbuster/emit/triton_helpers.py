@@ -1,0 +1,118 @@
+"""Functions that Triton lacks, or has without NaN: written into a file where its kernels call them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# name -> source, other helpers it calls
+HELPERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "_maximum": (
+        '''
+def _maximum(a, b):
+    """The larger; NaN if either is NaN."""
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+''',
+        (),
+    ),
+    "_minimum": (
+        '''
+def _minimum(a, b):
+    """The smaller; NaN if either is NaN."""
+    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+''',
+        (),
+    ),
+    "_relu": (
+        '''
+def _relu(x):
+    return _maximum(x, 0.0)
+''',
+        ("_maximum",),
+    ),
+    "_square": (
+        '''
+def _square(x):
+    return x * x
+''',
+        (),
+    ),
+    "_sigmoid": (
+        '''
+def _sigmoid(x):
+    """1 / (1 + exp(-x)), without overflow."""
+    small = tl.exp(-tl.abs(x))
+    return tl.where(x >= 0.0, 1.0, small) / (1.0 + small)
+''',
+        (),
+    ),
+    "_silu": (
+        '''
+def _silu(x):
+    return x * _sigmoid(x)
+''',
+        ("_sigmoid",),
+    ),
+    "_gelu": (
+        '''
+def _gelu(x):
+    return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
+''',
+        (),
+    ),
+    # the polynomial is a least-squares fit of (tanh(x)/x - 1)/x^2, relative error 8e-8 with rounding
+    "_tanh": (
+        '''
+def _tanh(x):
+    """tanh to float32 accuracy, also near 0."""
+    s = x * x
+    p = -0.053688019478743985 + s * (0.020469410104041776 + s * -0.005515154677742939)
+    near = x + x * s * (-0.3333325984546392 + s * (0.13330830291283585 + s * p))
+    far = 1.0 - 2.0 / (tl.exp(2.0 * tl.abs(x)) + 1.0)
+    return tl.where(tl.abs(x) < 0.625, near, tl.where(x < 0.0, -far, far))
+''',
+        (),
+    ),
+    "_power": (
+        '''
+def _power(x, y):
+    """x ** y; NaN where x is negative and y is not whole."""
+    size = tl.exp2(y * tl.log2(tl.abs(x)))
+    odd = tl.floor(y * 0.5) * 2.0 != y
+    whole = tl.where(odd, -size, size)
+    below = tl.where(tl.floor(y) == y, whole, float("nan"))
+    return tl.where((y == 0.0) | (x == 1.0), 1.0, tl.where(x < 0.0, below, size))
+''',
+        (),
+    ),
+    "_sub0": (
+        '''
+def _sub0(x, z):
+    """x - z, and -inf where x is -inf, even if z is too."""
+    return tl.where(x == float("-inf"), float("-inf"), x - z)
+''',
+        (),
+    ),
+    "_recip0": (
+        '''
+def _recip0(x):
+    """1 / x, and 0 where x is 0."""
+    return tl.where(x == 0.0, 0.0, 1.0 / x)
+''',
+        (),
+    ),
+}
+
+
+def helper_sources(names: Iterable[str]) -> list[str]:
+    """The sources of ``names`` and of what they call, callees first."""
+    found: dict[str, str] = {}
+
+    def visit(name: str) -> None:
+        source, needs = HELPERS[name]
+        for need in needs:
+            visit(need)
+        found.setdefault(name, f"@triton.jit\n{source.strip()}\n")
+
+    for name in sorted(names):
+        visit(name)
+    return list(found.values())

@@ -1,0 +1,228 @@
+"""One nest of a tile program as one ``@triton.jit`` function.
+
+A tile is a Python name; loops, loads and stores stand as they do in the nest. Every access of a dim
+that may have lanes past its end is masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from blockbuster.emit.dtypes import BOOLEAN, FLOAT32
+from blockbuster.emit.names import dim_word
+from blockbuster.emit.scalar_text import (
+    ATOM,
+    BOOL,
+    FLOAT,
+    INT,
+    NARROW,
+    ScalarPrinter,
+    Text,
+    as_bool,
+    as_float,
+    number,
+)
+from blockbuster.emit.tile import (
+    Fold,
+    For,
+    Guard,
+    Init,
+    Iota,
+    Let,
+    Load,
+    Member,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+)
+from blockbuster.emit.triton_file import File, Lines, Parameters
+from blockbuster.emit.triton_ops import Lanes, Operand, OpPrinter
+from blockbuster.emit.triton_places import Places
+from blockbuster.emit.triton_uses import Uses, is_matrix_dot
+from blockbuster.ir.expr import Arg, Call, Expr, arguments
+
+_IDENTITY = {"+": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
+_PRODUCT = Call("mul", (Arg(0), Arg(1)))
+
+
+def kernel_body(nest: Nest, file: File) -> tuple[list[str], Parameters]:
+    """The lines of the function of ``nest``, and what the function takes."""
+    return _KernelPrinter(nest, file).body()
+
+
+class _KernelPrinter:
+    def __init__(self, nest: Nest, file: File) -> None:
+        self._nest = nest
+        self._file = file
+        self._tiling = file.tiling
+        self._names = file.names.copy()
+        self._uses = Uses(nest, file.tiling)
+        self._lines = Lines()
+        self._places = Places(file, self._names, self._lines)
+        self._scalars = ScalarPrinter(self._places.extent, file.helpers)
+        self._ops = OpPrinter(file.dtype, self._scalars, self._places.shape)
+        self._tiles: dict[Tile, Operand] = {}
+        self._columns: dict[Tile, None] = {}
+        self._joined: dict[Tile, Let] = {}
+
+    def body(self) -> tuple[list[str], Parameters]:
+        self._places.start(self._nest)
+        at = len(self._lines.text)
+        self._statements(self._nest.body)
+        self._lines.text[at:at] = self._places.extent_lines()
+        return self._lines.text, self._places.parameters
+
+    def _statements(self, body: tuple[Stmt, ...]) -> None:
+        joined = self._uses.accumulated(body)
+        self._joined.update(joined)
+        for stmt in body:
+            if not (isinstance(stmt, Let) and stmt.target in joined):
+                STATEMENTS[type(stmt)](self, stmt)
+
+    def _define(self, tile: Tile, kind: str, lanes: Lanes, hint: str = "") -> str:
+        name = self._names.of(tile, tile.hint or hint or tile.name)
+        self._tiles[tile] = Operand(Text(name, kind), lanes)
+        return name
+
+    # memory ----------------------------------------------------------------------
+
+    def _load(self, stmt: Load) -> None:
+        buffer, lanes = stmt.view.buffer, self._tiling.lanes(stmt.target)
+        stored = self._file.stored_as(buffer)
+        kind = {BOOLEAN: BOOL, FLOAT32: FLOAT}.get(stored, NARROW)
+        hint = stmt.view.hint or buffer.name
+        name = self._define(stmt.target, kind, lanes, hint.lower())
+        if self._uses.read_transposed(stmt.target):
+            self._columns[stmt.target] = None
+            lanes = lanes[::-1]
+        args = [self._places.address(stmt.view, lanes)]
+        if mask := self._places.mask(lanes, lanes):
+            args += [f"mask={mask}", "other=0" if kind == BOOL else "other=0.0"]
+        end = ") != 0" if kind == BOOL else ")"
+        self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
+
+    def _iota(self, stmt: Iota) -> None:
+        lanes = self._tiling.lanes(stmt.target)
+        name = self._define(stmt.target, INT, lanes, f"index_{dim_word(stmt.dim).lower()}")
+        place = self._places.offsets(stmt.dim) if lanes else self._places.index(stmt.dim)
+        self._lines.line(f"{name} = {place}", stmt.origin)
+
+    def _store(self, stmt: Store) -> None:
+        operand, buffer = self._tiles[stmt.value], stmt.view.buffer
+        stored = self._file.stored_as(buffer)
+        value = as_bool(operand.text) if stored == BOOLEAN else operand.text
+        ready = {BOOLEAN: "", FLOAT32: FLOAT}.get(stored, NARROW)
+        if value.kind != ready:
+            value = Text(f"{value.at(ATOM)}.to({stored.triton})")
+        args = [self._places.address(stmt.view, operand.lanes), value.text]
+        if mask := self._places.mask(operand.lanes, operand.lanes):
+            args.append(f"mask={mask}")
+        self._lines.call("tl.store(", args, ")", stmt.origin)
+
+    # arithmetic ------------------------------------------------------------------
+
+    def _let(self, stmt: Let) -> None:
+        lanes = self._tiling.lanes(stmt.target)
+        text = self._value(stmt, lanes)
+        name = self._define(stmt.target, text.kind, lanes)
+        self._lines.line(f"{name} = {text.text}", stmt.origin)
+
+    def _value(self, stmt: Let, lanes: Lanes, total: str = "") -> Text:
+        args = [self._tiles[arg] for arg in stmt.args]
+        if is_matrix_dot(stmt, self._tiling):
+            return self._ops.matrix_dot(args[0], args[1], stmt.args[1] in self._columns, total)
+        return self._ops.text(stmt.op, args, lanes)
+
+    def _guard(self, stmt: Guard) -> None:
+        operand = self._tiles[stmt.value]
+        text = operand.text
+        if mask := self._places.mask((stmt.dim,), operand.lanes):
+            value = text if text.kind == NARROW else as_float(text)
+            text = Text(f"tl.where({mask}, {value.text}, {number(stmt.fill)})", value.kind)
+        name = self._define(stmt.target, text.kind, operand.lanes, stmt.value.hint)
+        self._lines.line(f"{name} = {text.text}", stmt.origin, "lanes past the end")
+
+    def _init(self, stmt: Init) -> None:
+        lanes = self._tiling.lanes(stmt.target)
+        name = self._define(stmt.target, FLOAT, lanes)
+        shape = self._places.shape(lanes)
+        self._lines.line(f"{name} = tl.full({shape}, {_IDENTITY[stmt.monoid]}, tl.float32)")
+
+    def _fold(self, stmt: Fold) -> None:
+        total = self._tiles[stmt.target]
+        name = total.text.text
+        if stmt.value in self._joined:
+            dot = self._joined[stmt.value]
+            text = self._value(dot, total.lanes, name)
+            self._lines.line(f"{name} = {text.text}", dot.origin)
+            return
+        value = self._number(stmt.value)
+        text = self._ops.fold(stmt.monoid, total.text, value.over(total.lanes))
+        if not stmt.members:
+            self._lines.line(f"{name} = {text.text}", stmt.origin)
+            return
+        new = self._names.of(("next", stmt.target), f"{name}_next")
+        self._lines.line(f"{new} = {text.text}", stmt.origin)
+        self._members(stmt, total, value, Operand(Text(new), total.lanes))
+        self._lines.line(f"{name} = {new}")
+
+    def _number(self, tile: Tile) -> Operand:
+        operand = self._tiles[tile]
+        return Operand(as_float(operand.text), operand.lanes)
+
+    def _members(self, stmt: Fold, old: Operand, value: Operand, new: Operand) -> None:
+        """Members of a group: both sides are rescaled from their own lead to the folded one."""
+        scales: dict[Expr, tuple[Operand, Operand]] = {}
+        for member in stmt.members:
+            target, own = self._tiles[member.target], self._number(member.value)
+            scale = _scale(member.factor)
+            if scale is not None and scale not in scales:
+                scales[scale] = (
+                    self._scaling(scale, stmt, "old", old, new),
+                    self._scaling(scale, stmt, "new", value, new),
+                )
+            expr = member.factor if scale is None else _PRODUCT
+            leads = (old, value) if scale is None else scales[scale]
+            sides = [
+                self._scalars.text(expr, [x.over(target.lanes) for x in (item, lead, new)])
+                for item, lead in zip((target, own), leads, strict=True)
+            ]
+            self._member(stmt, member, sides)
+
+    def _member(self, stmt: Fold, member: Member, sides: list[Text]) -> None:
+        text = self._ops.fold(member.monoid, sides[0], sides[1])
+        self._lines.line(f"{self._tiles[member.target].text.text} = {text.text}", stmt.origin)
+
+    def _scaling(self, scale: Expr, stmt: Fold, side: str, lead: Operand, new: Operand) -> Operand:
+        """What a partial result with this lead is multiplied by, once per element of the lead."""
+        text = self._scalars.text(scale, [lead.text, lead.text, new.text])
+        name = self._names.of(("scale", stmt.target, scale, side), f"scale_{side}")
+        self._lines.line(f"{name} = {text.text}", stmt.origin)
+        return Operand(Text(name), new.lanes)
+
+    def _for(self, stmt: For) -> None:
+        self._places.enter(stmt)
+        self._statements(stmt.body)
+        self._places.leave(stmt)
+
+
+def _scale(factor: Expr) -> Expr | None:
+    """g where ``factor`` is x * g(r, r2): it is the same for all elements that share a lead."""
+    match factor:
+        case Call("mul", (Arg(0), scale)) | Call("mul", (scale, Arg(0))):
+            return scale if 0 not in arguments(scale) else None
+    return None
+
+
+STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
+    Load: _KernelPrinter._load,
+    Iota: _KernelPrinter._iota,
+    Store: _KernelPrinter._store,
+    Let: _KernelPrinter._let,
+    Guard: _KernelPrinter._guard,
+    Init: _KernelPrinter._init,
+    Fold: _KernelPrinter._fold,
+    For: _KernelPrinter._for,
+}

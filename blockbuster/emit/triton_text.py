@@ -1,0 +1,375 @@
+"""Triton text: a tile program as one stand-alone Python file with a launcher, a check and a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from blockbuster.emit.dataflow import stored
+from blockbuster.emit.dtypes import Dtype
+from blockbuster.emit.names import Names
+from blockbuster.emit.tile import Buffer, Nest, TileProgram
+from blockbuster.emit.tiling import Tiling
+from blockbuster.emit.triton_file import WIDTH, File, Parameters
+from blockbuster.emit.triton_harness import ARRAYS, COMMANDS, START
+from blockbuster.emit.triton_helpers import HELPERS, helper_sources
+from blockbuster.emit.triton_kernel import kernel_body
+from blockbuster.emit.triton_uses import Uses, narrow_workspaces
+from blockbuster.emit.trips import dims_of
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.types import Dim, size_class
+
+_RESERVED = (
+    "INDEX", "pid", "launch", "reference", "main", "check", "bench", "size", "index", "like", "grid",
+    "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
+    "DTYPE", "TOLERANCE", "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty",
+    "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
+    "argparse", "contextlib", *HELPERS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the head of a file says besides what follows from the program."""
+
+    listing: str
+    target: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One printed kernel: its function's name, text, parameters and launch options."""
+
+    name: str
+    nest: Nest
+    body: list[str]
+    parameters: Parameters
+    options: Mapping[str, int]
+    mixed: bool
+
+
+def triton_text(
+    program: TileProgram,
+    tiling: Tiling,
+    dtype: Dtype,
+    options: Mapping[str, int],
+    heading: Heading,
+) -> str:
+    """The file's text. ``options``: ``num_warps`` and ``num_stages`` of the launches."""
+    _refuse_block_axes(program)
+    text = _FileText(program, tiling, dtype, options)
+    imports, reference = _parted(heading.reference)
+    sections = [
+        text.docstring(heading),
+        "\n".join(sorted({"import argparse", "import contextlib", "import os", "import sys"} | imports)),
+        START.strip(),
+        "import numpy as np\nimport triton\nimport triton.language as tl",
+        text.constants(),
+        *helper_sources(text.file.helpers),
+        *(text.function(kernel) for kernel in text.kernels),
+        text.kernel_table(),
+        text.launcher(),
+        reference,
+        ARRAYS.strip(),
+        COMMANDS.strip(),
+    ]
+    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+def _refuse_block_axes(program: TileProgram) -> None:
+    for buffer in (*program.inputs, *program.outputs):
+        for axis in buffer.axes:
+            if axis.per_block:
+                raise EmitError(
+                    message(
+                        f"{buffer.name} holds one entry per block of {axis.dim}: its shape would "
+                        "depend on the tiles",
+                        hint=f"reduce over {axis.dim} inside the program",
+                    )
+                )
+    if not program.inputs:
+        raise EmitError(
+            message(
+                "the program reads no array, so nothing tells on which device to run",
+                hint="give it an input",
+            )
+        )
+
+
+def _parted(reference: str) -> tuple[set[str], str]:
+    """The import lines of a module's text but NumPy's, and the rest."""
+    lines = reference.strip().splitlines()
+    imports = {line for line in lines if line.startswith("import ")}
+    rest = "\n".join(line for line in lines if line not in imports)
+    return imports - {"import numpy as np"}, rest.strip()
+
+
+class _FileText:
+    def __init__(
+        self, program: TileProgram, tiling: Tiling, dtype: Dtype, options: Mapping[str, int]
+    ) -> None:
+        self._program = program
+        self._tiling = tiling
+        self._dtype = dtype
+        self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
+        narrow = narrow_workspaces(program, tiling)
+        self.file = File(tiling, dtype, Names(_RESERVED), narrow)
+        self._dims = tuple(dict.fromkeys(map(size_class, dims_of(program))))
+        self._claim_names()
+        self.kernels = [self._kernel(nest, options) for nest in program.nests]
+
+    def _claim_names(self) -> None:
+        """Names that callers see come first, so that they stay as they are."""
+        for buffer in self._arrays:
+            self.file.buffer(buffer)
+        for dim in dims_of(self._program):
+            self.file.size(dim)
+        for dim in dims_of(self._program):
+            self.file.block(dim)
+        for buffer in self._arrays:
+            self.file.pointer(buffer)
+            for axis in range(len(buffer.axes)):
+                self.file.stride(buffer, axis)
+
+    def _kernel(self, nest: Nest, options: Mapping[str, int]) -> Kernel:
+        body, parameters = kernel_body(nest, self.file)
+        written = "_".join(self.file.buffer(b) for b in stored(nest.body))
+        name = self.file.names.of(("kernel", nest), f"{written}_kernel")
+        mixed = Uses(nest, self._tiling).mixed()
+        chosen = {**options, "num_stages": 1} if mixed else options
+        return Kernel(name, nest, body, parameters, chosen, mixed)
+
+    # head ------------------------------------------------------------------------
+
+    def docstring(self, heading: Heading) -> str:
+        inputs = ", ".join(self._shown(b) for b in self._program.inputs)
+        outputs = ", ".join(self._shown(b) for b in self._program.outputs)
+        sizes = " ".join(f"{d}={self._tiling.sizes[d]}" for d in self._dims)
+        names = ", ".join(self.file.buffer(b) for b in self._program.inputs)
+        number = len(self._program.nests)
+        kernels = "one Triton kernel" if number == 1 else f"{number} Triton kernels"
+        listing = "\n".join(f"    {line}" for line in heading.listing.rstrip().splitlines())
+        return f'''"""{outputs} from {inputs}, in {kernels}.
+
+Written by Blockbuster for {sizes}, {self._dtype.name}, {heading.target}. Needs Triton, NumPy and, on a GPU, torch.
+
+{listing}
+
+{self._promise()}
+
+    from this_file import launch
+    {", ".join(self.file.buffer(b) for b in self._program.outputs)} = launch({names})
+
+    python this_file.py --check                 compare with the float64 reference below
+    python this_file.py --check --sizes {self._example()}    at other sizes
+    python this_file.py --bench                 time it on a GPU
+"""'''
+
+    def _shown(self, buffer: Buffer) -> str:
+        axes = ", ".join(str(axis) for axis in self._axes(buffer))
+        return f"{self.file.buffer(buffer)}[{axes}]"
+
+    def _example(self) -> str:
+        size = self._tiling.sizes
+        return " ".join(f"{d}={size[d]}" for d in self._dims[:2])
+
+    def _promise(self) -> str:
+        limits = [f"{d} a multiple of {n}" for d, n in self._multiples().items()]
+        limits += [f"{d} at most {n}" for d, n in self._at_most().items()]
+        limits += [f"{d} = {n}" for d, n in self._exactly().items()]
+        sizes = f"Any sizes with {', '.join(limits)}" if limits else "Any sizes"
+        return f"{sizes}; any strides. Arithmetic is float32, results are {self._dtype.name}."
+
+    # constants -------------------------------------------------------------------
+
+    def constants(self) -> str:
+        truth = [self.file.buffer(b) for b in self._arrays if b.boolean]
+        blocks: dict[Dim, int] = {}
+        for dim in dims_of(self._program):
+            if not self._tiling.is_unit(dim):
+                name = size_class(dim)
+                blocks[name] = max(blocks.get(name, 0), self._tiling.blocks[dim])
+        return "\n".join(
+            [
+                _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
+                _table("OUTPUTS", self._axes_of(self._program.outputs)),
+                f"TRUTH = {tuple(truth)!r}  # arrays of bool",
+                f"FREE = {self._free()!r}  # dims that no input shows",
+                f"DTYPE = {self._dtype.name!r}",
+                f"TOLERANCE = {self._dtype.tolerance!r}  # of --check, relative to the largest result",
+                _table("SIZES", self._sizes(), "what the kernels were written for"),
+                _table("BLOCKS", blocks),
+                _table("MULTIPLES", self._multiples(), "no masks: sizes are multiples of these"),
+                _table("AT_MOST", self._at_most(), "dims that are one block"),
+                _table("EXACTLY", self._exactly(), "dims that are one full block, without masks"),
+            ]
+        )
+
+    def _axes(self, buffer: Buffer) -> tuple[Dim | int, ...]:
+        return tuple(1 if a.dim is None else size_class(a.dim) for a in buffer.axes)
+
+    def _axes_of(self, buffers: tuple[Buffer, ...]) -> dict[str, tuple[Dim | int, ...]]:
+        return {self.file.buffer(b): self._axes(b) for b in buffers}
+
+    def _sizes(self) -> dict[Dim, int]:
+        return {dim: self._tiling.sizes[dim] for dim in self._dims}
+
+    def _free(self) -> tuple[Dim, ...]:
+        shown = {axis for b in self._program.inputs for axis in self._axes(b)}
+        return tuple(dim for dim in self._dims if dim not in shown)
+
+    def _lane_dims(self) -> Iterator[Dim]:
+        return (d for d in dims_of(self._program) if not self._tiling.is_unit(d))
+
+    def _multiples(self) -> dict[Dim, int]:
+        found: dict[Dim, int] = {}
+        for dim in self._lane_dims():
+            if dim not in self._tiling.whole and not self._tiling.ragged(dim):
+                name = size_class(dim)
+                found[name] = max(found.get(name, 1), self._tiling.blocks[dim])
+        return {dim: block for dim, block in found.items() if block > 1}
+
+    def _at_most(self) -> dict[Dim, int]:
+        dims = [d for d in self._lane_dims() if d in self._tiling.whole and self._tiling.ragged(d)]
+        return {size_class(d): self._tiling.blocks[d] for d in dims}
+
+    def _exactly(self) -> dict[Dim, int]:
+        dims = [d for d in self._lane_dims() if d in self._tiling.whole]
+        found = {size_class(d): self._tiling.blocks[d] for d in dims if not self._tiling.ragged(d)}
+        return found
+
+    # kernels ---------------------------------------------------------------------
+
+    def function(self, kernel: Kernel) -> str:
+        p = kernel.parameters
+        runtime = [self.file.pointer(b) for b in p.buffers]
+        constants = [f"{name}: tl.constexpr" for name in (*p.blocks.values(), "INDEX")]
+        lines = ["@triton.jit", f"def {kernel.name}("]
+        for group in (runtime, list(p.sizes.values()), list(p.strides.values()), constants):
+            lines += _wrapped(group, 4)
+        return "\n".join([*lines, "):", *kernel.body])
+
+    def kernel_table(self) -> str:
+        """What tools need that compile the kernels without running them."""
+        lines = ["# for compiling without a GPU: argument types, constants, options", "KERNELS = ["]
+        for kernel in self.kernels:
+            p = kernel.parameters
+            types = {self.file.pointer(b): self.file.stored_as(b).pointer for b in p.buffers}
+            numbers = (*p.sizes.values(), *p.strides.values())
+            types |= dict.fromkeys(numbers, "i32")
+            exact = self._divisible(p)
+            blocks = {name: self._tiling.blocks[d] for d, name in p.blocks.items()}
+            lines += [
+                "    dict(",
+                f"        function={kernel.name},",
+                *_dict_lines("signature", types),
+                *_dict_lines("constants", blocks),
+                f"        divisible_by_16={exact!r},",
+                *_dict_lines("options", kernel.options),
+                "    ),",
+            ]
+        return "\n".join([*lines, "]"])
+
+    def _divisible(self, p: Parameters) -> list[str]:
+        """Parameters that are multiples of 16 at the sizes the file was written for."""
+        found = [self.file.pointer(b) for b in p.buffers]
+        found += [n for d, n in p.sizes.items() if self._tiling.sizes[d] % 16 == 0]
+        for (buffer, axis), name in p.strides.items():
+            inner = buffer.axes[axis + 1 :]
+            step = 1
+            for a in inner:
+                step *= 1 if a.dim is None else self._tiling.sizes[size_class(a.dim)]
+            if inner and step % 16 == 0:
+                found.append(name)
+        return found
+
+    # launcher --------------------------------------------------------------------
+
+    def launcher(self) -> str:
+        names = [self.file.buffer(b) for b in self._program.inputs]
+        results = [self.file.buffer(b) for b in self._program.outputs]
+        free = [f"{self.file.size(d)}" for d in self._free()]
+        takes = [*names, "*", *free] if free else [*names]
+        head = ", ".join([*takes, *(f"{r}=None" for r in results)])
+        return "\n".join(
+            [
+                f"def launch({head}):",
+                f'    """Return {", ".join(results)}, written into the arrays given for them, if any."""',
+                f"    size = {{{', '.join(f'{d!r}: {self.file.size(d)}' for d in self._free())}}}",
+                f"    inputs = {{{', '.join(f'{n!r}: {n}' for n in names)}}}",
+                "    for name, array in inputs.items():",
+                f"        check_array(name, array, INPUTS[name], {names[0]}, size)",
+                "    check_sizes(size)",
+                f"    {', '.join(self.file.size(d) for d in self._dims)}, = "
+                f"{', '.join(f'size[{d!r}]' for d in self._dims)},",
+                *(line for b in self._program.outputs for line in self._output(b)),
+                *(self._workspace(b) for b in self._program.workspaces),
+                f"    index = index_type({', '.join(self.file.buffer(b) for b in self._arrays)})",
+                f"    with on_device({names[0]}):",
+                *(line for kernel in self.kernels for line in self._launch(kernel)),
+                f"    return {', '.join(results)}",
+            ]
+        )
+
+    def _output(self, buffer: Buffer) -> list[str]:
+        name, like = self.file.buffer(buffer), self.file.buffer(self._program.inputs[0])
+        dtype = "bool" if buffer.boolean else self._dtype.name
+        return [
+            f"    if {name} is None:",
+            f"        {name} = empty({self._shape(buffer)}, {dtype!r}, {like})",
+            f"    check_array({name!r}, {name}, OUTPUTS[{name!r}], {like}, size)",
+        ]
+
+    def _workspace(self, buffer: Buffer) -> str:
+        name, like = self.file.buffer(buffer), self.file.buffer(self._program.inputs[0])
+        dtype = self.file.stored_as(buffer).name
+        return f"    {name} = empty({self._shape(buffer)}, {dtype!r}, {like})"
+
+    def _shape(self, buffer: Buffer) -> str:
+        extents = [self._extent(axis.dim, axis.per_block) for axis in buffer.axes]
+        return f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
+
+    def _extent(self, dim: Dim | None, blocks: bool) -> str:
+        if dim is None:
+            return "1"
+        size = self.file.size(dim)
+        return f"triton.cdiv({size}, {self._tiling.blocks[dim]})" if blocks else size
+
+    def _launch(self, kernel: Kernel) -> list[str]:
+        p = kernel.parameters
+        counts = [
+            self._extent(d, blocks=not self._tiling.is_unit(d)) for d in kernel.nest.grid
+        ]
+        arrays = [f"argument({self.file.buffer(b)})" for b in p.buffers]
+        steps = [f"strides({self.file.buffer(b)})[{axis}]" for b, axis in p.strides]
+        blocks = [f"{name}={self._tiling.blocks[d]}" for d, name in p.blocks.items()]
+        options = [f"{name}={value}" for name, value in kernel.options.items()]
+        note = ["        # not pipelined: a tile feeds the matrix units and arithmetic (a race)"]
+        lines = [*(note if kernel.mixed else []), f"        grid = {' * '.join(counts) or '1'}"]
+        lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
+        for group in (arrays, list(p.sizes.values()), steps, [*blocks, "INDEX=index"], options):
+            lines += _wrapped(group, 16)
+        return [*lines, "            )"]
+
+
+def _wrapped(items: list[str], indent: int) -> list[str]:
+    """Items separated by commas, as many to a line as fit."""
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(item) + 2 <= WIDTH:
+            lines[-1] += f" {item},"
+        else:
+            lines.append(f"{' ' * indent}{item},")
+    return lines
+
+
+def _table(name: str, entries: Mapping[str, object], note: str = "") -> str:
+    return f"{name} = {dict(entries)!r}" + (f"  # {note}" if note else "")
+
+
+def _dict_lines(name: str, entries: Mapping[str, object]) -> list[str]:
+    items = [f"{key!r}: {value!r}" for key, value in entries.items()]
+    return [f"        {name}={{", *_wrapped(items, 12), "        },"]
+
+

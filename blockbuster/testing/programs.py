@@ -1,0 +1,368 @@
+"""Random block programs, built so that each is valid and means the same under any blocking.
+
+A term of a program under construction knows more than its type: over which dims it is *partial*
+(a fold of the current block only, to be completed with the same monoid), and how many bits its
+elements may need when inputs are small integers. Every choice is made by a ``random.Random``:
+Hypothesis passes one whose draws it can shrink, a fuzzer passes a seeded one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from random import Random
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, Expr, call
+from blockbuster.ir.graph import Graph, Index, Read, Value
+from blockbuster.ir.ops import (
+    Accumulate,
+    Collect,
+    Elementwise,
+    Functional,
+    Map,
+    Op,
+    Reduce,
+    Relabel,
+    Result,
+    Transpose,
+)
+from blockbuster.ir.types import Dim, Type, fresh_dim
+
+DIMS = ("M", "N", "K")
+BATCH = "B"
+INPUT_BITS = 2  # elements of inputs lie between -2 and 2
+SUM_BITS = 3  # a dim has at most five elements
+MOST_BITS = 45  # below the 53 that float64 holds exactly
+DEEPEST = 4
+
+# functions that keep whole numbers whole, and linear ones among them
+LINEAR: tuple[Expr, ...] = (call("neg", Arg(0)), call("mul", Arg(0), 2))
+WHOLE: tuple[Expr, ...] = (
+    call("relu", Arg(0)),
+    call("abs", Arg(0)),
+    call("add", Arg(0), 1),
+    call("maximum", Arg(0), 1),
+)
+BOUNDED: tuple[Expr, ...] = (
+    call("tanh", Arg(0)),
+    call("sigmoid", Arg(0)),
+    call("exp", call("neg", call("abs", Arg(0)))),
+    call("rsqrt", call("add", call("square", call("tanh", Arg(0))), 1)),
+)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A value, and what is known of it: ``fold`` is the monoid that completes it over ``partial``."""
+
+    value: Value
+    type: Type
+    bits: int = INPUT_BITS
+    fold: str = ""
+    partial: frozenset[Dim] = frozenset()
+
+    def element(self, value: Value) -> Term:
+        """An entry of this list."""
+        return Term(value, self.type.element(), self.bits, self.fold, self.partial)
+
+    def depends_on(self, dims: frozenset[Dim]) -> bool:
+        """True if elements change along one of ``dims``, or are partial there."""
+        return bool(dims & (self.partial | set(self.type.axes)))
+
+
+@dataclass
+class Level:
+    """A graph under construction: a program or the body of a map."""
+
+    enclosing: tuple[Dim, ...] = ()
+    builder: Builder = field(default_factory=Builder)
+    terms: list[Term] = field(default_factory=list)
+
+    def given(self, type: Type, view: Read | Index | None = None, hint: str = "") -> Value:
+        """A new input."""
+        value = self.builder.input(type, view, hint)
+        self.terms.append(Term(value, type))
+        return value
+
+    def add(
+        self, op: Op, operands: Sequence[Term], bits: int, fold: str, partial: frozenset[Dim]
+    ) -> Term:
+        """A new node with one result."""
+        (value,) = self.builder.add(op, *(t.value for t in operands))
+        term = Term(
+            value, self.builder.type_of(value), bits, fold if partial else "", partial
+        )
+        self.terms.append(term)
+        return term
+
+    @property
+    def local(self) -> list[Term]:
+        return [t for t in self.terms if not t.type.buffered]
+
+
+class BlockPrograms:
+    """A generator of random block programs.
+
+    ``whole`` keeps to functions under which integers stay integers, so that float64 is exact.
+    """
+
+    def __init__(self, random: Random, *, whole: bool = True) -> None:
+        self.random = random
+        self.functions = LINEAR + WHOLE if whole else LINEAR + WHOLE + BOUNDED
+        self.single = frozenset({BATCH})
+
+    def graph(self) -> Graph:
+        """One program: 2 to 4 matrices, 3 to 8 nodes, 1 to 3 outputs."""
+        level = Level()
+        self.inputs(level)
+        given = len(level.terms)
+        for _ in range(self.random.randint(3, 8)):
+            self.grow(level)
+        made = level.terms[given:]
+        chosen = made[-1:] + self.some(made[:-1], 0, 2)
+        ends = [self.completed(level, term) for term in chosen]
+        return level.builder.finish(*dict.fromkeys(ends))
+
+    def inputs(self, level: Level) -> None:
+        """Matrices, some read twice, some with a batch dim; perhaps a vector and an index."""
+        batch = (BATCH,) if self.random.random() < 0.15 else ()
+        for name in ("X", "Y", "Z", "W")[: self.random.randint(2, 4)]:
+            rows, columns = self.random.sample(DIMS, 2)
+            if self.random.random() < 0.5:
+                rows, columns = self.random.choice(("M", "N")), "K"  # what a dot needs
+            if self.random.random() < 0.1:
+                columns = f"{rows}'"
+            lists = (*(batch if self.random.random() < 0.7 else ()), rows, columns)
+            level.given(Type(lists, (rows, columns)), Read(name, lists), name)
+            if self.random.random() < 0.15:
+                again = (*lists[:-2], f"{rows}'" if columns != f"{rows}'" else f"{rows}''", columns)
+                level.given(Type(again, again[-2:]), Read(name, again), name)
+        if self.random.random() < 0.5:
+            dim = self.random.choice(DIMS)
+            level.given(Type((dim,), (dim,)), Read("V", (dim,)), "V")
+        if self.random.random() < 0.15:
+            dim = self.random.choice(DIMS)
+            level.given(Type((dim,), (dim,)), Index(dim), "i")
+
+    def some(self, terms: Sequence[Term], fewest: int, most: int) -> list[Term]:
+        """A few of ``terms``, in random order."""
+        most = min(most, len(terms))
+        return self.random.sample(terms, self.random.randint(min(fewest, most), most))
+
+    def grow(self, level: Level) -> None:
+        """Add a node, of the first kind in a random order for which there are operands."""
+        kinds: list[Callable[[Level], bool]] = [
+            self.unary, self.sum_rows, self.scale_rows, self.combine, self.contract, self.reduce,
+        ]  # fmt: skip
+        self.random.shuffle(kinds)
+        kinds.sort(key=lambda kind: kind in (self.unary, self.reduce, self.sum_rows))
+        first = 0.4 if level.local else 0.9
+        kinds.insert(0 if self.random.random() < first else len(kinds), self.map)
+        kinds.insert(0 if self.random.random() < 0.06 else len(kinds), self.readdress)
+        for kind in kinds:
+            if kind(level):
+                return
+
+    # kinds of nodes: each adds one if it finds operands, and says whether it did ------------
+
+    def unary(self, level: Level) -> bool:
+        """An elementwise function; only linear ones keep a partial sum a partial sum."""
+        terms = [t for t in level.local if not t.partial or t.fold == "+"]
+        if not terms:
+            return False
+        term = self.random.choice(terms)
+        expr = self.random.choice(LINEAR if term.partial else self.functions)
+        level.add(Elementwise(expr), [term], term.bits + 1, term.fold, term.partial)
+        return term.bits < MOST_BITS
+
+    def sum_rows(self, level: Level) -> bool:
+        """row_sum or row_max: a fold of the current block."""
+        name, fold = self.random.choice((("row_sum", "+"), ("row_sum", "+"), ("row_max", "max")))
+        terms = [t for t in level.local if t.type.axes and (not t.partial or t.fold == fold)]
+        terms = [t for t in terms if t.bits + SUM_BITS <= MOST_BITS]
+        if not terms:
+            return False
+        term = self.random.choice(terms)
+        folded = {term.type.axes[-1]} & {*level.enclosing}
+        level.add(
+            Functional(name), [term], term.bits + SUM_BITS, fold, term.partial | folded
+        )
+        return True
+
+    def scale_rows(self, level: Level) -> bool:
+        """A block and a vector of its rows or columns."""
+        found = [
+            (side, block, vector)
+            for block, vector in product(level.local, repeat=2)
+            if len(block.type.axes) == 2 and len(vector.type.axes) == 1
+            for side, axis in (("row", 0), ("col", 1))
+            if vector.type.axes[0] == block.type.axes[axis]
+        ]
+        return self.binary(
+            level,
+            [(f"{side}_scale", a, b) for side, a, b in found if multiplies(a, b)]
+            + [(f"{side}_shift", a, b) for side, a, b in found if adds(a, b)],
+        )
+
+    def combine(self, level: Level) -> bool:
+        """Two terms of one type."""
+        pairs = [(a, b) for a, b in product(level.local, repeat=2) if a.type == b.type]
+        return self.binary(
+            level,
+            [(name, a, b) for a, b in pairs if adds(a, b) for name in ("add", "sub")]
+            + [("mul", a, b) for a, b in pairs if multiplies(a, b)],
+        )
+
+    def contract(self, level: Level) -> bool:
+        """dot and outer."""
+        found: list[tuple[str, Term, Term]] = []
+        for a, b in product(level.local, repeat=2):
+            left, right = a.type.axes, b.type.axes
+            if not multiplies(a, b) or left[:1] == right[:1] or len(left) != len(right):
+                continue
+            if len(left) == 1:
+                found.append(("outer", a, b))
+            elif len(left) == 2 and left[1] == right[1]:
+                found.append(("dot", a, b))
+        return self.binary(level, found)
+
+    def binary(self, level: Level, found: Sequence[tuple[str, Term, Term]]) -> bool:
+        """One of the operators found, if any, whose result is small enough."""
+        small = [(n, a, b) for n, a, b in found if a.bits + b.bits + SUM_BITS <= MOST_BITS]
+        if not small:
+            return False
+        name, a, b = self.random.choice(small)
+        partial = a.partial | b.partial
+        if name == "dot":
+            partial |= {a.type.axes[1]} & {*level.enclosing}
+        level.add(Functional(name), [a, b], a.bits + b.bits + SUM_BITS, "+", partial)
+        return True
+
+    def reduce(self, level: Level) -> bool:
+        """A list of items folded to one."""
+        found = [
+            (t, t.type.lists[0], monoid)
+            for t in level.terms
+            if len(t.type.lists) == 1 and t.bits + SUM_BITS <= MOST_BITS
+            for monoid in self.monoids(t, t.type.lists[0])
+        ]
+        if not found:
+            return False
+        term, dim, monoid = self.random.choice(found)
+        level.add(
+            Reduce(dim, monoid), [term], term.bits + SUM_BITS, term.fold, term.partial - {dim}
+        )
+        return True
+
+    def monoids(self, term: Term, dim: Dim) -> tuple[str, ...]:
+        """The monoids under which folding ``term`` over ``dim`` means the same in any blocking."""
+        if dim in term.type.axes:
+            return ()
+        if dim in term.partial:
+            return (term.fold,)
+        kinds = ("+", "max", "min") if dim in self.single else ("max", "min")
+        return tuple(m for m in kinds if not term.partial or m == term.fold)
+
+    def readdress(self, level: Level) -> bool:
+        """A transpose, or a relabeled view of a list."""
+        terms = [t for t in level.terms if len(t.type.lists) + len(t.type.axes) > 1]
+        if not terms:
+            return False
+        term = self.random.choice(terms)
+        lists, axes = list(term.type.lists), list(term.type.axes)
+        if lists and self.random.random() < 0.5:
+            old = self.random.choice(lists)
+            new = fresh_dim(old, (*lists, *axes, *level.enclosing))
+            partial = frozenset(new if d == old else d for d in term.partial)
+            level.add(Relabel(old, new), [term], term.bits, term.fold, partial)
+        else:
+            self.random.shuffle(lists)
+            self.random.shuffle(axes)
+            op = Transpose(tuple(lists), tuple(axes))
+            level.add(op, [term], term.bits, term.fold, term.partial)
+        return True
+
+    def map(self, level: Level) -> bool:
+        """A map over a dim that some term lists outermost."""
+        dims = [t.type.lists[0] for t in level.terms if t.type.buffered]
+        if not dims or len(level.enclosing) >= DEEPEST:
+            return False
+        dim = self.random.choice(dims)
+        iterable = [t for t in level.terms if t.type.lists[:1] == (dim,)]
+        whole = [t for t in level.terms if dim not in t.type.lists + t.type.axes + (*t.partial,)]
+        iterated = self.some(iterable, 2, 3)
+        broadcast = [t for t in whole if self.random.random() < (0.4 if t.type.buffered else 0.7)]
+        body = Level((*level.enclosing, dim))
+        for term in iterated:
+            body.terms.append(term.element(body.builder.input(term.type.element())))
+        for term in broadcast:
+            value = body.builder.input(term.type)
+            body.terms.append(Term(value, term.type, term.bits, term.fold, term.partial))
+        given = len(body.terms)
+        for _ in range(self.random.randint(1, 4)):
+            self.grow(body)
+        results = self.some(body.terms[given:] or body.terms, 1, 2)
+        self.close(level, dim, body, [*iterated, *broadcast], len(iterated), results)
+        return True
+
+    def close(
+        self,
+        level: Level,
+        dim: Dim,
+        body: Level,
+        operands: Sequence[Term],
+        iterated: int,
+        results: Sequence[Term],
+    ) -> None:
+        """Add the map with this body, each result collected or, where it may be, accumulated."""
+        kinds: list[Result] = []
+        for term in results:
+            monoids = () if term.type.buffered else self.monoids(term, dim)
+            fold = monoids and term.bits < MOST_BITS - SUM_BITS and self.random.random() < 0.5
+            kinds.append(Accumulate(self.random.choice(monoids)) if fold else Collect())
+        graph = body.builder.finish(*(t.value for t in results))
+        flags = tuple(position < iterated for position in range(len(operands)))
+        op = Map(dim, graph, flags, tuple(kinds))
+        values = level.builder.add(op, *(t.value for t in operands))
+        for value, term, kind in zip(values, results, kinds, strict=True):
+            if isinstance(kind, Collect):
+                known = term.bits, term.fold, term.partial
+            else:
+                partial = term.partial - {dim}
+                known = term.bits + SUM_BITS, term.fold if partial else "", partial
+            level.terms.append(Term(value, level.builder.type_of(value), *known))
+
+    # outputs -----------------------------------------------------------------------------
+
+    def completed(self, level: Level, term: Term) -> Value:
+        """``term`` as a whole array: folded over the list dims that its items do not carry."""
+        loose = [d for d in term.type.lists if d not in term.type.axes and d not in self.single]
+        if not loose:
+            return term.value
+        kept = [d for d in term.type.lists if d not in loose]
+        (value,) = level.builder.add(Transpose((*kept, *loose), term.type.axes), term.value)
+        return self._folded(level.builder, value, term, len(kept))
+
+    def _folded(self, builder: Builder, value: Value, term: Term, kept: int) -> Value:
+        type = builder.type_of(value)
+        dim = type.lists[0]
+        fold = term.fold if dim in term.partial else "max"
+        if len(type.lists) == 1:
+            return builder.add(Reduce(dim, fold), value)[0]
+        body = Builder()
+        inner = self._folded(body, body.input(type.element()), term, kept - 1)
+        kind = Collect() if kept > 0 else Accumulate(fold)
+        return builder.add(Map(dim, body.finish(inner), (True,), (kind,)), value)[0]
+
+
+def adds(a: Term, b: Term) -> bool:
+    """True if a sum of the two is a whole value, or a partial sum over the dims of both."""
+    return a.partial == b.partial and (not a.partial or a.fold == b.fold == "+")
+
+
+def multiplies(a: Term, b: Term) -> bool:
+    """True if a product of the two is whole or a partial sum: it varies where one is not partial."""
+    sums = all(not t.partial or t.fold == "+" for t in (a, b))
+    return sums and not a.depends_on(b.partial) and not b.depends_on(a.partial)

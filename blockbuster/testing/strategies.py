@@ -1,0 +1,57 @@
+"""Hypothesis strategies: programs, sizes and inputs. They build valid values and filter none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from blockbuster.interp.binding import dims_of, list_only, sources
+from blockbuster.interp.equal import Setting
+from blockbuster.interp.layout import Array
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.types import size_class
+from blockbuster.testing.programs import BlockPrograms
+
+MOST_BLOCKS = 3
+
+
+def block_graphs(*, whole: bool = True) -> st.SearchStrategy[Graph]:
+    """Random block programs; ``whole`` ones keep integers integers, so that floats are exact."""
+    return st.randoms(use_true_random=False).map(
+        lambda random: BlockPrograms(random, whole=whole).graph()
+    )
+
+
+@st.composite
+def sizes_and_blocks(draw: st.DrawFn, *graphs: Graph) -> Setting:
+    """Sizes from 1 to 5 and block sizes that make 1 to 3 blocks, the last perhaps ragged."""
+    single = frozenset[str]().union(*map(list_only, graphs))
+    dims = dict.fromkeys(size_class(d) for graph in graphs for d in dims_of(graph))
+    sizes = {dim: draw(st.integers(1, 5), label=f"size of {dim}") for dim in dims}
+    steps = {
+        dim: 1 if dim in single else draw(st.integers(-(-size // MOST_BLOCKS), size))
+        for dim, size in sizes.items()
+    }
+    return Setting(sizes, steps)
+
+
+@st.composite
+def inputs_for(
+    draw: st.DrawFn, graph: Graph, setting: Setting, *, whole: bool = True
+) -> dict[str, Array]:
+    """Arrays for every source: integers from -2 to 2 as floats, or bounded floats."""
+    seed = draw(st.integers(0, 2**32 - 1), label="seed of the inputs")
+    return random_inputs(graph, setting, np.random.default_rng(seed), whole=whole)
+
+
+def random_inputs(
+    graph: Graph, setting: Setting, random: np.random.Generator, *, whole: bool = True
+) -> dict[str, Array]:
+    """Arrays for every source: integers from -2 to 2 as floats, or floats between them."""
+
+    def draw(shape: tuple[int, ...]) -> Any:
+        return random.integers(-2, 3, shape).astype(float) if whole else random.uniform(-2, 2, shape)
+
+    return {name: draw(shape) for name, shape in setting.shapes(graph).items()}

@@ -1,0 +1,218 @@
+"""The command line: `blockbuster COMMAND ...`.
+
+Exit codes: 0 it worked, 1 the program was refused or a check failed, 2 wrong arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from blockbuster import examples
+from blockbuster.emit.kernel import emit
+from blockbuster.errors import BlockbusterError
+from blockbuster.frontend import ArrayProgram, lower
+from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, safe
+from blockbuster.view.demo import demo
+from blockbuster.view.doctor import doctor
+from blockbuster.view.load import parse_sizes, trace_named
+
+RULE_SETS = {"default": RULES, "paper": PAPER_RULES}
+
+FUSE_EXAMPLES = """examples:
+  blockbuster fuse model.py:attention --dims q="M D" k="N D" v="N L"
+  blockbuster fuse model.py:mlp --dims x="B M D" w="D K" --rules paper --json steps.json
+"""
+EXPLAIN_EXAMPLES = """examples:
+  blockbuster explain model.py:block --dims x="M D" w="D K"
+"""
+EMIT_EXAMPLES = """examples:
+  blockbuster emit model.py:attention --dims q="M D" k="N D" v="N L" \\
+      --sizes M=4096,N=4096,D=128,L=128 -o flash.py
+  python flash.py --check
+"""
+DEMO_EXAMPLES = """examples:
+  blockbuster demo
+  blockbuster demo layernorm-matmul --sizes M=200,K=96,N=33
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except (BlockbusterError, ValueError, TypeError) as error:
+        print(f"blockbuster: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ValueError | TypeError) else 1
+    except OSError as error:
+        print(f"blockbuster: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="blockbuster", description="Array programs become fused kernels, step by step."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_demo(commands)
+    _add_fuse(commands)
+    _add_explain(commands)
+    _add_emit(commands)
+    _add(commands, "doctor", "what is installed and what will be used", run_doctor, "")
+    return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], int],
+    epilog: str,
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_program(command: argparse.ArgumentParser) -> None:
+    command.add_argument("program", metavar="FILE.py:FUNCTION", help="plain array code")
+    command.add_argument(
+        "--dims",
+        nargs="+",
+        default=[],
+        metavar='NAME="DIMS"',
+        help='the named dims of each input: q="M D", a fixed size x="B D=64", a unit axis b="1 D"',
+    )
+
+
+def _add_rules(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--rules", choices=RULE_SETS, default="default", help="the rule set")
+
+
+def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "the main job on an example: trace, fuse, prove, emit, run, compare"
+    command = _add(commands, "demo", summary, run_demo, DEMO_EXAMPLES)
+    names = [example.name for example in examples.ALL]
+    command.add_argument("example", nargs="?", choices=names, default=names[0])
+    command.add_argument("--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="other sizes")
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the kernel goes")
+
+
+def _add_fuse(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = _add(commands, "fuse", "show the derivation of a program", run_fuse, FUSE_EXAMPLES)
+    _add_program(command)
+    _add_rules(command)
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the derivation as JSON")
+    command.add_argument("--text", action="store_true", help="the final program in its text form")
+
+
+def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "say why each buffered edge of the fused program is there"
+    command = _add(commands, "explain", summary, run_explain, EXPLAIN_EXAMPLES)
+    _add_program(command)
+    _add_rules(command)
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_emit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "write the fused program as a stand-alone Triton file"
+    command = _add(commands, "emit", summary, run_emit, EMIT_EXAMPLES)
+    _add_program(command)
+    _add_rules(command)
+    command.add_argument(
+        "--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="the size of every dim"
+    )
+    command.add_argument("--tiles", nargs="+", default=[], metavar="DIM=SIZE", help="tile sizes")
+    command.add_argument(
+        "--dtype", default="float16", help="float16 (default), float32 or bfloat16"
+    )
+    command.add_argument("--target", default="sm_90", help="sm_80, sm_90 (default), sm_100, gfx942")
+    command.add_argument(
+        "--snapshot", type=int, metavar="K", help="which snapshot, from 0 (default: the last)"
+    )
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")
+
+
+def _derived(arguments: argparse.Namespace) -> tuple[ArrayProgram, Derivation]:
+    program = trace_named(arguments.program, arguments.dims)
+    return program, fuse(lower(program), RULE_SETS[arguments.rules])
+
+
+def run_demo(arguments: argparse.Namespace) -> int:
+    """`blockbuster demo`."""
+    (example,) = (e for e in examples.ALL if e.name == arguments.example)
+    return demo(example, parse_sizes(arguments.sizes), arguments.output)
+
+
+def run_fuse(arguments: argparse.Namespace) -> int:
+    """`blockbuster fuse`."""
+    program, derivation = _derived(arguments)
+    if arguments.json:
+        arguments.json.write_text(derivation.to_json(), encoding="utf-8")
+    print(program.listing())
+    print(derivation.show())
+    print(derivation.final.show() if arguments.text else derivation.final.listing(), end="")
+    left = explain(derivation.final)
+    if left:
+        print(f"\n{len(left)} buffered edges are left:")
+        print("\n".join(map(str, left)))
+    return 0
+
+
+def run_explain(arguments: argparse.Namespace) -> int:
+    """`blockbuster explain`."""
+    _, derivation = _derived(arguments)
+    found = explain(derivation.final)
+    if arguments.json:
+        keys = ("level", "producer", "consumer", "type", "reason")
+        rows = [{k: getattr(e, k) for k in keys} | {"rule": e.rule and e.rule.name} for e in found]
+        print(json.dumps(rows, indent=1))
+    elif found:
+        print("\n".join(map(str, found)))
+    else:
+        print("no interior buffered edge is left: the program is one kernel")
+    return 0
+
+
+def run_emit(arguments: argparse.Namespace) -> int:
+    """`blockbuster emit`."""
+    program, derivation = _derived(arguments)
+    snapshots = derivation.snapshots
+    chosen = len(snapshots) - 1 if arguments.snapshot is None else arguments.snapshot
+    if not 0 <= chosen < len(snapshots):
+        raise ValueError(
+            f"--snapshot {chosen}: the derivation has snapshots 0 to {len(snapshots) - 1}"
+        )
+    kernel = emit(
+        safe(snapshots[chosen]),
+        sizes={**program.sizes, **parse_sizes(arguments.sizes)},
+        dtype=arguments.dtype,
+        target=arguments.target,
+        tiles=parse_sizes(arguments.tiles, "--tiles") or None,
+        reference=derivation.start,
+    )
+    if arguments.output is None:
+        print(kernel.source, end="")
+    else:
+        kernel.write(arguments.output)
+        print(f"wrote {arguments.output}; check it with: python {arguments.output} --check")
+    return 0
+
+
+def run_doctor(_: argparse.Namespace) -> int:
+    """`blockbuster doctor`."""
+    return doctor()

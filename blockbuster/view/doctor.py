@@ -1,0 +1,54 @@
+"""`blockbuster doctor`: what is installed, which GPU there is, and what will be used."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from importlib import metadata
+
+import blockbuster
+
+PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch", "graphviz", "hypothesis")
+EXTRAS = {"torch": "torch", "graphviz": "draw", "hypothesis": "prove"}
+
+
+def doctor() -> int:
+    """Print the report; 0 unless something the main job needs is missing."""
+    print(f"blockbuster {blockbuster.__version__}")
+    print(f"python      {platform.python_version()} on {platform.system()} {platform.machine()}")
+    for package in PACKAGES:
+        print(f"{package:<11} {_version(package)}")
+    gpu = _gpu()
+    triton = _version("triton")[0].isdigit()
+    print(f"gpu         {gpu or 'none found'}")
+    print(f"kernels run {_how_kernels_run(bool(gpu), triton)}")
+    if platform.system() == "Linux" and not triton:
+        print("problem: triton is missing; install it with: pip install triton")
+        return 1
+    return 0
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        extra = EXTRAS.get(package)
+        return f"not installed (pip install 'blockbuster[{extra}]')" if extra else "not installed"
+
+
+def _gpu() -> str:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return ""
+    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    found = subprocess.run(query, capture_output=True, text=True, check=False)
+    return "; ".join(found.stdout.split("\n")).strip("; ") if found.returncode == 0 else ""
+
+
+def _how_kernels_run(gpu: bool, triton: bool) -> str:
+    if not triton:
+        return "as NumPy text only: triton is not installed"
+    if gpu and _version("torch")[0].isdigit():
+        return "on the GPU, compiled by triton"
+    return "in triton's interpreter on the CPU"

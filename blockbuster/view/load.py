@@ -1,0 +1,88 @@
+"""The user's program, named on the command line as FILE.py:FUNCTION."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from blockbuster.errors import BlockbusterError, TraceError, message
+from blockbuster.frontend import ArrayProgram, trace
+
+
+def load_function(where: str) -> Callable[..., Any]:
+    """The function that FILE.py:FUNCTION names. Raises TraceError saying what is wrong with it."""
+    file, colon, name = where.rpartition(":")
+    if not colon or not file.endswith(".py"):
+        raise TraceError(message("expected FILE.py:FUNCTION", value=where))
+    path = Path(file)
+    if not path.is_file():
+        raise TraceError(
+            message(f"there is no file {file}", hint="paths are relative to where you are")
+        )
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except BlockbusterError:
+        raise
+    except Exception as error:
+        raise TraceError(_import_failure(file, error)) from None
+    finally:
+        sys.path.pop(0)
+    function = getattr(module, name, None)
+    if not inspect.isfunction(function):
+        own = [
+            n
+            for n, f in vars(module).items()
+            if inspect.isfunction(f) and f.__module__ == path.stem
+        ]
+        hint = f"it defines {', '.join(own)}" if own else "it defines no function"
+        raise TraceError(message(f"{file} has no function {name}", hint=hint))
+    return function
+
+
+def _import_failure(file: str, error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return message(f"{file} is not valid Python: {error.msg} (line {error.lineno})")
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"running {file} failed: {type(error).__name__}: {error}"
+    return message(what, origin=f"{Path(last.filename).name}:{last.lineno}")
+
+
+def trace_named(where: str, dims: Sequence[str]) -> ArrayProgram:
+    """The array program of FILE.py:FUNCTION with inputs ``name=DIMS``."""
+    function = load_function(where)
+    inputs = dict(split_assignment(text, "--dims", 'q="M D"') for text in dims)
+    if not inputs:
+        parameters = inspect.signature(function).parameters
+        example = " ".join(f'{name}="M N"' for name in parameters)
+        hint = f"for example --dims {example}"
+        raise TraceError(message("the dims of the inputs are not given", hint=hint))
+    return trace(function, **inputs)
+
+
+def split_assignment(text: str, option: str, example: str) -> tuple[str, str]:
+    """NAME=VALUE in its two parts. Raises ValueError naming the option."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.rstrip("'").isidentifier():
+        raise ValueError(message(f"{option} takes NAME=VALUE, for example {example}", value=text))
+    return name, value.strip()
+
+
+def parse_sizes(texts: Sequence[str], option: str = "--sizes") -> dict[str, int]:
+    """``M=128 D=64`` (or ``M=128,D=64``) as numbers. Raises ValueError naming the option."""
+    sizes = {}
+    for text in (part for given in texts for part in given.split(",") if part):
+        name, value = split_assignment(text, option, "M=128")
+        if not value.isdigit():
+            raise ValueError(message(f"{option} wants whole numbers, as in M=128", value=text))
+        sizes[name] = int(value)
+    return sizes

@@ -1,0 +1,181 @@
+"""Programs for the tests of tile programs, their inputs, and every chain of passes."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+import blockbuster.frontend as bb
+from blockbuster.emit.bind import bind
+from blockbuster.emit.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.guard import guard
+from blockbuster.emit.hoist import hoist
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.run_numpy import run_numpy
+from blockbuster.emit.split_nests import split_nests
+from blockbuster.emit.trips import dims_of
+from blockbuster.interp.binding import list_only, sources
+from blockbuster.interp.binding import dims_of as dims_of_graph
+from blockbuster.interp.evaluate import evaluate
+from blockbuster.ir.parse import parse
+from blockbuster.ir.types import size_class
+from tests.frontend.programs import PROGRAMS
+from tests.interp import examples
+
+SAFE_ATTENTION = """
+graph(Q: M,D[M,D], KT: N,D[N,D], VT: L,N[L,N]) {
+  O = map M (q in !Q, kt = !KT, vt = !VT) {
+    o = map L (v in !vt, q2 = !q, kt2 = !kt) {
+      z, l, a = map N (k in !kt2, b in !v, q3 = !q2) {
+        s0 = map D (x in !q3, c in !k) { d = dot(x, c)  yield +d }
+        s = s0 * |D| ** -0.5
+        z = row_max(s)
+        h = sub0(s, z) over [M,N]
+        e = exp(h)
+        t = row_sum(e)
+        p = dot(e, b)
+        yield max r = z
+        yield +t by r: x * exp(sub0(r, r2))
+        yield +p by r: x * exp(sub0(r, r2))
+      }
+      i = recip0(l)
+      y = row_scale(a, i)
+      yield y
+    }
+    yield o
+  }
+  return O
+}
+"""
+
+# values that leave as they came, twice, relabeled, transposed, or as another's operand
+PORTS = """
+graph(X: M,N[M,N], J: N[N] = index(N), c: []) {
+  E = map M (x in !X) { y = map N (b in !x) { c = exp(b)  yield c }  yield y }
+  ET = transpose N,M[N,M] (!E)
+  R = relabel M -> M' (!E)
+  P = map M (x in !E, r = !R) {
+    y = map M' (z in !r, x2 = !x) {
+      s = map N (a in !x2, b in !z) { d = dot(a, b)  yield +d }
+      yield s
+    }
+    yield y
+  }
+  S = map M (x in !X, c2 = c) {
+    u, s = map N (b in !x, c3 = c2) {
+      t = row_sum(b)
+      v = t * c3 over [M]
+      yield b
+      yield +v
+    }
+    yield u
+    yield s
+  }
+  A, T = map M (x in !X, j = !J) {
+    y = map N (b in !x, i in !j) { m = b > i over [M,N]  yield m }
+    t = map N (b in !x) { t = row_max(b)  yield max t }
+    yield y
+    yield t
+  }
+  B = map M (t in !T) { q = row_sum(t)  yield +q }
+  return E, flipped = ET, again = E, same = X(N,M), P(M,M'), S, mask = A(M,1,N), B, J
+}
+"""
+
+# one output per line of what a nest may hold: partial sums per block, a local value across nests
+PARTIAL = """
+graph(X: M,N[M,N], W: M[M]) {
+  P = map M (x in !X) { y = map N (b in !x) { t = row_sum(b)  yield t }  yield y }
+  S = map M (y in !P) { s = reduce + N (!y)  yield s }
+  T = map M (s in !S, w in !W) { q = mul(s, w)  r = row_sum(q)  yield +r }
+  U = sqrt(T * T + 1)
+  Y = map M (x in !X, u = U) { y = map N (b in !x, v = u) { z = b / v over [M,N]  yield z }  yield y }
+  return Y, U
+}
+"""
+
+TEXTS = {
+    "attention start": examples.ATTENTION_START,
+    "attention first": examples.ATTENTION_FIRST,
+    "attention final": examples.ATTENTION_FINAL,
+    "attention safe": SAFE_ATTENTION,
+    "layer norm start": examples.LAYER_NORM_START,
+    "layer norm first": examples.LAYER_NORM_FIRST,
+    "layer norm final": examples.LAYER_NORM_FINAL,
+    "swiglu start": examples.SWIGLU_START,
+    "swiglu first": examples.SWIGLU_FIRST,
+    "swiglu final": examples.SWIGLU_FINAL,
+    "partial": PARTIAL,
+}
+SIZES = dict(zip("ABCDEFGHKLMNPX", (2, 3, 4, 5, 6, 4, 2, 3, 7, 4, 5, 6, 3, 4), strict=True))
+OPAQUE = ("sort", "custom with unit axis")
+
+
+def graph_of(name):
+    """A program by name: a text of this file, or an array program as it is lowered."""
+    if name in TEXTS:
+        return parse(TEXTS[name])
+    function, dims = PROGRAMS[name]
+    return bb.lower(bb.trace(function, **dims))
+
+
+def sizes_of(graph, sizes=SIZES):
+    return {size_class(d): sizes.get(d[0], 3) for d in dims_of_graph(graph)}
+
+
+def inputs_for(graph, sizes, seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        name: rng.normal(size=[1 if d is None else sizes[size_class(d)] for d in axes])
+        for name, axes in sources(graph).items()
+    }
+
+
+def ragged_blocks(graph, sizes):
+    """Blocks of 2 and 3 elements, which leave ragged ends; 1 for batch dims."""
+    single = list_only(graph)
+    return {d: 2 + at % 2 for at, d in enumerate(sizes) if d not in single}
+
+
+def blocked_dims(program):
+    return tuple(d for d in dims_of(program) if size_class(d) not in program.units)
+
+
+def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
+    """(what was applied, the program, whether it can run on padded tiles)"""
+    tiles = lower_to_tiles(graph)
+    yield "lower", tiles, False
+    dims = blocked_dims(tiles)
+    split = split_nests(tiles)
+    bound = bind(split)
+    hoisted = hoist(bound)
+    yield "split", split, False
+    yield "bind", bound, False
+    yield "hoist", hoisted, False
+    yield "hoist unbound", hoist(tiles), False
+    yield "guard", guard(hoisted, dims), True
+    for part in (dims[::2], dims[1::2], dims):
+        dropped = drop_unit_loops(split, part)
+        yield f"drop {','.join(part)}", dropped, False
+        yield f"drop {','.join(part)} bind hoist", hoist(bind(dropped)), False
+        yield f"drop {','.join(part)} guard", guard(hoist(bind(dropped)), dims), True
+
+
+def assert_every_pass_keeps(graph, sizes, *, seed=0):
+    """The numbers of the interpreter after every pass: poisoned arrays, any order, padded lanes."""
+    inputs, blocks = inputs_for(graph, sizes, seed), ragged_blocks(graph, sizes)
+    wanted = evaluate(graph, inputs, sizes=sizes, block_sizes=blocks)
+    for label, program, can_pad in pass_chains(graph):
+        run = partial(run_numpy, program, inputs, sizes, blocks, seed=seed)
+        for padded in (False, True) if can_pad else (False,):
+            results = run(padded=padded)
+            assert list(results) == list(wanted)
+            for name, array in wanted.items():
+                np.testing.assert_allclose(
+                    results[name],
+                    array,
+                    rtol=1e-9,
+                    atol=1e-9,
+                    err_msg=f"{name} after {label}{' (padded)' if padded else ''}",
+                )
+                assert results[name].shape == array.shape

@@ -1,0 +1,120 @@
+"""Every tile program means what its graph means, after lowering and after every pass."""
+
+import numpy as np
+import pytest
+
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.run_numpy import run_numpy
+from blockbuster.emit.split_nests import conflicts, split_nests
+from blockbuster.errors import EmitError
+from blockbuster.interp.evaluate import evaluate
+from blockbuster.ir.parse import parse
+from blockbuster.rules import fuse, safe
+from tests.emit.cases import (
+    OPAQUE,
+    PORTS,
+    SIZES,
+    TEXTS,
+    assert_every_pass_keeps,
+    graph_of,
+    inputs_for,
+    pass_chains,
+    sizes_of,
+)
+from tests.frontend.programs import PROGRAMS
+
+# needs M to have blocks of one element, which no input says
+UNBLOCKED = ("computed becomes batch",)
+ARRAYS = [name for name in PROGRAMS if name not in (*OPAQUE, *UNBLOCKED)]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts(name):
+    graph = graph_of(name)
+    if name == "partial":  # its interior lists over N have no axis
+        assert any(axis.per_block for b in lower_to_tiles(graph).workspaces for axis in b.axes)
+    assert_every_pass_keeps(graph, sizes_of(graph))
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_array_programs(name):
+    graph = graph_of(name)
+    snapshots = (graph, *fuse(graph).snapshots)
+    for number, snapshot in enumerate((*snapshots, safe(snapshots[-1]))):
+        assert_every_pass_keeps(snapshot, sizes_of(snapshot), seed=number)
+
+
+def test_values_that_leave_as_they_came():
+    graph = parse(PORTS)
+
+    assert_every_pass_keeps(graph, sizes_of(graph))
+
+
+@pytest.mark.parametrize("empty", "MNDL")
+def test_empty_dims(empty):
+    graph = graph_of("attention safe")
+    sizes = sizes_of(graph, {**SIZES, empty: 0})
+
+    assert_every_pass_keeps(graph, sizes)
+
+
+def test_float32():
+    graph = graph_of("attention safe")
+    inputs = inputs_for(graph, sizes_of(graph))
+    (wanted,) = evaluate(graph, inputs).values()
+    for _, program, _ in pass_chains(graph):
+        (result,) = run_numpy(program, inputs, dtype=np.float32).values()
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result, wanted, rtol=1e-5)
+
+
+def test_large_scores_stay_finite():
+    graph = graph_of("attention safe")
+    inputs = {name: 1e4 * array for name, array in inputs_for(graph, sizes_of(graph)).items()}
+    (result,) = run_numpy(lower_to_tiles(graph), inputs, block_sizes={"N": 2}).values()
+
+    assert np.isfinite(result).all()
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *ARRAYS])
+def test_after_splitting_no_nest_reads_what_it_wrote(name):
+    for nest in split_nests(lower_to_tiles(graph_of(name))).nests:
+        assert conflicts(nest.body) == ()
+
+
+def test_a_serial_loop_cannot_be_split():
+    graph = parse("""
+graph(X: M,N[M,N], W: K,N[K,N]) {
+  S = map M (x in !X, w = !W) {
+    y = map K (r in !w, x2 = !x) {
+      p = map N (a in !x2, b in !r) { d = dot(a, b)  yield d }
+      z = reduce + N (!p)
+      t = row_sum(z)
+      yield +t
+    }
+    yield y
+  }
+  return S
+}
+""")
+    with pytest.raises(EmitError, match="the loop over K stores and loads I1 in each iteration"):
+        split_nests(lower_to_tiles(graph))
+
+
+@pytest.mark.parametrize("name", OPAQUE)
+def test_misc_operators_have_no_tiles(name):
+    with pytest.raises(EmitError, match="function of whole arrays") as caught:
+        lower_to_tiles(graph_of(name))
+
+    assert "programs.py:" in str(caught.value)
+
+
+def test_an_element_that_nothing_wrote_shows():
+    program = lower_to_tiles(graph_of("attention final"))
+    inputs = inputs_for(graph_of("attention final"), SIZES)
+    (loop,) = program.nests[0].body
+    broken = type(program)(
+        **{**vars(program), "nests": (type(program.nests[0])((loop.body[0],)),)}
+    )
+    with pytest.raises(UnboundLocalError):
+        run_numpy(broken, inputs)
