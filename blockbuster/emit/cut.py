@@ -1,7 +1,8 @@
 """Cutting a sequence of statements into pieces that share nothing but global memory.
 
-Where a tile made before a cut is read behind it, it crosses through a workspace. A load or an index
-vector is made again where it is read: that moves the same elements and needs no workspace.
+Where a tile made before a cut is read behind it, it crosses through the array that it is stored in
+anyway, or through a workspace. A load or an index vector is made again where it is read: that moves
+the same elements and needs no workspace.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ def pieces(
     spans = [tuple(body[a:b]) for a, b in pairwise(bounds)]
     homes = _homes(spans)
     again = {s.target: s for s in body if isinstance(s, Load | Iota)}
+    kept = {s.value: s.view for s in body if isinstance(s, Store)}
     crossing: dict[Tile, View] = {}
     starts: list[list[Stmt]] = []
     for number, span in enumerate(spans):
@@ -77,9 +79,9 @@ def pieces(
             if tile in again:
                 start.append(again[tile])
                 continue
-            if tile not in crossing:
+            if tile not in kept and tile not in crossing:
                 crossing[tile] = spaces.new(path, tile.axes)
-            start.append(Load(tile, crossing[tile]))
+            start.append(Load(tile, kept.get(tile) or crossing[tile]))
         starts.append(start)
     return tuple(
         (

@@ -36,6 +36,7 @@ from blockbuster.emit.tile import (
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.expr import is_predicate
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
+from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import (
     Accumulate,
     Cast,
@@ -50,7 +51,7 @@ from blockbuster.ir.ops import (
     Rescale,
     Transpose,
 )
-from blockbuster.ir.types import Dim, Type, size_class
+from blockbuster.ir.types import Dim, Type
 
 
 @dataclass(frozen=True)
@@ -84,18 +85,6 @@ def lower_to_tiles(graph: Graph) -> TileProgram:
     return _Lowering(graph).program()
 
 
-def unit_dims(graph: Graph) -> tuple[Dim, ...]:
-    """Size classes of the dims that are list-only in some input: their blocks have one element."""
-    return tuple(
-        dict.fromkeys(
-            size_class(dim)
-            for given in graph.inputs
-            for dim in given.type.lists
-            if dim not in given.type.axes
-        )
-    )
-
-
 class _Lowering:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -104,7 +93,7 @@ class _Lowering:
         self._values: dict[Value, Tile | Stored] = {
             Value(-1, port): self._given(port) for port in range(len(graph.inputs))
         }
-        self._spaces = Workspaces(unit_dims(graph), dict.fromkeys(self._inputs))
+        self._spaces = Workspaces(list_only(graph), dict.fromkeys(self._inputs))
 
     def program(self) -> TileProgram:
         """The whole program."""

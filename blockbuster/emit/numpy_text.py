@@ -1,7 +1,8 @@
 """NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
 
 Tiles are slices of arrays, so a ragged last block needs no padding. The same printer writes the
-whole-array reference of emitted kernels: with every dim one block no loop is left.
+whole-array reference of emitted kernels (*terse*): with every dim one block only the loops over
+list-only dims are left.
 """
 
 from __future__ import annotations
@@ -188,14 +189,15 @@ class _Text:
                 yield scope.indent + self._loop(stmt.dim, stmt.parallel)
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
-                note = "" if isinstance(stmt, Init) else _note(stmt.origin)
+                note = _note(stmt.origin) if isinstance(stmt, Let | Fold) else ""
                 for line in WRITERS[type(stmt)](self, stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
 
     def _loop(self, dim: Dim, parallel: bool) -> str:
         steps = f"range(0, {self._size(dim)}, {self._blocks[dim]})"
-        return f"for {self._at[dim]} in {f'order({steps})' if parallel else steps}:"
+        anyhow = parallel and not self._terse
+        return f"for {self._at[dim]} in {f'order({steps})' if anyhow else steps}:"
 
     def _load(self, stmt: Load, scope: _Scope) -> list[str]:
         tile, view = stmt.target, stmt.view
@@ -253,9 +255,10 @@ class _Text:
         return _tuple([self._extent(dim, scope) for dim in tile.axes])
 
     def _iota(self, stmt: Iota, scope: _Scope) -> list[str]:
-        start = self._at[stmt.dim] if stmt.dim in scope.loops else "0"
         extent = self._blocks[stmt.dim] if self._padded else self._extent(stmt.dim, scope)
-        return [f"{stmt.target.name} = np.arange({start}, {start} + {extent}, dtype=dtype)"]
+        at = self._at[stmt.dim]
+        steps = f"{at}, {at} + {extent}" if stmt.dim in scope.loops else extent
+        return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
 
     def _guard(self, stmt: Guard, scope: _Scope) -> list[str]:
         if not self._padded:

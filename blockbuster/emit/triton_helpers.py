@@ -23,17 +23,17 @@ def _minimum(a, b):
         (),
     ),
     "_relu": (
-        '''
+        """
 def _relu(x):
     return _maximum(x, 0.0)
-''',
+""",
         ("_maximum",),
     ),
     "_square": (
-        '''
+        """
 def _square(x):
     return x * x
-''',
+""",
         (),
     ),
     "_sigmoid": (
@@ -46,17 +46,17 @@ def _sigmoid(x):
         (),
     ),
     "_silu": (
-        '''
+        """
 def _silu(x):
     return x * _sigmoid(x)
-''',
+""",
         ("_sigmoid",),
     ),
     "_gelu": (
-        '''
+        """
 def _gelu(x):
     return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
-''',
+""",
         (),
     ),
     # the polynomial is a least-squares fit of (tanh(x)/x - 1)/x^2, relative error 8e-8 with rounding

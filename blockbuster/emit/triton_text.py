@@ -62,7 +62,9 @@ def triton_text(
     imports, reference = _parted(heading.reference)
     sections = [
         text.docstring(heading),
-        "\n".join(sorted({"import argparse", "import contextlib", "import os", "import sys"} | imports)),
+        "\n".join(
+            sorted({"import argparse", "import contextlib", "import os", "import sys"} | imports)
+        ),
         START.strip(),
         "import numpy as np\nimport triton\nimport triton.language as tl",
         text.constants(),
@@ -338,9 +340,7 @@ Written by Blockbuster for {sizes}, {self._dtype.name}, {heading.target}. Needs 
 
     def _launch(self, kernel: Kernel) -> list[str]:
         p = kernel.parameters
-        counts = [
-            self._extent(d, blocks=not self._tiling.is_unit(d)) for d in kernel.nest.grid
-        ]
+        counts = [self._extent(d, blocks=not self._tiling.is_unit(d)) for d in kernel.nest.grid]
         arrays = [f"argument({self.file.buffer(b)})" for b in p.buffers]
         steps = [f"strides({self.file.buffer(b)})[{axis}]" for b, axis in p.strides]
         blocks = [f"{name}={self._tiling.blocks[d]}" for d, name in p.blocks.items()]
@@ -371,5 +371,3 @@ def _table(name: str, entries: Mapping[str, object], note: str = "") -> str:
 def _dict_lines(name: str, entries: Mapping[str, object]) -> list[str]:
     items = [f"{key!r}: {value!r}" for key, value in entries.items()]
     return [f"        {name}={{", *_wrapped(items, 12), "        },"]
-
-

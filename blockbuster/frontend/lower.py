@@ -88,6 +88,10 @@ class _Lowering:
                     found.setdefault((ref.value, self._readable(ref.value, layout)))
         for _, ref in self._program.outputs:
             found.setdefault((ref.value, self._layouts[ref.value]))
+        read = dict.fromkeys(position for position, _ in found)
+        for position, primitive in enumerate(self._program.primitives):
+            if isinstance(primitive.op, Source) and position not in read:
+                found.setdefault((position, natural(primitive.shape)))  # unread, yet an input
         return sorted(found, key=lambda request: request[0])
 
     def _readable(self, position: int, want: Layout) -> Layout:

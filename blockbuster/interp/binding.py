@@ -13,6 +13,7 @@ import numpy as np
 
 from blockbuster.interp.layout import Array, Layout, whole
 from blockbuster.ir.graph import Graph, Index, Input, Read
+from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Pointwise, Relabel
 from blockbuster.ir.types import Dim, size_class
 
@@ -68,13 +69,6 @@ def dims_of(graph: Graph) -> tuple[Dim, ...]:
             elif isinstance(node.op, Pointwise):
                 found.update(dict.fromkeys(node.op.axes))
     return tuple(found)
-
-
-def list_only(graph: Graph) -> frozenset[Dim]:
-    """The size classes whose blocks hold one element."""
-    return frozenset(
-        size_class(d) for i in graph.inputs for d in i.type.lists if d not in i.type.axes
-    )
 
 
 def bind(

@@ -133,7 +133,8 @@ class Interpreter:
         """A program's output as a whole array."""
         self.store(held, Tensor(name))
         array = self.layout.join(held.data, held.type, self.semantics.dtype)
-        dims = [d for d in axes if d is not None] or whole(held.type)
+        dims = [d for d in axes if d is not None]
+        dims += [d for d in whole(held.type) if d not in dims]
         order = [whole(held.type).index(d) for d in dims]
         unit = tuple(axis for axis, dim in enumerate(axes) if dim is None)
         return np.expand_dims(array.transpose(order), unit)

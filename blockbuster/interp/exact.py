@@ -99,7 +99,7 @@ class Exact(Semantics):
 
     def power(self, x: Any, exponent: int) -> Any:
         """x to a whole power of at least 0."""
-        result, base = np.ones_like(x), x
+        result, base = np.ones_like(x), np.asarray(x)
         while exponent:
             if exponent & 1:
                 result = result * base % self.prime
@@ -142,7 +142,7 @@ class Exact(Semantics):
     # order -----------------------------------------------------------------------
 
     def order(self, x: Any) -> Any:
-        """A key by which values are ordered: small integers by size, others at random around them."""
+        """A key that orders values: small integers by size, others at random around them."""
         signed = np.where(x > self.prime // 2, x - self.prime, x)
         mixed = _mixed(np.asarray(x).astype(np.uint64) ^ np.uint64(self._key("order")))
         key = np.where(np.abs(signed) <= SMALL, signed, mixed.astype(np.int64))
@@ -191,7 +191,7 @@ class Exact(Semantics):
 
     def dot(self, a: Array, b: Array) -> Array:
         product = a @ b.T % self.prime
-        undefined = (a < 0).any(-1)[:, None] | (b < 0).any(-1)[None, :]
+        undefined = np.any(a < 0, -1, keepdims=True) | np.any(b < 0, -1)
         return np.where(undefined, UNDEFINED, product)
 
     def fold_last(self, monoid: str, item: Array) -> Array:

@@ -52,6 +52,12 @@ class Layout:
         if not type.buffered:
             order = [type.axes.index(d) for d in whole(type)]
             return np.asarray(value, dtype).transpose(order)
+        for dim in type.lists:
+            if dim not in type.axes and any(len(span) != 1 for span in self.blocks[dim]):
+                raise ValueError(
+                    f"a value of type {type} holds one item per block of {dim}: it is an array "
+                    "only where blocks hold one element"
+                )
         array = np.empty([self.size(d) for d in whole(type)], dtype)
         order = [type.axes.index(d) for d in whole(type) if d in type.axes]
         for index in self.indices(type.lists):

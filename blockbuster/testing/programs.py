@@ -1,15 +1,12 @@
 """Random block programs, built so that each is valid and means the same under any blocking.
 
-A term of a program under construction knows more than its type: over which dims it is *partial*
-(a fold of the current block only, to be completed with the same monoid), and how many bits its
-elements may need when inputs are small integers. Every choice is made by a ``random.Random``:
+Every choice is made by a ``random.Random``:
 Hypothesis passes one whose draws it can shrink, a fuzzer passes a seeded one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import product
 from random import Random
 
@@ -22,17 +19,16 @@ from blockbuster.ir.ops import (
     Elementwise,
     Functional,
     Map,
-    Op,
     Reduce,
     Relabel,
     Result,
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type, fresh_dim
+from blockbuster.testing.terms import Level, Term, add_map, adds, multiplies
 
 DIMS = ("M", "N", "K")
 BATCH = "B"
-INPUT_BITS = 2  # elements of inputs lie between -2 and 2
 SUM_BITS = 3  # a dim has at most five elements
 MOST_BITS = 45  # below the 53 that float64 holds exactly
 DEEPEST = 4
@@ -51,55 +47,6 @@ BOUNDED: tuple[Expr, ...] = (
     call("exp", call("neg", call("abs", Arg(0)))),
     call("rsqrt", call("add", call("square", call("tanh", Arg(0))), 1)),
 )
-
-
-@dataclass(frozen=True)
-class Term:
-    """A value, and what is known of it: ``fold`` is the monoid that completes it over ``partial``."""
-
-    value: Value
-    type: Type
-    bits: int = INPUT_BITS
-    fold: str = ""
-    partial: frozenset[Dim] = frozenset()
-
-    def element(self, value: Value) -> Term:
-        """An entry of this list."""
-        return Term(value, self.type.element(), self.bits, self.fold, self.partial)
-
-    def depends_on(self, dims: frozenset[Dim]) -> bool:
-        """True if elements change along one of ``dims``, or are partial there."""
-        return bool(dims & (self.partial | set(self.type.axes)))
-
-
-@dataclass
-class Level:
-    """A graph under construction: a program or the body of a map."""
-
-    enclosing: tuple[Dim, ...] = ()
-    builder: Builder = field(default_factory=Builder)
-    terms: list[Term] = field(default_factory=list)
-
-    def given(self, type: Type, view: Read | Index | None = None, hint: str = "") -> Value:
-        """A new input."""
-        value = self.builder.input(type, view, hint)
-        self.terms.append(Term(value, type))
-        return value
-
-    def add(
-        self, op: Op, operands: Sequence[Term], bits: int, fold: str, partial: frozenset[Dim]
-    ) -> Term:
-        """A new node with one result."""
-        (value,) = self.builder.add(op, *(t.value for t in operands))
-        term = Term(
-            value, self.builder.type_of(value), bits, fold if partial else "", partial
-        )
-        self.terms.append(term)
-        return term
-
-    @property
-    def local(self) -> list[Term]:
-        return [t for t in self.terms if not t.type.buffered]
 
 
 class BlockPrograms:
@@ -153,14 +100,20 @@ class BlockPrograms:
 
     def grow(self, level: Level) -> None:
         """Add a node, of the first kind in a random order for which there are operands."""
-        kinds: list[Callable[[Level], bool]] = [
-            self.unary, self.sum_rows, self.scale_rows, self.combine, self.contract, self.reduce,
+        rare = [  # what seldom finds operands is tried first more often
+            (self.contract, 8), (self.scale_rows, 5), (self.reduce, 2), (self.sum_rows, 2),
+            (self.combine, 1), (self.unary, 1),
         ]  # fmt: skip
-        self.random.shuffle(kinds)
-        kinds.sort(key=lambda kind: kind in (self.unary, self.reduce, self.sum_rows))
-        first = 0.4 if level.local else 0.9
-        kinds.insert(0 if self.random.random() < first else len(kinds), self.map)
-        kinds.insert(0 if self.random.random() < 0.06 else len(kinds), self.readdress)
+        kinds = [self.map, self.readdress]
+        chance = self.random.random()
+        if chance < 0.05:
+            kinds.reverse()
+        local = sorted(rare, key=lambda kind: self.random.random() ** kind[1])
+        found = [kind for kind, _ in local]
+        first = chance < (0.4 if level.local else 0.95)
+        kinds = [*kinds, *found] if first else [*found, *kinds]
+        if self.random.random() < 0.3:
+            kinds.insert(0, self.nest)
         for kind in kinds:
             if kind(level):
                 return
@@ -186,9 +139,7 @@ class BlockPrograms:
             return False
         term = self.random.choice(terms)
         folded = {term.type.axes[-1]} & {*level.enclosing}
-        level.add(
-            Functional(name), [term], term.bits + SUM_BITS, fold, term.partial | folded
-        )
+        level.add(Functional(name), [term], term.bits + SUM_BITS, fold, term.partial | folded)
         return True
 
     def scale_rows(self, level: Level) -> bool:
@@ -334,6 +285,72 @@ class BlockPrograms:
                 known = term.bits + SUM_BITS, term.fold if partial else "", partial
             level.terms.append(Term(value, level.builder.type_of(value), *known))
 
+    def nest(self, level: Level) -> bool:
+        """A matmul or a row scale as it is lowered: maps over all lists of two whole terms."""
+        matrices = [
+            t for t in level.terms if len(t.type.lists) == 2 and t.type.lists == t.type.axes
+        ]
+        vectors = [t for t in level.terms if len(t.type.lists) == 1 and t.type.lists == t.type.axes]
+        found = [
+            (name, a, b)
+            for name, others in (("dot", matrices), ("row_scale", vectors))
+            for a, b in product(matrices, others)
+            if multiplies(a, b) and a.bits + b.bits + SUM_BITS <= MOST_BITS
+            if (a.type.axes[0] == b.type.axes[0] and name == "row_scale")
+            or (
+                a.type.axes[1] == b.type.axes[-1]
+                and a.type.axes[0] != b.type.axes[0] != a.type.axes[1]
+            )
+        ]
+        if not found:
+            return False
+        name, a, b = self.random.choice(found)
+        rows, inner = a.type.axes
+        builder = level.builder
+        if name == "dot":
+            value = add_map(
+                builder,
+                rows,
+                [a.value],
+                [b.value],
+                lambda row, x, y: add_map(
+                    row,
+                    b.type.axes[0],
+                    [y],
+                    [x],
+                    lambda cell, y2, x2: cell.add(
+                        Reduce(inner, "+"),
+                        add_map(
+                            cell,
+                            inner,
+                            [x2, y2],
+                            [],
+                            lambda body, p, q: body.add(Functional("dot"), p, q)[0],
+                        ),
+                    )[0],
+                ),
+            )
+        else:
+            value = add_map(
+                builder,
+                rows,
+                [a.value, b.value],
+                [],
+                lambda row, x, v: add_map(
+                    row,
+                    inner,
+                    [x],
+                    [v],
+                    lambda body, p, c: body.add(Functional("row_scale"), p, c)[0],
+                ),
+            )
+        partial = a.partial | b.partial
+        bits = a.bits + b.bits + SUM_BITS
+        level.terms.append(
+            Term(value, builder.type_of(value), bits, "+" if partial else "", partial)
+        )
+        return True
+
     # outputs -----------------------------------------------------------------------------
 
     def completed(self, level: Level, term: Term) -> Value:
@@ -355,14 +372,3 @@ class BlockPrograms:
         inner = self._folded(body, body.input(type.element()), term, kept - 1)
         kind = Collect() if kept > 0 else Accumulate(fold)
         return builder.add(Map(dim, body.finish(inner), (True,), (kind,)), value)[0]
-
-
-def adds(a: Term, b: Term) -> bool:
-    """True if a sum of the two is a whole value, or a partial sum over the dims of both."""
-    return a.partial == b.partial and (not a.partial or a.fold == b.fold == "+")
-
-
-def multiplies(a: Term, b: Term) -> bool:
-    """True if a product of the two is whole or a partial sum: it varies where one is not partial."""
-    sums = all(not t.partial or t.fold == "+" for t in (a, b))
-    return sums and not a.depends_on(b.partial) and not b.depends_on(a.partial)

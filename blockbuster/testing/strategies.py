@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from blockbuster.interp.binding import dims_of, list_only, sources
+from blockbuster.interp.binding import dims_of
 from blockbuster.interp.equal import Setting
 from blockbuster.interp.layout import Array
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import size_class
 from blockbuster.testing.programs import BlockPrograms
 
@@ -27,7 +28,7 @@ def block_graphs(*, whole: bool = True) -> st.SearchStrategy[Graph]:
 @st.composite
 def sizes_and_blocks(draw: st.DrawFn, *graphs: Graph) -> Setting:
     """Sizes from 1 to 5 and block sizes that make 1 to 3 blocks, the last perhaps ragged."""
-    single = frozenset[str]().union(*map(list_only, graphs))
+    single = {dim for graph in graphs for dim in list_only(graph)}
     dims = dict.fromkeys(size_class(d) for graph in graphs for d in dims_of(graph))
     sizes = {dim: draw(st.integers(1, 5), label=f"size of {dim}") for dim in dims}
     steps = {
@@ -52,6 +53,8 @@ def random_inputs(
     """Arrays for every source: integers from -2 to 2 as floats, or floats between them."""
 
     def draw(shape: tuple[int, ...]) -> Any:
-        return random.integers(-2, 3, shape).astype(float) if whole else random.uniform(-2, 2, shape)
+        return (
+            random.integers(-2, 3, shape).astype(float) if whole else random.uniform(-2, 2, shape)
+        )
 
     return {name: draw(shape) for name, shape in setting.shapes(graph).items()}

@@ -1,7 +1,11 @@
 """Programs for the tests of tile programs, their inputs, and every chain of passes."""
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -14,8 +18,8 @@ from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import run_numpy
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.trips import dims_of
-from blockbuster.interp.binding import list_only, sources
 from blockbuster.interp.binding import dims_of as dims_of_graph
+from blockbuster.interp.binding import list_only, sources
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
@@ -61,7 +65,7 @@ graph(X: M,N[M,N], J: N[N] = index(N), c: []) {
     }
     yield y
   }
-  S = map M (x in !X, c2 = c) {
+  V, S = map M (x in !X, c2 = c) {
     u, s = map N (b in !x, c3 = c2) {
       t = row_sum(b)
       v = t * c3 over [M]
@@ -78,7 +82,7 @@ graph(X: M,N[M,N], J: N[N] = index(N), c: []) {
     yield t
   }
   B = map M (t in !T) { q = row_sum(t)  yield +q }
-  return E, flipped = ET, again = E, same = X(N,M), P(M,M'), S, mask = A(M,1,N), B, J
+  return E, flipped = ET, again = E, same = V(N,M), P(M,M'), S, input = X, mask = A(M,1,N), B, J
 }
 """
 
@@ -89,7 +93,10 @@ graph(X: M,N[M,N], W: M[M]) {
   S = map M (y in !P) { s = reduce + N (!y)  yield s }
   T = map M (s in !S, w in !W) { q = mul(s, w)  r = row_sum(q)  yield +r }
   U = sqrt(T * T + 1)
-  Y = map M (x in !X, u = U) { y = map N (b in !x, v = u) { z = b / v over [M,N]  yield z }  yield y }
+  Y = map M (x in !X, u = U) {
+    y = map N (b in !x, v = u) { z = b / v over [M,N]  yield z }
+    yield y
+  }
   return Y, U
 }
 """
@@ -108,6 +115,8 @@ TEXTS = {
     "partial": PARTIAL,
 }
 SIZES = dict(zip("ABCDEFGHKLMNPX", (2, 3, 4, 5, 6, 4, 2, 3, 7, 4, 5, 6, 3, 4), strict=True))
+FOLDER = Path(tempfile.mkdtemp(prefix="blockbuster-"))  # generated modules of this process
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 OPAQUE = ("sort", "custom with unit axis")
 
 
@@ -166,7 +175,7 @@ def assert_every_pass_keeps(graph, sizes, *, seed=0):
     inputs, blocks = inputs_for(graph, sizes, seed), ragged_blocks(graph, sizes)
     wanted = evaluate(graph, inputs, sizes=sizes, block_sizes=blocks)
     for label, program, can_pad in pass_chains(graph):
-        run = partial(run_numpy, program, inputs, sizes, blocks, seed=seed)
+        run = partial(run_numpy, program, inputs, sizes, blocks, seed=seed, folder=FOLDER)
         for padded in (False, True) if can_pad else (False,):
             results = run(padded=padded)
             assert list(results) == list(wanted)

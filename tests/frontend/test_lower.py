@@ -41,16 +41,7 @@ def two_per_block(graph):
     return {d: 1 if size_class(d) in single else 2 for d in sorted(dims)}
 
 
-LIST_ONLY_INSIDE = pytest.param(
-    "computed becomes batch",
-    marks=pytest.mark.xfail(reason="binding.list_only reads the types of inputs only"),
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [*(name for name in PROGRAMS if name not in LIST_ONLY_INSIDE.values), LIST_ONLY_INSIDE],
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("ragged", [False, True])
 def test_evaluates_to_the_oracle(name, ragged):
     fn, dims = PROGRAMS[name]

@@ -35,7 +35,7 @@ PROTOTYPE = [
 @pytest.mark.parametrize(("name", "blocks", "expected"), PROTOTYPE)
 def test_executed_block_traffic(name, blocks, expected):
     graph = parse(getattr(examples, name))
-    sizes = {dim: 4 for dim in dims_of(graph)}
+    sizes = dict.fromkeys(dims_of(graph), 4)
 
     traffic = graph_traffic(graph, sizes, {**sizes, **blocks})
 
@@ -52,7 +52,7 @@ def test_traffic_is_counted_per_tensor():
 
 def count(text, **blocks):
     graph = parse(text)
-    traffic = graph_traffic(graph, {d: 4 for d in dims_of(graph)}, blocks)
+    traffic = graph_traffic(graph, dict.fromkeys(dims_of(graph), 4), blocks)
     return {t.name: (m.loads, m.stores) for t, m in traffic.tensors.items()}
 
 

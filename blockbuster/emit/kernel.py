@@ -1,0 +1,144 @@
+"""From a block program to a kernel: the passes in order, and the file that comes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from blockbuster.emit.bind import bind
+from blockbuster.emit.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.dtypes import Dtype, dtype_of
+from blockbuster.emit.guard import guard
+from blockbuster.emit.hoist import hoist
+from blockbuster.emit.launch import launch
+from blockbuster.emit.listing import listing
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.numpy_text import reference_text
+from blockbuster.emit.split_nests import split_nests
+from blockbuster.emit.target import target_of
+from blockbuster.emit.tile import TileProgram
+from blockbuster.emit.tiles import LEAST, choose_tiling, dot_dims
+from blockbuster.emit.tiling import Tiling
+from blockbuster.emit.triton_text import Heading, triton_text
+from blockbuster.emit.trips import dims_of
+from blockbuster.errors import message
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.rules.safety import safe
+
+WARPS, STAGES = 4, 2
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An emitted file: its text, and what it was written for.
+
+    Calling it runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
+    """
+
+    name: str
+    source: str = field(repr=False)
+    sizes: Mapping[Dim, int]
+    tiles: Mapping[Dim, int]
+    dtype: str
+    target: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def write(self, path: str | Path) -> Path:
+        """Write the file; it runs on its own, without Blockbuster."""
+        place = Path(path)
+        place.write_text(self.source, encoding="utf-8", newline="\n")
+        return place
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """The result for the inputs in order or by name; a tuple where there are several."""
+        return launch(self, *arrays, **named)
+
+
+def emit(
+    graph: Graph,
+    sizes: Mapping[Dim, int],
+    dtype: str = "float16",
+    target: str = "sm_90",
+    tiles: Mapping[Dim, int] | None = None,
+    reference: Graph | str | None = None,
+) -> Kernel:
+    """The Triton kernel of ``graph``, after the numerical-safety pass.
+
+    ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
+    some dims (powers of two). ``reference`` is what the file checks itself against: another graph,
+    or the text of a module with a function ``reference``. Raises ValueError for unknown or missing
+    dims, dtypes and targets; EmitError for programs that have no Triton form.
+
+    >>> from blockbuster.ir.parse import parse
+    >>> graph = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y } return Y }")
+    >>> emit(graph, sizes={"M": 1000}, dtype="float32").tiles
+    {'M': 1024}
+    """
+    device, kind = target_of(target), dtype_of(dtype)
+    stable = safe(graph)
+    program = lower_to_tiles(stable)
+    _check_dims(program, sizes, tiles or {})
+    bound = {size_class(d): size for d, size in sizes.items()}
+    tiling = choose_tiling(program, bound, tiles or {}, kind, shared=device.shared, stages=STAGES)
+    scheduled = _scheduled(program, tiling)
+    heading = Heading(listing(stable), target, _reference(stable, reference))
+    options = {"num_warps": WARPS, "num_stages": STAGES}
+    source = triton_text(scheduled, tiling, kind, options, heading)
+    return Kernel(
+        name=_name(program),
+        source=source,
+        sizes=bound,
+        tiles={d: n for d, n in tiling.blocks.items() if not tiling.is_unit(d)},
+        dtype=kind.name,
+        target=device.name,
+        inputs=tuple(b.name for b in program.inputs),
+        outputs=tuple(b.name for b in program.outputs),
+    )
+
+
+def _scheduled(program: TileProgram, tiling: Tiling) -> TileProgram:
+    """The passes, in order."""
+    program = drop_unit_loops(program, tiling.whole)
+    program = hoist(split_nests(hoist(program)))
+    dims = [d for d in dims_of(program) if not tiling.is_unit(d) and tiling.ragged(d)]
+    return bind(guard(program, dims))
+
+
+def _reference(graph: Graph, given: Graph | str | None) -> str:
+    return given if isinstance(given, str) else reference_text(given or graph)
+
+
+def _name(program: TileProgram) -> str:
+    return re.sub(r"\W", "_", "_".join(b.name for b in program.outputs)) + "_kernel"
+
+
+def _check_dims(program: TileProgram, sizes: Mapping[Dim, int], tiles: Mapping[Dim, int]) -> None:
+    dims = dims_of(program)
+    known = tuple(dict.fromkeys((*dims, *map(size_class, dims))))
+    for what, given in (("sizes", sizes), ("tiles", tiles)):
+        for dim, number in given.items():
+            if dim not in known:
+                raise ValueError(
+                    message(f"unknown dim {dim!r} in {what}", hint=f"known: {', '.join(known)}")
+                )
+            if number < 0:
+                raise ValueError(f"{what} has {number} for {dim}, expected a count")
+    missing = [d for d in dict.fromkeys(map(size_class, dims)) if d not in map(size_class, sizes)]
+    if missing:
+        raise ValueError(
+            message(f"no size given for {', '.join(missing)}", hint=f"dims: {', '.join(dims)}")
+        )
+    dots = dot_dims(program)
+    for dim, lanes in tiles.items():
+        least = LEAST if dim in dots or dim in map(size_class, dots) else 1
+        if lanes < least or lanes & (lanes - 1):
+            raise ValueError(
+                f"the tile of {dim} is {lanes}, expected a power of two of at least {least}"
+            )
+        if size_class(dim) in program.units and lanes != 1:
+            raise ValueError(f"the tile of {dim} is {lanes}: its blocks have one element")

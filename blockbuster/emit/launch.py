@@ -1,0 +1,180 @@
+"""Running emitted kernels: on CUDA tensors here, on NumPy arrays in Triton's interpreter.
+
+Triton decides when it is imported whether kernels are interpreted or compiled, and an access out of
+bounds ends the process. So the interpreter runs in a worker process that takes jobs from a folder.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockbuster.emit.load import load_module
+from blockbuster.errors import LaunchError, message
+
+if TYPE_CHECKING:
+    from blockbuster.emit.kernel import Kernel
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Any]
+Job = tuple["Kernel", Arrays]
+
+
+def launch(kernel: Kernel, *arrays: Any, **named: Any) -> Any:
+    """The outputs of ``kernel``: one array, or a tuple of several.
+
+    Inputs come in order or by name; outputs to write into by name.
+    """
+    if len(arrays) > len(kernel.inputs):
+        raise TypeError(f"{kernel.name} takes {len(kernel.inputs)} arrays, got {len(arrays)}")
+    given = dict(zip(kernel.inputs, arrays, strict=False))
+    twice = [name for name in named if name in given]
+    if twice:
+        raise TypeError(f"{kernel.name} got {twice[0]} twice, in order and by name")
+    given.update(named)
+    missing = [name for name in kernel.inputs if name not in given]
+    if missing:
+        raise TypeError(f"{kernel.name} lacks {', '.join(missing)}")
+    if any(isinstance(value, np.ndarray) for value in given.values()):
+        results = run_interpreted(kernel, given)
+        outputs = tuple(_into(given.get(name), results[name]) for name in kernel.outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+    return load_module(kernel.source).launch(**given)
+
+
+def _into(place: Array | None, result: Array) -> Array:
+    if place is None:
+        return result
+    place[...] = result
+    return place
+
+
+def run_interpreted(kernel: Kernel, inputs: Arrays, *, timeout: float = 600) -> dict[str, Array]:
+    """The outputs of ``kernel`` by name, from NumPy arrays, in Triton's interpreter.
+
+    Raises LaunchError where the kernel refuses the arrays or its worker dies.
+    """
+    (result,) = run_batch([(kernel, inputs)], timeout=timeout)
+    if isinstance(result, LaunchError):
+        raise result
+    return result
+
+
+def run_batch(jobs: Sequence[Job], *, timeout: float = 600) -> list[dict[str, Array] | LaunchError]:
+    """The outputs of many jobs in one worker process; a LaunchError stands for a job that failed.
+
+    New outputs and workspaces start full of NaN. A job that kills its worker fails alone: the jobs
+    behind it get another worker.
+    """
+    with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
+        folder = Path(name)
+        for number, (kernel, arrays) in enumerate(jobs):
+            _write_job(folder / str(number), kernel, arrays)
+        left = list(range(len(jobs)))
+        results: dict[int, dict[str, Array] | LaunchError] = {}
+        while left:
+            reason = _work(folder, left, timeout)
+            done = [number for number in left if (folder / str(number) / "done").exists()]
+            results.update({number: _read_result(folder / str(number)) for number in done})
+            left = [number for number in left if number not in done]
+            if left:
+                results[left[0]] = LaunchError(message(f"{jobs[left[0]][0].name} {reason}"))
+                left = left[1:]
+        return [results[number] for number in range(len(jobs))]
+
+
+def _work(folder: Path, numbers: Iterable[int], timeout: float) -> str:
+    """Run the jobs with these numbers in a worker; returns why it ended before the last."""
+    root = str(Path(__file__).parents[2])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-m", "blockbuster.emit.launch", str(folder), *map(str, numbers)]
+    try:
+        finished = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"did not finish within {timeout:g} s"
+    if finished.returncode < 0:
+        name = signal.Signals(-finished.returncode).name
+        return f"killed its process with {name}: an access out of bounds?"
+    return f"ended its process with code {finished.returncode}: {finished.stderr.strip()[-2000:]}"
+
+
+def _write_job(folder: Path, kernel: Kernel, arrays: Arrays) -> None:
+    folder.mkdir()
+    (folder / "kernel.py").write_text(kernel.source, encoding="utf-8")
+    about: dict[str, Any] = {"outputs": kernel.outputs, "arrays": {}, "numbers": {}}
+    for name, value in arrays.items():
+        if not isinstance(value, np.ndarray):
+            about["numbers"][name] = value
+            continue
+        first, length = _span(value)
+        low = value.ctypes.data + first
+        (folder / f"{name}.bin").write_bytes(ctypes.string_at(low, length))
+        layout = [value.dtype.str, list(value.shape), list(value.strides), -first]
+        about["arrays"][name] = layout
+    (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def _span(array: Array) -> tuple[int, int]:
+    """The bytes an array with any strides covers: the first, relative to its data, and how many."""
+    if array.size == 0:
+        return 0, 0
+    steps = [step * (size - 1) for step, size in zip(array.strides, array.shape, strict=True)]
+    first = sum(step for step in steps if step < 0)
+    return first, sum(map(abs, steps)) + array.itemsize
+
+
+def _read_job(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    arrays: dict[str, Any] = dict(about["numbers"])
+    for name, (dtype, shape, strides, start) in about["arrays"].items():
+        data = bytearray((folder / f"{name}.bin").read_bytes())
+        arrays[name] = np.ndarray(shape, np.dtype(dtype), data, start, strides)
+    return arrays, tuple(about["outputs"])
+
+
+def _read_result(folder: Path) -> dict[str, Array] | LaunchError:
+    error = folder / "error"
+    if error.exists():
+        return LaunchError(error.read_text(encoding="utf-8"))
+    with np.load(folder / "result.npz") as found:
+        return {name: found[name] for name in found.files}
+
+
+def _poisoned(shape: tuple[int, ...], dtype: str, like: Array) -> Array:
+    """A new array that shows what a kernel forgets to write."""
+    return np.full(shape, True if dtype in ("bool", "uint8") else np.nan, dtype)
+
+
+def work(folder: Path, numbers: Sequence[str]) -> None:
+    """The worker: run jobs one after the other, in this process."""
+    for number in numbers:
+        place = folder / number
+        arrays, names = _read_job(place)
+        module = load_module((place / "kernel.py").read_text(encoding="utf-8"), folder)
+        vars(module)["empty"] = _poisoned
+        try:
+            outputs = module.launch(**arrays)
+        except (ValueError, TypeError) as error:
+            (place / "error").write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
+        else:
+            results = outputs if isinstance(outputs, tuple) else (outputs,)
+            np.savez(place / "result.npz", **dict(zip(names, results, strict=True)))
+        (place / "done").touch()
+
+
+if __name__ == "__main__":
+    work(Path(sys.argv[1]), sys.argv[2:])

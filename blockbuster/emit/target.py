@@ -1,0 +1,144 @@
+"""Compiling emitted kernels for a GPU that is not there: shared memory, registers and spills.
+
+Triton's wheels carry the assemblers of both vendors. The compiler itself does not check how much
+shared memory a device has; ``compile_kernel`` does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from blockbuster.emit.load import load_module
+from blockbuster.errors import EmitError, message
+
+if TYPE_CHECKING:
+    from blockbuster.emit.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Target:
+    """A GPU architecture. ``shared``: bytes of shared memory that one block of threads can have."""
+
+    name: str
+    backend: str
+    arch: int | str
+    warp_size: int
+    shared: int
+
+
+# the two NVIDIA limits were measured on no device of ours: they are the vendor's opt-in maxima
+TARGETS: dict[str, Target] = {
+    "sm_80": Target("sm_80", "cuda", 80, 32, 166_912),
+    "sm_90": Target("sm_90", "cuda", 90, 32, 232_448),
+    "sm_100": Target("sm_100", "cuda", 100, 32, 232_448),
+    "gfx942": Target("gfx942", "hip", "gfx942", 64, 65_536),
+}
+
+
+@dataclass(frozen=True)
+class CompileReport:
+    """What one function became: bytes of shared memory, registers per thread, spilled bytes."""
+
+    function: str
+    target: str
+    shared: int
+    registers: int
+    spills: int
+
+
+def target_of(name: str) -> Target:
+    """The entry of ``TARGETS``; ValueError names the known ones."""
+    if name not in TARGETS:
+        raise ValueError(message(f"unknown target {name!r}", hint=f"known: {', '.join(TARGETS)}"))
+    return TARGETS[name]
+
+
+def compile_kernel(kernel: Kernel, target: str | None = None) -> tuple[CompileReport, ...]:
+    """Compile each function of ``kernel`` for ``target`` (default: its own), without a GPU.
+
+    Raises EmitError where Triton refuses it or where it needs more shared memory than the target has.
+    """
+    chosen = target_of(target or kernel.target)
+    if os.environ.get("TRITON_INTERPRET", "0") == "1":
+        raise EmitError("TRITON_INTERPRET=1 is set: Triton compiles nothing in this process")
+    module = load_module(kernel.source)
+    return tuple(_report(entry, chosen) for entry in module.KERNELS)
+
+
+def _report(entry: dict[str, Any], target: Target) -> CompileReport:
+    name = entry["function"].__name__
+    compiled = _compiled(entry, target)
+    shared = int(compiled.metadata.shared)
+    if shared > target.shared:
+        raise EmitError(
+            message(
+                f"{name} needs {shared} bytes of shared memory, {target.name} has {target.shared}",
+                hint="choose smaller tiles, or num_stages=1",
+            )
+        )
+    if target.backend == "cuda":
+        registers, spills = _assembled(compiled.asm["ptx"], int(target.arch))
+    else:
+        text = compiled.asm["amdgcn"]
+        registers, spills = _number(r"\.vgpr_count:?\s+(\d+)", text), _amd_spills(text)
+    return CompileReport(name, target.name, shared, registers, spills)
+
+
+def _compiled(entry: dict[str, Any], target: Target) -> Any:
+    import triton
+    import triton.language as tl
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    function = entry["function"]
+    names = function.arg_names
+    constants = {**entry["constants"], "INDEX": tl.int32}
+    signature = {n: "constexpr" if n in constants else entry["signature"][n] for n in names}
+    source = ASTSource(
+        fn=function,
+        signature=signature,
+        constexprs={(names.index(n),): value for n, value in constants.items()},
+        attrs={(names.index(n),): [["tt.divisibility", 16]] for n in entry["divisible_by_16"]},
+    )
+    options = {**entry["options"], "enable_fp_fusion": True}
+    try:
+        return triton.compile(
+            source,
+            target=GPUTarget(target.backend, target.arch, target.warp_size),
+            options=options,
+        )
+    except (triton.CompilationError, triton.OutOfResources, RuntimeError) as error:
+        raise EmitError(
+            message(f"Triton refuses {function.__name__}", origin=str(error))
+        ) from error
+
+
+def _assembled(ptx: str, arch: int) -> tuple[int, int]:
+    """Registers and spilled bytes, from the bundled assembler."""
+    from triton.backends.nvidia.compiler import get_ptxas
+
+    device = f"sm_{arch}a" if arch >= 90 else f"sm_{arch}"
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(ptx)
+        file.flush()
+        command = [get_ptxas(arch).path, "-v", f"--gpu-name={device}", file.name, "-o", os.devnull]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise EmitError(message("the assembler refuses the kernel", origin=result.stderr))
+    stores = _number(r"(\d+) bytes spill stores", result.stderr)
+    loads = _number(r"(\d+) bytes spill loads", result.stderr)
+    return _number(r"Used (\d+) registers", result.stderr), stores + loads
+
+
+def _amd_spills(text: str) -> int:
+    return 4 * _number(r"\.vgpr_spill_count:?\s+(\d+)", text)
+
+
+def _number(pattern: str, text: str) -> int:
+    found = re.search(pattern, text)
+    return int(found.group(1)) if found else 0

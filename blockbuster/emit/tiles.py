@@ -1,0 +1,192 @@
+"""Default tiles: which dims are one block, and how many lanes the others get.
+
+A starting point that compiles and runs everywhere; selection and tuning replace it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from blockbuster.emit.dtypes import Dtype
+from blockbuster.emit.tile import For, Let, Load, Nest, Stmt, TileProgram, statements
+from blockbuster.emit.tiling import Tiling, power_of_two
+from blockbuster.emit.triton_uses import Uses, is_matrix_dot
+from blockbuster.emit.trips import dims_of
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.ops import Relabel
+from blockbuster.ir.types import Dim, size_class
+
+LEAST = 16  # lanes along each side of a matrix dot
+USUAL = 64
+WHOLE = 128  # the most lanes a dim gets for being worth one block
+COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What the loops of a program say about its dims."""
+
+    dots: dict[Dim, None]  # take part in a matrix dot
+    columns: dict[Dim, None]  # last axis of a block
+    rows: dict[Dim, None]  # first axis of a block
+    serial: dict[Dim, None]  # walked by a serial loop
+    repeated: dict[Dim, None]  # cut into blocks, work that does not depend on them is done again
+    unlooped: dict[Dim, None]  # axis of a tile that no loop surrounds
+
+
+def choose_tiling(
+    program: TileProgram,
+    sizes: Mapping[Dim, int],
+    tiles: Mapping[Dim, int],
+    dtype: Dtype,
+    *,
+    shared: int,
+    stages: int,
+) -> Tiling:
+    """Lanes for every dim: as ``tiles`` says, by dim or size class, and defaults for the others.
+
+    Defaults shrink until ``stages`` copies of what the dots of a loop read fit in ``shared`` bytes.
+    """
+    start = Tiling(sizes, {}, (), program.units)
+    shape = _shape_of(program, start)
+    chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
+    blocks = {d: lanes or _default(d, shape, start) for d, lanes in chosen.items()}
+    tiling = _with_whole(start, blocks, shape, chosen)
+    while footprint(program, tiling, dtype, stages) > shared:
+        free = [d for d in blocks if not chosen[d] and blocks[d] > LEAST and d in shape.dots]
+        if not free:
+            break
+        largest = max(free, key=lambda d: (d not in tiling.whole, blocks[d]))
+        blocks[largest] //= 2
+        tiling = _with_whole(start, blocks, shape, chosen)
+    _agree(program, tiling)
+    return tiling
+
+
+def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
+    """The dims that take part in a matrix dot."""
+    return tuple(_shape_of(program, Tiling({}, {}, (), program.units)).dots)
+
+
+def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -> int:
+    """Bytes of shared memory, roughly: what matrix dots read, several times where in a loop."""
+    return max((_nest_footprint(nest, tiling, dtype, stages) for nest in program.nests), default=0)
+
+
+def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> int:
+    uses = Uses(nest, tiling)
+    total = 0
+    looped = {s.target for f in _loops(nest.body) if not f.parallel for s in _loads(f.body)}
+    for load in _loads(nest.body):
+        if any(is_matrix_dot(use, tiling) for use, _ in uses.of(load.target)):
+            lanes = 1
+            for dim in tiling.lanes(load.target):
+                lanes *= tiling.blocks[dim]
+            total += lanes * dtype.bytes * (stages if load.target in looped else 1)
+    return total
+
+
+def _loops(body: tuple[Stmt, ...]) -> Iterator[For]:
+    return (stmt for stmt in statements(body) if isinstance(stmt, For))
+
+
+def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
+    return (stmt for stmt in statements(body) if isinstance(stmt, Load))
+
+
+def _default(dim: Dim, shape: _Shape, tiling: Tiling) -> int:
+    if tiling.is_unit(dim):
+        return 1
+    size = tiling.sizes[size_class(dim)]
+    if dim in shape.unlooped:
+        return power_of_two(size, LEAST if dim in shape.dots else 1)
+    if dim in shape.dots:
+        most = WHOLE if dim in shape.repeated else USUAL
+        lanes = power_of_two(size, LEAST)
+        return lanes if lanes <= most else USUAL
+    if dim in shape.columns:
+        return min(power_of_two(size), COLUMNS)
+    if dim in shape.rows:
+        widest = max(min(power_of_two(tiling.sizes[size_class(d)]), COLUMNS) for d in shape.columns)
+        return min(power_of_two(size), max(ELEMENTS // widest, 1))
+    return min(power_of_two(size), VECTOR)
+
+
+def _with_whole(
+    start: Tiling, blocks: Mapping[Dim, int], shape: _Shape, chosen: Mapping[Dim, int]
+) -> Tiling:
+    """The tiling whose one-block dims are those that must be, and those that gain from it."""
+    whole = [
+        dim
+        for dim, lanes in blocks.items()
+        if not start.is_unit(dim)
+        and lanes >= start.sizes[size_class(dim)]
+        and (
+            dim in shape.unlooped
+            or dim in shape.repeated
+            or (dim in shape.serial and chosen[dim] > 0)
+        )
+    ]
+    for dim in shape.unlooped:
+        if dim not in whole and not start.is_unit(dim):
+            raise EmitError(
+                message(
+                    f"{dim} has size {start.sizes[size_class(dim)]} and no loop runs over it",
+                    hint=f"it is one block: give it a tile of at least its size, not {blocks[dim]}",
+                )
+            )
+    return replace(start, blocks=dict(blocks), whole=tuple(whole))
+
+
+def _agree(program: TileProgram, tiling: Tiling) -> None:
+    """Refuse tiles under which a relabeled tile, or an array of one entry per block, does not fit."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            pairs: list[tuple[Dim, Dim]] = []
+            if isinstance(stmt, Load):
+                axes = zip(stmt.view.dims, stmt.view.buffer.axes, strict=True)
+                pairs = [(d, a.dim) for d, a in axes if a.per_block and d and a.dim]
+            elif isinstance(stmt, Let) and isinstance(stmt.op, Relabel):
+                pairs = [(stmt.op.old, stmt.op.new)]
+            for a, b in pairs:
+                if tiling.blocks[a] != tiling.blocks[b]:
+                    raise EmitError(
+                        message(
+                            f"{a} and {b} are one dim under two names, with tiles of "
+                            f"{tiling.blocks[a]} and {tiling.blocks[b]}",
+                            hint="give both the same tile",
+                        )
+                    )
+
+
+def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:
+    shape = _Shape({}, {}, {}, {}, {}, {})
+    for nest in program.nests:
+        _note(nest.body, (), shape, tiling)
+    return shape
+
+
+def _note(body: tuple[Stmt, ...], loops: tuple[For, ...], shape: _Shape, tiling: Tiling) -> None:
+    for stmt in body:
+        if isinstance(stmt, For):
+            if not stmt.parallel:
+                shape.serial.setdefault(stmt.dim)
+                if any(not loop.parallel for loop in loops):
+                    shape.repeated.setdefault(stmt.dim)
+            _note(stmt.body, (*loops, stmt), shape, tiling)
+        elif isinstance(stmt, Let | Load):
+            _note_tile(stmt, loops, shape, tiling)
+
+
+def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: _Shape, tiling: Tiling) -> None:
+    walked = [loop.dim for loop in loops]
+    lanes = tiling.lanes(stmt.target)
+    shape.unlooped.update(dict.fromkeys(d for d in lanes if d not in walked))
+    if len(lanes) == 2:
+        shape.rows.setdefault(lanes[0])
+        shape.columns.setdefault(lanes[1])
+    if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
+        dims = dict.fromkeys(d for arg in stmt.args for d in tiling.lanes(arg))
+        shape.dots.update(dims)
+        shape.repeated.update(dict.fromkeys(d for d in walked if d not in dims))

@@ -1,0 +1,103 @@
+"""The text itself: readable, loop-free as a reference, loaded from a file named by its content."""
+
+import ast
+import inspect
+
+import numpy as np
+import pytest
+
+from blockbuster.emit.load import load_module
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.numpy_text import numpy_text, reference_text
+from blockbuster.interp.binding import sources
+from blockbuster.interp.evaluate import evaluate
+from blockbuster.ir.parse import parse
+from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, sizes_of
+
+
+def test_golden(golden):
+    golden("numpy/attention_final.txt", numpy_text(lower_to_tiles(graph_of("attention final"))))
+
+
+def test_golden_reference(golden):
+    golden("numpy/attention_reference.txt", reference_text(graph_of("attention final")))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_reference_has_no_loops(name):
+    tree = ast.parse(reference_text(graph_of(name)))
+
+    assert not any(isinstance(node, ast.For | ast.While) for node in ast.walk(tree))
+
+
+@pytest.mark.parametrize("name", [*TEXTS, "causal batched", "alibi", "unit row", "cast", "masks"])
+def test_a_reference_computes_the_outputs(name):
+    graph = graph_of(name)
+    inputs = inputs_for(graph, sizes_of(graph))
+    wanted = list(evaluate(graph, inputs).values())
+    module = load_module(reference_text(graph, name="expected"), FOLDER)
+    results = module.expected(*(inputs[source] for source in sources(graph)))
+    results = results if isinstance(results, tuple) else (results,)
+
+    for result, array in zip(results, wanted, strict=True):
+        np.testing.assert_allclose(result, array, rtol=1e-9)
+
+
+def test_sizes_that_no_array_shows_are_arguments():
+    graph = parse("""
+graph(x: [], J: N[N] = index(N)) {
+  Y = map N (j in !J, y = x) { z = j * y over [N]  yield z }
+  return Y
+}
+""")
+    module = load_module(reference_text(graph), FOLDER)
+
+    np.testing.assert_array_equal(module.reference(np.array(2.0), N=3), [0, 2, 4])
+
+
+def test_names_of_the_program_do_not_clash_with_the_text():
+    graph = parse("""
+graph(np: M,N[M,N], M: M[M], t1: N[N], range: N[N]) {
+  sizes = map M (a in !np, m in !M, t = !t1, r = !range) {
+    y = map N (b in !a, c in !t, d in !r, m2 = m) {
+      z = b * m2 + c - d over [M,N]
+      yield z
+    }
+    yield y
+  }
+  return dtype = sizes
+}
+""")
+    rng = np.random.default_rng(0)
+    inputs = {"np": rng.normal(size=(3, 4)), "M": rng.normal(size=3)}
+    inputs |= {"t1": rng.normal(size=4), "range": rng.normal(size=4)}
+    module = load_module(numpy_text(lower_to_tiles(graph)), FOLDER)
+    results = module.run(inputs, {"M": 3, "N": 4}, {"M": 2, "N": 3})
+
+    np.testing.assert_allclose(results["dtype"], evaluate(graph, inputs)["dtype"])
+
+
+def test_equal_texts_are_one_module_and_one_file(tmp_path):
+    text = "def f():\n    return 41\n"
+    module = load_module(text, tmp_path)
+
+    assert load_module(text, tmp_path) is module
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [f"{module.__name__}.py"]
+    assert inspect.getsource(module.f) == text
+
+
+def test_a_damaged_file_is_written_again(tmp_path):
+    text = "VALUE = 7\n"
+    name = load_module(text, tmp_path).__name__
+    (tmp_path / f"{name}.py").write_text("VALUE = ")
+    import sys
+
+    del sys.modules[name]
+    assert load_module(text, tmp_path).VALUE == 7
+
+
+def test_a_module_that_fails_is_not_kept(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        load_module("1 / 0\n", tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        load_module("1 / 0\n", tmp_path)

@@ -1,0 +1,121 @@
+"""What single passes do and refuse; that they keep the numbers is in test_tile_programs."""
+
+import pytest
+
+from blockbuster.emit.bind import bind
+from blockbuster.emit.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.hoist import hoist, not_invariant
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.split_nests import split_nests
+from blockbuster.emit.tile import Fold, For, Init, Load, statements
+from blockbuster.ir.parse import parse
+from tests.emit.cases import TEXTS, graph_of
+
+
+def tiles(name):
+    return lower_to_tiles(graph_of(name))
+
+
+def all_statements(program):
+    return [stmt for nest in program.nests for stmt in statements(nest.body)]
+
+
+def test_binding_takes_the_perfectly_nested_parallel_loops():
+    assert [nest.grid for nest in bind(tiles("attention final")).nests] == [("M", "L")]
+    assert [nest.grid for nest in bind(tiles("attention first")).nests] == [("M",)]
+
+
+def test_binding_leaves_serial_loops():
+    (nest,) = bind(tiles("attention final")).nests
+
+    assert [s.dim for s in statements(nest.body) if isinstance(s, For)] == ["N", "D"]
+
+
+def test_hoisting_needs_the_inner_loop_to_go_first():
+    program = tiles("attention final")
+    assert hoist(bind(program)) == bind(program)
+
+    (nest,) = hoist(bind(drop_unit_loops(program, ("D",)))).nests
+    first = next(s for s in nest.body if isinstance(s, Load))
+    assert first.view.buffer.name == "Q"
+
+
+def test_nothing_is_hoisted_out_of_the_grid():
+    program = drop_unit_loops(tiles("attention final"), ("D", "N"))
+
+    assert [nest.grid for nest in bind(hoist(program)).nests] == [("M", "L")]
+
+
+def test_a_load_stays_behind_the_store_it_reads():
+    program = drop_unit_loops(tiles("attention start"), ("D",))
+    for stmt in all_statements(hoist(program)):
+        if isinstance(stmt, For):
+            for inner in stmt.body:
+                if isinstance(inner, Load) and inner.view.buffer in program.workspaces:
+                    assert not_invariant(inner, stmt, frozenset())
+
+
+def test_reasons_not_to_hoist():
+    (nest,) = bind(drop_unit_loops(tiles("attention final"), ("D",))).nests
+    loop = next(s for s in nest.body if isinstance(s, For))
+    made = frozenset(s.target for s in loop.body if not isinstance(s, Fold | For))
+    reasons = [not_invariant(stmt, loop, made) for stmt in loop.body]
+
+    assert reasons[0] == ""
+    assert reasons[1] == "t5 is a tile of the loop's own dim N"
+    assert "it changes something" in reasons
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_without_loops_there_are_no_folds(name):
+    program = drop_unit_loops(tiles(name), ("M", "N", "K", "D", "L"))
+
+    assert not any(isinstance(s, For | Fold | Init) for s in all_statements(program))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_tile_is_defined_once_in_a_nest(name):
+    for program in (tiles(name), split_nests(tiles(name))):
+        for nest in program.nests:
+            targets = [
+                s.target.name
+                for s in statements(nest.body)
+                if hasattr(s, "target") and not isinstance(s, Fold)
+            ]
+            assert len(targets) == len(set(targets))
+
+
+def test_a_local_tile_that_crosses_a_cut_becomes_a_workspace():
+    program = tiles("attention first")
+    split = split_nests(program)
+
+    assert [b.name for b in program.workspaces] == ["I1"]
+    assert [b.name for b in split.workspaces] == ["I1", "I2"]
+    assert [axis.dim for axis in split.workspaces[1].axes] == ["M"]
+    assert len(split.nests) == 2
+
+
+def test_workspaces_hold_partial_sums_per_block():
+    first = tiles("partial").workspaces[0]
+
+    assert [(axis.dim, axis.per_block) for axis in first.axes] == [("M", False), ("N", True)]
+
+
+def test_two_views_of_a_source_are_one_array():
+    program = lower_to_tiles(
+        parse("""
+graph(X: M,D[M,D], XT: M',D[M',D] = X(M',D)) {
+  Y = map M (x in !X, xt = !XT) {
+    y = map M' (b in !xt, x2 = !x) {
+      s = map D (a in !x2, c in !b) { d = dot(a, c)  yield +d }
+      yield s
+    }
+    yield y
+  }
+  return Y
+}
+""")
+    )
+    assert [buffer.name for buffer in program.inputs] == ["X"]
+    views = [s.view.dims for s in all_statements(program) if isinstance(s, Load)]
+    assert views == [("M", "D"), ("M'", "D")]

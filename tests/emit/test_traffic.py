@@ -1,0 +1,67 @@
+"""Tile traffic in closed form equals what a run counts, ragged blocks included."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blockbuster.emit.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.run_numpy import counted_run
+from blockbuster.emit.traffic import Moved, tile_traffic
+from blockbuster.interp.binding import list_only
+from blockbuster.ir.parse import parse
+from tests.emit.cases import (
+    FOLDER,
+    PORTS,
+    TEXTS,
+    graph_of,
+    inputs_for,
+    pass_chains,
+    ragged_blocks,
+    sizes_of,
+)
+
+GRAPHS = {name: graph_of(name) for name in (*TEXTS, "causal batched", "grouped query", "by heads")}
+GRAPHS["ports"] = parse(PORTS)
+CHAINS = {name: [program for _, program, _ in pass_chains(g)] for name, g in GRAPHS.items()}
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("name", GRAPHS)
+def test_equals_the_count(name, data):
+    graph = GRAPHS[name]
+    program = data.draw(st.sampled_from(CHAINS[name]), label="program")
+    small = st.integers(0, 7)
+    sizes = {d: data.draw(small, label=f"size of {d}") for d in sizes_of(graph)}
+    single = list_only(graph)
+    blocks = {
+        d: data.draw(st.integers(1, 4), label=f"block of {d}") for d in sizes if d not in single
+    }
+    inputs = inputs_for(graph, sizes)
+
+    counted = counted_run(program, inputs, sizes, blocks, folder=FOLDER)
+    assert tile_traffic(program, sizes, blocks) == counted
+
+
+def test_the_paper_s_attention_at_four_blocks_per_dim():
+    program = lower_to_tiles(graph_of("attention final"))
+    moved = tile_traffic(program, dict.fromkeys("MNDL", 8), dict.fromkeys("MNDL", 2))
+
+    assert sum(m.tiles_loaded for m in moved.values()) == 576
+    assert sum(m.tiles_stored for m in moved.values()) == 16
+
+
+def test_one_block_per_feature_dim_is_flash_attention():
+    whole = drop_unit_loops(lower_to_tiles(graph_of("attention final")), ("D", "L"))
+    moved = tile_traffic(whole, dict.fromkeys("MNDL", 8), dict.fromkeys("MN", 2))
+
+    assert moved["Q"] == Moved(elements_loaded=4 * 8 * 8, tiles_loaded=16)
+    assert moved["out"] == Moved(elements_stored=64, tiles_stored=4)
+
+
+def test_ragged_blocks_count_what_they_have():
+    graph = GRAPHS["attention final"]
+    sizes = sizes_of(graph)
+    moved = tile_traffic(CHAINS["attention final"][0], sizes, ragged_blocks(graph, sizes))
+
+    assert moved["out"].elements_stored == sizes["M"] * sizes["L"]

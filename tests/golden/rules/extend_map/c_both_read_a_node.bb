@@ -1,0 +1,48 @@
+# (c) Both maps need the list P and its sum r, so neither can join the map that makes P.
+graph(X: N[M,N] = port, VT: L,N[L,N]) {
+  P, r = map N (x in !X) {
+    e = square(x)
+    t = row_sum(e)
+    yield e
+    yield +t
+  }
+  u = map N (p in !P, r2 = r) {
+    q = row_scale(p, r2)
+    t_1 = row_max(q)
+    yield max t_1
+  }
+  O = map L (p2 = !P, r2_1 = r, v in !VT, u2 = u) {
+    z = map N (a in !p2, r3 = r2_1, b in !v) {
+      q_1 = row_scale(a, r3)
+      d = dot(q_1, b)
+      yield +d
+    }
+    y = row_scale(z, u2)
+    yield y
+  }
+  return O
+}
+# after
+graph(X: N[M,N] = port, VT: L,N[L,N]) {
+  O = map L (X_1 = !X, v in !VT) {
+    P, r = map N (x in !X_1) {
+      e = square(x)
+      t = row_sum(e)
+      yield e
+      yield +t
+    }
+    z = map N (a in !P, r3 = r, b in !v) {
+      q = row_scale(a, r3)
+      d = dot(q, b)
+      yield +d
+    }
+    u = map N (p in !P, r2 = r) {
+      q_1 = row_scale(p, r2)
+      t_1 = row_max(q_1)
+      yield max t_1
+    }
+    y = row_scale(z, u)
+    yield y
+  }
+  return O
+}

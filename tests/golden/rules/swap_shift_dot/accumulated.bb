@@ -1,0 +1,42 @@
+# The matmul after fuse-reduction: the dots are accumulated.
+graph(X: K[M,K] = port, c: [M], YT: N,K[N,K]) {
+  S = map K (x in !X, v = c) {
+    s = row_shift(x, v)
+    yield s
+  }
+  O = map N (S2 = !S, y in !YT) {
+    p = map K (a in !S2, b in !y) {
+      d = dot(a, b)
+      yield +d
+    }
+    yield p
+  }
+  return O
+}
+# after
+graph(X: K[M,K] = port, c: [M], YT: N,K[N,K]) {
+  t1 = map N (yt in !YT) {
+    t2 = map K (yt_1 in !yt) {
+      t3 = row_sum(yt_1)
+      yield t3
+    }
+    t4 = reduce + K (!t2)
+    yield t4
+  }
+  t5 = map N (c_1 = c, t1_1 in !t1) {
+    t6 = outer(c_1, t1_1)
+    yield t6
+  }
+  t7 = map N (S2 = !X, y in !YT) {
+    p = map K (a in !S2, b in !y) {
+      d = dot(a, b)
+      yield +d
+    }
+    yield p
+  }
+  O = map N (t5_1 in !t5, t7_1 in !t7) {
+    t8 = add(t5_1, t7_1)
+    yield t8
+  }
+  return O
+}

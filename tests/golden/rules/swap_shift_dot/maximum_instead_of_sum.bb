@@ -1,0 +1,32 @@
+# A maximum of dots is not linear: a negative factor turns it round.
+graph(X: K[M,K] = port, c: [M], YT: N,K[N,K]) {
+  S = map K (x in !X, v = c) {
+    s = row_shift(x, v)
+    yield s
+  }
+  O = map N (S2 = !S, y in !YT) {
+    p = map K (a in !S2, b in !y) {
+      d = dot(a, b)
+      yield d
+    }
+    r = reduce max K (!p)
+    yield r
+  }
+  return O
+}
+# because: N<K<dot> reduce max K> is not a matmul: its body is more than a sum of dots
+# wrong
+graph(X: K[M,K] = port, c: [M], YT: N,K[N,K]) {
+  Z = map N (x2 = !X, y in !YT, v = c) {
+    p, t = map K (a in !x2, b in !y) {
+      d = dot(a, b)
+      q = row_sum(b)
+      yield max d
+      yield max q
+    }
+    f = outer(v, t)
+    z = add(f, p)
+    yield z
+  }
+  return Z
+}
