@@ -9,6 +9,7 @@
 ['fuse-maps', 'fuse-maps', 'fuse-reduction']
 """
 
+from blockbuster.emit.kernel import Kernel, emit
 from blockbuster.errors import (
     BlockbusterError,
     EmitError,
@@ -81,6 +82,8 @@ __all__ = [
     "explain", "reasons",
     # meaning and proof
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "traffic", "GraphTraffic",
+    # kernels
+    "emit", "Kernel",
     # errors
     "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",
     "EmitError", "LaunchError",

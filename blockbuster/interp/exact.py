@@ -99,7 +99,8 @@ class Exact(Semantics):
 
     def power(self, x: Any, exponent: int) -> Any:
         """x to a whole power of at least 0."""
-        result, base = np.ones_like(x), np.asarray(x)
+        result: Any = np.int64(1)
+        base = x
         while exponent:
             if exponent & 1:
                 result = result * base % self.prime

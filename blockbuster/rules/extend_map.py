@@ -41,7 +41,6 @@ class ExtendMap(Rule):
         for position, op in graph.of_type(Map):
             reason = (
                 _not_every_output(graph, position)
-                or _read_by_others(graph, position)
                 or _iterates_a_made_list(graph, position)
                 or _dim_in_use(graph, position)
             )
@@ -133,18 +132,10 @@ def _witness(graph: Graph, position: int) -> tuple[int, str] | None:
 
 
 def _not_every_output(graph: Graph, position: int) -> str:
-    """Every result of the graph must come from the map."""
+    """Every result of the graph must come from the map; then nobody else reads the map's results."""
     for output in graph.outputs:
         if output.value.node != position:
             return f"{name_of(graph, output.value)} is a result that the map does not make"
-    return ""
-
-
-def _read_by_others(graph: Graph, position: int) -> str:
-    """Nobody else may read the map's results: they would be pulled into their own producer."""
-    for port in range(len(graph.nodes[position].types)):
-        for consumer in graph.consumers(Value(position, port)):
-            return f"{label(graph.nodes[consumer])} reads a result of the map"
     return ""
 
 

@@ -6,7 +6,7 @@ Hypothesis passes one whose draws it can shrink, a fuzzer passes a seeded one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from random import Random
 
@@ -287,67 +287,26 @@ class BlockPrograms:
 
     def nest(self, level: Level) -> bool:
         """A matmul or a row scale as it is lowered: maps over all lists of two whole terms."""
-        matrices = [
-            t for t in level.terms if len(t.type.lists) == 2 and t.type.lists == t.type.axes
-        ]
-        vectors = [t for t in level.terms if len(t.type.lists) == 1 and t.type.lists == t.type.axes]
+        whole = [t for t in level.terms if t.type.buffered and t.type.lists == t.type.axes]
         found = [
-            (name, a, b)
-            for name, others in (("dot", matrices), ("row_scale", vectors))
-            for a, b in product(matrices, others)
+            (build, a, b)
+            for a, b in product(whole, repeat=2)
             if multiplies(a, b) and a.bits + b.bits + SUM_BITS <= MOST_BITS
-            if (a.type.axes[0] == b.type.axes[0] and name == "row_scale")
-            or (
-                a.type.axes[1] == b.type.axes[-1]
-                and a.type.axes[0] != b.type.axes[0] != a.type.axes[1]
-            )
+            if (build := _nest_for(a.type.lists, b.type.lists))
         ]
         if not found:
             return False
-        name, a, b = self.random.choice(found)
-        rows, inner = a.type.axes
-        builder = level.builder
-        if name == "dot":
-            value = add_map(
-                builder,
-                rows,
-                [a.value],
-                [b.value],
-                lambda row, x, y: add_map(
-                    row,
-                    b.type.axes[0],
-                    [y],
-                    [x],
-                    lambda cell, y2, x2: cell.add(
-                        Reduce(inner, "+"),
-                        add_map(
-                            cell,
-                            inner,
-                            [x2, y2],
-                            [],
-                            lambda body, p, q: body.add(Functional("dot"), p, q)[0],
-                        ),
-                    )[0],
-                ),
-            )
-        else:
-            value = add_map(
-                builder,
-                rows,
-                [a.value, b.value],
-                [],
-                lambda row, x, v: add_map(
-                    row,
-                    inner,
-                    [x],
-                    [v],
-                    lambda body, p, c: body.add(Functional("row_scale"), p, c)[0],
-                ),
-            )
+        build, a, b = self.random.choice(found)
+        value = build(level.builder, a.value, b.value)
         partial = a.partial | b.partial
-        bits = a.bits + b.bits + SUM_BITS
         level.terms.append(
-            Term(value, builder.type_of(value), bits, "+" if partial else "", partial)
+            Term(
+                value,
+                level.builder.type_of(value),
+                a.bits + b.bits + SUM_BITS,
+                "+" if partial else "",
+                partial,
+            )
         )
         return True
 
@@ -372,3 +331,39 @@ class BlockPrograms:
         inner = self._folded(body, body.input(type.element()), term, kept - 1)
         kind = Collect() if kept > 0 else Accumulate(fold)
         return builder.add(Map(dim, body.finish(inner), (True,), (kind,)), value)[0]
+
+
+def _nest_for(left: Sequence[Dim], right: Sequence[Dim]) -> Callable[..., Value] | None:
+    """How arrays with these axes combine, if they do."""
+    if len(left) == 2 and right == left[:1]:
+        return _scaled_rows
+    if len(left) == len(right) == 2 and left[1] == right[1] and left[0] != right[0]:
+        return _product
+    return None
+
+
+def _product(builder: Builder, a: Value, b: Value) -> Value:
+    rows, inner = builder.type_of(a).lists
+    columns = builder.type_of(b).lists[0]
+
+    def cell(at: Builder, y: Value, x: Value) -> Value:
+        products = add_map(at, inner, [x, y], [], _applying("dot"))
+        return at.add(Reduce(inner, "+"), products)[0]
+
+    def row(at: Builder, x: Value, y: Value) -> Value:
+        return add_map(at, columns, [y], [x], cell)
+
+    return add_map(builder, rows, [a], [b], row)
+
+
+def _scaled_rows(builder: Builder, a: Value, b: Value) -> Value:
+    rows, inner = builder.type_of(a).lists
+
+    def row(at: Builder, x: Value, scale: Value) -> Value:
+        return add_map(at, inner, [x], [scale], _applying("row_scale"))
+
+    return add_map(builder, rows, [a, b], [], row)
+
+
+def _applying(name: str) -> Callable[..., Value]:
+    return lambda at, *operands: at.add(Functional(name), *operands)[0]

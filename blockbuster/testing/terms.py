@@ -19,7 +19,7 @@ INPUT_BITS = 2  # elements of inputs lie between -2 and 2
 
 @dataclass(frozen=True)
 class Term:
-    """A value and what is known of it; ``fold`` is the monoid that completes it over ``partial``."""
+    """A value and what is known of it: the monoid ``fold`` completes it over ``partial``."""
 
     value: Value
     type: Type

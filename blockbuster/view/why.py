@@ -17,4 +17,4 @@ def why(rule: Rule) -> str:
     text = sys.modules[type(rule).__module__].__doc__ or type(rule).__doc__ or ""
     paragraphs = [" ".join(p.split()) for p in text.split("\n\n")]
     told = [p for p in paragraphs[1:] if not p.startswith(("before", "Source"))]
-    return told[0] if told else paragraphs[0]
+    return (told or paragraphs)[0].partition(" Source:")[0]

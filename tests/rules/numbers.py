@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from blockbuster.interp.binding import dims_of, list_only, sources
+from blockbuster.interp.binding import dims_of, sources
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Elementwise, Functional, Map, Pointwise, Rescale
 from blockbuster.ir.types import size_class
 
