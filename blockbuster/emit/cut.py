@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from blockbuster.emit.dataflow import defined, folded, reads
 from blockbuster.emit.tile import (
@@ -65,28 +65,32 @@ def pieces(
              t1 = load(X[m])  t2 = load(I1[m])  t3 = add(t2,t1)  store(t3,O[m])
     """
     bounds = [0, *cuts, len(body)]
-    spans = [tuple(body[a:b]) for a, b in pairwise(bounds)]
+    spans = [tuple(body[start:stop]) for start, stop in pairwise(bounds)]
     homes = _homes(spans)
+    used = [dict.fromkeys(reads(span)) for span in spans]
+    foreign = [[t for t in tiles if homes.get(t, at) != at] for at, tiles in enumerate(used)]
     again = {s.target: s for s in body if isinstance(s, Load | Iota)}
-    kept = {s.value: s.view for s in body if isinstance(s, Store)}
+    views = {s.value: s.view for s in body if isinstance(s, Store)}
     crossing: dict[Tile, View] = {}
-    starts: list[list[Stmt]] = []
-    for number, span in enumerate(spans):
-        start: list[Stmt] = []
-        for tile in dict.fromkeys(reads(span)):
-            if homes.get(tile, number) == number:
-                continue
-            if tile in again:
-                start.append(again[tile])
-                continue
-            if tile not in kept and tile not in crossing:
-                crossing[tile] = spaces.new(path, tile.axes)
-            start.append(Load(tile, kept.get(tile) or crossing[tile]))
-        starts.append(start)
+    for tile in dict.fromkeys(chain(*foreign)):
+        if tile not in again and tile not in views:
+            crossing[tile] = spaces.new(path, tile.axes)
+    views.update(crossing)
+    moved = set(chain(*foreign)) & set(again)
+    inits = _inits(spans, homes)
+
+    def stays(stmt: Stmt, number: int) -> bool:
+        """False for what other spans make: an init they fold into, a load that only they read."""
+        if isinstance(stmt, Init):
+            return homes[stmt.target] == number
+        tile = defined(stmt)
+        return tile not in moved or tile in used[number]
+
     return tuple(
         (
-            *starts[number],
-            *_kept(number, spans, homes),
+            *(again.get(tile) or Load(tile, views[tile]) for tile in foreign[number]),
+            *inits[number],
+            *(stmt for stmt in span if stays(stmt, number)),
             *(Store(view, tile) for tile, view in crossing.items() if homes[tile] == number),
         )
         for number, span in enumerate(spans)
@@ -107,21 +111,11 @@ def _homes(spans: Sequence[Body]) -> dict[Tile, int]:
     return homes
 
 
-def _kept(number: int, spans: Sequence[Body], homes: dict[Tile, int]) -> Body:
-    """The statements of a span, and inits from elsewhere whose folds are in it.
-
-    A load that only other spans read is left to them.
-    """
-    others = [span for at, span in enumerate(spans) if at != number]
-    here = set(reads(spans[number]))
-    elsewhere = {tile for span in others for tile in reads(span)}
-
-    def stays(stmt: Stmt) -> bool:
-        if isinstance(stmt, Init):
-            return homes[stmt.target] == number
-        if isinstance(stmt, Load | Iota):
-            return stmt.target in here or stmt.target not in elsewhere
-        return True
-
-    inits = (s for span in others for s in span if isinstance(s, Init) and stays(s))
-    return (*inits, *(stmt for stmt in spans[number] if stays(stmt)))
+def _inits(spans: Sequence[Body], homes: dict[Tile, int]) -> list[list[Stmt]]:
+    """For each span, the inits from other spans whose folds are in it."""
+    moved: list[list[Stmt]] = [[] for _ in spans]
+    for number, span in enumerate(spans):
+        for stmt in span:
+            if isinstance(stmt, Init) and homes[stmt.target] != number:
+                moved[homes[stmt.target]].append(stmt)
+    return moved

@@ -20,6 +20,7 @@ from blockbuster.emit.tile import (
     Store,
     Tile,
     TileProgram,
+    View,
     statements,
 )
 
@@ -63,6 +64,12 @@ def loaded(body: tuple[Stmt, ...]) -> dict[Buffer, None]:
 def stored(body: tuple[Stmt, ...]) -> dict[Buffer, None]:
     """The buffers that ``body`` writes, each once, in order."""
     return {s.view.buffer: None for s in statements(body) if isinstance(s, Store)}
+
+
+def views(program: TileProgram) -> Iterator[View]:
+    """How each load and store of ``program`` accesses its array, in order."""
+    for nest in program.nests:
+        yield from (s.view for s in statements(nest.body) if isinstance(s, Load | Store))
 
 
 def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:

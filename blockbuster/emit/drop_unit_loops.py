@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.dataflow import folded_here, renamed
+from blockbuster.emit.dataflow import folded_here, renamed, views
 from blockbuster.emit.tile import (
     Fold,
     For,
@@ -24,11 +24,19 @@ from blockbuster.emit.tile import (
     TileProgram,
     statements,
 )
+from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim
 
 
 def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram:
-    """``program`` where the dims ``whole`` are one block each."""
+    """``program`` where the dims ``whole`` are one block each.
+
+    Raises EmitError where that would leave two views of an array that disagree on its blocks.
+    """
+    for dim in whole:
+        reason = not_alone(program, dim, whole)
+        if reason:
+            raise EmitError(message(reason, hint="make both dims one block, or neither"))
     nests = tuple(
         replace(
             nest,
@@ -38,6 +46,23 @@ def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram
         for nest in program.nests
     )
     return replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
+
+
+def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:
+    """Why ``dim`` cannot be one block unless another dim is, too, or an empty string."""
+    for view in views(program):
+        for used, axis in zip(view.dims, view.buffer.axes, strict=True):
+            pair = (used, axis.dim)
+            if (
+                axis.per_block
+                and dim in pair
+                and not all(d in (*whole, *program.whole) for d in pair)
+            ):
+                return (
+                    f"{view.buffer.name} has one entry per block of {axis.dim} and is accessed "
+                    f"under {used}: {dim} alone cannot be one block"
+                )
+    return ""
 
 
 def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from blockbuster.emit.bind import bind
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.dtypes import Dtype, dtype_of
+from blockbuster.emit.dtypes import dtype_of
 from blockbuster.emit.guard import guard
 from blockbuster.emit.hoist import hoist
 from blockbuster.emit.launch import launch
@@ -22,8 +22,8 @@ from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
 from blockbuster.emit.tiles import LEAST, choose_tiling, dot_dims
 from blockbuster.emit.tiling import Tiling
-from blockbuster.emit.triton_text import Heading, triton_text
 from blockbuster.emit.trips import dims_of
+from blockbuster.emit.triton_text import Heading, triton_text
 from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class

@@ -154,8 +154,8 @@ def _read_result(folder: Path) -> dict[str, Array] | LaunchError:
         return {name: found[name] for name in found.files}
 
 
-def _poisoned(shape: tuple[int, ...], dtype: str, like: Array) -> Array:
-    """A new array that shows what a kernel forgets to write."""
+def _poisoned(shape: tuple[int, ...], dtype: str, _: Array) -> Array:
+    """A new array, whatever it shall be like, that shows what a kernel forgets to write."""
     return np.full(shape, True if dtype in ("bool", "uint8") else np.nan, dtype)
 
 

@@ -39,7 +39,7 @@ from blockbuster.emit.tile import (
     View,
 )
 from blockbuster.emit.trips import dims_of
-from blockbuster.ir.graph import Graph, Origin
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
 
@@ -189,7 +189,7 @@ class _Text:
                 yield scope.indent + self._loop(stmt.dim, stmt.parallel)
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
-                note = _note(stmt.origin) if isinstance(stmt, Let | Fold) else ""
+                note = _note(stmt) if isinstance(stmt, Let | Fold) else ""
                 for line in WRITERS[type(stmt)](self, stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
@@ -339,9 +339,9 @@ def _tuple(texts: list[str]) -> str:
     return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
 
-def _note(origin: Origin) -> str:
-    """A comment that names the rule that made a statement, and the user's lines."""
-    words = [origin.rule, *map(str, origin.lines())]
+def _note(stmt: Let | Fold) -> str:
+    """A comment: the user's word, the rule that made the statement, the user's lines."""
+    words = [stmt.target.hint, stmt.origin.rule, *map(str, stmt.origin.lines())]
     text = ", ".join(word for word in words if word)
     return f"  # {text}" if text else ""
 

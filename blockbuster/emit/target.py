@@ -61,7 +61,7 @@ def target_of(name: str) -> Target:
 def compile_kernel(kernel: Kernel, target: str | None = None) -> tuple[CompileReport, ...]:
     """Compile each function of ``kernel`` for ``target`` (default: its own), without a GPU.
 
-    Raises EmitError where Triton refuses it or where it needs more shared memory than the target has.
+    Raises EmitError where Triton refuses it, or where the target has too little shared memory.
     """
     chosen = target_of(target or kernel.target)
     if os.environ.get("TRITON_INTERPRET", "0") == "1":

@@ -13,11 +13,8 @@ whose dim is not among them is a list-only dim with block size 1: the current it
 element; a per-block axis is the current iteration's number (0 where no loop runs); an axis without
 a dim is element 0. The tile's axes may stand in another order than the buffer's: a transposed read.
 
-Each tile is defined once, except that an ``Init`` is followed by the ``Fold``s of its target.
-
-Changes since the first version: ``Guard`` (a statement) and ``Tile.hint`` (the user's word; names
-stay t1, t2, ... in the order of statements); ``View.hint`` (the view's own word, VT for V read
-transposed). A ``Nest`` may hold no loop at all.
+Each tile is defined once in a nest, except that an ``Init`` is followed by the ``Fold``s of its
+target. A nest may hold no loop at all.
 """
 
 from __future__ import annotations

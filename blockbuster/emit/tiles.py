@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from blockbuster.emit.dtypes import Dtype
 from blockbuster.emit.tile import For, Let, Load, Nest, Stmt, TileProgram, statements
 from blockbuster.emit.tiling import Tiling, power_of_two
-from blockbuster.emit.triton_uses import Uses, is_matrix_dot
 from blockbuster.emit.trips import dims_of
+from blockbuster.emit.triton_uses import Uses, is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
@@ -140,7 +140,7 @@ def _with_whole(
 
 
 def _agree(program: TileProgram, tiling: Tiling) -> None:
-    """Refuse tiles under which a relabeled tile, or an array of one entry per block, does not fit."""
+    """Refuse tiles under which a relabeled tile, or an array of entries per block, has no place."""
     for nest in program.nests:
         for stmt in statements(nest.body):
             pairs: list[tuple[Dim, Dim]] = []

@@ -31,7 +31,7 @@ class Tiling:
         return tuple(d for d in tile.axes if not self.is_unit(d))
 
     def ragged(self, dim: Dim) -> bool:
-        """True if a block of ``dim`` may hold lanes past the dim's end, so that accesses need masks."""
+        """True if a block of ``dim`` may hold lanes past its end: accesses need masks."""
         size, block = self.sizes[size_class(dim)], self.blocks[dim]
         return size != block if dim in self.whole else size % block != 0
 

@@ -71,7 +71,8 @@ def dtype_name(array):
 def argument(array):
     """What a kernel takes for an array; truth values are bytes."""
     if dtype_name(array) == "bool":
-        array = array.view(np.uint8 if isinstance(array, np.ndarray) else sys.modules["torch"].uint8)
+        host = isinstance(array, np.ndarray)
+        array = array.view(np.uint8 if host else sys.modules["torch"].uint8)
     return HostArray(array) if isinstance(array, np.ndarray) else array
 
 
@@ -112,9 +113,10 @@ def check_array(name, array, axes, like, size):
     """Raise ValueError unless an array has the axes, dtype and device that the kernels read."""
     torch = sys.modules.get("torch")
     if not isinstance(array, np.ndarray) and not (torch and isinstance(array, torch.Tensor)):
-        raise TypeError(f"{name} is a {type(array).__name__}, expected a torch tensor or NumPy array")
+        kind = type(array).__name__
+        raise TypeError(f"{name} is a {kind}, expected a torch tensor or a NumPy array")
     if isinstance(array, np.ndarray) is not isinstance(like, np.ndarray):
-        raise ValueError(f"{name} is a {type(array).__name__}, other arrays are {type(like).__name__}s")
+        raise ValueError(f"{name} is a {type(array).__name__}, others are {type(like).__name__}")
     dtype = "bool" if name in TRUTH else DTYPE
     if dtype_name(array) != dtype:
         raise ValueError(f"{name} has dtype {dtype_name(array)}, expected {dtype}")

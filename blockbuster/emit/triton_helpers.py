@@ -1,4 +1,4 @@
-"""Functions that Triton lacks, or has without NaN: written into a file where its kernels call them."""
+"""Functions that Triton lacks or has without NaN: defined in a file whose kernels call them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _gelu(x):
 """,
         (),
     ),
-    # the polynomial is a least-squares fit of (tanh(x)/x - 1)/x^2, relative error 8e-8 with rounding
+    # the polynomial: a least-squares fit of (tanh(x)/x - 1)/x^2, relative error 8e-8 with rounding
     "_tanh": (
         '''
 def _tanh(x):

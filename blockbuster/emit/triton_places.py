@@ -87,13 +87,14 @@ class Places:
 
     def _grid(self, nest: Nest) -> None:
         """From the program's number to the block of each dim of the grid; the last runs fastest."""
-        if nest.grid:
+        if len(nest.grid) > 1:
             self._lines.line("pid = tl.program_id(0)")
         for dim in reversed(nest.grid):
             number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
             self._numbers[dim] = number
             if dim == nest.grid[0]:
-                self._lines.line(f"{number} = pid")
+                first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
+                self._lines.line(f"{number} = {first}")
                 continue
             count = self.size(dim)
             if not self._tiling.is_unit(dim):

@@ -1,4 +1,4 @@
-"""Triton text: a tile program as one stand-alone Python file with a launcher, a check and a benchmark."""
+"""Triton text: a tile program as one stand-alone file with a launcher, a check, a benchmark."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from blockbuster.emit.dtypes import Dtype
 from blockbuster.emit.names import Names
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
 from blockbuster.emit.tiling import Tiling
+from blockbuster.emit.trips import dims_of
 from blockbuster.emit.triton_file import WIDTH, File, Parameters
 from blockbuster.emit.triton_harness import ARRAYS, COMMANDS, START
 from blockbuster.emit.triton_helpers import HELPERS, helper_sources
 from blockbuster.emit.triton_kernel import kernel_body
 from blockbuster.emit.triton_uses import Uses, narrow_workspaces
-from blockbuster.emit.trips import dims_of
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 
 _RESERVED = (
-    "INDEX", "pid", "launch", "reference", "main", "check", "bench", "size", "index", "like", "grid",
+    "INDEX", "pid", "name", "array", "inputs", "launch", "reference", "main", "check", "bench", "size", "index", "like", "grid",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "DTYPE", "TOLERANCE", "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty",
     "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
@@ -35,18 +35,6 @@ class Heading:
     listing: str
     target: str
     reference: str
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One printed kernel: its function's name, text, parameters and launch options."""
-
-    name: str
-    nest: Nest
-    body: list[str]
-    parameters: Parameters
-    options: Mapping[str, int]
-    mixed: bool
 
 
 def triton_text(
@@ -71,7 +59,7 @@ def triton_text(
         *helper_sources(text.file.helpers),
         *(text.function(kernel) for kernel in text.kernels),
         text.kernel_table(),
-        text.launcher(),
+        launcher_text(program, text.file, text.kernels),
         reference,
         ARRAYS.strip(),
         COMMANDS.strip(),
@@ -154,7 +142,8 @@ class _FileText:
         listing = "\n".join(f"    {line}" for line in heading.listing.rstrip().splitlines())
         return f'''"""{outputs} from {inputs}, in {kernels}.
 
-Written by Blockbuster for {sizes}, {self._dtype.name}, {heading.target}. Needs Triton, NumPy and, on a GPU, torch.
+Written by Blockbuster for {sizes}, {self._dtype.name}, {heading.target}.
+Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
 {listing}
 
@@ -196,10 +185,10 @@ Written by Blockbuster for {sizes}, {self._dtype.name}, {heading.target}. Needs 
             [
                 _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
                 _table("OUTPUTS", self._axes_of(self._program.outputs)),
-                f"TRUTH = {tuple(truth)!r}  # arrays of bool",
-                f"FREE = {self._free()!r}  # dims that no input shows",
-                f"DTYPE = {self._dtype.name!r}",
-                f"TOLERANCE = {self._dtype.tolerance!r}  # of --check, relative to the largest result",
+                f"TRUTH = {literal(tuple(truth))}  # arrays of bool",
+                f"FREE = {literal(self._free())}  # dims that no input shows",
+                f"DTYPE = {literal(self._dtype.name)}",
+                f"TOLERANCE = {self._dtype.tolerance!r}  # of --check, of the largest result",
                 _table("SIZES", self._sizes(), "what the kernels were written for"),
                 _table("BLOCKS", blocks),
                 _table("MULTIPLES", self._multiples(), "no masks: sizes are multiples of these"),
@@ -267,7 +256,9 @@ Written by Blockbuster for {sizes}, {self._dtype.name}, {heading.target}. Needs 
                 f"        function={kernel.name},",
                 *_dict_lines("signature", types),
                 *_dict_lines("constants", blocks),
-                f"        divisible_by_16={exact!r},",
+                "        divisible_by_16=[",
+                *_wrapped([literal(name) for name in exact], 12),
+                "        ],",
                 *_dict_lines("options", kernel.options),
                 "    ),",
             ]
@@ -285,89 +276,3 @@ Written by Blockbuster for {sizes}, {self._dtype.name}, {heading.target}. Needs 
             if inner and step % 16 == 0:
                 found.append(name)
         return found
-
-    # launcher --------------------------------------------------------------------
-
-    def launcher(self) -> str:
-        names = [self.file.buffer(b) for b in self._program.inputs]
-        results = [self.file.buffer(b) for b in self._program.outputs]
-        free = [f"{self.file.size(d)}" for d in self._free()]
-        takes = [*names, "*", *free] if free else [*names]
-        head = ", ".join([*takes, *(f"{r}=None" for r in results)])
-        return "\n".join(
-            [
-                f"def launch({head}):",
-                f'    """Return {", ".join(results)}, written into the arrays given for them, if any."""',
-                f"    size = {{{', '.join(f'{d!r}: {self.file.size(d)}' for d in self._free())}}}",
-                f"    inputs = {{{', '.join(f'{n!r}: {n}' for n in names)}}}",
-                "    for name, array in inputs.items():",
-                f"        check_array(name, array, INPUTS[name], {names[0]}, size)",
-                "    check_sizes(size)",
-                f"    {', '.join(self.file.size(d) for d in self._dims)}, = "
-                f"{', '.join(f'size[{d!r}]' for d in self._dims)},",
-                *(line for b in self._program.outputs for line in self._output(b)),
-                *(self._workspace(b) for b in self._program.workspaces),
-                f"    index = index_type({', '.join(self.file.buffer(b) for b in self._arrays)})",
-                f"    with on_device({names[0]}):",
-                *(line for kernel in self.kernels for line in self._launch(kernel)),
-                f"    return {', '.join(results)}",
-            ]
-        )
-
-    def _output(self, buffer: Buffer) -> list[str]:
-        name, like = self.file.buffer(buffer), self.file.buffer(self._program.inputs[0])
-        dtype = "bool" if buffer.boolean else self._dtype.name
-        return [
-            f"    if {name} is None:",
-            f"        {name} = empty({self._shape(buffer)}, {dtype!r}, {like})",
-            f"    check_array({name!r}, {name}, OUTPUTS[{name!r}], {like}, size)",
-        ]
-
-    def _workspace(self, buffer: Buffer) -> str:
-        name, like = self.file.buffer(buffer), self.file.buffer(self._program.inputs[0])
-        dtype = self.file.stored_as(buffer).name
-        return f"    {name} = empty({self._shape(buffer)}, {dtype!r}, {like})"
-
-    def _shape(self, buffer: Buffer) -> str:
-        extents = [self._extent(axis.dim, axis.per_block) for axis in buffer.axes]
-        return f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
-
-    def _extent(self, dim: Dim | None, blocks: bool) -> str:
-        if dim is None:
-            return "1"
-        size = self.file.size(dim)
-        return f"triton.cdiv({size}, {self._tiling.blocks[dim]})" if blocks else size
-
-    def _launch(self, kernel: Kernel) -> list[str]:
-        p = kernel.parameters
-        counts = [self._extent(d, blocks=not self._tiling.is_unit(d)) for d in kernel.nest.grid]
-        arrays = [f"argument({self.file.buffer(b)})" for b in p.buffers]
-        steps = [f"strides({self.file.buffer(b)})[{axis}]" for b, axis in p.strides]
-        blocks = [f"{name}={self._tiling.blocks[d]}" for d, name in p.blocks.items()]
-        options = [f"{name}={value}" for name, value in kernel.options.items()]
-        note = ["        # not pipelined: a tile feeds the matrix units and arithmetic (a race)"]
-        lines = [*(note if kernel.mixed else []), f"        grid = {' * '.join(counts) or '1'}"]
-        lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
-        for group in (arrays, list(p.sizes.values()), steps, [*blocks, "INDEX=index"], options):
-            lines += _wrapped(group, 16)
-        return [*lines, "            )"]
-
-
-def _wrapped(items: list[str], indent: int) -> list[str]:
-    """Items separated by commas, as many to a line as fit."""
-    lines: list[str] = []
-    for item in items:
-        if lines and len(lines[-1]) + len(item) + 2 <= WIDTH:
-            lines[-1] += f" {item},"
-        else:
-            lines.append(f"{' ' * indent}{item},")
-    return lines
-
-
-def _table(name: str, entries: Mapping[str, object], note: str = "") -> str:
-    return f"{name} = {dict(entries)!r}" + (f"  # {note}" if note else "")
-
-
-def _dict_lines(name: str, entries: Mapping[str, object]) -> list[str]:
-    items = [f"{key!r}: {value!r}" for key, value in entries.items()]
-    return [f"        {name}={{", *_wrapped(items, 12), "        },"]

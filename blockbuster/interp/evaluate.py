@@ -7,16 +7,16 @@ operator means is the semantics' business; how arrays are cut into lists, the la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from blockbuster.interp.accumulators import Accumulators, aligned
 from blockbuster.interp.binding import bind, checked, source_of
+from blockbuster.interp.held import Held, Site
 from blockbuster.interp.layout import Array, Layout, Nested, item_at, whole
 from blockbuster.interp.observers import Observer, Path, Tensor, loaded_ports, touched_inputs
 from blockbuster.interp.semantics import Float64, Semantics
-from blockbuster.ir.graph import Graph, Index, Input, Node, Value
+from blockbuster.ir.graph import Graph, Index, Input, Value
 from blockbuster.ir.ops import (
     Accumulate,
     Cast,
@@ -31,7 +31,7 @@ from blockbuster.ir.ops import (
     Relabel,
     Transpose,
 )
-from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.types import Dim
 
 
 def evaluate(
@@ -61,37 +61,6 @@ def evaluate(
     shapes = {name: array.shape for name, array in arrays.items()}
     layout = bind(graph, shapes, sizes=sizes, blocks=blocks, block_sizes=block_sizes)
     return Interpreter(layout, semantics, observer or Observer()).run(graph, arrays)
-
-
-class Held(NamedTuple):
-    """A value while it is interpreted, and the tensor behind it (none for a local result)."""
-
-    type: Type
-    data: Nested
-    home: Tensor | None = None
-
-    def element(self, at: int) -> Held:
-        """Entry ``at`` of a list."""
-        return Held(self.type.element(), self.data[at], self.home)
-
-
-class Site(NamedTuple):
-    """Where an equation stands: its path, and the current block of each dim.
-
-    A span is all positions of a dim outside a map over it.
-    """
-
-    node: Node
-    path: Path
-    spans: Mapping[Dim, range]
-
-    def extents(self, type: Type) -> list[int]:
-        """The shape of an item of ``type`` here."""
-        return [len(self.spans[d]) for d in type.axes]
-
-    def tensor(self, port: int) -> Tensor:
-        """The tensor that result ``port`` is, if it is stored."""
-        return Tensor(self.node.hints[port] if self.node.hints else "", self.path, port)
 
 
 class Interpreter:

@@ -97,15 +97,13 @@ class Exact(Semantics):
             raise ZeroDenominator
         return self.power(x, self.prime - 2)
 
-    def power(self, x: Any, exponent: int) -> Any:
+    def power(self, x: Array, exponent: int) -> Any:
         """x to a whole power of at least 0."""
-        result: Any = np.int64(1)
-        base = x
-        while exponent:
-            if exponent & 1:
-                result = result * base % self.prime
-            base = base * base % self.prime
-            exponent >>= 1
+        result, square = np.ones_like(x), x
+        for bit in reversed(f"{exponent:b}"):
+            if bit == "1":
+                result = result * square % self.prime
+            square = square * square % self.prime
         return np.where(x < 0, UNDEFINED, result)
 
     # functions -------------------------------------------------------------------
@@ -115,7 +113,7 @@ class Exact(Semantics):
         state = np.uint64(self._key(name))
         for arg in args:
             state = _mixed(np.asarray(arg).astype(np.uint64) ^ state)
-        value = (state % np.uint64(self.prime - 1)).astype(np.int64) + 1
+        value: Any = (state % np.uint64(self.prime - 1)).astype(np.int64) + 1
         for arg in args:
             value = np.where(arg == UNDEFINED, UNDEFINED, value)
         return value
@@ -227,6 +225,7 @@ class Exact(Semantics):
 
 def _mixed(state: Any) -> Any:
     """The splitmix64 finalizer: a bijection of 64-bit words that scatters them."""
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
+    with np.errstate(over="ignore"):
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return state ^ (state >> np.uint64(31))

@@ -114,8 +114,12 @@ class Builder:
         order = _dependency_order(self._operands_of, [o.value for o in ends])
         merged, alias = self._merged(order)
         ends = [replace(o, value=alias.get(o.value, o.value)) for o in ends]
-        nodes, ends = _prune(merged, ends)
-        return self._numbered(nodes, ends)
+        dropped = True
+        while dropped:
+            pruning = _Pruning(merged, ends)
+            merged, ends = pruning.run()
+            dropped = pruning.dropped
+        return self._numbered(merged, ends)
 
     def _redirected(self, value: Value) -> Value:
         seen = 0
@@ -183,49 +187,66 @@ def _rebuild(graph: Graph, inputs: Sequence[Value], outputs: Sequence[int]) -> G
     return builder.finish(*(replace(o, value=builder._redirected(o.value)) for o in kept))
 
 
-def _prune(nodes: dict[int, Node], ends: list[Output]) -> tuple[dict[int, Node], list[Output]]:
-    """Drop what no output needs and put ports in order of first use, consumers before producers."""
-    pending = dict.fromkeys(nodes, 0)
-    for node in nodes.values():
-        for operand in node.operands:
-            if operand.node >= 0:
-                pending[operand.node] += 1
-    first_use: dict[int, dict[int, tuple[int, int]]] = {position: {} for position in nodes}
-    for rank, output in enumerate(ends):
-        if output.value.node >= 0:
-            first_use[output.value.node].setdefault(output.value.port, (-1, rank))
-    ready = [
-        (min(first_use[p].values(), default=(len(nodes), p)), p) for p in nodes if not pending[p]
-    ]
-    heapq.heapify(ready)
-    kept: dict[int, Node] = {}
-    ports: dict[Value, Value] = {}
-    rank = 0
-    while ready:
-        _, position = heapq.heappop(ready)
-        original = nodes[position]
-        used = first_use[position]
+class _Pruning:
+    """Drops what no output needs and puts ports in order of first use, consumers first."""
+
+    def __init__(self, nodes: dict[int, Node], ends: list[Output]) -> None:
+        self._nodes = nodes
+        self._ends = ends
+        self._pending = dict.fromkeys(nodes, 0)
+        self._first_use: dict[int, dict[int, tuple[int, int]]] = {p: {} for p in nodes}
+        self._ready: list[tuple[tuple[int, int], int]] = []
+        self._kept: dict[int, Node] = {}
+        self._ports: dict[Value, Value] = {}
+        self.dropped = False
+        """True if a consumer went: its producers may have been visited later than they would be."""
+
+    def run(self) -> tuple[dict[int, Node], list[Output]]:
+        """The nodes kept, and the outputs, with their ports renumbered."""
+        for rank, output in enumerate(self._ends):
+            self._use(output.value, (-1, rank))
+        for node in self._nodes.values():
+            for operand in node.operands:
+                if operand.node >= 0:
+                    self._pending[operand.node] += 1
+        for position, pending in self._pending.items():
+            if not pending:
+                self._push(position)
+        while self._ready:
+            self._visit(heapq.heappop(self._ready)[1])
+        for position, node in self._kept.items():
+            operands = tuple(self._ports.get(v, v) for v in node.operands)
+            if operands != node.operands:
+                self._kept[position] = replace(node, operands=operands)
+        ends = [replace(o, value=self._ports.get(o.value, o.value)) for o in self._ends]
+        return self._kept, ends
+
+    def _visit(self, position: int) -> None:
+        original, used = self._nodes[position], self._first_use[position]
+        wanted: tuple[Value, ...] = ()
         if used:
             node, order = select_results(original, sorted(used, key=used.__getitem__), _rebuild)
-            kept[position] = node
-            ports.update(
-                {Value(position, old): Value(position, new) for new, old in enumerate(order)}
-            )
-            for index, operand in enumerate(node.operands):
-                if operand.node >= 0:
-                    first_use[operand.node].setdefault(operand.port, (rank, index))
-            rank += 1
+            wanted = node.operands
+            for index, operand in enumerate(wanted):
+                self._use(operand, (len(self._kept), index))
+            self._kept[position] = node
+            for new, old in enumerate(order):
+                self._ports[Value(position, old)] = Value(position, new)
+        self.dropped |= len(wanted) < len(original.operands)
         for operand in original.operands:
             if operand.node >= 0:
-                pending[operand.node] -= 1
-                if not pending[operand.node]:
-                    key = min(first_use[operand.node].values(), default=(len(nodes), operand.node))
-                    heapq.heappush(ready, (key, operand.node))
-    for position, node in kept.items():
-        operands = tuple(ports.get(v, v) for v in node.operands)
-        if operands != node.operands:
-            kept[position] = replace(node, operands=operands)
-    return kept, [replace(o, value=ports.get(o.value, o.value)) for o in ends]
+                self._pending[operand.node] -= 1
+                if not self._pending[operand.node]:
+                    self._push(operand.node)
+
+    def _use(self, value: Value, rank: tuple[int, int]) -> None:
+        if value.node >= 0:
+            self._first_use[value.node].setdefault(value.port, rank)
+
+    def _push(self, position: int) -> None:
+        unused = (len(self._nodes), position)
+        key = min(self._first_use[position].values(), default=unused)
+        heapq.heappush(self._ready, (key, position))
 
 
 def _dependency_order(

@@ -291,7 +291,7 @@ class Reduce(Op):
 
 @dataclass(frozen=True)
 class Misc(Op):
-    """A function of whole arrays, opaque to the rules: the last resort, so any program is expressible.
+    """A function of whole arrays, opaque to the rules: the last resort that expresses anything.
 
     ``fn`` takes and returns whole NumPy arrays, axes in the order of each value's dims
     (``operands`` and ``results`` give them). It is looked up by ``name`` when text is parsed.

@@ -132,7 +132,7 @@ def _witness(graph: Graph, position: int) -> tuple[int, str] | None:
 
 
 def _not_every_output(graph: Graph, position: int) -> str:
-    """Every result of the graph must come from the map; then nobody else reads the map's results."""
+    """Every result must come from the map; then nobody else reads what it makes."""
     for output in graph.outputs:
         if output.value.node != position:
             return f"{name_of(graph, output.value)} is a result that the map does not make"

@@ -13,6 +13,7 @@ from blockbuster.interp.layout import Array
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import size_class
+from blockbuster.testing.arrays import ArrayFunction, random_array_function
 from blockbuster.testing.programs import BlockPrograms
 
 MOST_BLOCKS = 3
@@ -23,6 +24,11 @@ def block_graphs(*, whole: bool = True) -> st.SearchStrategy[Graph]:
     return st.randoms(use_true_random=False).map(
         lambda random: BlockPrograms(random, whole=whole).graph()
     )
+
+
+def array_functions() -> st.SearchStrategy[ArrayFunction]:
+    """Random array programs, to be called or traced: ``trace(f, **f.inputs)``."""
+    return st.randoms(use_true_random=False).map(random_array_function)
 
 
 @st.composite

@@ -1,15 +1,35 @@
 """What single passes do and refuse; that they keep the numbers is in test_tile_programs."""
 
+import sys
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from blockbuster.emit.bind import bind
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.hoist import hoist, not_invariant
 from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.run_numpy import run_numpy
 from blockbuster.emit.split_nests import split_nests
-from blockbuster.emit.tile import Fold, For, Init, Load, statements
+from blockbuster.emit.tile import (
+    WORKSPACE,
+    Buffer,
+    BufferAxis,
+    Fold,
+    For,
+    Init,
+    Load,
+    Store,
+    Tile,
+    View,
+    statements,
+)
+from blockbuster.emit.verify import verify_tiles
+from blockbuster.errors import EmitError, VerifyError
+from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
-from tests.emit.cases import TEXTS, graph_of
+from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, sizes_of
 
 
 def tiles(name):
@@ -119,3 +139,66 @@ graph(X: M,D[M,D], XT: M',D[M',D] = X(M',D)) {
     assert [buffer.name for buffer in program.inputs] == ["X"]
     views = [s.view.dims for s in all_statements(program) if isinstance(s, Load)]
     assert views == [("M", "D"), ("M'", "D")]
+
+
+def run_after(program):
+    """Check the statements and, as a load from another place is well-formed, the numbers."""
+    verify_tiles(program)
+    graph = graph_of("attention final")
+    inputs = inputs_for(graph, sizes_of(graph))
+    (result,) = run_numpy(program, inputs, block_sizes={"M": 2, "N": 2}, folder=FOLDER).values()
+    np.testing.assert_allclose(result, *evaluate(graph, inputs).values())
+
+
+@pytest.mark.parametrize(
+    "reason", ["changes something", "own dim", "depends on a tile", "another place"]
+)
+def test_hoisting_without_a_precondition_is_caught(monkeypatch, reason):
+    def careless(stmt, loop, staying):
+        return "" if reason in (found := not_invariant(stmt, loop, staying)) else found
+
+    monkeypatch.setattr(sys.modules[hoist.__module__], "not_invariant", careless)
+    program = drop_unit_loops(tiles("attention final"), ("D",))
+    with pytest.raises((VerifyError, AssertionError)):
+        run_after(hoist(bind(program)))
+
+
+def test_a_load_does_not_cross_a_store_to_its_array():
+    tile = Tile("t1", ("M",))
+    view = View(Buffer("I1", (BufferAxis("M"),), WORKSPACE), ("M",))
+    loop = For("N", False, (Store(view, Tile("t2", ("M",))), Load(tile, view)))
+
+    assert not_invariant(loop.body[1], loop, frozenset()) == "I1 is stored in the loop"
+
+
+def test_serial_loops_on_the_grid_are_caught():
+    program = tiles("attention final")
+    (nest,) = program.nests
+
+    def parallel(stmt):
+        if not isinstance(stmt, For):
+            return stmt
+        return replace(stmt, parallel=True, body=tuple(map(parallel, stmt.body)))
+
+    broken = replace(program, nests=(replace(nest, body=tuple(map(parallel, nest.body))),))
+    with pytest.raises(VerifyError, match="share the accumulator"):
+        verify_tiles(broken)
+
+
+def test_two_views_by_block_agree_on_the_blocks():
+    graph = parse("""
+graph(X: M,N[M,N], Y: M,N'[M,N'] = Y(M,N')) {
+  P = map M (x in !X) { p = map N (b in !x) { t = row_sum(b)  yield t }  yield p }
+  R = map M (p in !P, y in !Y) {
+    r = relabel N -> N' (!p)
+    s = map N' (c in !r, d in !y) { t = row_sum(d)  u = mul(c, t)  yield +u }
+    yield s
+  }
+  return R
+}
+""")
+    program = lower_to_tiles(graph)
+
+    drop_unit_loops(program, ("N", "N'"))
+    with pytest.raises(EmitError, match="I1 has one entry per block of N and is accessed under N'"):
+        drop_unit_loops(program, ("N",))

@@ -26,9 +26,7 @@ from tests.emit.cases import (
 )
 from tests.frontend.programs import PROGRAMS
 
-# needs M to have blocks of one element, which no input says
-UNBLOCKED = ("computed becomes batch",)
-ARRAYS = [name for name in PROGRAMS if name not in (*OPAQUE, *UNBLOCKED)]
+ARRAYS = [name for name in PROGRAMS if name not in OPAQUE]
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -3,8 +3,8 @@
 A case is a ``.bb`` file: comment lines that say what it shows, the program before, and then either
 
 - ``# after`` and the program that the first match makes; or
-- ``# because: <reason>``, one line for each reason, and perhaps ``# wrong`` and the program that the
-  rule would make without its precondition: it must give other numbers.
+- ``# because: <reason>``, one line for each reason, and perhaps ``# wrong`` and the program that
+  the rule would make without its precondition: it must give other numbers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,12 @@ def read_case(path: Path) -> Case:
             parts[part].append(line)
     text = {name: "".join(lines) for name, lines in parts.items()}
     return Case(
-        path, text["title"], text["before"], text[AFTER] or None, tuple(because), text[WRONG] or None
+        path,
+        text["title"],
+        text["before"],
+        text[AFTER] or None,
+        tuple(because),
+        text[WRONG] or None,
     )
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from blockbuster.errors import VerifyError
 from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Elementwise, Functional, Map
-from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import Type
 from blockbuster.ir.verify import verify
@@ -108,7 +108,9 @@ def test_a_matmul_with_itself_is_read_through_a_relabeled_view():
 
 def test_a_scale_cannot_leave_the_right_operand_of_a_gram_matrix():
     """With fresh dims the wrong result has other types: diag(c) stands on the wrong side."""
-    with pytest.raises(VerifyError, match=r"operand 1 of row_scale has axes \[M'\], expected \[M\]"):
+    with pytest.raises(
+        VerifyError, match=r"operand 1 of row_scale has axes \[M'\], expected \[M\]"
+    ):
         parse("""graph(X: K[M,K] = port, Y: K[M',K] = port, c: [M']) {
           G = map K (x in !X, y in !Y) { g = dot(x, y) yield +g }
           Z = row_scale(G, c)

@@ -1,0 +1,42 @@
+"""What the interpreter passes around: values while they live, and where an equation stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from blockbuster.interp.layout import Nested
+from blockbuster.interp.observers import Path, Tensor
+from blockbuster.ir.graph import Node
+from blockbuster.ir.types import Dim, Type
+
+
+class Held(NamedTuple):
+    """A value while it is interpreted, and the tensor behind it (none for a local result)."""
+
+    type: Type
+    data: Nested
+    home: Tensor | None = None
+
+    def element(self, at: int) -> Held:
+        """Entry ``at`` of a list."""
+        return Held(self.type.element(), self.data[at], self.home)
+
+
+class Site(NamedTuple):
+    """Where an equation stands: its path, and the current block of each dim.
+
+    A span is all positions of a dim outside a map over it.
+    """
+
+    node: Node
+    path: Path
+    spans: Mapping[Dim, range]
+
+    def extents(self, type: Type) -> list[int]:
+        """The shape of an item of ``type`` here."""
+        return [len(self.spans[d]) for d in type.axes]
+
+    def tensor(self, port: int) -> Tensor:
+        """The tensor that result ``port`` is, if it is stored."""
+        return Tensor(self.node.hints[port] if self.node.hints else "", self.path, port)

@@ -1,0 +1,112 @@
+"""Random array programs: two to nine array operators over a few named dims."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from blockbuster import frontend as bb
+
+Axes = tuple[str, ...]
+
+# operators that keep the shape of one array, and of two of one shape
+SAME_SHAPE: dict[str, Callable[..., Any]] = {
+    "tanh": bb.tanh,
+    "silu": bb.silu,
+    "relu": bb.relu,
+    "scaled": lambda x: x * 0.5 + 1,
+    "decayed": lambda x: bb.exp(-bb.abs(x)),
+    "softmax": lambda x: bb.softmax(bb.tanh(x)),
+    "safe_softmax": lambda x: bb.softmax(x, safe=True),
+    "rms_norm": lambda x: bb.rms_norm(x, eps=0.1),
+    "layer_norm": lambda x: bb.layer_norm(x, eps=0.1),
+    "centered": lambda x: x - bb.mean(x, axis=-1, keepdims=True),
+    "masked": lambda x: bb.where(
+        bb.arange(x.shape[-2])[:, None] >= bb.arange(x.shape[-1]), x, -1.0
+    ),
+}
+PAIRS: dict[str, Callable[..., Any]] = {"add": lambda x, y: x + y, "mul": lambda x, y: x * y}
+PRODUCTS: dict[str, Callable[..., Any]] = {
+    "matmul": lambda x, y: bb.tanh(x @ y),
+    "matmul_transposed": lambda x, y: bb.tanh(x @ _turned(y)),
+}
+FOLDS: dict[str, Callable[..., Any]] = {
+    "sum": lambda x: bb.sum(x, axis=-1),
+    "max": lambda x: bb.max(x, axis=-1),
+}
+OPERATORS = {**SAME_SHAPE, **PAIRS, **PRODUCTS, **FOLDS, "transpose": lambda x: _turned(x)}
+
+
+def _turned(x: Any) -> Any:
+    axes = tuple(range(len(x.shape)))
+    return bb.transpose(x, (*axes[:-2], axes[-1], axes[-2]))
+
+
+@dataclass(frozen=True)
+class ArrayFunction:
+    """A function of arrays as data: operators applied to earlier values, inputs first.
+
+    It can be called, traced (``trace(f, **f.inputs)``) and printed.
+    """
+
+    inputs: dict[str, str]
+    steps: tuple[tuple[str, tuple[int, ...]], ...]
+    outputs: tuple[int, ...]
+    __name__ = "array_function"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in self.inputs])
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        values = [*args, *(named[name] for name in list(self.inputs)[len(args) :])]
+        for name, operands in self.steps:
+            values.append(OPERATORS[name](*(values[i] for i in operands)))
+        results = tuple(values[i] for i in self.outputs)
+        return results if len(results) > 1 else results[0]
+
+
+def random_array_function(random: Random) -> ArrayFunction:
+    """Two to four matrices, with or without a batch dim, and two to nine operators on them."""
+    batch = "B " if random.random() < 0.2 else ""
+    inputs: dict[str, str] = {}
+    shapes: list[Axes] = []
+    for name in ("x", "y", "z", "w")[: random.randint(2, 4)]:
+        axes = (random.choice("MN"), random.choice("KN"))
+        shapes.append(axes if axes[0] != axes[1] else (axes[0], "K"))
+        inputs[name] = batch + " ".join(shapes[-1])
+    given = len(shapes)
+    steps: list[tuple[str, tuple[int, ...]]] = []
+    for _ in range(random.randint(2, 9)):
+        name, operands, shape = random.choice(_choices(random, shapes))
+        steps.append((name, operands))
+        shapes.append(shape)
+    if random.random() < 0.3:
+        whole = [i for i, shape in enumerate(shapes) if shape]
+        steps.append((random.choice(list(FOLDS)), (random.choice(whole),)))
+        shapes.append(())
+    made = range(given, len(shapes))
+    chosen = [made[-1], *random.sample(made[:-1], min(len(made) - 1, random.choice((0, 0, 1, 2))))]
+    return ArrayFunction(inputs, tuple(steps), tuple(dict.fromkeys(chosen)))
+
+
+def _choices(random: Random, shapes: list[Axes]) -> list[tuple[str, tuple[int, ...], Axes]]:
+    """One candidate of each kind that the values at hand allow; products count three times."""
+    found: list[tuple[str, tuple[int, ...], Axes]] = []
+    at = random.randrange(len(shapes))
+    found.append((random.choice(list(SAME_SHAPE)), (at,), shapes[at]))
+    found.append(("transpose", (at,), shapes[at][::-1]))
+    pairs = [(i, j) for i in range(len(shapes)) for j in range(len(shapes))]
+    alike = [(i, j) for i, j in pairs if shapes[i] == shapes[j]]
+    i, j = random.choice(alike)
+    found.append((random.choice(list(PAIRS)), (i, j), shapes[i]))
+    for name, side in (("matmul", 0), ("matmul_transposed", 1)):
+        fitting = [(i, j) for i, j in pairs if shapes[i][1] == shapes[j][side]]
+        if fitting:
+            i, j = random.choice(fitting)
+            found += 2 * [(name, (i, j), (shapes[i][0], shapes[j][1 - side]))]
+    return found

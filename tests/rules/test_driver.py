@@ -1,0 +1,144 @@
+"""What the driver does with rules that go wrong: it says so, with the steps or both listings."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+
+from blockbuster.errors import RuleError, VerifyError
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, call
+from blockbuster.ir.graph import Graph, Output, Value
+from blockbuster.ir.ops import Elementwise
+from blockbuster.ir.parse import parse
+from blockbuster.rules import PAPER_RULES, fuse
+from blockbuster.rules.base import Match, Rule
+from tests.interp import examples
+
+GRAPH = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }")
+NEGATED = Elementwise(call("neg", Arg(0)))
+
+
+class OnExp(Rule):
+    """Rules that replace one elementwise operator by another."""
+
+    name: ClassVar[str]
+    old: ClassVar[Elementwise]
+    new: ClassVar[Elementwise]
+
+    def matches(self, graph, note=lambda _: None):
+        for position, node in enumerate(graph.nodes):
+            if node.op == self.old:
+                yield Match(self, graph, {"node": position})
+
+    def apply(self, match):
+        edit = Builder(match.graph)
+        edit.replace_op(match.nodes["node"], self.new)
+        return edit.finish()
+
+
+@dataclass(frozen=True)
+class Negate(OnExp):
+    name: ClassVar[str] = "negate"
+    old: ClassVar[Elementwise] = Elementwise(call("exp", Arg(0)))
+    new: ClassVar[Elementwise] = NEGATED
+
+
+@dataclass(frozen=True)
+class Restore(OnExp):
+    name: ClassVar[str] = "restore"
+    old: ClassVar[Elementwise] = NEGATED
+    new: ClassVar[Elementwise] = Elementwise(call("exp", Arg(0)))
+
+
+@dataclass(frozen=True)
+class Misstate(Negate):
+    """Leaves the old result types beside a new operator that gives others."""
+
+    name: ClassVar[str] = "misstate"
+
+    def apply(self, match):
+        node = match.node("node")
+        wrong = replace(node, types=(replace(node.types[0], axes=("N",)),))
+        return replace(match.graph, nodes=(wrong,))
+
+
+@dataclass(frozen=True)
+class DropResult(Negate):
+    """Returns another value than the program did."""
+
+    name: ClassVar[str] = "drop-result"
+
+    def matches(self, graph, note=lambda _: None):
+        if len(graph.nodes) == 2:
+            yield Match(self, graph, {"node": 0})
+
+    def apply(self, match):
+        return replace(match.graph, nodes=(), outputs=(Output(Value(-1)),))
+
+
+def test_rules_that_undo_each_other_are_stopped():
+    with pytest.raises(
+        RuleError, match="the rules loop: step 2 gives the program of step 0"
+    ) as error:
+        fuse(GRAPH, (Negate(), Restore()))
+
+    text = str(error.value)
+    assert "exp(x)" in text
+    assert "-x" in text
+    assert "a rule among negate, restore undoes another: leave one out" in text
+
+
+def test_the_loop_shows_only_its_own_steps():
+    graph = parse("""graph(X: M[M]) {
+      T = map M (x in !X) { t = exp(x) yield t }
+      Y = map M (t in !T) { y = t + 1 yield y }
+      return Y
+    }""")
+    with pytest.raises(RuleError, match="step 3 gives the program of step 1") as error:
+        fuse(graph, (*PAPER_RULES[5:6], Negate(), Restore()))
+
+    assert "M<" not in str(error.value)
+
+
+def test_an_ill_formed_graph_is_the_rules_fault():
+    with pytest.raises(RuleError, match="misstate made an ill-formed graph") as error:
+        fuse(GRAPH, (Misstate(),))
+
+    text = str(error.value)
+    assert "results are stated as [N], the operator gives [M]" in text
+    assert text.count("graph(") >= 2
+    assert "---" in text
+
+
+def test_results_of_other_types_are_the_rules_fault():
+    graph = parse("graph(a: [M,K], b: [M]) { s = row_sum(a) t = exp(s) return t }")
+
+    with pytest.raises(RuleError, match="the results had types"):
+        fuse(graph, (DropResult(),))
+
+
+def test_the_program_is_verified_first():
+    broken = replace(GRAPH, nodes=GRAPH.nodes * 2)
+
+    with pytest.raises(VerifyError):
+        fuse(broken, PAPER_RULES)
+
+
+def test_rules_are_tried_in_order_of_priority():
+    graph = parse(examples.SWIGLU_START)
+
+    first = fuse(graph, PAPER_RULES).steps
+    backwards = fuse(graph, PAPER_RULES[::-1]).steps
+
+    assert first[0].rule == "fuse-maps"
+    assert backwards[0].rule == "fuse-siblings"
+    assert fuse(graph, PAPER_RULES[::-1]).final.buffered_edges() == ()
+
+
+def test_no_rules_no_steps():
+    derivation = fuse(GRAPH, ())
+
+    assert isinstance(derivation.final, Graph)
+    assert derivation.final == GRAPH
+    assert derivation.snapshots == (GRAPH,)
