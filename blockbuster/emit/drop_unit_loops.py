@@ -50,14 +50,11 @@ def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram
 
 def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:
     """Why ``dim`` cannot be one block unless another dim is, too, or an empty string."""
+    single = (*whole, *program.whole)
     for view in views(program):
         for used, axis in zip(view.dims, view.buffer.axes, strict=True):
             pair = (used, axis.dim)
-            if (
-                axis.per_block
-                and dim in pair
-                and not all(d in (*whole, *program.whole) for d in pair)
-            ):
+            if axis.per_block and dim in pair and not all(d in single for d in pair):
                 return (
                     f"{view.buffer.name} has one entry per block of {axis.dim} and is accessed "
                     f"under {used}: {dim} alone cannot be one block"

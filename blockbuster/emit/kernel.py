@@ -20,7 +20,7 @@ from blockbuster.emit.numpy_text import reference_text
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
-from blockbuster.emit.tiles import LEAST, choose_tiling, dot_dims
+from blockbuster.emit.tiles import LEAST, choose_tiling, choose_warps, dot_dims
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of
 from blockbuster.emit.triton_text import Heading, triton_text
@@ -29,7 +29,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules.safety import safe
 
-WARPS, STAGES = 4, 2
+STAGES = 2
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def emit(
     tiling = choose_tiling(program, bound, tiles or {}, kind, shared=device.shared, stages=STAGES)
     scheduled = _scheduled(program, tiling)
     heading = Heading(listing(stable), target, _reference(stable, reference))
-    options = {"num_warps": WARPS, "num_stages": STAGES}
+    options = {"num_warps": choose_warps(scheduled, tiling), "num_stages": STAGES}
     source = triton_text(scheduled, tiling, kind, options, heading)
     return Kernel(
         name=_name(program),

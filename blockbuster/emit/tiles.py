@@ -5,11 +5,22 @@ A starting point that compiles and runs everywhere; selection and tuning replace
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from blockbuster.emit.dtypes import Dtype
-from blockbuster.emit.tile import For, Let, Load, Nest, Stmt, TileProgram, statements
+from blockbuster.emit.tile import (
+    Fold,
+    For,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
 from blockbuster.emit.tiling import Tiling, power_of_two
 from blockbuster.emit.trips import dims_of
 from blockbuster.emit.triton_uses import Uses, is_matrix_dot
@@ -20,6 +31,8 @@ from blockbuster.ir.types import Dim, size_class
 LEAST = 16  # lanes along each side of a matrix dot
 USUAL = 64
 WHOLE = 128  # the most lanes a dim gets for being worth one block
+MOST = 1 << 20  # elements of one tile
+WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
 COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
 
 
@@ -69,6 +82,28 @@ def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
     return tuple(_shape_of(program, Tiling({}, {}, (), program.units)).dots)
 
 
+def choose_warps(program: TileProgram, tiling: Tiling) -> int:
+    """Twice the usual number of warps where the accumulators would fill the registers of four."""
+    most = max((_live_lanes(nest, tiling) for nest in program.nests), default=0)
+    return 2 * WARPS if most > WARPS * THREADS * REGISTERS else WARPS
+
+
+def _live_lanes(nest: Nest, tiling: Tiling) -> int:
+    """Lanes of the accumulators, twice those that are rescaled, and of the widest tile."""
+    total, widest = 0, 0
+    for stmt in statements(nest.body):
+        if isinstance(stmt, Fold):
+            total += _lanes(stmt.target, tiling)
+            total += 2 * sum(_lanes(member.target, tiling) for member in stmt.members)
+        elif isinstance(stmt, Let):
+            widest = max(widest, _lanes(stmt.target, tiling))
+    return total + widest
+
+
+def _lanes(tile: Tile, tiling: Tiling) -> int:
+    return math.prod(tiling.blocks[dim] for dim in tiling.lanes(tile))
+
+
 def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -> int:
     """Bytes of shared memory, roughly: what matrix dots read, several times where in a loop."""
     return max((_nest_footprint(nest, tiling, dtype, stages) for nest in program.nests), default=0)
@@ -80,10 +115,9 @@ def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> in
     looped = {s.target for f in _loops(nest.body) if not f.parallel for s in _loads(f.body)}
     for load in _loads(nest.body):
         if any(is_matrix_dot(use, tiling) for use, _ in uses.of(load.target)):
-            lanes = 1
-            for dim in tiling.lanes(load.target):
-                lanes *= tiling.blocks[dim]
-            total += lanes * dtype.bytes * (stages if load.target in looped else 1)
+            total += (
+                _lanes(load.target, tiling) * dtype.bytes * (stages if load.target in looped else 1)
+            )
     return total
 
 
@@ -143,6 +177,7 @@ def _agree(program: TileProgram, tiling: Tiling) -> None:
     """Refuse tiles under which a relabeled tile, or an array of entries per block, has no place."""
     for nest in program.nests:
         for stmt in statements(nest.body):
+            _fits(stmt, tiling)
             pairs: list[tuple[Dim, Dim]] = []
             if isinstance(stmt, Load):
                 axes = zip(stmt.view.dims, stmt.view.buffer.axes, strict=True)
@@ -158,6 +193,17 @@ def _agree(program: TileProgram, tiling: Tiling) -> None:
                             hint="give both the same tile",
                         )
                     )
+
+
+def _fits(stmt: Stmt, tiling: Tiling) -> None:
+    if isinstance(stmt, Load | Let) and _lanes(stmt.target, tiling) > MOST:
+        shown = ", ".join(f"{d}={tiling.blocks[d]}" for d in tiling.lanes(stmt.target))
+        raise EmitError(
+            message(
+                f"a tile with {shown} has more than the {MOST} elements that Triton takes",
+                hint="give smaller tiles, or reduce in a loop over blocks",
+            )
+        )
 
 
 def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:

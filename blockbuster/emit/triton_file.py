@@ -99,3 +99,25 @@ def came_from(origin: Origin | None) -> str:
     if len(lines) > 2:
         lines = [lines[0], "..."]
     return ", ".join((*([origin.rule] if origin.rule else []), *lines))
+
+
+def wrapped(items: list[str], indent: int) -> list[str]:
+    """Items separated by commas, as many to a line as fit."""
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(item) + 2 <= WIDTH:
+            lines[-1] += f" {item},"
+        else:
+            lines.append(f"{' ' * indent}{item},")
+    return lines
+
+
+def literal(value: object) -> str:
+    """A Python literal with double quotes."""
+    if isinstance(value, dict):
+        items = (f"{literal(key)}: {literal(entry)}" for key, entry in value.items())
+        return f"{{{', '.join(items)}}}"
+    if isinstance(value, tuple):
+        items = (literal(entry) for entry in value)
+        return f"({', '.join(items)}{',' if len(value) == 1 else ''})"
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
-from blockbuster.emit.triton_file import File, Parameters, literal, wrapped
 from blockbuster.emit.trips import dims_of
+from blockbuster.emit.triton_file import File, Parameters, literal, wrapped
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -91,6 +91,8 @@ class _Launcher:
 
     def _extent(self, dim: Dim | None, blocks: bool) -> str:
         if dim is None:
+            return "1"
+        if blocks and dim in self._tiling.whole:
             return "1"
         size = self._file.size(dim)
         return f"triton.cdiv({size}, {self._tiling.blocks[dim]})" if blocks else size

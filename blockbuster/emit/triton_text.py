@@ -11,10 +11,11 @@ from blockbuster.emit.names import Names
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of
-from blockbuster.emit.triton_file import WIDTH, File, Parameters
+from blockbuster.emit.triton_file import File, Parameters, literal, wrapped
 from blockbuster.emit.triton_harness import ARRAYS, COMMANDS, START
 from blockbuster.emit.triton_helpers import HELPERS, helper_sources
 from blockbuster.emit.triton_kernel import kernel_body
+from blockbuster.emit.triton_launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.triton_uses import Uses, narrow_workspaces
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
@@ -105,7 +106,7 @@ class _FileText:
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
         narrow = narrow_workspaces(program, tiling)
         self.file = File(tiling, dtype, Names(_RESERVED), narrow)
-        self._dims = tuple(dict.fromkeys(map(size_class, dims_of(program))))
+        self._dims, self._free = sizes_shown(program)
         self._claim_names()
         self.kernels = [self._kernel(nest, options) for nest in program.nests]
 
@@ -186,7 +187,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
                 _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
                 _table("OUTPUTS", self._axes_of(self._program.outputs)),
                 f"TRUTH = {literal(tuple(truth))}  # arrays of bool",
-                f"FREE = {literal(self._free())}  # dims that no input shows",
+                f"FREE = {literal(self._free)}  # dims that no input shows",
                 f"DTYPE = {literal(self._dtype.name)}",
                 f"TOLERANCE = {self._dtype.tolerance!r}  # of --check, of the largest result",
                 _table("SIZES", self._sizes(), "what the kernels were written for"),
@@ -205,10 +206,6 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
     def _sizes(self) -> dict[Dim, int]:
         return {dim: self._tiling.sizes[dim] for dim in self._dims}
-
-    def _free(self) -> tuple[Dim, ...]:
-        shown = {axis for b in self._program.inputs for axis in self._axes(b)}
-        return tuple(dim for dim in self._dims if dim not in shown)
 
     def _lane_dims(self) -> Iterator[Dim]:
         return (d for d in dims_of(self._program) if not self._tiling.is_unit(d))
@@ -238,7 +235,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         constants = [f"{name}: tl.constexpr" for name in (*p.blocks.values(), "INDEX")]
         lines = ["@triton.jit", f"def {kernel.name}("]
         for group in (runtime, list(p.sizes.values()), list(p.strides.values()), constants):
-            lines += _wrapped(group, 4)
+            lines += wrapped(group, 4)
         return "\n".join([*lines, "):", *kernel.body])
 
     def kernel_table(self) -> str:
@@ -257,7 +254,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
                 *_dict_lines("signature", types),
                 *_dict_lines("constants", blocks),
                 "        divisible_by_16=[",
-                *_wrapped([literal(name) for name in exact], 12),
+                *wrapped([literal(name) for name in exact], 12),
                 "        ],",
                 *_dict_lines("options", kernel.options),
                 "    ),",
@@ -276,3 +273,12 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
             if inner and step % 16 == 0:
                 found.append(name)
         return found
+
+
+def _table(name: str, entries: Mapping[str, object], note: str = "") -> str:
+    return f"{name} = {literal(dict(entries))}" + (f"  # {note}" if note else "")
+
+
+def _dict_lines(name: str, entries: Mapping[str, object]) -> list[str]:
+    items = [f"{literal(key)}: {literal(value)}" for key, value in entries.items()]
+    return [f"        {name}={{", *wrapped(items, 12), "        },"]

@@ -71,6 +71,10 @@ def tiles_are_defined_before_use(program: TileProgram) -> Iterator[str]:
                 home = homes.get(tile)
                 if home is None or place[: len(home)] != home:
                     yield f"{tile.name} is read where it is not defined"
+                    continue
+                for loop in place[len(home) :]:
+                    if loop.dim in tile.axes:
+                        yield f"{tile.name}, made outside the loop over {loop.dim}, is read in it"
             made = defined(stmt)
             if made is not None:
                 if made in homes:

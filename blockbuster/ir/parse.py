@@ -330,13 +330,18 @@ class _Reader:
             if self._has("by"):
                 lead = self._take(kind="name")
                 self._take(":")
-                factor = self._infix(lambda n: Arg(FACTOR_NAMES.index(n)), _LOOSEST)
+                factor = self._infix(self._factor_name, _LOOSEST)
                 pending.append((len(outputs) - 1, monoid, lead, factor))
         for port, monoid, lead, factor in pending:
             if lead not in leads:
                 self._refuse(f"{lead} is not a lead: write `yield max {lead} = ...`")
             results[port] = Rescale(monoid, leads[lead], factor)
         return outputs, results
+
+    def _factor_name(self, name: str) -> Expr:
+        if name not in FACTOR_NAMES:
+            self._refuse(f"a factor reads {', '.join(FACTOR_NAMES)}, not {name}")
+        return Arg(FACTOR_NAMES.index(name))
 
     def _reduce(self, scope: _Scope) -> tuple[Op, list[Value]]:
         monoid = self._take()

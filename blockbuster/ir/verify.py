@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.expr import Arg, Call, Expr
@@ -31,8 +32,8 @@ NodeCheck = Callable[[Place], Iterator[str]]
 
 def verify(graph: Graph) -> None:
     """Raise VerifyError, with a listing window and the node's origin, where an invariant fails."""
-    for reason in _interface(graph):
-        raise VerifyError(message(reason, listing=None))
+    for reason in chain(_missing_outputs(graph), _interface(graph)):
+        raise VerifyError(message(reason))
     for path, level in graph.walk():
         for position, node in enumerate(level.nodes):
             for check in NODE_CHECKS:
@@ -49,22 +50,34 @@ def _explained(graph: Graph, path: tuple[int, ...], position: int, node: Node, r
     origin = f"made by {node.origin.rule or 'the program'}"
     if lines:
         origin += f" ({', '.join(map(str, lines))})"
-    if any(v.node >= position or v.node < -1 for v in node.operands):
-        return message(reason, origin=origin)  # such a graph cannot be printed
     printer = Printer(types=True)
-    listing = printer.print(graph)
+    try:
+        listing = printer.print(graph)
+    except (IndexError, KeyError, ValueError):
+        return message(reason, origin=origin)  # a graph may be too broken to be printed
     return message(reason, listing=listing, mark=printer.line_of[path, position], origin=origin)
+
+
+def _exists(graph: Graph, value: Value, before: int) -> bool:
+    """True if ``value`` is an input, or a result of a node before position ``before``."""
+    if value.node == -1:
+        return 0 <= value.port < len(graph.inputs)
+    return 0 <= value.node < before and 0 <= value.port < len(graph.nodes[value.node].types)
+
+
+def _missing_outputs(graph: Graph) -> Iterator[str]:
+    """Outputs are values of the graph."""
+    for position, output in enumerate(graph.outputs):
+        if not _exists(graph, output.value, len(graph.nodes)):
+            yield f"output {position} is {output.value}, which the graph does not have"
 
 
 def operands_come_before(place: Place) -> Iterator[str]:
     """Operands are results of earlier nodes, or inputs."""
-    graph, position, node = place.graph, place.position, place.node
-    for index, value in enumerate(node.operands):
-        ports = len(graph.inputs) if value.node < 0 else 0
-        if 0 <= value.node < position:
-            ports = len(graph.nodes[value.node].types)
-        if value.node < -1 or value.node >= position or not 0 <= value.port < ports:
-            yield f"operand {index} reads {value}, which does not come before node {position}"
+    for index, value in enumerate(place.node.operands):
+        if not _exists(place.graph, value, place.position):
+            at = place.position
+            yield f"operand {index} reads {value}, which does not come before node {at}"
 
 
 def types_are_stated_right(place: Place) -> Iterator[str]:
@@ -116,6 +129,10 @@ def map_results_fit_the_body(place: Place) -> Iterator[str]:
         return
     if len(op.results) != len(op.body.outputs):
         yield f"the map has {len(op.results)} results and a body of {len(op.body.outputs)} outputs"
+        return
+    missing = [*_missing_outputs(op.body)]
+    if missing:
+        yield f"the body is broken: {missing[0]}"
         return
     for port, (output, result) in enumerate(zip(op.body.outputs, op.results, strict=True)):
         type = op.body.type_of(output.value)

@@ -238,10 +238,14 @@ def lifted_expression(to: Emitter, expr: Expr, pairs: dict[int, Pair]) -> Part:
     if not isinstance(expr, Call):
         return expr
     parts = tuple(lifted_expression(to, a, pairs) for a in expr.args)
-    if expr.fn == "exp" and not isinstance(parts[0], Pair) and _to_be_lifted(to, parts[0]):
-        return to.exponential(to.emit(parts[0]))
+    if expr.fn == "exp":
+        power = _plain(to, parts[0], expr.args[0])
+        if _to_be_lifted(to, power):
+            return to.exponential(to.emit(power))
     if any(isinstance(part, Pair) for part in parts):
         made = LIFTS[expr.fn](to, parts) if expr.fn in LIFTS else None
+        if isinstance(made, Pair) and not made.terms:
+            return to.leaf(made.significand)  # the exponents cancel
         if made is not None:
             return made
     plain = (_plain(to, part, a) for part, a in zip(parts, expr.args, strict=True))
@@ -251,7 +255,7 @@ def lifted_expression(to: Emitter, expr: Expr, pairs: dict[int, Pair]) -> Part:
 def _plain(to: Emitter, part: Part, written: Expr) -> Expr:
     if not isinstance(part, Pair):
         return part
-    return to.leaf(to.materialized(part)) if part.is_quotient or not part.terms else written
+    return to.leaf(to.materialized(part)) if part.is_quotient else written
 
 
 def _to_be_lifted(to: Emitter, inner: Expr) -> bool:

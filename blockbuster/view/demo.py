@@ -163,7 +163,7 @@ def _check(
 def _worst_error(graph: Graph, inputs: Arrays, oracle: Arrays, semantics: Semantics) -> float:
     """The error against the oracle with one block per dim, and with ragged blocks of 5."""
     dims = dict.fromkeys(dim for dim in dims_of(graph))
-    runs = ({}, dict.fromkeys(dims, 5))
+    runs: tuple[dict[str, int], ...] = ({}, dict.fromkeys(dims, 5))
     return max(
         relative_error(evaluate(graph, inputs, block_sizes=sizes, semantics=semantics), oracle)
         for sizes in runs

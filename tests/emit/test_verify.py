@@ -57,6 +57,9 @@ SERIAL = ACCUMULATE[1]
 BROKEN = {
     "t1 is read where it is not defined": row_sums((ACCUMULATE[0], replace(SERIAL, body=(SUM,)))),
     "t2 is read where it is not defined": row_sums((*ACCUMULATE, Fold(T, "+", S))),
+    "t1, made outside the loop over N, is read in it": row_sums(
+        (ACCUMULATE[0], Load(A, X), replace(SERIAL, body=SERIAL.body[1:]))
+    ),
     "t1 is defined twice": row_sums((Load(A, X), *ACCUMULATE)),
     "t3 is folded into without an init": row_sums((Load(T, Y), SERIAL)),
     "share the accumulator t3": row_sums((ACCUMULATE[0], replace(SERIAL, parallel=True))),

@@ -1,0 +1,153 @@
+"""The command line as a user meets it: results on stdout, errors in a line or two, exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from blockbuster.view.cli import main
+
+MODEL = '''
+import blockbuster as bb
+
+def attention(q, k, v):
+    return bb.softmax((q @ k.T) * 0.1) @ v
+
+def wrong(q, k, v):
+    return q @ k @ v
+
+def branch(q):
+    return q if q.shape[0] > 3 else -q
+
+def residual(x, w1, w2):
+    return x + bb.gelu(bb.rms_norm(x) @ w1) @ w2
+'''
+ATTENTION = ["--dims", "q=M D", "k=N D", "v=N L"]
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(MODEL)
+    return str(path)
+
+
+def run(capsys, *arguments):
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_fuse_prints_the_steps_and_the_final_listing(capsys, model):
+    code, out, _ = run(capsys, "fuse", f"{model}:attention", *ATTENTION)
+
+    assert code == 0
+    assert " 17 rule 1  fuse-maps        /M/L" in out
+    assert "forall m in range(M):" in out
+    assert "buffered edges are left" not in out
+
+
+def test_fuse_writes_json(capsys, model, tmp_path):
+    path = tmp_path / "steps.json"
+
+    assert run(capsys, "fuse", f"{model}:attention", *ATTENTION, "--json", str(path))[0] == 0
+    data = json.loads(path.read_text())
+    assert data["schema"] == "blockbuster.derivation/1"
+    assert len(data["steps"]) == 17
+
+
+def test_explain_names_edges_and_reasons(capsys, model):
+    dims = ["--dims", "x=M D", "w1=D K", "w2=K D"]
+    code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--rules", "paper")
+
+    assert code == 0
+    assert "extend-map: " in out
+    code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--rules", "paper", "--json")
+    assert json.loads(out)[0]["rule"] == "extend-map"
+
+
+def test_emit_writes_a_file_that_runs_alone(capsys, model, tmp_path):
+    kernel = tmp_path / "flash.py"
+    sizes = ["--sizes", "M=40,N=48", "D=16", "L=24", "--dtype", "float32"]
+    arguments = ["emit", f"{model}:attention", *ATTENTION, *sizes, "-o", str(kernel)]
+
+    assert run(capsys, *arguments)[0] == 0
+    assert "import blockbuster" not in kernel.read_text()
+    checked = subprocess.run(
+        [sys.executable, str(kernel), "--check"], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stderr
+    assert "PASS" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["fuse", "nofile.py:f"], 1, ["there is no file nofile.py"]),
+        (["fuse", "{model}"], 1, ["expected FILE.py:FUNCTION"]),
+        (["fuse", "{model}:nope"], 1, ["no function nope", "it defines attention, wrong"]),
+        (["fuse", "{model}:attention"], 1, ["dims of the inputs are not given", "q="]),
+        (["fuse", "{model}:attention", "--dims", "q=M D"], 1, ["needs the input 'k'"]),
+        (["fuse", "{model}:attention", *ATTENTION, "z=K"], 1, ["no parameter 'z'"]),
+        (["fuse", "{model}:wrong", *ATTENTION], 1, ["D and N differ", "model.py:8"]),
+        (["fuse", "{model}:branch", "--dims", "q=M D"], 1, ["not a truth value", "model.py:11"]),
+        (["emit", "{model}:attention", *ATTENTION], 2, ["no size given for M, D, N, L"]),
+        (
+            ["emit", "{model}:attention", *ATTENTION, "--sizes", "M=x"],
+            2,
+            ["--sizes wants whole numbers"],
+        ),
+        (
+            ["emit", "{model}:attention", *ATTENTION, "--sizes", "M=8,N=8,D=8,L=8,Z=1"],
+            2,
+            ["unknown dim 'Z'"],
+        ),
+        (
+            ["emit", "{model}:attention", *ATTENTION, "--sizes", "M=8,N=8,D=8,L=8", "-o", "/no/x"],
+            1,
+            ["/no/x", "No such file"],
+        ),
+        (["demo", "attention", "--sizes", "Z=3"], 2, ["unknown dim Z"]),
+    ],
+)
+def test_bad_input_is_a_message_and_never_a_traceback(capsys, model, arguments, code, words):
+    found, _, err = run(capsys, *(a.replace("{model}", model) for a in arguments))
+
+    assert found == code
+    assert "Traceback" not in err
+    for word in words:
+        assert word in err
+
+
+def test_a_program_that_fails_to_import_is_reported_with_its_line(capsys, tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("import os\nos.no_such_thing()\n")
+    code, _, err = run(capsys, "fuse", f"{path}:f")
+    assert (code, "broken.py:2" in err) == (1, True)
+    path.write_text("def f(:\n")
+    assert "not valid Python" in run(capsys, "fuse", f"{path}:f")[2]
+
+
+@pytest.mark.parametrize("command", ["demo", "fuse", "explain", "emit", "doctor"])
+def test_every_command_has_help(capsys, command):
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    assert stopped.value.code == 0
+    assert "usage: blockbuster" in capsys.readouterr().out
+
+
+def test_doctor_says_what_is_used(capsys):
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    assert "kernels run" in out
+
+
+@pytest.mark.parametrize("example", ["layernorm-matmul", "rmsnorm-swiglu"])
+def test_demo_passes_at_ragged_sizes(capsys, example, tmp_path):
+    sizes = {"layernorm-matmul": "M=33,K=48,N=20", "rmsnorm-swiglu": "M=20,D=24,K=33,N=17"}
+    output = ["-o", str(tmp_path / "kernel.py")]
+    code, out, _ = run(capsys, "demo", example, "--sizes", sizes[example], *output)
+    assert code == 0, out
+    assert "every check passed" in out
+    assert (tmp_path / "kernel.py").is_file()
