@@ -41,8 +41,8 @@ class Kernel:
 
     name: str
     source: str = field(repr=False)
-    sizes: Mapping[Dim, int]
-    tiles: Mapping[Dim, int]
+    sizes: Mapping[Dim, int] = field(hash=False)
+    tiles: Mapping[Dim, int] = field(hash=False)
     dtype: str
     target: str
     inputs: tuple[str, ...]

@@ -11,17 +11,19 @@ from blockbuster.emit.names import Names
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of
-from blockbuster.emit.triton_file import File, Parameters, literal, wrapped
+from blockbuster.emit.triton_file import File, literal, wrapped
 from blockbuster.emit.triton_harness import ARRAYS, COMMANDS, START
 from blockbuster.emit.triton_helpers import HELPERS, helper_sources
 from blockbuster.emit.triton_kernel import kernel_body
 from blockbuster.emit.triton_launcher import Kernel, launcher_text, sizes_shown
+from blockbuster.emit.triton_table import kernel_table
 from blockbuster.emit.triton_uses import Uses, narrow_workspaces
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 
 _RESERVED = (
-    "INDEX", "pid", "name", "array", "inputs", "launch", "reference", "main", "check", "bench", "size", "index", "like", "grid",
+    "INDEX", "pid", "name", "array", "inputs", "launch", "reference", "main", "check", "bench",
+    "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "DTYPE", "TOLERANCE", "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty",
     "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
@@ -59,7 +61,7 @@ def triton_text(
         text.constants(),
         *helper_sources(text.file.helpers),
         *(text.function(kernel) for kernel in text.kernels),
-        text.kernel_table(),
+        kernel_table(text.file, text.kernels),
         launcher_text(program, text.file, text.kernels),
         reference,
         ARRAYS.strip(),
@@ -238,47 +240,6 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
             lines += wrapped(group, 4)
         return "\n".join([*lines, "):", *kernel.body])
 
-    def kernel_table(self) -> str:
-        """What tools need that compile the kernels without running them."""
-        lines = ["# for compiling without a GPU: argument types, constants, options", "KERNELS = ["]
-        for kernel in self.kernels:
-            p = kernel.parameters
-            types = {self.file.pointer(b): self.file.stored_as(b).pointer for b in p.buffers}
-            numbers = (*p.sizes.values(), *p.strides.values())
-            types |= dict.fromkeys(numbers, "i32")
-            exact = self._divisible(p)
-            blocks = {name: self._tiling.blocks[d] for d, name in p.blocks.items()}
-            lines += [
-                "    dict(",
-                f"        function={kernel.name},",
-                *_dict_lines("signature", types),
-                *_dict_lines("constants", blocks),
-                "        divisible_by_16=[",
-                *wrapped([literal(name) for name in exact], 12),
-                "        ],",
-                *_dict_lines("options", kernel.options),
-                "    ),",
-            ]
-        return "\n".join([*lines, "]"])
-
-    def _divisible(self, p: Parameters) -> list[str]:
-        """Parameters that are multiples of 16 at the sizes the file was written for."""
-        found = [self.file.pointer(b) for b in p.buffers]
-        found += [n for d, n in p.sizes.items() if self._tiling.sizes[d] % 16 == 0]
-        for (buffer, axis), name in p.strides.items():
-            inner = buffer.axes[axis + 1 :]
-            step = 1
-            for a in inner:
-                step *= 1 if a.dim is None else self._tiling.sizes[size_class(a.dim)]
-            if inner and step % 16 == 0:
-                found.append(name)
-        return found
-
 
 def _table(name: str, entries: Mapping[str, object], note: str = "") -> str:
     return f"{name} = {literal(dict(entries))}" + (f"  # {note}" if note else "")
-
-
-def _dict_lines(name: str, entries: Mapping[str, object]) -> list[str]:
-    items = [f"{literal(key)}: {literal(value)}" for key, value in entries.items()]
-    return [f"        {name}={{", *wrapped(items, 12), "        },"]

@@ -78,7 +78,7 @@ def test_refuses(text, reason):
 
 
 def test_a_rescaled_result_needs_a_lead():
-    with pytest.raises(ParseError, match="t is not a lead: write `yield max t = ...`"):
+    with pytest.raises(ParseError, match=r"t is not a lead: write `yield max t = \.\.\.`"):
         parse("""graph(X: M[K] = port) {
           s = map M (x in !X) { yield +x by t: x * exp(sub0(r, r2)) }
           return s

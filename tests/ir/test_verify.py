@@ -1,4 +1,4 @@
-"""Every invariant of a well-formed graph, broken on purpose; graphs are built without the builder."""
+"""Every invariant of a well-formed graph, broken on purpose, in graphs made without the builder."""
 
 from dataclasses import replace
 
@@ -165,8 +165,8 @@ BROKEN = {
         "the nodes are not in canonical order: depth-first from the outputs is",
     ),
     "nodes in another order": (
-        graph((BLOCK,), (node(EXP, Value(-1), types=(BLOCK,)), node(EXP, Value(-1), types=(BLOCK,))),
-              Value(1), Value(0)),
+        graph((BLOCK,), (node(EXP, Value(-1), types=(BLOCK,)),
+                         node(EXP, Value(-1), types=(BLOCK,))), Value(1), Value(0)),
         r"not in canonical order: depth-first from the outputs is \[1, 0\]",
     ),
     "an index of another type": (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Expr, Size, call
@@ -29,8 +30,20 @@ VECTOR_CURVED: tuple[Expr, ...] = (
 )  # fmt: skip
 
 
+class Matrix(NamedTuple):
+    """A matrix with rows M; ``bits`` bound its numbers, so that integers stay exact in float64."""
+
+    value: Value
+    columns: str
+    bits: int
+
+
+SUM_BITS = 3  # a dim has at most five elements
+SMALL = 18  # the square of such a number, summed, contracted and doubled, has less than 53 bits
+
+
 class ArrayPrograms:
-    """Programs over one row dim M; a matrix is a (value, column dim) pair, a vector a value."""
+    """Programs over one row dim M."""
 
     def __init__(self, random: Random, *, whole: bool = True, exponentials: bool = False) -> None:
         self.random = random
@@ -41,25 +54,17 @@ class ArrayPrograms:
     def graph(self) -> Graph:
         """One program of 2 to 5 array operators and 1 to 4 outputs."""
         self.builder = Builder()
-        self.matrices = [self.given("X", "M", c) for c in self.random.sample(COLUMNS, 2)[:1]]
+        columns = self.random.choice(COLUMNS)
+        self.matrices = [Matrix(self.given("X", "M", columns), columns, 2)]
         self.rows: list[Value] = []
         self.read: list[Value] = []
-        steps = [
-            self.unary,
-            self.unary,
-            self.matmul,
-            self.norm,
-            self.norm,
-            self.shift,
-            self.shift,
-            self.combine,
-            self.total,
-        ]
+        steps: list[Callable[[], object]] = [self.unary, self.matmul, self.combine, self.total]
+        steps += [self.unary, self.norm, self.norm, self.shift, self.shift]
         if self.exponentials:
             steps += [self.softmax, self.exponential, self.softmax]
         for _ in range(self.random.randint(2, 5)):
             self.random.choice(steps)()
-        made = [value for value, _ in self.matrices[1:]] or [self.unary()]
+        made = [matrix.value for matrix in self.matrices[1:]] or [self.unary().value]
         ends = [v for v in reversed(made) if v not in self.read][: self.random.randint(1, 3)]
         if self.random.random() < 0.2:
             ends += [v for v in (*self.rows, *made) if v not in ends][:1]
@@ -67,106 +72,104 @@ class ArrayPrograms:
 
     # array operators -------------------------------------------------------------------
 
-    def unary(self) -> Value:
+    def unary(self) -> Matrix:
         """One pointwise function, or two in a row."""
-        value = self.pointwise(self.random.choice(self.blocks), self.pick())
+        made = self.pointwise(self.random.choice(self.blocks), self.pick(40))
         if self.random.random() < 0.6:
-            value = self.pointwise(self.random.choice(self.blocks), self.matrices[-1])
-        return value
+            made = self.pointwise(self.random.choice(self.blocks), made)
+        return made
 
-    def exponential(self) -> Value:
-        return self.pointwise(call("exp", Arg(0)), self.pick())
+    def exponential(self) -> None:
+        """exp of what tanh bounds: rounding errors of large numbers would grow with it."""
+        bounded = self.pointwise(call("tanh", Arg(0)), self.pick())
+        self.pointwise(call("exp", Arg(0)), bounded)
 
-    def matmul(self, source: tuple[Value, str] | None = None) -> None:
-        matrix, inner = source or self.pick()
+    def matmul(self, source: Matrix | None = None) -> None:
+        left = source or self.pick(40)
+        inner = left.columns
         columns = self.random.choice([c for c in COLUMNS if c != inner])
-        weights, _ = self.given(f"W{len(self.matrices)}", columns, inner)
+        weights = self.given(f"W{len(self.matrices)}", columns, inner)
 
         def cell(body: Builder, y: Value, x: Value) -> Value:
             dots = mapped(body, inner, [x, y], [], lambda b, p, q: one(b, Functional("dot"), p, q))
             return one(body, Reduce(inner, "+"), dots)
 
         product = self.nest(
-            [matrix],
-            [weights],
-            lambda body, x, w: mapped(body, columns, [w], [x], cell),
+            [left.value], [weights], lambda body, x, w: mapped(body, columns, [w], [x], cell)
         )
-        self.matrices.append((product, columns))
+        self.matrices.append(Matrix(product, columns, left.bits + 2 + SUM_BITS))
 
     def norm(self) -> None:
-        """A row scale by a function of the row sums, read by one or two matmuls."""
+        """A row scale by a function of the row sums, read by up to three matmuls."""
         matrix = self.pick()
         factor = self.per_row(self.random.choice(self.vectors), self.sums(matrix))
-        scaled = self.by_row("row_scale", matrix, factor)
+        scaled = self.by_row("row_scale", matrix, factor, 2 * matrix.bits + SUM_BITS + 1)
         for _ in range(self.random.randint(0, 3)):
             self.matmul(scaled)
 
     def shift(self) -> None:
         """A row shift, as in LayerNorm."""
-        matrix = self.pick()
+        matrix = self.pick(36)
         vector = self.per_row(call("neg", Arg(0)), self.sums(matrix))
-        shifted = self.by_row("row_shift", matrix, vector)
+        shifted = self.by_row("row_shift", matrix, vector, matrix.bits + SUM_BITS + 1)
         if self.random.random() < 0.7:
             self.matmul(shifted)
 
     def softmax(self) -> None:
-        """Unsafe, as lowering makes it."""
-        matrix = self.pick()
-        self.pointwise(call("exp", call("mul", Arg(0), call("pow", Size(matrix[1]), -0.5))), matrix)
-        powers = self.matrices[-1]
+        """Unsafe, as lowering makes it; of what tanh bounds."""
+        bounded = self.pointwise(call("tanh", Arg(0)), self.pick())
+        root = call("pow", Size(bounded.columns), -0.5)
+        powers = self.pointwise(call("exp", call("mul", Arg(0), root)), bounded)
         factor = self.per_row(call("div", 1, Arg(0)), self.sums(powers))
-        scaled = self.by_row("row_scale", powers, factor)
+        scaled = self.by_row("row_scale", powers, factor, 1)
         if self.random.random() < 0.7:
             self.matmul(scaled)
 
     def combine(self) -> None:
-        """add or mul of two matrices of one shape, if there are."""
-        left, columns = self.pick()
-        others = [value for value, c in self.matrices if c == columns]
-        right, name = self.random.choice(others), self.random.choice(("add", "mul"))
+        """add or mul of two matrices of one shape."""
+        left = self.pick()
+        columns = left.columns
+        alike = [m for m in self.matrices if m.columns == columns and m.bits <= SMALL]
+        right, name = self.random.choice(alike), self.random.choice(("add", "mul"))
         op = Functional(name)
         value = self.nest(
-            [left, right],
+            [left.value, right.value],
             [],
             lambda body, x, y: mapped(body, columns, [x, y], [], lambda b, p, q: one(b, op, p, q)),
         )
-        self.matrices.append((value, columns))
+        self.matrices.append(Matrix(value, columns, left.bits + right.bits + 1))
 
     def total(self) -> None:
-        self.rows.append(self.sums(self.pick()))
+        self.rows.append(self.sums(self.pick(40)))
 
     # parts -----------------------------------------------------------------------------
 
-    def given(self, name: str, rows: str, columns: str) -> tuple[Value, str]:
+    def given(self, name: str, rows: str, columns: str) -> Value:
         lists = (rows, columns)
-        return self.builder.input(Type(lists, lists), Read(name, lists), name), columns
+        return self.builder.input(Type(lists, lists), Read(name, lists), name)
 
-    def pick(self) -> tuple[Value, str]:
-        """A matrix, rather a late one."""
-        return (
-            self.matrices[-1] if self.random.random() < 0.6 else self.random.choice(self.matrices)
-        )
+    def pick(self, most: int = SMALL) -> Matrix:
+        """A matrix of at most so many bits, rather the last."""
+        small = [matrix for matrix in self.matrices if matrix.bits <= most]
+        return small[-1] if self.random.random() < 0.6 else self.random.choice(small)
 
-    def pointwise(self, expr: Expr, matrix: tuple[Value, str]) -> Value:
-        value, columns = matrix
-        made = self.nest(
-            [value],
-            [],
-            lambda body, x: mapped(
-                body, columns, [x], [], lambda b, p: one(b, Elementwise(expr), p)
-            ),
-        )
-        self.matrices.append((made, columns))
+    def pointwise(self, expr: Expr, matrix: Matrix) -> Matrix:
+        def row(body: Builder, x: Value) -> Value:
+            op = Elementwise(expr)
+            return mapped(body, matrix.columns, [x], [], lambda b, p: one(b, op, p))
+
+        made = matrix._replace(value=self.nest([matrix.value], [], row), bits=matrix.bits + 1)
+        self.matrices.append(made)
         return made
 
-    def sums(self, matrix: tuple[Value, str]) -> Value:
-        value, columns = matrix
+    def sums(self, matrix: Matrix) -> Value:
+        columns = matrix.columns
 
         def row(body: Builder, x: Value) -> Value:
             parts = mapped(body, columns, [x], [], lambda b, p: one(b, Functional("row_sum"), p))
             return one(body, Reduce(columns, "+"), parts)
 
-        return self.nest([value], [], row)
+        return self.nest([matrix.value], [], row)
 
     def per_row(self, expr: Expr, vector: Value) -> Value:
         return self.nest([vector], [], lambda b, x: one(b, Elementwise(expr), x))
@@ -176,16 +179,15 @@ class ArrayPrograms:
         self.read += iterated
         return mapped(self.builder, "M", iterated, whole, make)
 
-    def by_row(self, name: str, matrix: tuple[Value, str], vector: Value) -> tuple[Value, str]:
-        value, columns = matrix
+    def by_row(self, name: str, matrix: Matrix, vector: Value, bits: int) -> Matrix:
         op = Functional(name)
-        made = self.nest(
-            [value, vector],
-            [],
-            lambda body, x, c: mapped(body, columns, [x], [c], lambda b, p, v: one(b, op, p, v)),
-        )
-        self.matrices.append((made, columns))
-        return made, columns
+
+        def row(body: Builder, x: Value, c: Value) -> Value:
+            return mapped(body, matrix.columns, [x], [c], lambda b, p, v: one(b, op, p, v))
+
+        made = Matrix(self.nest([matrix.value, vector], [], row), matrix.columns, bits)
+        self.matrices.append(made)
+        return made
 
 
 def one(body: Builder, op: Op, *operands: Value) -> Value:

@@ -262,7 +262,10 @@ PROGRAMS = {
           yield y
         }} return Y""",
     "maximum_of_exps": """
-        E = map M (x in !X) { y = map N (b in !x) { c = exp(b) d = row_max(c) yield max d } yield y }
+        E = map M (x in !X) {
+          y = map N (b in !x) { c = exp(b) d = row_max(c) yield max d }
+          yield y
+        }
         Y = map M (e in !E) { y = log(e) yield y } return Y""",
     "cast_in_between": f"""
         E = map M (x in !X) {{
@@ -371,7 +374,7 @@ def test_batch_dims():
 
 
 def test_softmax_of_columns_is_right_at_moderate_inputs():
-    """Exponents belong to rows: a column's exponential is carried plainly, or correctly at least."""
+    """Exponents belong to rows: what is summed along columns stays as written."""
     graph = parse("""graph(X: M,N[M,N]) {
       E = map M (x in !X) { y = map N (b in !x) { c = exp(b) yield c } yield y }
       F = transpose N,M[N,M] (!E)
@@ -384,9 +387,45 @@ def test_softmax_of_columns_is_right_at_moderate_inputs():
       return P
     }""")
     x = np.random.default_rng(1).uniform(-5, 5, (4, 5))
+    assert safe(graph) == graph
     for form in forms(graph):
         found = out(safe(form), {"X": x}, Float64, {"M": 2, "N": 3})
         np.testing.assert_allclose(found, softmax(x.T), rtol=1e-9)
+
+
+def test_an_exp_that_is_also_a_result_is_returned_as_written():
+    graph = parse(f"""{ROWS} {EXP} {SUM}
+      R = map M (t in !T) {{ r = 1 / t yield r }}
+      P = map M (e in !E, r in !R) {{
+        y = map N (b in !e, c = r) {{ z = row_scale(b, c) yield z }}
+        yield y
+      }}
+      return p = P, e = E, t = T
+    }}""")
+    x = np.array([[1.0, 2.0, 3.0], [1e3, 1001.0, 999.0]])
+    for form in forms(graph):
+        found = evaluate(safe(form), {"X": x}, blocks={"M": 2, "N": 3})
+        np.testing.assert_allclose(found["p"], softmax(x), rtol=1e-9)
+        np.testing.assert_array_equal(found["e"], [np.exp(x[0]), [np.inf] * 3])
+        np.testing.assert_allclose(found["t"], [np.exp(x[0]).sum(), np.inf], rtol=1e-12)
+
+
+def test_a_softmax_of_a_softmax():
+    once = """{E} = map M (x in !{X}) {{ y = map N (b in !x) {{ c = exp(b) yield c }} yield y }}
+      {T} = map M (e in !{E}) {{ z = map N (b in !e) {{ c = row_sum(b) yield +c }} yield z }}
+      {P} = map M (e in !{E}, t in !{T}) {{
+        r = 1 / t
+        y = map N (b in !e, c = r) {{ z = row_scale(b, c) yield z }}
+        yield y
+      }}
+    """
+    first = once.format(X="X", E="E", T="T", P="P")
+    graph = parse(f"{ROWS} {first} {once.format(X='P', E='F', T='U', P='W')} return W }}")
+    x = np.random.default_rng(3).uniform(-3, 3, (4, 5)) + 1e4
+    for form in forms(graph):
+        assert safe(safe(form)) == safe(form)
+        found = out(safe(form), {"X": x}, Float64, {"M": 2, "N": 3})
+        np.testing.assert_allclose(found, softmax(softmax(x)), rtol=1e-9)
 
 
 # random programs --------------------------------------------------------------------------
