@@ -111,7 +111,8 @@ class _Reader:
     def _take(self, text: str | None = None, kind: str | None = None) -> str:
         token = self._tokens[self._at]
         if (text is not None and token.text != text) or (kind is not None and token.kind != kind):
-            self._refuse(f"expected {text or f'a {kind}'}, found {token.text!r}")
+            wanted = text or ("the end of the text" if kind == "end" else f"a {kind}")
+            self._refuse(f"expected {wanted}, found {token.text!r}")
         self._at += 1
         return token.text
 

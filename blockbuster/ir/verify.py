@@ -177,7 +177,9 @@ NODE_CHECKS: tuple[NodeCheck, ...] = (
 
 
 def _interface(graph: Graph) -> Iterator[str]:
-    """Inputs read each dim of their type once; output axes are the dims of their value."""
+    """Inputs read each dim of their type once; outputs exist and fill the dims of their value."""
+    if not graph.outputs:
+        yield "a program returns something, and this one has no outputs"
     for position, given in enumerate(graph.inputs):
         name = given.hint or f"input {position}"
         match given.view:

@@ -35,8 +35,7 @@ class FuseMaps(Rule):
     number: ClassVar[int | None] = 1
 
     def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        for consumer, op in graph.of_type(Map):
-            del op
+        for consumer, _ in graph.of_type(Map):
             producers = dict.fromkeys(v.node for v in graph.nodes[consumer].operands)
             for producer in producers:
                 if producer < 0 or not isinstance(graph.nodes[producer].op, Map):

@@ -66,7 +66,7 @@ class ArrayPrograms:
             self.random.choice(steps)()
         made = [matrix.value for matrix in self.matrices[1:]] or [self.unary().value]
         ends = [v for v in reversed(made) if v not in self.read][: self.random.randint(1, 3)]
-        if self.random.random() < 0.2:
+        if not ends or self.random.random() < 0.2:
             ends += [v for v in (*self.rows, *made) if v not in ends][:1]
         return self.builder.finish(*ends)
 
