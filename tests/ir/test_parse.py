@@ -65,7 +65,7 @@ def test_refuses_operands_that_do_not_fit():
     ("text", "reason"),
     [
         ("", "expected graph, found 'end of text'"),
-        ("graph(a: [M]) { return a } graph", "expected a end, found 'graph'"),
+        ("graph(a: [M]) { return a } graph", "expected the end of the text, found 'graph'"),
         ("graph(a: [M]) { return a", "expected }, found 'end of text'"),
         ("graph(a: M) { return a }", "expected"),
         ("graph(a: [M]) { t = exp(a) t = exp(a) return t }", "t is defined twice|already"),

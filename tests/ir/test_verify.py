@@ -82,7 +82,8 @@ BROKEN = {
         r"the type N,N\[K\] repeats a dim|has type N,N\[K\], which repeats a dim: relabel one",
     ),
     "a body with other inputs": (
-        graph((ROWS,), (node(Map("M", graph((), (), ), (True,), ()), Value(-1), types=()),)),
+        graph((ROWS,), (node(Map("M", graph((), (), ), (True,), ()), Value(-1), types=()),),
+              Value(-1)),
         "a map of 1 operands has a body of 0 inputs",
     ),
     "an iterated operand that is no list over the dim": (
@@ -152,6 +153,7 @@ BROKEN = {
         graph((BLOCK, BLOCK), (node(EXP, Value(-1), Value(-1, 1), types=(BLOCK,)),), Value(0)),
         r"the expression reads operands \[0\] of 2 given",
     ),
+    "no outputs": (graph((BLOCK,), ()), "a program returns something"),
     "an output that is not there": (
         graph((BLOCK,), (), Value(3)),
         "output 0 is Value.node=3, port=0., which the graph does not have",
