@@ -43,6 +43,7 @@ from blockbuster.ir.ops import (
     Collect,
     Elementwise,
     Functional,
+    Head,
     Map,
     Misc,
     Pointwise,
@@ -80,7 +81,7 @@ def lower_to_tiles(graph: Graph) -> TileProgram:
     """The tile program of any block program: unfused, partly or wholly fused.
 
     One nest per top-level map or reduction, in graph order; local operators join the nest before
-    them. Raises EmitError for misc operators, which have no tiles.
+    them. Raises EmitError for misc operators and peeled loops, which have no tiles.
     """
     return _Lowering(graph).program()
 
@@ -240,6 +241,8 @@ class _Lowering:
     def _map(self, level: Level, position: int, node: Node) -> None:
         op = node.op
         assert isinstance(op, Map)
+        if op.start:
+            self._refuse(level, position, node)
         inner = Level(op.body, {}, (*level.path, op.dim), {})
         for port, (value, iterated) in enumerate(zip(node.operands, op.iterated, strict=True)):
             inner.values[Value(-1, port)] = self._entering(level, value, iterated)
@@ -287,15 +290,12 @@ class _Lowering:
                 inner.body.insert(at, fold)
 
     def _refuse(self, level: Level, position: int, node: Node) -> None:
-        op = node.op
-        assert isinstance(op, Misc)
-        raise EmitError(
-            message(
-                f"{op.name} is a function of whole arrays: it has no tiles",
-                origin=_origin(node),
-                hint="cut the program there, and call the function between the kernels",
-            )
-        )
+        what = "the first iteration of a loop was peeled off: tile programs have no such loops"
+        hint = "fuse with rules other than PEELING_RULES"
+        if isinstance(node.op, Misc):
+            what = f"{node.op.name} is a function of whole arrays: it has no tiles"
+            hint = "cut the program there, and call the function between the kernels"
+        raise EmitError(message(what, origin=_origin(node), hint=hint))
 
 
 LOWERING: dict[type, Callable[[_Lowering, Level, int, Node], None]] = {
@@ -308,6 +308,7 @@ LOWERING: dict[type, Callable[[_Lowering, Level, int, Node], None]] = {
     Reduce: _Lowering._reduce,
     Map: _Lowering._map,
     Misc: _Lowering._refuse,
+    Head: _Lowering._refuse,
 }
 
 

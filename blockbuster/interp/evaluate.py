@@ -23,6 +23,7 @@ from blockbuster.ir.ops import (
     Collect,
     Elementwise,
     Functional,
+    Head,
     Map,
     Misc,
     Op,
@@ -128,14 +129,18 @@ class Interpreter:
         homes = [site.tensor(port) for port in range(len(op.results))]
         types = [op.body.type_of(output.value) for output in op.body.outputs]
         totals = Accumulators(op.results, types, self.semantics, self.layout.size)
+        args, firsts = args[: len(op.iterated)], args[len(op.iterated) :]
         for at, span in enumerate(self.layout.blocks[op.dim]):
             inner = [
                 arg.element(at) if iterated else arg
                 for arg, iterated in zip(args, op.iterated, strict=True)
             ]
-            for port in loaded_ports(op):
-                self.load(inner[port])
-            results = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
+            if at < op.start:
+                results: Sequence[Held] = firsts
+            else:
+                for port in loaded_ports(op):
+                    self.load(inner[port])
+                results = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
             totals.add([held.data for held in results])
             for port, held in enumerate(results):
                 if isinstance(op.results[port], Collect):
@@ -158,6 +163,15 @@ class Interpreter:
             total.add([held.data])
         return [Held(type, total.value(0, site.extents(type)))]
 
+    def head(self, op: Head, site: Site, args: Sequence[Held]) -> list[Held]:
+        """The first entry of a list."""
+        if not args[0].data:
+            raise ValueError(f"head of a list over {op.dim}, which has no blocks")
+        held = args[0].element(0)
+        if not held.type.buffered:
+            self.load(held)
+        return [Held(held.type, held.data, held.home if held.type.buffered else None)]
+
     def local(self, op: Op, site: Site, args: Sequence[Held]) -> list[Held]:
         """An operator on items."""
         items = [held.data for held in args]
@@ -170,10 +184,22 @@ class Interpreter:
             case Pointwise(expr, axes):
                 same = [aligned(held.data, held.type.axes, axes) for held in args]
                 item = self.semantics.expression(expr, same, self.layout.size)
-                item = np.broadcast_to(item, site.extents(site.node.types[0]))
+                item = np.broadcast_to(item, self.shape(axes, args, site))
             case Cast(dtype):
                 item = self.semantics.cast(items[0], dtype)
         return [Held(site.node.types[0], item)]
+
+    def shape(self, axes: Sequence[Dim], args: Sequence[Held], site: Site) -> list[int]:
+        """The shape of a pointwise result: as its operands show it, else that of the current block.
+
+        In a first iteration that was peeled off, only the operands show the extent of block 0.
+        """
+        shown = {
+            dim: extent
+            for held in args
+            for dim, extent in zip(held.type.axes, held.data.shape, strict=True)
+        }
+        return [shown.get(dim, len(site.spans[dim])) for dim in axes]
 
     def transpose(self, op: Transpose, site: Site, args: Sequence[Held]) -> list[Held]:
         """Lists and axes in another order."""
@@ -231,6 +257,7 @@ MEANING: dict[type[Op], Callable[..., list[Held]]] = {
     Cast: Interpreter.local,
     Map: Interpreter.map,
     Reduce: Interpreter.reduce,
+    Head: Interpreter.head,
     Transpose: Interpreter.transpose,
     Relabel: Interpreter.relabel,
     Misc: Interpreter.misc,

@@ -2,9 +2,9 @@
 
 A *load* is the first use of a buffered item in the body where it becomes local: once per iteration
 of that body, however deep inside it is used. ``reduce`` and misc operators load every item of
-their lists. A *store* is a local item that is collected into a list or leaves the program. Index
-vectors have no memory behind them, and addressing (transpose, relabel, an item handed on as it
-is) moves nothing.
+their lists, ``head`` the first one. A *store* is a local item that is collected into a list or
+leaves the program. Index vectors have no memory behind them, and addressing (transpose, relabel,
+an item handed on as it is) moves nothing.
 """
 
 from __future__ import annotations
@@ -52,11 +52,17 @@ def touched_inputs(graph: Graph) -> tuple[bool, ...]:
             if node.operands[0] in address:
                 address[Value(position)] = address[node.operands[0]]
             continue
-        reads = touched_inputs(op.body) if isinstance(op, Map) else (True,) * len(node.operands)
+        reads = _reads(op) if isinstance(op, Map) else (True,) * len(node.operands)
         for operand, read in zip(node.operands, reads, strict=True):
             if read and operand in address:
                 touched[address[operand]] = True
     return tuple(touched)
+
+
+def _reads(op: Map) -> tuple[bool, ...]:
+    """For each operand of a map, whether an item behind it is read: first values are if folded."""
+    folded = tuple(not isinstance(r, Collect) for r in op.results) if op.start else ()
+    return touched_inputs(op.body) + folded
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ inside a step that is meant to be exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from blockbuster.ir.types import Dim
 
@@ -34,12 +34,21 @@ class Size:
     dim: Dim
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Call:
-    """A function of the table ``FUNCTIONS`` applied to expressions."""
+    """A function of the table ``FUNCTIONS`` applied to expressions.
+
+    Fusion nests calls a thousand deep, so what is asked of whole trees is known from the start or
+    found without recursion.
+    """
 
     fn: str
     args: tuple[Expr, ...]
+    arguments: tuple[int, ...] = field(init=False, repr=False)
+    """The operand numbers it reads, in order of first appearance."""
+    calls: int = field(init=False, repr=False)
+    """How many function applications one evaluation takes."""
+    _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         arity = FUNCTIONS.get(self.fn)
@@ -47,6 +56,28 @@ class Call:
             raise ValueError(f"unknown scalar function {self.fn!r}; known: {', '.join(FUNCTIONS)}")
         if arity != len(self.args):
             raise ValueError(f"{self.fn} takes {arity} arguments, got {len(self.args)}")
+        read = dict.fromkeys(i for arg in self.args for i in arguments(arg))
+        object.__setattr__(self, "arguments", tuple(read))
+        object.__setattr__(self, "calls", 1 + sum(map(calls, self.args)))
+        object.__setattr__(self, "_hash", hash((self.fn, self.args)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        pairs: list[tuple[object, object]] = [(self, other)]
+        while pairs:
+            a, b = pairs.pop()
+            if a is b:
+                continue
+            if not (isinstance(a, Call) and isinstance(b, Call)):
+                if isinstance(a, Call) or isinstance(b, Call) or a != b:
+                    return False
+            elif a._hash != b._hash or a.fn != b.fn or len(a.args) != len(b.args):
+                return False
+            else:
+                pairs.extend(zip(a.args, b.args, strict=True))
+        return True
 
 
 Expr = Arg | Const | Size | Call
@@ -82,10 +113,29 @@ def call(fn: str, *args: Expr | float) -> Call:
 
 
 def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
-    """``expr`` with every leaf replaced by ``leaf(leaf)``."""
-    if isinstance(expr, Call):
-        return Call(expr.fn, tuple(rewrite(a, leaf) for a in expr.args))
-    return leaf(expr)
+    """``expr`` with every leaf replaced by ``leaf(leaf)``; parts that do not change are shared."""
+    done: dict[int, Expr] = {}
+    stack = [expr]
+    while stack:
+        top = stack[-1]
+        if id(top) not in done:
+            waiting = [a for a in _parts(top) if id(a) not in done]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            done[id(top)] = _rebuilt(top, done) if isinstance(top, Call) else leaf(top)
+        stack.pop()
+    return done[id(expr)]
+
+
+def _parts(expr: Expr) -> tuple[Expr, ...]:
+    return expr.args if isinstance(expr, Call) else ()
+
+
+def _rebuilt(expr: Call, done: Mapping[int, Expr]) -> Call:
+    args = tuple(done[id(a)] for a in expr.args)
+    same = all(new is old for new, old in zip(args, expr.args, strict=True))
+    return expr if same else Call(expr.fn, args)
 
 
 def substitute(expr: Expr, args: Sequence[Expr]) -> Expr:
@@ -100,20 +150,14 @@ def rename_sizes(expr: Expr, dims: Mapping[Dim, Dim]) -> Expr:
 
 def arguments(expr: Expr) -> tuple[int, ...]:
     """The operand numbers ``expr`` reads, in order of first appearance."""
-    seen: dict[int, None] = {}
-
-    def visit(e: Expr) -> Expr:
-        if isinstance(e, Arg):
-            seen.setdefault(e.index)
-        return e
-
-    rewrite(expr, visit)
-    return tuple(seen)
+    if isinstance(expr, Call):
+        return expr.arguments
+    return (expr.index,) if isinstance(expr, Arg) else ()
 
 
 def calls(expr: Expr) -> int:
     """How many function applications one evaluation takes."""
-    return 1 + sum(calls(a) for a in expr.args) if isinstance(expr, Call) else 0
+    return expr.calls if isinstance(expr, Call) else 0
 
 
 def is_predicate(expr: Expr) -> bool:

@@ -8,10 +8,10 @@ Source: Blockbuster Part 1, section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from blockbuster.ir.ops import Map, Op
 from blockbuster.ir.types import Dim, Type
@@ -19,8 +19,7 @@ from blockbuster.ir.types import Dim, Type
 OpT = TypeVar("OpT", bound=Op)
 
 
-@dataclass(frozen=True, order=True)
-class Value:
+class Value(NamedTuple):
     """Result ``port`` of node ``node``; node -1 stands for the graph's inputs."""
 
     node: int
@@ -112,6 +111,10 @@ class Node:
     hints: tuple[str, ...] = field(default=(), compare=False)
     origin: Origin = field(default=Origin(), compare=False, repr=False)
 
+    def reading(self, operands: tuple[Value, ...]) -> Node:
+        """The same equation with other operands of the same types."""
+        return Node(self.op, operands, self.types, self.hints, self.origin)
+
     @cached_property
     def _hash(self) -> int:
         return hash((self.op, self.operands, self.types))
@@ -172,9 +175,23 @@ class Graph:
         """The values that leave the graph."""
         return frozenset(output.value for output in self.outputs)
 
+    def places(self) -> Iterable[int]:
+        """The positions of the nodes in canonical order."""
+        return range(len(self.nodes))
+
+    def uses_of(self, value: Value) -> tuple[tuple[int, int], ...]:
+        """The uses of ``value`` as (node, operand position), in order; outputs do not count."""
+        return self.uses.get(value, ())
+
     def consumers(self, value: Value) -> tuple[int, ...]:
         """Positions of the nodes that read ``value``, each once."""
         return tuple(dict.fromkeys(node for node, _ in self.uses.get(value, ())))
+
+    def readers_before(self, position: int) -> tuple[int, ...]:
+        """Positions before ``position`` of the nodes that share an operand with it, in order."""
+        operands = dict.fromkeys(self.nodes[position].operands)
+        found = {n for value in operands for n, _ in self.uses_of(value) if n < position}
+        return tuple(sorted(found))
 
     @cached_property
     def _ancestors(self) -> tuple[int, ...]:

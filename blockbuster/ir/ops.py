@@ -17,7 +17,7 @@ from blockbuster.ir.expr import Expr, arguments, calls
 from blockbuster.ir.types import Dim, Type, size_class
 
 if TYPE_CHECKING:
-    from blockbuster.ir.graph import Graph
+    from blockbuster.ir.graph import Graph, Value
 
 MONOIDS = ("+", "max", "min")
 
@@ -290,6 +290,21 @@ class Reduce(Op):
 
 
 @dataclass(frozen=True)
+class Head(Op):
+    """The first entry of a list over ``dim``: addressing, which rule 7 needs."""
+
+    dim: Dim
+
+    def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
+        _expect(len(args) == 1, f"head takes 1 operand, got {len(args)}")
+        _expect(
+            args[0].lists[:1] == (self.dim,),
+            f"operand of head has type {args[0]}, expected a list over {self.dim}",
+        )
+        return (args[0].element(),)
+
+
+@dataclass(frozen=True)
 class Misc(Op):
     """A function of whole arrays, opaque to the rules: the last resort that expresses anything.
 
@@ -339,23 +354,32 @@ class Map(Op):
 
     ``iterated[i]`` tells whether operand i is a list over ``dim`` (its element enters the body) or
     is passed whole. ``results[i]`` tells what becomes of output i of the body.
+    A map that starts at 1 is given what iteration 0 gives (rule 7): after the operands that enter
+    the body stands one more for each result, its first value.
     """
 
     dim: Dim
     body: Graph
     iterated: tuple[bool, ...]
     results: tuple[Result, ...]
+    start: int = 0
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        _expect(
-            len(args) == len(self.iterated),
-            f"map takes {len(self.iterated)} operands, got {len(args)}",
-        )
+        expected = len(self.iterated) + (len(self.results) if self.start else 0)
+        _expect(len(args) == expected, f"map takes {expected} operands, got {len(args)}")
         types = []
         for output, result in zip(self.body.outputs, self.results, strict=True):
             inner = self.body.type_of(output.value)
             types.append(inner.listed(self.dim) if isinstance(result, Collect) else inner)
         return tuple(types)
+
+    def entering(self, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Those of the operands of a map that enter its body."""
+        return operands[: len(self.iterated)]
+
+    def first_values(self, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Those of the operands of a map that are results of iteration 0, if it starts at 1."""
+        return operands[len(self.iterated) :]
 
     @property
     def serial(self) -> bool:

@@ -19,6 +19,7 @@ from blockbuster.ir.ops import (
     Collect,
     Elementwise,
     Functional,
+    Head,
     Map,
     Misc,
     Op,
@@ -38,7 +39,7 @@ _TOKEN = re.compile(
     r"|(?P<number>\d+(\.\d*)?(e[+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_]\w*'*)"
     r"|(?P<string>\"[^\"\n]*\")"
-    r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],|!:])",
+    r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],;|!:])",
     re.ASCII,
 )
 _LOOSEST = 1
@@ -290,15 +291,25 @@ class _Reader:
         inner = _Scope(Builder())
         operands: list[Value] = []
         iterated: list[bool] = []
+        start = int(self._take(kind="number")) if self._has("from") else 0
         self._take("(")
-        self._several(")", lambda: self._port(scope, inner, dim, operands, iterated))
+        while self._next not in (")", ";"):
+            if operands:
+                self._take(",")
+            self._port(scope, inner, dim, operands, iterated)
+        firsts: list[Value] = []
+        if start:
+            self._take(";")
+            firsts = self._several(")", lambda: self._operand(scope))
+        else:
+            self._take(")")
         self._take("{")
         while self._next not in ("yield", "}"):
             self._equation(inner)
         outputs, results = self._yields(inner)
         self._take("}")
         body = inner.builder.finish(*map(Output, outputs))
-        return Map(dim, body, tuple(iterated), tuple(results)), operands
+        return Map(dim, body, tuple(iterated), tuple(results), start), operands + firsts
 
     def _port(
         self, scope: _Scope, inner: _Scope, dim: Dim, operands: list[Value], iterated: list[bool]
@@ -348,6 +359,9 @@ class _Reader:
         monoid = self._take()
         return Reduce(self._take(kind="name"), monoid), self._operands(scope)
 
+    def _head(self, scope: _Scope) -> tuple[Op, list[Value]]:
+        return Head(self._take(kind="name")), self._operands(scope)
+
     def _transpose(self, scope: _Scope) -> tuple[Op, list[Value]]:
         type = self._type()
         return Transpose(type.lists, type.axes), self._operands(scope)
@@ -382,6 +396,7 @@ def _hint(name: str) -> str:
 _FORMS: dict[str, Callable[[_Reader, _Scope], tuple[Op, list[Value]]]] = {
     "map": _Reader._map,
     "reduce": _Reader._reduce,
+    "head": _Reader._head,
     "transpose": _Reader._transpose,
     "relabel": _Reader._relabel,
     "cast": _Reader._cast,

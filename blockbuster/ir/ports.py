@@ -34,23 +34,25 @@ def merge_ports(node: Node, rebuild: Rebuild) -> tuple[Node, dict[int, int]]:
     """The map with equal operands and equal results merged, and the twin of each dropped result."""
     op = node.op
     assert isinstance(op, Map)
-    keys = list(zip(node.operands, op.iterated, strict=True))
+    firsts = op.first_values(node.operands)
+    keys = list(zip(op.entering(node.operands), op.iterated, strict=True))
     if len(set(keys)) < len(keys):
-        firsts = list(dict.fromkeys(keys))
+        distinct = list(dict.fromkeys(keys))
         body = rebuild(
             op.body, [Value(-1, keys.index(key)) for key in keys], range(len(op.results))
         )
-        body = _with_inputs(body, [keys.index(key) for key in firsts])
-        op = replace(op, body=body, iterated=tuple(iterated for _, iterated in firsts))
-        node = replace(node, op=op, operands=tuple(value for value, _ in firsts))
+        body = _with_inputs(body, [keys.index(key) for key in distinct])
+        op = replace(op, body=body, iterated=tuple(iterated for _, iterated in distinct))
+        node = replace(node, op=op, operands=(*(value for value, _ in distinct), *firsts))
     twins: dict[int, int] = {}
-    first: dict[tuple[Value, Result], int] = {}
+    first: dict[tuple[Value, Result, Value | None], int] = {}
     results = list(op.results)
     for port, output in enumerate(op.body.outputs):
         result = results[port]
         if isinstance(result, Rescale):
             result = results[port] = replace(result, lead=twins.get(result.lead, result.lead))
-        twin = first.setdefault((output.value, result), port)
+        begun = firsts[port] if firsts else None
+        twin = first.setdefault((output.value, result, begun), port)
         if twin != port:
             twins[port] = twin
     if twins:
@@ -77,14 +79,19 @@ def select_results(
         op = replace(op, body=rebuild(op.body, identity, order), results=results)
         hints = tuple(node.hints[old] for old in order)
         node = replace(node, op=op, types=tuple(node.types[old] for old in order), hints=hints)
-    wanted = _inputs_by_first_use(op.body)
+        firsts = op.first_values(node.operands)
+        if firsts:
+            kept = (*op.entering(node.operands), *(firsts[old] for old in order))
+            node = replace(node, operands=kept)
+    wanted = inputs_by_first_use(op.body)
     if wanted != list(range(len(op.iterated))):
         op = replace(
             op,
             body=_with_inputs(op.body, wanted),
             iterated=tuple(op.iterated[i] for i in wanted),
         )
-        node = replace(node, op=op, operands=tuple(node.operands[i] for i in wanted))
+        firsts = node.operands[len(node.operands) - len(op.results) :] if op.start else ()
+        node = replace(node, op=op, operands=(*(node.operands[i] for i in wanted), *firsts))
     return node, order
 
 
@@ -102,9 +109,12 @@ def _moved(result: Result, place: dict[int, int]) -> Result:
     return replace(result, lead=place[result.lead]) if isinstance(result, Rescale) else result
 
 
-def _inputs_by_first_use(body: Graph) -> list[int]:
+def inputs_by_first_use(body: Graph) -> list[int]:
+    """The inputs that are used, the one that is read first before the others."""
     used: dict[int, None] = {}
     for node in body.nodes:
+        if len(used) == len(body.inputs):
+            break
         for operand in node.operands:
             if operand.node < 0:
                 used.setdefault(operand.port)

@@ -18,6 +18,7 @@ from blockbuster.ir.ops import (
     Cast,
     Elementwise,
     Functional,
+    Head,
     Map,
     Misc,
     Pointwise,
@@ -30,7 +31,7 @@ from blockbuster.ir.types import Type
 
 KEYWORDS = (
     "graph", "map", "in", "yield", "return", "reduce", "transpose", "relabel", "cast", "misc",
-    "index", "port", "over", "by", "inf", "nan", "or", "and", "not", "max", "min",
+    "index", "port", "head", "from", "over", "by", "inf", "nan", "or", "and", "not", "max", "min",
 )  # fmt: skip
 RESERVED = frozenset((*KEYWORDS, *FUNCTIONALS, *FUNCTIONS))
 FACTOR_NAMES = ("x", "r", "r2")
@@ -106,11 +107,14 @@ class Printer:
     ) -> None:
         inner: Names = {}
         ports = []
-        for port, (operand, iterated) in enumerate(zip(operands, op.iterated, strict=True)):
+        firsts = operands[len(op.iterated) :]
+        for port, (operand, iterated) in enumerate(zip(operands, op.iterated, strict=False)):
             hint = op.body.inputs[port].hint or operand.lstrip("!").lower()
             name = inner[Value(-1, port)] = self._unique(hint)
             ports.append(f"{name} {'in' if iterated else '='} {operand}")
-        self._lines.append(f"{start}map {op.dim} ({', '.join(ports)}) {{{note}")
+        begin = f" from {op.start}" if op.start else ""
+        given = f"; {', '.join(firsts)}" if firsts else ""
+        self._lines.append(f"{start}map {op.dim}{begin} ({', '.join(ports)}{given}) {{{note}")
         self._equations(op.body, inner, path, indent + "  ")
         leads = {r.lead: "" for r in op.results if isinstance(r, Rescale)}
         for lead in leads:
@@ -190,5 +194,6 @@ SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Transpose: lambda op, xs: f"transpose {Type(op.lists, op.axes)} ({xs[0]})",
     Relabel: lambda op, xs: f"relabel {op.old} -> {op.new} ({xs[0]})",
     Reduce: lambda op, xs: f"reduce {op.monoid} {op.dim} ({xs[0]})",
+    Head: lambda op, xs: f"head {op.dim} ({xs[0]})",
     Misc: lambda op, xs: f'misc "{op.name}" : {_listed(op.results)} ({", ".join(xs)})',
 }

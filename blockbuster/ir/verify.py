@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
+from blockbuster.ir.level import Level
 from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Rescale
 from blockbuster.ir.show import Printer
 from blockbuster.ir.types import Dim, Type
@@ -18,7 +19,7 @@ from blockbuster.ir.types import Dim, Type
 class Place:
     """A node within its graph."""
 
-    graph: Graph
+    graph: Graph | Level
     position: int
 
     @property
@@ -43,6 +44,13 @@ def verify(graph: Graph) -> None:
             raise VerifyError(message(reason))
     for reason in _nested_dims(graph, ()):
         raise VerifyError(message(reason, listing=graph.show()))
+
+
+def verify_nodes(graph: Level, keys: Iterable[int]) -> Iterator[str]:
+    """What is wrong with some nodes of a level, but for the bodies of maps."""
+    for key in keys:
+        for check in NODE_CHECKS[1:]:  # but operands_come_before: keys are not positions
+            yield from check(Place(graph, key))
 
 
 def _explained(graph: Graph, path: tuple[int, ...], position: int, node: Node, reason: str) -> str:
@@ -106,10 +114,11 @@ def map_ports_fit_the_body(place: Place) -> Iterator[str]:
     op = node.op
     if not isinstance(op, Map):
         return
-    if not len(op.body.inputs) == len(op.iterated) == len(node.operands):
-        yield f"a map of {len(node.operands)} operands has a body of {len(op.body.inputs)} inputs"
+    entering = op.entering(node.operands)
+    if not len(op.body.inputs) == len(op.iterated) == len(entering):
+        yield f"a map of {len(entering)} operands has a body of {len(op.body.inputs)} inputs"
         return
-    for index, (value, iterated) in enumerate(zip(node.operands, op.iterated, strict=True)):
+    for index, (value, iterated) in enumerate(zip(entering, op.iterated, strict=True)):
         type = graph.type_of(value)
         if iterated and type.lists[:1] != (op.dim,):
             yield f"operand {index} is iterated over {op.dim} but has type {type}"
@@ -119,6 +128,24 @@ def map_ports_fit_the_body(place: Place) -> Iterator[str]:
             yield f"operand {index} of type {type} is passed whole into a map over {op.dim}"
         if op.body.inputs[index].view is not None:
             yield f"input {index} of the body has a view: only a program's inputs have"
+
+
+def first_values_fit_the_results(place: Place) -> Iterator[str]:
+    """A map that starts at 1 has the first value of each result, of the type the body gives."""
+    graph, node = place.graph, place.node
+    op = node.op
+    if not isinstance(op, Map):
+        return
+    if op.start not in (0, 1):
+        yield f"a map starts at {op.start}: only its first iteration can be peeled off"
+    firsts = op.first_values(node.operands)
+    if len(firsts) != (len(op.results) if op.start else 0):
+        yield f"a map that starts at {op.start} has {len(firsts)} first values"
+        return
+    for port, (value, output) in enumerate(zip(firsts, op.body.outputs, strict=False)):
+        given, made = graph.type_of(value), op.body.type_of(output.value)
+        if given != made:
+            yield f"the first value of result {port} has type {given}, the others {made}"
 
 
 def map_results_fit_the_body(place: Place) -> Iterator[str]:
@@ -169,6 +196,7 @@ def groups_are_well_formed(place: Place) -> Iterator[str]:
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     operands_come_before,
     map_ports_fit_the_body,
+    first_values_fit_the_results,
     map_results_fit_the_body,
     groups_are_well_formed,
     types_are_stated_right,

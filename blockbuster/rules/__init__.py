@@ -9,12 +9,18 @@ from blockbuster.rules.base import Match, Refusal, Rule, reasons
 from blockbuster.rules.derivation import Derivation, Step
 from blockbuster.rules.driver import fuse as fuse_with
 from blockbuster.rules.duplicate_scale import DuplicateScale
+from blockbuster.rules.duplicate_scale_partially import DuplicateScalePartially
+from blockbuster.rules.duplicate_shift import DuplicateShift
 from blockbuster.rules.explain import Explanation, explain_with
 from blockbuster.rules.extend_map import ExtendMap
+from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
+from blockbuster.rules.fold_columns import FoldColumns
 from blockbuster.rules.fuse_elementwise import FuseElementwise
 from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.fuse_reduction import FuseReduction
 from blockbuster.rules.fuse_siblings import FuseSiblings
+from blockbuster.rules.local_linearity import LocalLinearity
+from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.safety import safe
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
@@ -31,7 +37,26 @@ PAPER_RULES: tuple[Rule, ...] = (
     ExtendMap(),  # 6: repeats work, so only at a fixpoint and after a snapshot
 )
 
-RULES: tuple[Rule, ...] = PAPER_RULES
+RULES: tuple[Rule, ...] = (
+    DuplicateScalePartially(),  # before 8, which wants all readers to be matmuls
+    DuplicateScale(),  # as in the paper, from here on
+    DuplicateShift(),  # 8's twin, next to it
+    SwapScaleDot(),
+    SwapShiftDot(),
+    FuseElementwise(),
+    FuseReduction(),
+    FuseMaps(),
+    FuseSiblings(),
+    FoldColumns(),  # after fusion: it looks inside one body, and makes way for the next rule
+    LocalLinearity(),  # last: what rules 4 and 5 recognize before fusion is theirs
+    ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
+    ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
+)
+
+PEELING_RULES: tuple[Rule, ...] = (
+    *PAPER_RULES[:-1],
+    PeelFirstIteration(),  # 7: instead of 6, where no work may be repeated
+)
 
 
 def fuse(graph: Graph, rules: Sequence[Rule] = RULES) -> Derivation:
@@ -49,16 +74,23 @@ def explain(graph: Graph) -> tuple[Explanation, ...]:
 
 __all__ = [
     "PAPER_RULES",
+    "PEELING_RULES",
     "RULES",
     "Derivation",
     "DuplicateScale",
+    "DuplicateScalePartially",
+    "DuplicateShift",
     "Explanation",
     "ExtendMap",
+    "ExtendMapOverAncestors",
+    "FoldColumns",
     "FuseElementwise",
     "FuseMaps",
     "FuseReduction",
     "FuseSiblings",
+    "LocalLinearity",
     "Match",
+    "PeelFirstIteration",
     "Refusal",
     "Rule",
     "Step",

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from blockbuster.ir.expr import show_expr
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, Call, Expr, show_expr
 from blockbuster.ir.graph import Graph, Node, Origin, Value
+from blockbuster.ir.level import Level
 from blockbuster.ir.ops import Elementwise, Functional, Map, Pointwise, Reduce
 
 Kind = Literal["fusion", "companion", "extension"]
@@ -40,6 +42,25 @@ class Rule:
     def describe(self, match: Match) -> str:
         """What is done to what, in one line."""
         return " -> ".join(label(match.node(role)) for role in match.nodes)
+
+
+class LocalRule(Rule):
+    """A rule whose sites are found from one node each: the driver looks only where it worked.
+
+    ``matches_at`` may look at the node, at what it reads and what reads that, at its readers, and
+    at paths. ``apply`` edits through ``match.edit()``. Both then work on a level that is rewritten
+    in place as well as on a graph.
+    """
+
+    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+        for position in graph.places():
+            yield from self.matches_at(graph, position, note)
+
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        """The sites of the node at ``position``, in canonical order."""
+        raise AssertionError(f"{type(self).__name__} finds no sites")
 
 
 @dataclass(frozen=True)
@@ -80,6 +101,10 @@ class Match:
         """A result of the node that plays ``role``."""
         return Value(self.nodes[role], port)
 
+    def edit(self) -> Builder:
+        """An edit of the graph."""
+        return self.graph if isinstance(self.graph, Level) else Builder(self.graph)
+
     def origin(self) -> Origin:
         """The origin of what the rule makes here."""
         return Origin(self.rule.name, tuple(self.node(role).origin for role in self.nodes))
@@ -94,6 +119,7 @@ def reasons(rule: Rule, graph: Graph) -> list[str]:
 
 
 LABEL_WIDTH = 60
+LABEL_DEPTH = 8
 
 
 def label(node: Node) -> str:
@@ -105,18 +131,40 @@ def label(node: Node) -> str:
     'M<exp(x)>'
     """
     match node.op:
-        case Map(dim, body, _, _):
-            text = f"{dim}<{' '.join(label(inner) for inner in body.nodes)}>"
-            return text if len(text) <= LABEL_WIDTH else f"{text[: LABEL_WIDTH - 4]}...>"
+        case Map(dim, body, start=start):
+            begin = f" from {start}" if start else ""
+            return _short(f"{dim}{begin}<{_labels(body)}>")
         case Functional(name):
             return name
         case Reduce(dim, monoid):
             return f"reduce {monoid} {dim}"
         case Elementwise(expr) | Pointwise(expr, _):
-            names = ["x", "y", "z"] + [f"x{i}" for i in range(3, len(node.operands))]
-            return show_expr(expr, names[: max(len(node.operands), 3)])
+            count = max(len(node.operands), 3)
+            names = ["x", "y", "z"] + [f"x{i}" for i in range(3, count)]
+            return _short(show_expr(_top(expr, LABEL_DEPTH, count), [*names, "..."]))
         case op:
             return type(op).__name__.lower()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LABEL_WIDTH else f"{text[: LABEL_WIDTH - 4]}...>"
+
+
+def _labels(body: Graph) -> str:
+    """The labels of the nodes, as far as they matter for a label."""
+    text = ""
+    for inner in body.nodes:
+        text += (" " if text else "") + label(inner)
+        if len(text) > LABEL_WIDTH:
+            break
+    return text
+
+
+def _top(expr: Expr, depth: int, rest: int) -> Expr:
+    """The upper part of ``expr``; what is below ``depth`` becomes operand ``rest``."""
+    if not isinstance(expr, Call):
+        return expr
+    return Call(expr.fn, tuple(_top(a, depth - 1, rest) for a in expr.args)) if depth else Arg(rest)
 
 
 def name_of(graph: Graph, value: Value) -> str:

@@ -12,6 +12,7 @@ from blockbuster.errors import RuleError, message
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
+from blockbuster.ir.ports import inputs_by_first_use
 from blockbuster.rules.base import Match, Rule
 
 Path = tuple[int, ...]
@@ -177,19 +178,48 @@ def apply_at(graph: Graph, application: Application) -> tuple[Graph, tuple[Posit
     return splice(graph, application.path, rewritten)
 
 
+def moved(path: Path, changed: Path, moves: tuple[Positions, ...]) -> Path:
+    """``path`` after the levels along ``changed`` were renumbered by ``moves``."""
+    if not any(moves):
+        return path
+    new = list(path)
+    for depth, move in enumerate(moves):
+        if len(path) <= depth or path[:depth] != changed[:depth]:
+            break
+        new[depth] = move.get(path[depth], path[depth])
+    return tuple(new)
+
+
+def _same_ports(old: Graph, new: Graph) -> bool:
+    """Whether a map may have the body ``new`` instead of ``old`` without a look at its ports."""
+
+    def repeats(graph: Graph) -> list[int]:
+        values = [output.value for output in graph.outputs]
+        return [values.index(value) for value in values]
+
+    return inputs_by_first_use(new) == list(range(len(old.inputs))) and repeats(old) == repeats(new)
+
+
 def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, tuple[Positions, ...]]:
     """``graph`` with the graph inside the maps of ``path`` replaced by ``inner``.
 
-    A map whose body changes may lose operands or see them in another order, so each level above is
-    brought into canonical form; the second result maps old positions to new, outermost first.
+    A map whose body changes may lose operands or see them in another order; then the level above is
+    brought into canonical form. The second result maps positions that change to new ones, outermost
+    level first.
     """
     moves: list[Positions] = []
     levels = [graph.at(path[:depth]) for depth in range(len(path))]
     for level, position in zip(reversed(levels), reversed(path), strict=True):
         op = level.nodes[position].op
         assert isinstance(op, Map)
+        if _same_ports(op.body, inner):
+            node = replace(level.nodes[position], op=replace(op, body=inner))
+            nodes = (*level.nodes[:position], node, *level.nodes[position + 1 :])
+            inner = replace(level, nodes=nodes)
+            moves.append({})
+            continue
         edit = Builder(level)
         edit.replace_op(position, replace(op, body=inner))
         inner = edit.finish()
-        moves.append(edit.positions)
+        moves.append({old: new for old, new in edit.positions.items() if old != new})
     return inner, tuple(reversed(moves))

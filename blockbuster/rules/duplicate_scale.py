@@ -16,47 +16,57 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.patterns import matmul, row_map
 
 
 @dataclass(frozen=True)
-class DuplicateScale(Rule):
+class DuplicateScale(LocalRule):
     """Rule 8."""
 
     name: ClassVar[str] = "duplicate-scale"
     number: ClassVar[int | None] = 8
     kind: ClassVar[Kind] = "companion"
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        for position in range(len(graph.nodes)):
-            source = row_map(graph, position, "row_scale")
-            consumers = graph.consumers(Value(position))
-            if source is None or len(consumers) < 2:
-                continue
-            reason = (
-                source
-                if isinstance(source, str)
-                else _not_only_matmuls(graph, Value(position), consumers)
-            )
-            if reason:
-                note(Refusal(self, (position, *consumers), reason))
-            else:
-                yield Match(self, graph, {"scale": position, "matmul": consumers[0]})
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        yield from shared_by_matmuls_at(self, "row_scale", graph, position, note)
 
     def apply(self, match: Match) -> Graph:
-        scale = match.node("scale")
-        edit = Builder(match.graph)
-        (copy,) = edit.add(scale.op, *scale.operands, hints=scale.hints, origin=match.origin())
-        for consumer, index in match.graph.uses[match.value("scale")]:
-            if consumer == match.nodes["matmul"]:
-                edit.set_operand(consumer, index, copy)
-        return edit.finish()
+        return with_a_copy(match, (match.nodes["matmul"],))
 
     def describe(self, match: Match) -> str:
         return f"duplicate {label(match.node('scale'))} for {label(match.node('matmul'))}"
+
+
+def shared_by_matmuls_at(
+    rule: Rule, name: str, graph: Graph, position: int, note: Note
+) -> Iterator[Match]:
+    """The site of the row operator mapped at ``position``."""
+    source = row_map(graph, position, name)
+    consumers = graph.consumers(Value(position))
+    if source is None or len(consumers) < 2:
+        return
+    reason = (
+        source if isinstance(source, str) else _not_only_matmuls(graph, Value(position), consumers)
+    )
+    if reason:
+        note(Refusal(rule, (position, *consumers), reason))
+    else:
+        yield Match(rule, graph, {"scale": position, "matmul": consumers[0]})
+
+
+def with_a_copy(match: Match, readers: tuple[int, ...]) -> Graph:
+    """The graph in which ``readers`` read their own copy of the scale."""
+    scale = match.node("scale")
+    edit = match.edit()
+    (copy,) = edit.add(scale.op, *scale.operands, hints=scale.hints, origin=match.origin())
+    for reader, index in match.graph.uses_of(match.value("scale")):
+        if reader in readers:
+            edit.set_operand(reader, index, copy)
+    return edit.finish()
 
 
 def _not_only_matmuls(graph: Graph, made: Value, consumers: tuple[int, ...]) -> str:

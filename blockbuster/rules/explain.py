@@ -70,6 +70,7 @@ def _nearest(
                 return rule, "applies here: fuse the program"
     both = [r for r in refusals if {value.node, consumer} <= set(r.nodes)]
     one = [r for r in refusals if r.rule.kind == "extension" and consumer in r.nodes]
+    one.sort(key=lambda refusal: refusal not in both)  # that of the pair says more
     different = _different_dims(level, value, consumer)
     for refusal in (*one, *both) if different else (*both, *one):
         return refusal.rule, refusal.reason

@@ -18,13 +18,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of
-from blockbuster.rules.fuse_maps import FuseMaps, shared_operands
-from blockbuster.rules.fuse_siblings import FuseSiblings
-from blockbuster.rules.legality import dims_inside, map_at
+from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, name_of
+from blockbuster.rules.extension import extended, with_extended
+from blockbuster.rules.legality import first_iteration_gone, map_at, runs_over
+from blockbuster.rules.meeting import meeting
 
 
 @dataclass(frozen=True)
@@ -40,95 +39,38 @@ class ExtendMap(Rule):
             return
         for position, op in graph.of_type(Map):
             reason = (
-                _not_every_output(graph, position)
+                first_iteration_gone(graph, position)
+                or _not_every_output(graph, position)
                 or _iterates_a_made_list(graph, position)
                 or _dim_in_use(graph, position)
             )
-            pair = None if reason else _witness(graph, position)
-            if pair:
-                pulled, meeting = pair
-                yield Match(self, graph, {"map": position, "pulled": pulled}, meeting)
+            found = None if reason else _meeting(graph, position)
+            if found:
+                pulled, words = found
+                yield Match(self, graph, {"map": position, "pulled": pulled}, words)
             elif any(True for _ in op.body.of_type(Map)):
                 reason = reason or "no map of the graph would meet one inside it"
                 note(Refusal(self, (position,), reason))
 
     def apply(self, match: Match) -> Graph:
         position = match.nodes["map"]
-        body, operands, iterated, _ = _extended(match.graph, position)
-        edit = Builder(match.graph)
-        node = match.node("map")
-        op = Map(match.map("map").dim, body, iterated, match.map("map").results)
-        new = edit.add(op, *operands, hints=node.hints, origin=match.origin())
-        for port, value in enumerate(new):
-            edit.redirect(Value(position, port), value)
-        return edit.finish()
+        return with_extended(match, position, _others(match.graph, position))
 
     def describe(self, match: Match) -> str:
         return f"extend {match.map('map').dim} for {match.detail}"
 
 
-def _extended(
-    graph: Graph, position: int
-) -> tuple[Graph, list[Value], tuple[bool, ...], dict[int, int]]:
-    """The body of the extended map, its operands, and where nodes of both graphs went in it.
-
-    Keys of the places are positions in ``graph``; a node i of the map's own body has key -1 - i.
-    """
-    node, op = graph.nodes[position], map_at(graph, position)
-    body = Builder()
-    operands: list[Value] = []
-    iterated: list[bool] = []
-    inside: dict[Value, Value] = {}
-    for port, given in enumerate(graph.inputs):
-        inside[Value(-1, port)] = body.input(given.type, hint=given.hint)
-        operands.append(Value(-1, port))
-        iterated.append(False)
-    raw: dict[int, int] = {}
-    for other, pulled in enumerate(graph.nodes):
-        if other != position:
-            made = body.add(
-                pulled.op,
-                *(inside[v] for v in pulled.operands),
-                hints=pulled.hints,
-                origin=pulled.origin,
-            )
-            inside |= {Value(other, p): value for p, value in enumerate(made)}
-            raw[other] = made[0].node
-    args = []
-    for index, value in enumerate(node.operands):
-        if op.iterated[index]:
-            given = op.body.inputs[index]
-            args.append(body.input(given.type, hint=given.hint))
-            operands.append(value)
-            iterated.append(True)
-        else:
-            args.append(inside[value])
-    first = 1 + max(raw.values(), default=-1)
-    raw |= {-1 - i: first + i for i in range(len(op.body.nodes))}
-    outputs = body.inline(op.body, args)
-    extended = body.finish(*outputs)
-    places = {key: body.positions[at] for key, at in raw.items() if at in body.positions}
-    return extended, operands, tuple(iterated), places
+def _others(graph: Graph, position: int) -> list[int]:
+    return [other for other in range(len(graph.nodes)) if other != position]
 
 
-def _witness(graph: Graph, position: int) -> tuple[int, str] | None:
-    """A pulled map that a fusion rule will bring together with an inner map, and how, in words."""
-    extended, _, _, places = _extended(graph, position)
-    key_at = {at: key for key, at in places.items()}
-    for match in FuseMaps().matches(extended):
-        first, second = match.nodes["producer"], match.nodes["consumer"]
-        if key_at[first] >= 0 > key_at[second]:
-            return key_at[
-                first
-            ], f"(a) {label(match.node('producer'))} -> {label(match.node('consumer'))}"
-    for match in FuseSiblings().matches(extended):
-        first, second = match.nodes["first"], match.nodes["second"]
-        if (key_at[first] >= 0) != (key_at[second] >= 0):
-            shared = shared_operands(extended, first, second)
-            variant = "(b)" if any(v.node < 0 for v in shared) else "(c)"
-            pulled = max(key_at[first], key_at[second])
-            return pulled, f"{variant} {label(match.node('first'))} | {label(match.node('second'))}"
-    return None
+def _meeting(graph: Graph, position: int) -> tuple[int, str] | None:
+    """A pulled map that will meet an inner one, and how, in words."""
+    made = extended(graph, position, _others(graph, position))
+    found = meeting(made.op.body, made.pulled.values(), made.own.values())
+    if found is None:
+        return None
+    return next(old for old, new in made.pulled.items() if new == found.outer), found.words
 
 
 def _not_every_output(graph: Graph, position: int) -> str:
@@ -151,11 +93,5 @@ def _iterates_a_made_list(graph: Graph, position: int) -> str:
 def _dim_in_use(graph: Graph, position: int) -> str:
     """What is pulled in may not itself run over the map's dim, or take whole lists over it."""
     dim = map_at(graph, position).dim
-    for other, node in enumerate(graph.nodes):
-        if other == position:
-            continue
-        if isinstance(node.op, Map) and dim in (node.op.dim, *dims_inside(node.op.body)):
-            return f"{label(node)} runs over {dim} itself"
-        if any(dim in t.lists + t.axes for t in (*node.types, *map(graph.type_of, node.operands))):
-            return f"{label(node)} reads or makes lists over {dim}"
-    return ""
+    found = (runs_over(graph, other, dim) for other in _others(graph, position))
+    return next(filter(None, found), "")

@@ -14,32 +14,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Expr, rewrite, substitute
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Elementwise
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal
 from blockbuster.rules.legality import used_elsewhere
 
 
 @dataclass(frozen=True)
-class FuseElementwise(Rule):
+class FuseElementwise(LocalRule):
     """Rule 9."""
 
     name: ClassVar[str] = "fuse-elementwise"
     number: ClassVar[int | None] = 9
     kind: ClassVar[Kind] = "companion"
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        for consumer, _ in graph.of_type(Elementwise):
-            for value in graph.nodes[consumer].operands:
-                if value.node < 0 or not isinstance(graph.nodes[value.node].op, Elementwise):
-                    continue
-                reason = used_elsewhere(graph, value, consumer)
-                if reason:
-                    note(Refusal(self, (value.node, consumer), reason))
-                else:
-                    yield Match(self, graph, {"first": value.node, "second": consumer})
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        if not isinstance(graph.nodes[position].op, Elementwise):
+            return
+        for value in graph.nodes[position].operands:
+            if value.node < 0 or not isinstance(graph.nodes[value.node].op, Elementwise):
+                continue
+            reason = used_elsewhere(graph, value, position)
+            if reason:
+                note(Refusal(self, (value.node, position), reason))
+            else:
+                yield Match(self, graph, {"first": value.node, "second": position})
 
     def apply(self, match: Match) -> Graph:
         first, second = match.node("first"), match.node("second")
@@ -54,7 +56,7 @@ class FuseElementwise(Rule):
             else:
                 args.append(Arg(len(operands)))
                 operands.append(value)
-        edit = Builder(match.graph)
+        edit = match.edit()
         fused = Elementwise(substitute(second.op.expr, args))
         (new,) = edit.add(fused, *operands, hints=second.hints, origin=match.origin())
         edit.redirect(match.value("second"), new)
@@ -62,4 +64,6 @@ class FuseElementwise(Rule):
 
 
 def _shifted(expr: Expr, by: int) -> Expr:
-    return rewrite(expr, lambda e: Arg(e.index + by) if isinstance(e, Arg) else e)
+    return (
+        expr if by == 0 else rewrite(expr, lambda e: Arg(e.index + by) if isinstance(e, Arg) else e)
+    )

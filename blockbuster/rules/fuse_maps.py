@@ -16,66 +16,122 @@ Source: Blockbuster Part 1, rule 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.graph import Graph, Input, Node, Value
 from blockbuster.ir.ops import Map, Rescale, Result
-from blockbuster.rules.base import Match, Note, Refusal, Rule
-from blockbuster.rules.legality import different_dims, edge_not_item_by_item, indirect_path
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal
+from blockbuster.rules.legality import (
+    different_dims,
+    edge_not_item_by_item,
+    first_iteration_gone,
+    indirect_path,
+)
 
 
 @dataclass(frozen=True)
-class FuseMaps(Rule):
+class FuseMaps(LocalRule):
     """Rule 1."""
 
     name: ClassVar[str] = "fuse-maps"
     number: ClassVar[int | None] = 1
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        for consumer, _ in graph.of_type(Map):
-            producers = dict.fromkeys(v.node for v in graph.nodes[consumer].operands)
-            for producer in producers:
-                if producer < 0 or not isinstance(graph.nodes[producer].op, Map):
-                    continue
-                reason = (
-                    different_dims(graph, producer, consumer)
-                    or edge_not_item_by_item(graph, producer, consumer)
-                    or indirect_path(graph, producer, consumer)
-                )
-                if reason:
-                    note(Refusal(self, (producer, consumer), reason))
-                else:
-                    yield Match(self, graph, {"producer": producer, "consumer": consumer})
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        if not isinstance(graph.nodes[position].op, Map):
+            return
+        for producer in dict.fromkeys(v.node for v in graph.nodes[position].operands):
+            if producer < 0 or not isinstance(graph.nodes[producer].op, Map):
+                continue
+            reason = (
+                different_dims(graph, producer, position)
+                or first_iteration_gone(graph, producer, position)
+                or edge_not_item_by_item(graph, producer, position)
+                or indirect_path(graph, producer, position)
+            )
+            if reason:
+                note(Refusal(self, (producer, position), reason))
+            else:
+                yield Match(self, graph, {"producer": producer, "consumer": position})
 
     def apply(self, match: Match) -> Graph:
         first, second = match.map("producer"), match.map("consumer")
         producer, consumer = match.node("producer"), match.node("consumer")
-        body = Builder()
-        made = body.inline(first.body, [body.input(i.type, hint=i.hint) for i in first.body.inputs])
-        operands, iterated = list(producer.operands), list(first.iterated)
-        args = []
-        for index, value in enumerate(consumer.operands):
-            if value.node == match.nodes["producer"]:
-                args.append(made[value.port])
-            else:
-                given = second.body.inputs[index]
-                args.append(body.input(given.type, hint=given.hint))
-                operands.append(value)
-                iterated.append(second.iterated[index])
-        outputs = made + body.inline(second.body, args)
-        results = first.results + moved_leads(second.results, len(first.results))
-        fused = Map(first.dim, body.finish(*outputs), tuple(iterated), results)
-        edit = Builder(match.graph)
-        hints = padded(producer.hints, len(producer.types)) + consumer.hints
-        new = edit.add(fused, *operands, hints=hints, origin=match.origin())
-        for port in range(len(producer.types)):
-            edit.redirect(match.value("producer", port), new[port])
+        made = [output.value for output in first.body.outputs]
+        joined = Joined(producer, first)
+        known = {match.value("producer", port): value for port, value in enumerate(made)}
+        outputs = joined.inline(consumer, second, known)
+        kept = _read_elsewhere(match)
+        results = tuple(first.results[port] for port in kept)
+        fused = joined.map(
+            [*(made[port] for port in kept), *outputs],
+            results + moved_leads(second.results, len(kept)),
+        )
+        edit = match.edit()
+        hints = padded(producer.hints, len(producer.types))
+        hints = tuple(hints[port] for port in kept) + consumer.hints
+        new = edit.add(fused, *joined.operands, hints=hints, origin=match.origin())
+        for place, port in enumerate(kept):
+            edit.redirect(match.value("producer", port), new[place])
         for port in range(len(consumer.types)):
-            edit.redirect(match.value("consumer", port), new[len(producer.types) + port])
+            edit.redirect(match.value("consumer", port), new[len(kept) + port])
         return edit.finish()
+
+
+class Joined:
+    """A map that takes in the bodies of others: its body being built, and its operands."""
+
+    def __init__(self, node: Node, op: Map) -> None:
+        self.operands = list(node.operands)
+        self._op = op
+        self._body = Builder(op.body)
+        self._inputs = {
+            given: Value(-1, port)
+            for port, given in enumerate(zip(node.operands, op.iterated, strict=True))
+        }
+
+    def inline(self, node: Node, op: Map, known: Mapping[Value, Value]) -> tuple[Value, ...]:
+        """Copy the body of ``node``, an operand in ``known`` being made in this one."""
+        return self._body.inline(
+            op.body,
+            [
+                known[value] if value in known else self._input(given, value, iterated)
+                for given, value, iterated in zip(
+                    op.body.inputs, node.operands, op.iterated, strict=True
+                )
+            ],
+        )
+
+    def _input(self, given: Input, value: Value, iterated: bool) -> Value:
+        if (value, iterated) not in self._inputs:
+            self._inputs[value, iterated] = self._body.input(given.type, hint=given.hint)
+            self.operands.append(value)
+        return self._inputs[value, iterated]
+
+    def map(self, outputs: Sequence[Value], results: tuple[Result, ...]) -> Map:
+        """The map with these outputs of its body."""
+        iterated = self._op.iterated + tuple(
+            flag for _, flag in list(self._inputs)[len(self._op.iterated) :]
+        )
+        return Map(self._op.dim, self._body.finish(*outputs), iterated, results)
+
+
+def _read_elsewhere(match: Match) -> list[int]:
+    """The producer's results that others than the consumer need; all, if some go in groups."""
+    graph, consumer = match.graph, match.nodes["consumer"]
+    ports = range(len(match.node("producer").types))
+    if any(isinstance(result, Rescale) for result in match.map("producer").results):
+        return list(ports)
+    values = [match.value("producer", port) for port in ports]
+    return [
+        value.port
+        for value in values
+        if value in graph.output_values or graph.consumers(value) != (consumer,)
+    ]
 
 
 def moved_leads(results: tuple[Result, ...], by: int) -> tuple[Result, ...]:

@@ -8,8 +8,8 @@ before   P = map K (x in !X) {              after   r = map K (x in !X) {
 
 Saves one buffered edge. Costs parallelism: the loop becomes serial, or atomic. A list that others
 read, or that the program returns, stays a result beside the fold.
-Nothing is refused: a list that can be reduced is one level deep and collected over that dim, or it
-would not have its type.
+Only a map without its first iteration is refused: a list that can be reduced is one level deep and
+collected over that dim, or it would not have its type.
 Source: Blockbuster Part 1, rule 3.
 """
 
@@ -19,25 +19,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Accumulate, Map, Reduce
-from blockbuster.rules.base import Match, Note, Rule
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal
 from blockbuster.rules.fuse_maps import padded
+from blockbuster.rules.legality import first_iteration_gone
 
 
 @dataclass(frozen=True)
-class FuseReduction(Rule):
+class FuseReduction(LocalRule):
     """Rule 3."""
 
     name: ClassVar[str] = "fuse-reduction"
     number: ClassVar[int | None] = 3
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        for position, _ in graph.of_type(Reduce):
-            (source,) = graph.nodes[position].operands
-            if source.node >= 0 and isinstance(graph.nodes[source.node].op, Map):
-                yield Match(self, graph, {"map": source.node, "reduction": position})
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        if not isinstance(graph.nodes[position].op, Reduce):
+            return
+        (source,) = graph.nodes[position].operands
+        if source.node < 0 or not isinstance(graph.nodes[source.node].op, Map):
+            return
+        reason = first_iteration_gone(graph, source.node)
+        if reason:
+            note(Refusal(self, (source.node, position), reason))
+        else:
+            yield Match(self, graph, {"map": source.node, "reduction": position})
 
     def apply(self, match: Match) -> Graph:
         node, reduction = match.node("map"), match.node("reduction")
@@ -46,7 +54,7 @@ class FuseReduction(Rule):
         folded = op.body.outputs[reduction.operands[0].port]
         body = replace(op.body, outputs=(*op.body.outputs, folded))
         fused = replace(op, body=body, results=(*op.results, Accumulate(fold.monoid)))
-        edit = Builder(match.graph)
+        edit = match.edit()
         hints = padded(node.hints, len(node.types)) + reduction.hints
         *kept, total = edit.add(fused, *node.operands, hints=hints, origin=match.origin())
         for port, value in enumerate(kept):

@@ -19,52 +19,50 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import Match, Note, Refusal, Rule, label
-from blockbuster.rules.fuse_maps import moved_leads, padded, shared_operands
-from blockbuster.rules.legality import dependent, different_dims
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label
+from blockbuster.rules.fuse_maps import Joined, moved_leads, padded
+from blockbuster.rules.legality import dependent, different_dims, first_iteration_gone
 
 
 @dataclass(frozen=True)
-class FuseSiblings(Rule):
+class FuseSiblings(LocalRule):
     """Rule 2."""
 
     name: ClassVar[str] = "fuse-siblings"
     number: ClassVar[int | None] = 2
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        maps = [position for position, _ in graph.of_type(Map)]
-        for index, second in enumerate(maps):
-            for first in maps[:index]:
-                if not shared_operands(graph, first, second):
-                    continue
-                reason = different_dims(graph, first, second) or dependent(graph, first, second)
-                if reason:
-                    note(Refusal(self, (first, second), reason))
-                else:
-                    yield Match(self, graph, {"first": first, "second": second})
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        if not isinstance(graph.nodes[position].op, Map):
+            return
+        for first in graph.readers_before(position):
+            if not isinstance(graph.nodes[first].op, Map):
+                continue
+            reason = (
+                different_dims(graph, first, position)
+                or first_iteration_gone(graph, first, position)
+                or dependent(graph, first, position)
+            )
+            if reason:
+                note(Refusal(self, (first, position), reason))
+            else:
+                yield Match(self, graph, {"first": first, "second": position})
 
     def apply(self, match: Match) -> Graph:
         nodes = (match.node("first"), match.node("second"))
         ops = (match.map("first"), match.map("second"))
-        body = Builder()
-        outputs: list[Value] = []
-        for op in ops:
-            outputs += body.inline(
-                op.body, [body.input(i.type, hint=i.hint) for i in op.body.inputs]
-            )
-        fused = Map(
-            ops[0].dim,
-            body.finish(*outputs),
-            ops[0].iterated + ops[1].iterated,
+        joined = Joined(nodes[0], ops[0])
+        made = [output.value for output in ops[0].body.outputs]
+        fused = joined.map(
+            [*made, *joined.inline(nodes[1], ops[1], {})],
             ops[0].results + moved_leads(ops[1].results, len(ops[0].results)),
         )
-        edit = Builder(match.graph)
+        edit = match.edit()
         hints = padded(nodes[0].hints, len(nodes[0].types)) + nodes[1].hints
-        operands = nodes[0].operands + nodes[1].operands
-        new = iter(edit.add(fused, *operands, hints=hints, origin=match.origin()))
+        new = iter(edit.add(fused, *joined.operands, hints=hints, origin=match.origin()))
         for role, node in zip(("first", "second"), nodes, strict=True):
             for port in range(len(node.types)):
                 edit.redirect(match.value(role, port), next(new))

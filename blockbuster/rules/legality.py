@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Map
+from blockbuster.ir.ops import Accumulate, Collect, Functional, Map, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.rules.base import label, name_of
 
@@ -74,10 +74,10 @@ def used_elsewhere(graph: Graph, value: Value, user: int) -> str:
     """A value that disappears may have no other use."""
     if value in graph.output_values:
         return f"{name_of(graph, value)} is a result of the program: it must still be computed"
-    others = [n for n, _ in graph.uses.get(value, ()) if n != user]
+    others = [n for n, _ in graph.uses_of(value) if n != user]
     if others:
         return f"{name_of(graph, value)} is also read by {label(graph.nodes[others[0]])}"
-    if len(graph.uses.get(value, ())) > 1:
+    if len(graph.uses_of(value)) > 1:
         return f"{name_of(graph, value)} is read twice by {_name(graph, user)}"
     return ""
 
@@ -87,6 +87,72 @@ def dims_inside(graph: Graph) -> Iterator[Dim]:
     for _, level in graph.walk():
         for _, op in level.of_type(Map):
             yield op.dim
+
+
+def first_iteration_gone(graph: Graph, *positions: int) -> str:
+    """A map whose first iteration was peeled off has no iteration for each of another's."""
+    for position in positions:
+        if map_at(graph, position).start:
+            return f"the first iteration of {_name(graph, position)} was peeled off"
+    return ""
+
+
+def first_extent_unseen(graph: Graph, position: int) -> str:
+    """Outside the map, the extent of its first block must show in the operands of a node."""
+    op = map_at(graph, position)
+    for _, level in op.body.walk():
+        for at, inner in level.of_type(Pointwise):
+            axes = [d for v in level.nodes[at].operands for d in level.type_of(v).axes]
+            if op.dim in inner.axes and op.dim not in axes:
+                return f"{label(level.nodes[at])} spreads a value over a block of {op.dim}"
+    return ""
+
+
+def runs_over(graph: Graph, position: int, dim: Dim) -> str:
+    """What a map over a dim takes in may not itself run over it, or take whole lists over it.
+
+    Nor may it make such lists: of those the map would need the one element of its iteration.
+    """
+    node = graph.nodes[position]
+    if isinstance(node.op, Map) and dim in (node.op.dim, *dims_inside(node.op.body)):
+        return f"{label(node)} runs over {dim} itself"
+    if any(dim in t.lists + t.axes for t in (*node.types, *map(graph.type_of, node.operands))):
+        return f"{label(node)} reads or makes lists over {dim}"
+    return ""
+
+
+def vector_varies(op: Map, inner: int) -> str:
+    """A vector that changes from one iteration to the next is no common factor of a sum."""
+    vector = op.body.nodes[inner].operands[1]
+    name = f"{name_of(op.body, vector)}, the vector of {label(op.body.nodes[inner])},"
+    if vector.node >= 0:
+        return f"{name} is made inside the map over {op.dim}"
+    return f"{name} changes with {op.dim}" if op.iterated[vector.port] else ""
+
+
+def not_only_summed_dots(op: Map, value: Value, through: tuple[Functional, ...] = ()) -> str:
+    """Every use must be the left operand of a dot that is summed over the map, and only that.
+
+    A block operand of one of the operators ``through`` counts if the same holds for its result.
+    """
+    body, name = op.body, name_of(op.body, value)
+    if value in body.output_values:
+        return f"{name} itself leaves the map over {op.dim}"
+    for reader, index in body.uses[value]:
+        made, kind = Value(reader), body.nodes[reader].op
+        if index == 0 and kind in through:
+            reason = not_only_summed_dots(op, made, through)
+            if reason:
+                return reason
+            continue
+        if kind != Functional("dot"):
+            return f"{name} is read by {label(body.nodes[reader])}, not by a dot alone"
+        if index != 0:
+            return f"{name} is the right operand of a dot: its rows are columns of the product"
+        ends = zip(body.outputs, op.results, strict=True)
+        if body.uses.get(made) or any(r != Accumulate("+") for o, r in ends if o.value == made):
+            return f"the dot of {name} is not only summed over {op.dim}"
+    return ""
 
 
 def _name(graph: Graph, position: int) -> str:

@@ -42,7 +42,7 @@ def row_map(graph: Graph, position: int, name: str) -> RowMap | str | None:
     """
     node = graph.nodes[position]
     op = node.op
-    if not isinstance(op, Map) or len(op.body.nodes) != 1 or op.results != (Collect(),):
+    if not isinstance(op, Map) or len(op.body.nodes) != 1 or not _collects(op):
         return None
     inner = op.body.nodes[0]
     if inner.op != Functional(name):
@@ -60,7 +60,7 @@ def matmul(graph: Graph, position: int) -> Matmul | str:
     node = graph.nodes[position]
     op = node.op
     what = label(node)
-    if not isinstance(op, Map) or op.results != (Collect(),):
+    if not isinstance(op, Map) or not _collects(op):
         return f"{what} is not a matmul: not a map with one collected result"
     body = op.body
     inner = body.nodes[0] if body.nodes else None
@@ -84,3 +84,8 @@ def matmul(graph: Graph, position: int) -> Matmul | str:
     if op.iterated[left.port] or not op.iterated[right.port]:
         return f"{what} is not a matmul of a whole row with a list over {op.dim}"
     return Matmul(position, loop.dim, node.operands[left.port], node.operands[right.port])
+
+
+def _collects(op: Map) -> bool:
+    """True if one result is collected, from every iteration."""
+    return op.results == (Collect(),) and not op.start

@@ -12,7 +12,8 @@ before   e = exp(s)                         after   z = row_max(s)
                                                     yield +r by t: x * exp(sub0(r, r2))
 
 Each value also keeps its plain form, for consumers that cannot take a pair (an output exp(x), or
-1 + exp(x)): there the program stays as written. What nobody reads is dropped when the graph is
+1 + exp(x)): there, and in a map without its first iteration,
+the program stays as written. What nobody reads is dropped when the graph is
 finished. Programs without exp are left as they are; sigmoid, silu, tanh are stable by themselves.
 Source: Blockbuster Part 1, appendix.
 """
@@ -69,7 +70,7 @@ class _Level:
     def run(self) -> None:
         """Rewrite every node."""
         for position, node in enumerate(self.graph.nodes):
-            if isinstance(node.op, Map):
+            if isinstance(node.op, Map) and not node.op.start:
                 self._map(position, node, node.op)
                 continue
             operands = [self.plain[v] for v in node.operands]

@@ -21,25 +21,27 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule
 from blockbuster.rules.legality import map_at, used_elsewhere
 from blockbuster.rules.patterns import Matmul, RowMap, matmul, row_map
 
 
 @dataclass(frozen=True)
-class SwapScaleDot(Rule):
+class SwapScaleDot(LocalRule):
     """Rule 4."""
 
     name: ClassVar[str] = "swap-scale-dot"
     number: ClassVar[int | None] = 4
     kind: ClassVar[Kind] = "companion"
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        yield from row_maps_before_a_dot(self, "row_scale", graph, note)
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        yield from row_map_before_a_dot(self, "row_scale", graph, position, note)
 
     def apply(self, match: Match) -> Graph:
         source, product = found_at(match, "row_scale")
-        edit = Builder(match.graph)
+        edit = match.edit()
         unscaled = add_matmul_of(edit, match, product, source.source)
         hints = match.node("matmul").hints
         scaled = add_mapped(
@@ -49,22 +51,23 @@ class SwapScaleDot(Rule):
         return edit.finish()
 
 
-def row_maps_before_a_dot(rule: Rule, name: str, graph: Graph, note: Note) -> Iterator[Match]:
-    """Sites of a mapped row operator whose only use is as the left operand of a matmul."""
-    for position in range(len(graph.nodes)):
-        source = row_map(graph, position, name)
-        if source is None:
-            continue
-        for consumer in graph.consumers(Value(position)):
-            product = matmul(graph, consumer)
-            reason = next(
-                (found for found in (product, source) if isinstance(found, str)),
-                used_elsewhere(graph, Value(position), consumer),
-            )
-            if reason:
-                note(Refusal(rule, (position, consumer), reason))
-            else:
-                yield Match(rule, graph, {"row map": position, "matmul": consumer})
+def row_map_before_a_dot(
+    rule: Rule, name: str, graph: Graph, position: int, note: Note
+) -> Iterator[Match]:
+    """The site of a mapped row operator whose only use is as the left operand of a matmul."""
+    source = row_map(graph, position, name)
+    if source is None:
+        return
+    for consumer in graph.consumers(Value(position)):
+        product = matmul(graph, consumer)
+        reason = next(
+            (found for found in (product, source) if isinstance(found, str)),
+            used_elsewhere(graph, Value(position), consumer),
+        )
+        if reason:
+            note(Refusal(rule, (position, consumer), reason))
+        else:
+            yield Match(rule, graph, {"row map": position, "matmul": consumer})
 
 
 def found_at(match: Match, name: str) -> tuple[RowMap, Matmul]:

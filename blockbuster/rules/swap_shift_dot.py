@@ -23,31 +23,33 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map, Reduce
-from blockbuster.rules.base import Kind, Match, Note, Rule
+from blockbuster.rules.base import Kind, LocalRule, Match, Note
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.patterns import Matmul
 from blockbuster.rules.swap_scale_dot import (
     add_mapped,
     add_matmul_of,
     found_at,
-    row_maps_before_a_dot,
+    row_map_before_a_dot,
 )
 
 
 @dataclass(frozen=True)
-class SwapShiftDot(Rule):
+class SwapShiftDot(LocalRule):
     """Rule 5."""
 
     name: ClassVar[str] = "swap-shift-dot"
     number: ClassVar[int | None] = 5
     kind: ClassVar[Kind] = "companion"
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        yield from row_maps_before_a_dot(self, "row_shift", graph, note)
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        yield from row_map_before_a_dot(self, "row_shift", graph, position, note)
 
     def apply(self, match: Match) -> Graph:
         source, product = found_at(match, "row_shift")
-        edit = Builder(match.graph)
+        edit = match.edit()
         unshifted = add_matmul_of(edit, match, product, source.source)
         sums = _add_row_sums(edit, match, product)
         shifts = add_mapped(edit, match, "outer", (source.vector, False), (sums, True))

@@ -2,12 +2,12 @@
 
 import pytest
 
-from blockbuster.rules import PAPER_RULES
+from tests.rules.every_rule import EVERY_RULE
 from tests.rules.golden import GOLDEN, check_golden, folder_of, golden_cases
 
 CASES = [
     pytest.param(rule, *case.values, id=f"{rule.name}-{case.id}")
-    for rule in PAPER_RULES
+    for rule in EVERY_RULE
     for case in golden_cases(folder_of(rule))
 ]
 
@@ -20,4 +20,4 @@ def test_listing(rule, case, update_golden):
 def test_every_golden_folder_belongs_to_a_rule():
     folders = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
 
-    assert folders == sorted(folder_of(rule) for rule in PAPER_RULES)
+    assert folders == sorted(folder_of(rule) for rule in EVERY_RULE)

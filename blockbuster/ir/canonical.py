@@ -1,0 +1,198 @@
+"""Canonical form, in passes of one idea each over the nodes of one graph.
+
+``canonical`` *orders* nodes depth-first from the outputs, *merges* duplicate ports, *drops* results
+and operands that nobody needs, and *sorts* ports by first use, consumers before producers. Only
+nodes that were added or edited need work, and those whose several results may have changed places.
+``ports.py`` does what concerns a single node.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from blockbuster.errors import VerifyError
+from blockbuster.ir.graph import Node, Output, Value
+from blockbuster.ir.ops import Elementwise, Map, Pointwise
+from blockbuster.ir.ports import Rebuild, merge_ports, merge_repeated_arguments, select_results
+
+Nodes = dict[int, Node]
+
+
+def canonical(
+    nodes: Nodes,
+    ends: Sequence[Output],
+    changed: set[int],
+    rebuild: Rebuild,
+    order: list[int] | None = None,
+) -> tuple[list[int], list[Output]]:
+    """Tidy ``nodes`` in place; returns their order and the outputs.
+
+    ``changed`` holds the nodes that were added or edited, and afterwards all that are new.
+    ``order`` is that of the nodes as they are given, where the caller knows it.
+    """
+    work = _Canonical(nodes, list(ends), changed, rebuild, order)
+    work.merge()
+    work.drop()
+    work.sort()
+    return work.order, work.ends
+
+
+def dependency_order(nodes: Nodes, ends: Sequence[Value]) -> list[int]:
+    """Keys of the nodes that ``ends`` need: depth-first, operands left to right."""
+    order: list[int] = []
+    done, entered = {-1}, {-1}
+    path: list[tuple[int, Iterator[Value]]] = []
+    for end in ends:
+        key, operands = end[0], iter((end,))
+        path.append((-1, operands))
+        while path:
+            key, operands = path[-1]
+            for value in operands:
+                below = value[0]
+                if below in done:
+                    continue
+                if below in entered:
+                    raise VerifyError("the graph has a cycle: a node depends on its own result")
+                entered.add(below)
+                path.append((below, iter(nodes[below].operands)))
+                break
+            else:
+                path.pop()
+                if key not in done:
+                    done.add(key)
+                    order.append(key)
+    return order
+
+
+class _Canonical:
+    """Nodes on their way to canonical form. ``order`` is that of the nodes as they are."""
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        ends: list[Output],
+        changed: set[int],
+        rebuild: Rebuild,
+        order: list[int] | None,
+    ) -> None:
+        self.nodes = nodes
+        self.ends = ends
+        self.changed = changed
+        self._rebuild = rebuild
+        self.order: list[int] = order or []
+        if order is None:
+            self._reorder()
+        self._several = False
+
+    def _reorder(self) -> None:
+        self.order = dependency_order(self.nodes, [o.value for o in self.ends])
+
+    def merge(self) -> None:
+        """Merge equal operands and equal results of a node, producers before consumers."""
+        twin_of: dict[Value, Value] = {}
+        for key in self.order:
+            if twin_of:
+                self._rename((key,), twin_of)
+            if key not in self.changed:
+                continue
+            node = self.nodes[key]
+            if isinstance(node.op, Map):
+                self.nodes[key], twins = merge_ports(node, self._rebuild)
+                twin_of |= {Value(key, a): Value(key, b) for a, b in twins.items()}
+            elif isinstance(node.op, Elementwise | Pointwise):
+                self.nodes[key] = merge_repeated_arguments(node)
+        self._rename((), twin_of)
+
+    def drop(self) -> None:
+        """Drop results that nobody reads and operands that nobody needs, consumers first."""
+        self._several = any(len(self.nodes[key].types) > 1 for key in self.order)
+        suspects = self.order if self._several else [k for k in self.order if k in self.changed]
+        used: dict[int, dict[int, None]] = {}
+        for output in self.ends:
+            used.setdefault(output.value.node, {})[output.value.port] = None
+        moved: dict[Value, Value] = {}
+        lost = False
+        for key in reversed(suspects):
+            ports = used.get(key) if self._several else {0: None}
+            if ports is None:
+                lost = True
+                continue
+            if key in self.changed or len(ports) < len(self.nodes[key].types):
+                lost |= self._select(key, sorted(ports), moved)
+            if self._several:
+                for node, port in self.nodes[key].operands:
+                    used.setdefault(node, {})[port] = None
+        self._rename(self.order, moved)
+        if lost:
+            self._reorder()
+
+    def sort(self) -> None:
+        """Put results in order of first use, and operands by first use in the body."""
+        if not self._several:
+            return
+        first_use: dict[int, dict[int, tuple[int, int]]] = {key: {} for key in self.order}
+        for rank, output in enumerate(self.ends):
+            if output.value.node >= 0:
+                first_use[output.value.node].setdefault(output.value.port, (-1, rank))
+        moved: dict[Value, Value] = {}
+        lost = False
+        for rank, key in enumerate(_consumers_first(self.nodes, self.order, first_use)):
+            used = first_use[key]
+            if len(self.nodes[key].types) > 1:
+                lost |= self._select(key, sorted(used, key=used.__getitem__), moved)
+            for index, (node, port) in enumerate(self.nodes[key].operands):
+                if node >= 0:
+                    first_use[node].setdefault(port, (rank, index))
+        self._rename(self.order, moved)
+        if lost:
+            self._reorder()
+
+    def _select(self, key: int, ports: Sequence[int], moved: dict[Value, Value]) -> bool:
+        """Keep the results ``ports`` of a node, in that order; True if its operands change."""
+        old = self.nodes[key]
+        new, order = select_results(old, ports, self._rebuild)
+        if new is old:
+            return False
+        self.nodes[key] = new
+        self.changed.add(key)
+        moved |= {Value(key, a): Value(key, b) for b, a in enumerate(order) if a != b}
+        return new.operands != old.operands
+
+    def _rename(self, keys: Iterable[int], new: Mapping[Value, Value]) -> None:
+        """Let the nodes ``keys``, and the outputs if there are none, read values by new names."""
+        if not new:
+            return
+        for key in keys:
+            node = self.nodes[key]
+            if any(v in new for v in node.operands):
+                operands = tuple(new.get(v, v) for v in node.operands)
+                self.nodes[key] = node.reading(operands)
+                self.changed.add(key)
+        self.ends = [replace(o, value=new.get(o.value, o.value)) for o in self.ends]
+
+
+def _consumers_first(
+    nodes: Nodes, order: Sequence[int], first_use: Mapping[int, Mapping[int, tuple[int, int]]]
+) -> Iterator[int]:
+    """Nodes after all their readers; of two that may come, the one that was read first.
+
+    ``first_use`` grows as the caller notes what each node reads.
+    """
+    pending = dict.fromkeys(order, 0)
+    pending[-1] = 0
+    for key in order:
+        for value in nodes[key].operands:
+            pending[value[0]] += 1
+    ready = [(min(first_use[key].values()), key) for key in order if not pending[key]]
+    heapq.heapify(ready)
+    while ready:
+        _, key = heapq.heappop(ready)
+        before = nodes[key].operands
+        yield key
+        for value in before:
+            node = value[0]
+            pending[node] -= 1
+            if node >= 0 and not pending[node]:
+                heapq.heappush(ready, (min(first_use[node].values()), node))

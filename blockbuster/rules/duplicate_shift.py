@@ -1,0 +1,40 @@
+"""duplicate-shift: a mapped shift that feeds several matmuls gets one copy for each.
+
+before   S = map K { row_shift(x, c) }      after   S1 = map K { row_shift(x, c) }
+         A = matmul of S and W                      A  = matmul of S1 and W
+         B = matmul of S and V                      S2 = map K { row_shift(x, c) }
+                                                    B  = matmul of S2 and V
+
+Enables swap-shift-dot, which wants a shift with one use. Costs a shift, until that rule moves it.
+Ends: each application takes a reader from a list with several.
+Source: ours; Blockbuster Part 1 suggests the shift twin of its rule 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.ir.graph import Graph
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
+from blockbuster.rules.duplicate_scale import shared_by_matmuls_at, with_a_copy
+
+
+@dataclass(frozen=True)
+class DuplicateShift(LocalRule):
+    """Rule 8 for shifts."""
+
+    name: ClassVar[str] = "duplicate-shift"
+    kind: ClassVar[Kind] = "companion"
+
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        yield from shared_by_matmuls_at(self, "row_shift", graph, position, note)
+
+    def apply(self, match: Match) -> Graph:
+        return with_a_copy(match, (match.nodes["matmul"],))
+
+    def describe(self, match: Match) -> str:
+        return f"duplicate {label(match.node('scale'))} for {label(match.node('matmul'))}"

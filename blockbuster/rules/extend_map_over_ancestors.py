@@ -1,0 +1,108 @@
+"""extend-map-over-ancestors: a map takes in what it alone needs, from a map that meets one inside.
+
+before   A = map N { ... }                  after   P = map L (W = !W, vt in !VT) {
+         B = map K (a = !A) { ... }                   B = map K (a = !A) { ... }
+         P = map L (b = !B, vt in !VT) {              p = map K (b in !B, v in !vt) { ... }
+           p = map K (b in !b, v in !vt)              yield p
+           yield p                                  }
+         }                                  (A stays outside: nothing inside runs over N)
+
+Like extend-map, but other results of the graph, and what else the map depends on, stay outside and
+are passed whole. Hence chains of any number of matmuls fuse, and statistics of a norm are not
+computed again in every iteration. Costs the work of what is pulled in, once per iteration.
+Ends: each application takes nodes out of a graph and into a map there, and no rule takes them out.
+Source: ours; the paper's rule 6 wants the entire graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Map
+from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of
+from blockbuster.rules.extension import extended, with_extended
+from blockbuster.rules.legality import first_iteration_gone, map_at, runs_over
+from blockbuster.rules.meeting import meeting
+
+
+@dataclass(frozen=True)
+class ExtendMapOverAncestors(Rule):
+    """Rule 6 for a part of the graph."""
+
+    name: ClassVar[str] = "extend-map-over-ancestors"
+    kind: ClassVar[Kind] = "extension"
+
+    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+        for position, op in graph.of_type(Map):
+            inner = tuple(loop.dim for _, loop in op.body.of_type(Map))
+            gone = first_iteration_gone(graph, position)
+            refused = _refused(graph, position) if inner and not gone else {}
+            for other, candidate in graph.of_type(Map):
+                if candidate.dim not in inner or not graph.reaches(other, position):
+                    continue
+                reason = gone or refused[other]
+                words = "" if reason else _meeting(graph, position, other)
+                if words:
+                    yield Match(self, graph, {"map": position, "pulled": other}, words)
+                else:
+                    reason = reason or "it would meet no map inside: they share no list"
+                    note(Refusal(self, (other, position), reason))
+
+    def apply(self, match: Match) -> Graph:
+        position = match.nodes["map"]
+        pulled = _between(match.graph, match.nodes["pulled"], position)
+        return with_extended(match, position, pulled)
+
+    def describe(self, match: Match) -> str:
+        return f"extend {match.map('map').dim} for {match.detail}"
+
+
+def _between(graph: Graph, first: int, last: int) -> list[int]:
+    """``first`` and what depends on it, up to ``last``: all of it serves ``last`` alone."""
+    return [n for n in range(first, last) if n == first or graph.reaches(first, n)]
+
+
+def _meeting(graph: Graph, position: int, first: int) -> str:
+    """How the pulled map will meet an inner one, in words."""
+    made = extended(graph, position, _between(graph, first, position))
+    pulled = [at for old, at in made.pulled.items() if old == first]
+    found = meeting(made.op.body, pulled, made.own.values())
+    return found.words if found else ""
+
+
+def _refused(graph: Graph, position: int) -> dict[int, str]:
+    """Why nodes that the map depends on cannot be pulled in: "" if it alone needs them.
+
+    It may need them through others, which then must be pulled in too.
+    """
+    dim = map_at(graph, position).dim
+    refused: dict[int, str] = {}
+    for other in reversed(range(position)):
+        if graph.reaches(other, position):
+            refused[other] = (
+                _needed_elsewhere(graph, other, position)
+                or runs_over(graph, other, dim)
+                or next(filter(None, (refused.get(n, "") for n in _readers(graph, other))), "")
+            )
+    return refused
+
+
+def _readers(graph: Graph, position: int) -> list[int]:
+    ports = range(len(graph.nodes[position].types))
+    return [n for port in ports for n in graph.consumers(Value(position, port))]
+
+
+def _needed_elsewhere(graph: Graph, position: int, last: int) -> str:
+    """What is pulled in must serve the map alone: else it would be computed twice."""
+    for port in range(len(graph.nodes[position].types)):
+        value = Value(position, port)
+        if value in graph.output_values:
+            return f"{name_of(graph, value)} is a result of the program"
+    for reader in _readers(graph, position):
+        if reader != last and not graph.reaches(reader, last):
+            name = name_of(graph, Value(position))
+            return f"{name} is also read by {label(graph.nodes[reader])}"
+    return ""

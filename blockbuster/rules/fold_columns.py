@@ -1,0 +1,101 @@
+"""fold-columns: an operator on columns lets an operator on rows pass, within a sum of dots.
+
+before   p = map K (x in !X, c = c, g in !G, y in !Y) {   after   p = map K (...) {
+           s = row_scale(x, c)                                      s = row_scale(x, c)
+           t = col_scale(s, g)                                      u = col_scale(y, g)
+           d = dot(t, y)                                            d = dot(s, u)
+           yield +d                                                 yield +d
+         }                                                        }
+
+A scale of columns goes to the right operand; a shift of columns by b leaves the map and a second
+sum behind, of the row sums of y weighted by b: z = col_shift(p, r). Only where an operator on rows
+comes next, which local-linearity then moves: so a norm with weights leaves a matmul as one without
+does. Costs a scale of y, and for a shift its row sums, per block of the product.
+Ends: operators on columns move away from the left operands of dots, none moves to one.
+Source: ours; (X diag(g) + 1 b') Y = X (diag(g) Y) + 1 (b' Y).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Functional, Map
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
+from blockbuster.rules.legality import not_only_summed_dots, vector_varies
+from blockbuster.rules.local_linearity import (
+    ROW_OPERATORS,
+    first_leaving,
+    leaving_operator,
+    taken_out,
+)
+
+COLUMN_OPERATORS = (Functional("col_scale"), Functional("col_shift"))
+
+
+@dataclass(frozen=True)
+class FoldColumns(LocalRule):
+    """Makes way for local-linearity."""
+
+    name: ClassVar[str] = "fold-columns"
+    kind: ClassVar[Kind] = "companion"
+
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        yield from leaving_operator(self, COLUMN_OPERATORS, _stays, graph, position, note)
+
+    def apply(self, match: Match) -> Graph:
+        inner = first_leaving(match, COLUMN_OPERATORS, _stays)
+        operator = match.map("map").body.nodes[inner]
+        if operator.op == Functional("col_scale"):
+            return _on_the_right(match, inner)
+
+        def weighted_sums(body: Builder, right: Value) -> Value:
+            (scaled,) = body.add(
+                Functional("col_scale"), right, operator.operands[1], origin=match.origin()
+            )
+            return body.add(Functional("row_sum"), scaled, origin=match.origin())[0]
+
+        def shifted(edit: Builder, total: Value, sums: Value) -> Value:
+            return edit.add(operator.op, total, sums, origin=match.origin())[0]
+
+        return taken_out(match, inner, weighted_sums, shifted)
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} makes way in {label(match.node('map'))}"
+
+
+def _on_the_right(match: Match, inner: int) -> Graph:
+    """Every dot of the scaled block reads the block, and a scaled right operand."""
+    node, op = match.node("map"), match.map("map")
+    block, vector = op.body.nodes[inner].operands
+    body = Builder(op.body)
+    for reader in op.body.consumers(Value(inner)):
+        right = op.body.nodes[reader].operands[1]
+        (scaled,) = body.add(Functional("col_scale"), right, vector, origin=match.origin())
+        body.set_operand(reader, 0, block)
+        body.set_operand(reader, 1, scaled)
+    edit = match.edit()
+    changed = replace(op, body=body.finish())
+    new = edit.add(changed, *node.operands, hints=node.hints, origin=match.origin())
+    for port, value in enumerate(new):
+        edit.redirect(match.value("map", port), value)
+    return edit.finish()
+
+
+def _stays(op: Map, inner: int) -> str:
+    return _hides_no_row_operator(op, inner) or not_only_summed_dots(op, Value(inner))
+
+
+def _hides_no_row_operator(op: Map, inner: int) -> str:
+    """One on rows must come before it, perhaps behind others on columns, and be able to leave."""
+    at = inner
+    while at >= 0 and op.body.nodes[at].op in COLUMN_OPERATORS:
+        at = op.body.nodes[at].operands[0].node
+    if at < 0 or op.body.nodes[at].op not in ROW_OPERATORS:
+        return f"no operator on rows waits behind {label(op.body.nodes[inner])}"
+    return vector_varies(op, at) or not_only_summed_dots(op, Value(at), through=COLUMN_OPERATORS)

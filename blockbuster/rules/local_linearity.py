@@ -1,0 +1,137 @@
+"""local-linearity: rows scaled or shifted inside a sum of dots can wait until after the sum.
+
+before   p = map K (x in !X, c = c, y in !Y) {   after   p = map K (x in !X, y in !Y) {
+           s = row_scale(x, c)                             d = dot(x, y)
+           d = dot(s, y)                                   yield +d
+           yield +d                                      }
+         }                                               z = row_scale(p, c)
+
+A shift leaves a second sum behind, of the row sums of y: z = add(outer(c, r), p).
+The map no longer waits for c, so that it may join the map that makes c. It looks at one body, not
+at the shape of neighbours, and so works after fusion, on several dots at once. Costs, for a shift,
+the row sums. Lowest priority: what rules 4, 5 and 8 recognize is theirs.
+Ends: the operator moves one level out, and only extensions, which end, move one in.
+Source: ours; (diag(c) X + a 1') Y = diag(c) X Y + a (1' Y), as in rules 4 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Accumulate, Functional, Map
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label
+from blockbuster.rules.legality import first_iteration_gone, not_only_summed_dots, vector_varies
+
+ROW_OPERATORS = (Functional("row_scale"), Functional("row_shift"))
+
+
+@dataclass(frozen=True)
+class LocalLinearity(LocalRule):
+    """Rules 4 and 5 within one map."""
+
+    name: ClassVar[str] = "local-linearity"
+    kind: ClassVar[Kind] = "companion"
+
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        yield from leaving_operator(self, ROW_OPERATORS, _stays, graph, position, note)
+
+    def apply(self, match: Match) -> Graph:
+        inner = first_leaving(match, ROW_OPERATORS, _stays)
+        node = match.node("map")
+        operator = match.map("map").body.nodes[inner]
+        c = node.operands[operator.operands[1].port]
+        origin = match.origin()
+        if operator.op == Functional("row_scale"):
+            return taken_out(match, inner, None, lambda edit, p, _: edit.add(operator.op, p, c)[0])
+
+        def row_sums(body: Builder, right: Value) -> Value:
+            return body.add(Functional("row_sum"), right, origin=origin)[0]
+
+        def shifted(edit: Builder, total: Value, sums: Value) -> Value:
+            (shift,) = edit.add(Functional("outer"), c, sums, origin=origin)
+            return edit.add(Functional("add"), shift, total, origin=origin)[0]
+
+        return taken_out(match, inner, row_sums, shifted)
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} leaves {label(match.node('map'))}"
+
+
+def _stays(op: Map, inner: int) -> str:
+    return vector_varies(op, inner) or not_only_summed_dots(op, Value(inner))
+
+
+Stays = Callable[[Map, int], str]
+"""Why the operator at a position of a map's body cannot leave the map; "" if it can."""
+
+
+def leaving_operator(
+    rule: Rule,
+    ops: tuple[Functional, ...],
+    stays: Stays,
+    graph: Graph,
+    position: int,
+    note: Note,
+) -> Iterator[Match]:
+    """A map with an operator of one of ``ops`` that can leave: the first such leaves."""
+    op = graph.nodes[position].op
+    if not isinstance(op, Map):
+        return
+    for inner in _those(op.body, ops):
+        reason = first_iteration_gone(graph, position) or stays(op, inner)
+        if not reason:
+            yield Match(rule, graph, {"map": position}, label(op.body.nodes[inner]))
+            return
+        note(Refusal(rule, (position,), reason))
+
+
+def first_leaving(match: Match, ops: tuple[Functional, ...], stays: Stays) -> int:
+    """The position, in the body of the matched map, of the operator that leaves."""
+    op = match.map("map")
+    return next(inner for inner in _those(op.body, ops) if not stays(op, inner))
+
+
+def _those(body: Graph, ops: tuple[Functional, ...]) -> list[int]:
+    return [i for i, node in enumerate(body.nodes) if node.op in ops]
+
+
+def taken_out(
+    match: Match,
+    inner: int,
+    beside: Callable[[Builder, Value], Value] | None,
+    after: Callable[[Builder, Value, Value], Value],
+) -> Graph:
+    """The graph in which the dots read what the operator at ``inner`` read.
+
+    ``beside`` makes, from the right operand of a dot, what is to be summed beside it; ``after``
+    makes the value the dots' sum had from what it is now and that other sum.
+    """
+    node, op = match.node("map"), match.map("map")
+    body = Builder(op.body)
+    body.redirect(Value(inner), op.body.nodes[inner].operands[0])
+    outputs, results = list(op.body.outputs), list(op.results)
+    other: dict[int, int] = {}
+    for port, output in enumerate(op.body.outputs):
+        left, right = (*op.body.nodes[output.value.node].operands, None, None)[:2]
+        if output.value.node < 0 or left != Value(inner):
+            continue
+        other[port] = port
+        if beside is not None and right is not None:
+            other[port] = len(outputs)
+            outputs.append(replace(output, value=beside(body, right)))
+            results.append(Accumulate("+"))
+    edit = match.edit()
+    changed = replace(op, body=body.finish(*outputs), results=tuple(results))
+    new = edit.add(changed, *node.operands, hints=node.hints, origin=match.origin())
+    for port in range(len(node.types)):
+        value = new[port]
+        if port in other:
+            value = after(edit, value, new[other[port]])
+        edit.redirect(match.value("map", port), value)
+    return edit.finish()

@@ -1,0 +1,85 @@
+"""Where a rule may apply: the sites of one level that are still to be looked at.
+
+A node without a site stays without one until something near it changes. So the first site, in the
+order of rules and then of nodes, is found without looking at the rest of the level again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.level import Level
+from blockbuster.rules.base import LocalRule, Match, Rule
+
+FEW = 32
+
+
+class Worklist:
+    """A level, and for each rule the nodes where it may apply."""
+
+    def __init__(self, level: Level, rules: Sequence[Rule]) -> None:
+        self.level = level
+        self._rules = rules
+        self._open: list[dict[int, None]] = [dict.fromkeys(level.order) for _ in rules]
+        self._cut_off: list[dict[int, None]] = [{} for _ in rules]
+
+    def first(self) -> Match | None:
+        """The first site of the first rule that has one."""
+        for rule, open_, cut_off in zip(self._rules, self._open, self._cut_off, strict=True):
+            if isinstance(rule, LocalRule):
+                found = self._first_of(rule, open_, cut_off)
+            else:
+                found = rule.match(self.level.graph())
+            if found is not None:
+                return found
+        return None
+
+    def _first_of(
+        self, rule: LocalRule, open_: dict[int, None], cut_off: dict[int, None]
+    ) -> Match | None:
+        level, graph = self.level, cast(Graph, self.level)
+        keys: Iterable[int] = level.order
+        if len(open_) <= FEW:
+            keys = sorted(open_, key=level.rank.__getitem__)
+        for key in keys:
+            if key in open_:
+                level.found_path = False
+                found = next(rule.matches_at(graph, key), None)
+                if found is not None:
+                    return found
+                del open_[key]
+                if level.found_path:
+                    cut_off[key] = None
+        return None
+
+    def update(self) -> None:
+        """Open again what is near the last change of the level."""
+        change = self.level.change
+        near = dict.fromkeys((*change.new, *change.near, *change.reordered))
+        for key in change.new:
+            near |= dict.fromkeys(self.level.neighbours(key))
+        for key in change.near:
+            near |= dict.fromkeys(self.level.readers(key))
+        for open_, cut_off in zip(self._open, self._cut_off, strict=True):
+            for key in change.gone:
+                open_.pop(key, None)
+                cut_off.pop(key, None)
+            open_ |= near
+            if change.cut:
+                open_ |= cut_off
+                cut_off.clear()
+
+    def move_to(self, level: Level) -> None:
+        """Go on with the same nodes under new keys: their map took its ports in another order."""
+        old, self.level, rank = self.level, level, self.level.rank
+        ops = [old.nodes[key].op for key in old.order]
+        same = [node.op for node in level.nodes.values()] == ops
+        self._open = [
+            {rank[key]: None for key in open_} if same else dict.fromkeys(level.order)
+            for open_ in self._open
+        ]
+        self._cut_off = [
+            {rank[key]: None for key in cut_off} if same else {} for cut_off in self._cut_off
+        ]

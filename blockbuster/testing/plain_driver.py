@@ -1,0 +1,47 @@
+"""The fusion algorithm as it is written down: the driver's oracle.
+
+Every step finds the first match anew, rewrites immutable graphs and verifies the whole program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Map
+from blockbuster.ir.verify import verify
+from blockbuster.rules.base import Rule
+from blockbuster.rules.derivation import Application, Derivation, Path, apply_at, moved
+
+
+def plain_fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
+    """What ``rules.driver.fuse`` must give, step by step."""
+    ordinary = [rule for rule in rules if rule.kind != "extension"]
+    extensions = [rule for rule in rules if rule.kind == "extension"]
+    programs = [graph]
+    done: list[Application] = []
+    snapshots: list[int] = []
+    pending: list[Path] = [()]
+
+    def step(path: Path, rules: Sequence[Rule]) -> Path | None:
+        level = programs[-1].at(path)
+        found = next((m for rule in rules if (m := rule.match(level))), None)
+        if found is None:
+            return None
+        done.append(Application(found.rule, path, dict(found.nodes), found.rule.describe(found)))
+        program, moves = apply_at(programs[-1], done[-1])
+        verify(program)
+        programs.append(program)
+        pending[:] = [moved(other, path, moves) for other in pending]
+        return moved(path, path, moves)
+
+    while True:
+        while pending:
+            path = pending.pop(0)
+            while (at := step(path, ordinary)) is not None:
+                path = at
+            pending += [(*path, at) for at, _ in programs[-1].at(path).of_type(Map)]
+        snapshots.append(len(done))
+        if not any(step(path, extensions) is not None for path, _ in list(programs[-1].walk())):
+            return Derivation(graph, tuple(done), tuple(snapshots), dict(enumerate(programs)))
+        pending = [()]

@@ -1,0 +1,48 @@
+# Self-attention: the rows of the scaled list are rows of Q, and columns of the transposed V.
+graph(X: K[M,K] = port, c: [M], YT: N,K[N,K], VT: L,K[L,K]) {
+  S = map K (x in !X, v = c) {
+    s = row_scale(x, v)
+    yield s
+  }
+  A = map N (S2 = !S, y in !YT) {
+    p = map K (a in !S2, b in !y) {
+      d = dot(a, b)
+      yield +d
+    }
+    yield p
+  }
+  B = map L (y_1 in !VT, S2_1 = !S) {
+    p_1 = map K (b_1 in !y_1, a_1 in !S2_1) {
+      d_1 = dot(b_1, a_1)
+      yield +d_1
+    }
+    yield p_1
+  }
+  return A, B
+}
+# after
+graph(X: K[M,K] = port, c: [M], YT: N,K[N,K], VT: L,K[L,K]) {
+  S = map K (x in !X, v = c) {
+    s = row_scale(x, v)
+    yield s
+  }
+  A = map N (S2 = !S, y in !YT) {
+    p = map K (a in !S2, b in !y) {
+      d = dot(a, b)
+      yield +d
+    }
+    yield p
+  }
+  S_1 = map K (x_1 in !X, v_1 = c) {
+    s_1 = row_scale(x_1, v_1)
+    yield s_1
+  }
+  B = map L (y_1 in !VT, S2_1 = !S_1) {
+    p_1 = map K (b_1 in !y_1, a_1 in !S2_1) {
+      d_1 = dot(b_1, a_1)
+      yield +d_1
+    }
+    yield p_1
+  }
+  return A, B
+}
