@@ -6,7 +6,7 @@ graphs built in different orders come out equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from blockbuster.ir.canonical import canonical
@@ -122,8 +122,9 @@ class Builder:
         ends = self._ends(outputs)
         self._apply_redirects(key for key in self._nodes if key < self._kept)
         order = self._order_if_one_after_the_other(ends)
-        order, ends = canonical(self._nodes, ends, self._changed, rebuild, order)
-        return self._numbered(order, ends)
+        nodes = dict(self._nodes)
+        order, ends = canonical(nodes, ends, set(self._changed), rebuild, order)
+        return self._numbered(nodes, order, ends)
 
     def _ends(self, outputs: Sequence[Value | Output]) -> list[Output]:
         chosen = outputs or [replace(o, value=self._redirected(o.value)) for o in self._outputs]
@@ -165,9 +166,11 @@ class Builder:
                 self._nodes[key] = node.reading(operands)
                 self._changed.add(key)
 
-    def _numbered(self, order: Sequence[int], ends: Sequence[Output]) -> Graph:
+    def _numbered(
+        self, made: Mapping[int, Node], order: Sequence[int], ends: Sequence[Output]
+    ) -> Graph:
         same = next((i for i, key in enumerate(order) if i != key), len(order))
-        nodes = [self._nodes[key] for key in order]
+        nodes = [made[key] for key in order]
         self.positions = {old: new for new, old in enumerate(order)}
         places = self.positions | {-1: -1}
         for at in range(same, len(order)):

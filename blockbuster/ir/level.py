@@ -159,7 +159,7 @@ class Level(Builder):
     def graph(self) -> Graph:
         """The level as a graph."""
         if self._graph is None:
-            self._graph = self._numbered(self.order, self._outputs)
+            self._graph = self._numbered(self._nodes, self.order, self._outputs)
         return self._graph
 
     # edited like a builder

@@ -66,7 +66,7 @@ def _explained(graph: Graph, path: tuple[int, ...], position: int, node: Node, r
     return message(reason, listing=listing, mark=printer.line_of[path, position], origin=origin)
 
 
-def _exists(graph: Graph, value: Value, before: int) -> bool:
+def _exists(graph: Graph | Level, value: Value, before: int) -> bool:
     """True if ``value`` is an input, or a result of a node before position ``before``."""
     if value.node == -1:
         return 0 <= value.port < len(graph.inputs)

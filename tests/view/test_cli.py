@@ -62,9 +62,9 @@ def test_explain_names_edges_and_reasons(capsys, model):
     code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--rules", "paper")
 
     assert code == 0
-    assert "extend-map: " in out
+    assert "extend-map" in out
     code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--rules", "paper", "--json")
-    assert json.loads(out)[0]["rule"] == "extend-map"
+    assert json.loads(out)[0]["rule"].startswith("extend-map")
 
 
 def test_emit_writes_a_file_that_runs_alone(capsys, model, tmp_path):
