@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,17 @@ def launch(kernel: Kernel, *arrays: Any, **named: Any) -> Any:
         results = run_interpreted(kernel, given)
         outputs = tuple(_into(given.get(name), results[name]) for name in kernel.outputs)
         return outputs[0] if len(outputs) == 1 else outputs
-    return load_module(kernel.source).launch(**given)
+    module = load_module(kernel.source)
+    return module.launch(**_as_parameters(module, kernel.inputs, kernel.outputs, given))
+
+
+def _as_parameters(
+    module: ModuleType, inputs: Iterable[str], outputs: Iterable[str], given: Arrays
+) -> dict[str, Any]:
+    """Arrays under the names that the file gives them: not every name is an identifier."""
+    names = dict(zip(inputs, module.INPUTS, strict=True))
+    names |= zip(outputs, module.OUTPUTS, strict=True)
+    return {names.get(name, name): value for name, value in given.items()}
 
 
 def _into(place: Array | None, result: Array) -> Array:
@@ -86,7 +97,9 @@ def run_batch(jobs: Sequence[Job], *, timeout: float = 600) -> list[dict[str, Ar
         while left:
             reason = _work(folder, left, timeout)
             done = [number for number in left if (folder / str(number) / "done").exists()]
-            results.update({number: _read_result(folder / str(number)) for number in done})
+            for number in done:
+                names = jobs[number][0].outputs
+                results[number] = _read_result(folder / str(number), names)
             left = [number for number in left if number not in done]
             if left:
                 results[left[0]] = LaunchError(message(f"{jobs[left[0]][0].name} {reason}"))
@@ -115,15 +128,16 @@ def _work(folder: Path, numbers: Iterable[int], timeout: float) -> str:
 def _write_job(folder: Path, kernel: Kernel, arrays: Arrays) -> None:
     folder.mkdir()
     (folder / "kernel.py").write_text(kernel.source, encoding="utf-8")
-    about: dict[str, Any] = {"outputs": kernel.outputs, "arrays": {}, "numbers": {}}
-    for name, value in arrays.items():
+    about: dict[str, Any] = {"arrays": {}, "numbers": {}}
+    about |= {"inputs": kernel.inputs, "outputs": kernel.outputs}
+    for number, (name, value) in enumerate(arrays.items()):
         if not isinstance(value, np.ndarray):
             about["numbers"][name] = value
             continue
         first, length = _span(value)
         low = value.ctypes.data + first
-        (folder / f"{name}.bin").write_bytes(ctypes.string_at(low, length))
-        layout = [value.dtype.str, list(value.shape), list(value.strides), -first]
+        (folder / f"{number}.bin").write_bytes(ctypes.string_at(low, length))
+        layout = [number, value.dtype.str, value.shape, value.strides, -first]
         about["arrays"][name] = layout
     (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
@@ -137,21 +151,21 @@ def _span(array: Array) -> tuple[int, int]:
     return first, sum(map(abs, steps)) + array.itemsize
 
 
-def _read_job(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _read_job(folder: Path) -> tuple[dict[str, Any], list[str], list[str]]:
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     arrays: dict[str, Any] = dict(about["numbers"])
-    for name, (dtype, shape, strides, start) in about["arrays"].items():
-        data = bytearray((folder / f"{name}.bin").read_bytes())
+    for name, (number, dtype, shape, strides, start) in about["arrays"].items():
+        data = bytearray((folder / f"{number}.bin").read_bytes())
         arrays[name] = np.ndarray(shape, np.dtype(dtype), data, start, strides)
-    return arrays, tuple(about["outputs"])
+    return arrays, about["inputs"], about["outputs"]
 
 
-def _read_result(folder: Path) -> dict[str, Array] | LaunchError:
+def _read_result(folder: Path, names: Iterable[str]) -> dict[str, Array] | LaunchError:
     error = folder / "error"
     if error.exists():
         return LaunchError(error.read_text(encoding="utf-8"))
     with np.load(folder / "result.npz") as found:
-        return {name: found[name] for name in found.files}
+        return dict(zip(names, found.values(), strict=True))
 
 
 def _poisoned(shape: tuple[int, ...], dtype: str, _: Array) -> Array:
@@ -163,17 +177,108 @@ def work(folder: Path, numbers: Sequence[str]) -> None:
     """The worker: run jobs one after the other, in this process."""
     for number in numbers:
         place = folder / number
-        arrays, names = _read_job(place)
+        arrays, inputs, outputs = _read_job(place)
         module = load_module((place / "kernel.py").read_text(encoding="utf-8"), folder)
         vars(module)["empty"] = _poisoned
         try:
-            outputs = module.launch(**arrays)
+            found = module.launch(**_as_parameters(module, inputs, outputs, arrays))
         except (ValueError, TypeError) as error:
             (place / "error").write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
         else:
-            results = outputs if isinstance(outputs, tuple) else (outputs,)
-            np.savez(place / "result.npz", **dict(zip(names, results, strict=True)))
+            results = found if isinstance(found, tuple) else (found,)
+            np.savez(place / "result.npz", *results)
         (place / "done").touch()
+
+
+# tensors and GPUs: what other modules need of torch and Triton ----------------------
+
+
+class Gpu:
+    """A CUDA device: allocation through torch, and the stream that torch is using."""
+
+    def __init__(self, index: int) -> None:
+        import torch
+        from triton.runtime import driver
+
+        self.index = index
+        self._torch = torch
+        self._device = torch.device("cuda", index)
+        self._stream = driver.active.get_current_stream
+        self._current = driver.active.get_current_device if torch.cuda.device_count() > 1 else None
+
+    def dtype(self, name: str) -> Any:
+        """torch's dtype of this name."""
+        return getattr(self._torch, name)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A new tensor, not written yet."""
+        return self._torch.empty(shape, dtype=dtype, device=self._device)
+
+    def stream(self) -> int:
+        """The current stream of this device."""
+        return int(self._stream(self.index))
+
+    def elsewhere(self) -> bool:
+        """True if another device is the current one."""
+        return self._current is not None and self._current() != self.index
+
+    def current(self) -> Any:
+        """A context in which this device is the current one."""
+        return self._torch.cuda.device(self._device)
+
+
+def gpu_target(index: int | None = None) -> str:
+    """The name of a GPU's architecture, or an empty string where torch sees no GPU."""
+    try:
+        import torch
+    except ImportError:
+        return ""
+    if not torch.cuda.is_available():
+        return ""
+    if torch.version.hip:
+        return str(torch.cuda.get_device_properties(index or 0).gcnArchName).split(":")[0]
+    major, minor = torch.cuda.get_device_capability(index)
+    return f"sm_{major}{minor}"
+
+
+def records_gradients() -> bool:
+    """True if torch would record what is done to a tensor that requires a gradient."""
+    import torch
+
+    return bool(torch.is_grad_enabled())
+
+
+def to_host(tensor: Any) -> Array:
+    """A tensor as a NumPy array: the same memory for a tensor on the CPU, but for bfloat16."""
+    tensor = tensor.detach()
+    wide = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    array: Array = wide.cpu().numpy()
+    return array
+
+
+def from_host(array: Array, dtype: Any = None, device: Any = None) -> Any:
+    """A NumPy array as a tensor, of the dtype and on the device given."""
+    import torch
+
+    kind = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+    own = array if array.flags.c_contiguous and array.flags.writeable else array.copy()
+    return torch.from_numpy(own).to(device=device, dtype=kind)
+
+
+def new_like(tensor: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """A tensor of this shape and dtype where ``tensor`` is, not written yet."""
+    import torch
+
+    return tensor.new_empty(shape, dtype=getattr(torch, dtype))
+
+
+def register(name: str, schema: str, compute: Any, fake: Any) -> Any:
+    """A custom operator of torch: ``compute`` on tensors, ``fake`` on tensors without data."""
+    import torch
+
+    operator = torch.library.custom_op(name, compute, mutates_args=(), schema=schema)
+    operator.register_fake(fake)
+    return operator
 
 
 if __name__ == "__main__":

@@ -97,7 +97,8 @@ def _compiled(entry: dict[str, Any], target: Target) -> Any:
 
     function = entry["function"]
     names = function.arg_names
-    constants = {**entry["constants"], "INDEX": tl.int32}
+    ones = dict.fromkeys(entry["equal_to_1"], 1)  # a launch makes constants of these as well
+    constants = {**entry["constants"], **ones, "INDEX": tl.int32}
     signature = {n: "constexpr" if n in constants else entry["signature"][n] for n in names}
     source = ASTSource(
         fn=function,

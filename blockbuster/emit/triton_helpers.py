@@ -80,7 +80,8 @@ def _power(x, y):
     odd = tl.floor(y * 0.5) * 2.0 != y
     whole = tl.where(odd, -size, size)
     below = tl.where(tl.floor(y) == y, whole, float("nan"))
-    return tl.where((y == 0.0) | (x == 1.0), 1.0, tl.where(x < 0.0, below, size))
+    power = tl.where(x == 1.0, 1.0, tl.where(x < 0.0, below, size))
+    return tl.where(y == 0.0, 1.0, power)
 ''',
         (),
     ),

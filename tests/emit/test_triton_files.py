@@ -1,0 +1,109 @@
+"""Emitted files as scripts, run without Blockbuster on the path; kernels compiled without a GPU."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from blockbuster.emit.kernel import emit
+from blockbuster.emit.target import TARGETS, compile_kernel
+from blockbuster.errors import EmitError
+from tests.emit.cases import graph_of, sizes_of
+
+BIG = {
+    "attention safe": {"M": 1024, "N": 1024, "D": 128, "L": 128},
+    "layer norm final": {"M": 1024, "N": 1024, "K": 512},
+    "swiglu final": {"M": 1024, "N": 512, "K": 1024, "D": 512},
+}
+
+
+@pytest.fixture(autouse=True)
+def fresh_cache(tmp_path, monkeypatch):
+    """Triton's own cache would hide that a kernel no longer compiles."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+
+
+def run(path, *options):
+    """A file as a script, isolated: nothing of ours, or of the current folder, can be imported."""
+    hide = {"PYTHONPATH", "TRITON_INTERPRET"}
+    return subprocess.run(
+        [sys.executable, "-I", str(path), *options],
+        env={name: value for name, value in os.environ.items() if name not in hide},
+        cwd=path.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("name", BIG)
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_check_passes(tmp_path, name, dtype):
+    path = emit(graph_of(name), BIG[name], dtype, tiles=dict.fromkeys("MN", 32)).write(
+        tmp_path / "kernel.py"
+    )
+
+    done = run(path, "--check")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASS" in done.stdout
+
+
+@pytest.mark.interpreter
+def test_check_finds_a_wrong_kernel(tmp_path):
+    kernel = emit(graph_of("layer norm final"), {"M": 20, "N": 20, "K": 20}, "float32")
+    path = kernel.write(tmp_path / "kernel.py")
+    assert kernel.source.count("tl.sum(") >= 1
+    path.write_text(kernel.source.replace("tl.sum(", "0.5 * tl.sum("))
+
+    done = run(path, "--check", "--sizes", "M=17", "--seed", "3")
+
+    assert done.returncode == 1
+    assert "FAIL" in done.stdout
+
+
+@pytest.mark.interpreter
+def test_command_line(tmp_path):
+    path = emit(graph_of("two outputs"), {"M": 20, "K": 20, "N": 20}).write(tmp_path / "kernel.py")
+
+    shown = run(path, "--help")
+    assert shown.returncode == 0
+    assert "python this_file.py --check" in shown.stdout
+    assert run(path).returncode == 2
+    assert "DIM among" in run(path, "--check", "--sizes", "Q=3").stderr
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", BIG)
+def test_compiles_for(name, target):
+    reports = compile_kernel(emit(graph_of(name), BIG[name], "float16", target))
+
+    assert len(reports) == 1
+    for report in reports:
+        assert 0 < report.shared <= TARGETS[target].shared
+        assert 0 < report.registers <= 512
+        assert report.spills == 0
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_compiles_in_other_dtypes(dtype):
+    for name, sizes in BIG.items():
+        assert compile_kernel(emit(graph_of(name), sizes, dtype))
+
+
+@pytest.mark.parametrize("name", ["attention start", "decoder", "two outputs"])
+def test_compiles_unfused_programs(name):
+    graph = graph_of(name)
+    reports = compile_kernel(emit(graph, dict.fromkeys(sizes_of(graph), 256)))
+
+    assert len(reports) > 1
+
+
+def test_shared_memory_is_checked():
+    tiles = {"M": 256, "N": 256}
+    kernel = emit(graph_of("attention safe"), BIG["attention safe"], "float32", "sm_80", tiles)
+
+    with pytest.raises(EmitError, match="bytes of shared memory, sm_80 has 166912"):
+        compile_kernel(kernel)
