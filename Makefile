@@ -1,5 +1,7 @@
 # make demo   the main job end to end: trace, fuse, prove, cost, emit, run, compare, print
 # make test   the test suite          (ARGS="-k name" passes arguments on to pytest)
+# make torch  torch for the tests that need it, which are skipped without (a CPU build will do)
+# make targets  compile many programs for four GPU targets and record what they became (4 minutes)
 # make lint   ruff        make types   mypy --strict        make clean   remove what make made
 #
 # The first use makes .venv and installs into it; stamp files in .venv remember what is there.
@@ -14,7 +16,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 CONFIG := pyproject.toml constraints.txt
 PROFILE := $(if $(CI),--hypothesis-profile=ci)
 
-.PHONY: help demo test lint types install dev clean
+.PHONY: targets help demo test lint types install dev torch clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,8 +34,12 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
+targets: $(VENV)/.installed
+	$(BIN)/python -m bench.targets --out tests/golden/targets.json
+
 install: $(VENV)/.installed
 dev: $(VENV)/.installed-dev
+torch: $(VENV)/.installed-torch
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -63,3 +69,7 @@ $(VENV)/.installed-test: $(VENV)/.created $(CONFIG)
 $(VENV)/.installed-dev: $(VENV)/.created $(CONFIG)
 	$(INSTALL) -e '.[dev]'
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
+
+$(VENV)/.installed-torch: $(VENV)/.created $(CONFIG)
+	$(INSTALL) -e '.[torch]'
+	@touch $@ $(VENV)/.installed

@@ -9,7 +9,10 @@
 ['fuse-maps', 'fuse-maps', 'fuse-reduction']
 """
 
+from blockbuster.compile import Compiled, Jitted, compile, jit, load
+from blockbuster.emit.check import KernelReport, check_kernel
 from blockbuster.emit.kernel import Kernel, emit
+from blockbuster.emit.plan import Plan
 from blockbuster.errors import (
     BlockbusterError,
     EmitError,
@@ -25,6 +28,7 @@ from blockbuster.frontend import (
     abs,
     arange,
     astype,
+    concat,
     custom,
     erf,
     exp,
@@ -38,6 +42,7 @@ from blockbuster.frontend import (
     max,
     maximum,
     mean,
+    merge_heads,
     min,
     minimum,
     reciprocal,
@@ -47,6 +52,7 @@ from blockbuster.frontend import (
     sigmoid,
     silu,
     softmax,
+    split_heads,
     sqrt,
     square,
     sum,
@@ -74,6 +80,7 @@ __all__ = [
     # array programs
     "trace", "lower", "ArrayProgram",
     "matmul", "transpose", "where", "arange", "astype", "custom",
+    "concat", "split_heads", "merge_heads",
     "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "silu", "gelu", "relu", "erf", "abs",
     "maximum", "minimum", "square", "reciprocal",
     "sum", "max", "min", "mean", "softmax", "log_softmax", "logsumexp", "layer_norm", "rms_norm",
@@ -83,7 +90,8 @@ __all__ = [
     # meaning and proof
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "traffic", "GraphTraffic",
     # kernels
-    "emit", "Kernel",
+    "emit", "Kernel", "check_kernel", "KernelReport",
+    "jit", "compile", "load", "Jitted", "Compiled", "Plan",
     # errors
     "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",
     "EmitError", "LaunchError",

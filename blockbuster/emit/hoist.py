@@ -34,7 +34,7 @@ def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:
     if isinstance(stmt, Guard) and stmt.dim == loop.dim:
         return f"{target.name} is guarded along the loop's own dim {loop.dim}"
     if isinstance(stmt, Load):
-        if loop.dim in stmt.view.dims:
+        if loop.dim in stmt.view.runs:
             return f"{stmt.view.buffer.name} is read at another place in each iteration"
         if stmt.view.buffer in stored(loop.body):
             return f"{stmt.view.buffer.name} is stored in the loop"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from blockbuster.emit.array_dtypes import array_dtypes
 from blockbuster.emit.bind import bind
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.dtypes import dtype_of
 from blockbuster.emit.guard import guard
 from blockbuster.emit.hoist import hoist
 from blockbuster.emit.launch import launch
@@ -22,10 +22,11 @@ from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
 from blockbuster.emit.tiles import LEAST, choose_tiling, choose_warps, dot_dims
 from blockbuster.emit.tiling import Tiling
-from blockbuster.emit.trips import dims_of
+from blockbuster.emit.trips import dims_of, sized
 from blockbuster.emit.triton_text import Heading, triton_text
 from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import completed, in_order
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules.safety import safe
 
@@ -62,7 +63,7 @@ class Kernel:
 def emit(
     graph: Graph,
     sizes: Mapping[Dim, int],
-    dtype: str = "float16",
+    dtype: str | Mapping[str, str] = "float16",
     target: str = "sm_90",
     tiles: Mapping[Dim, int] | None = None,
     reference: Graph | str | None = None,
@@ -70,39 +71,44 @@ def emit(
     """The Triton kernel of ``graph``, after the numerical-safety pass.
 
     ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
-    some dims (powers of two). ``reference`` is what the file checks itself against: another graph,
-    or the text of a module with a function ``reference``. Raises ValueError for unknown or missing
-    dims, dtypes and targets; EmitError for programs that have no Triton form.
+    some dims (powers of two). ``dtype`` is that of all inputs, or those of some inputs and outputs
+    by name (array_dtypes.py says what follows). ``reference`` is what the file checks itself
+    against: another graph, or the text of a module with a function ``reference``. Raises
+    ValueError for unknown or missing dims, dtypes and targets; EmitError for programs that have no
+    Triton form.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y } return Y }")
     >>> emit(graph, sizes={"M": 1000}, dtype="float32").tiles
     {'M': 1024}
     """
-    device, kind = target_of(target), dtype_of(dtype)
+    device = target_of(target)
     stable = safe(graph)
     program = lower_to_tiles(stable)
+    dtypes = array_dtypes(graph, program, dtype)
     _check_dims(program, sizes, tiles or {})
-    bound = {size_class(d): size for d, size in sizes.items()}
-    tiling = choose_tiling(program, bound, tiles or {}, kind, shared=device.shared, stages=STAGES)
-    scheduled = _scheduled(program, tiling)
+    bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
+    tiling = choose_tiling(
+        program, bound, tiles or {}, dtypes.common, shared=device.shared, stages=STAGES
+    )
+    scheduled = apply_passes(program, tiling)
     heading = Heading(listing(stable), target, _reference(stable, reference))
     options = {"num_warps": choose_warps(scheduled, tiling), "num_stages": STAGES}
-    source = triton_text(scheduled, tiling, kind, options, heading)
+    source = triton_text(scheduled, tiling, dtypes, options, heading)
     return Kernel(
         name=_name(program),
         source=source,
         sizes=bound,
         tiles={d: n for d, n in tiling.blocks.items() if not tiling.is_unit(d)},
-        dtype=kind.name,
+        dtype=dtypes.common.name,
         target=device.name,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),
     )
 
 
-def _scheduled(program: TileProgram, tiling: Tiling) -> TileProgram:
-    """The passes, in order."""
+def apply_passes(program: TileProgram, tiling: Tiling) -> TileProgram:
+    """``program`` after the passes that a kernel needs, in order."""
     program = drop_unit_loops(program, tiling.whole)
     program = hoist(split_nests(hoist(program)))
     dims = [d for d in dims_of(program) if not tiling.is_unit(d) and tiling.ragged(d)]
@@ -118,7 +124,7 @@ def _name(program: TileProgram) -> str:
 
 
 def _check_dims(program: TileProgram, sizes: Mapping[Dim, int], tiles: Mapping[Dim, int]) -> None:
-    dims = dims_of(program)
+    dims = tuple(dict.fromkeys((*dims_of(program), *sized(program))))
     known = tuple(dict.fromkeys((*dims, *map(size_class, dims))))
     for what, given in (("sizes", sizes), ("tiles", tiles)):
         for dim, number in given.items():
@@ -128,7 +134,9 @@ def _check_dims(program: TileProgram, sizes: Mapping[Dim, int], tiles: Mapping[D
                 )
             if number < 0:
                 raise ValueError(f"{what} has {number} for {dim}, expected a count")
-    missing = [d for d in dict.fromkeys(map(size_class, dims)) if d not in map(size_class, sizes)]
+    found = {*map(size_class, sizes)}
+    found.update(rule.dim for rule in in_order(program.rules, found))
+    missing = [d for d in sized(program) if d not in found]
     if missing:
         raise ValueError(
             message(f"no size given for {', '.join(missing)}", hint=f"dims: {', '.join(dims)}")

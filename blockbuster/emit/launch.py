@@ -190,5 +190,96 @@ def work(folder: Path, numbers: Sequence[str]) -> None:
         (place / "done").touch()
 
 
+# tensors and GPUs: what other modules need of torch and Triton ----------------------
+
+
+class Gpu:
+    """A CUDA device: allocation through torch, and the stream that torch is using."""
+
+    def __init__(self, index: int) -> None:
+        import torch
+        from triton.runtime import driver
+
+        self.index = index
+        self._torch = torch
+        self._device = torch.device("cuda", index)
+        self._stream = driver.active.get_current_stream
+        self._current = driver.active.get_current_device if torch.cuda.device_count() > 1 else None
+
+    def dtype(self, name: str) -> Any:
+        """torch's dtype of this name."""
+        return getattr(self._torch, name)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A new tensor, not written yet."""
+        return self._torch.empty(shape, dtype=dtype, device=self._device)
+
+    def stream(self) -> int:
+        """The current stream of this device."""
+        return int(self._stream(self.index))
+
+    def elsewhere(self) -> bool:
+        """True if another device is the current one."""
+        return self._current is not None and self._current() != self.index
+
+    def current(self) -> Any:
+        """A context in which this device is the current one."""
+        return self._torch.cuda.device(self._device)
+
+
+def gpu_target(index: int | None = None) -> str:
+    """The name of a GPU's architecture, or an empty string where torch sees no GPU."""
+    try:
+        import torch
+    except ImportError:
+        return ""
+    if not torch.cuda.is_available():
+        return ""
+    if torch.version.hip:
+        return str(torch.cuda.get_device_properties(index or 0).gcnArchName).split(":")[0]
+    major, minor = torch.cuda.get_device_capability(index)
+    return f"sm_{major}{minor}"
+
+
+def records_gradients() -> bool:
+    """True if torch would record what is done to a tensor that requires a gradient."""
+    import torch
+
+    return bool(torch.is_grad_enabled())
+
+
+def to_host(tensor: Any) -> Array:
+    """A tensor as a NumPy array: the same memory for a tensor on the CPU, but for bfloat16."""
+    tensor = tensor.detach()
+    wide = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    array: Array = wide.cpu().numpy()
+    return array
+
+
+def from_host(array: Array, dtype: Any = None, device: Any = None) -> Any:
+    """A NumPy array as a tensor, of the dtype and on the device given."""
+    import torch
+
+    kind = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+    own = array if array.flags.c_contiguous and array.flags.writeable else array.copy()
+    return torch.from_numpy(own).to(device=device, dtype=kind)
+
+
+def new_like(tensor: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """A tensor of this shape and dtype where ``tensor`` is, not written yet."""
+    import torch
+
+    return tensor.new_empty(shape, dtype=getattr(torch, dtype))
+
+
+def register(name: str, schema: str, compute: Any, fake: Any) -> Any:
+    """A custom operator of torch: ``compute`` on tensors, ``fake`` on tensors without data."""
+    import torch
+
+    operator = torch.library.custom_op(name, compute, mutates_args=(), schema=schema)
+    operator.register_fake(fake)
+    return operator
+
+
 if __name__ == "__main__":
     work(Path(sys.argv[1]), sys.argv[2:])

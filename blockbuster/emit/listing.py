@@ -7,7 +7,7 @@ used nowhere else is one line, ``t3 += dot(t4,t5)``. Source: Blockbuster Part 1,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from blockbuster.emit.dataflow import defined, reads
@@ -28,8 +28,10 @@ from blockbuster.emit.tile import (
 )
 from blockbuster.ir.expr import show_expr, show_number
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import ONE
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
+from blockbuster.ir.views import AxisView, Strided
 
 
 def listing(program: Graph | TileProgram) -> str:
@@ -118,16 +120,27 @@ class _Listing:
     def _place(self, view: View, tile: Tile, loops: tuple[Dim, ...]) -> str:
         """``KT[n,d]``: a view under its own name runs as the item, others as the array lies."""
         name = self._outputs.get(view.buffer.name, view.buffer.name)
+        blocks = [axis.dim for axis in view.buffer.axes if axis.per_block]
         texts = {
-            dim: dim.lower() if dim in loops else "0" if axis.per_block else ":"
-            for dim, axis in zip(view.dims, view.buffer.axes, strict=True)
-            if dim is not None
+            dim: dim.lower() if dim in loops else "0" if dim in blocks else ":" for dim in view.runs
         }
-        dims: tuple[Dim | None, ...] = view.dims
-        if view.hint and view.hint != view.buffer.name:
+        dims = view.dims
+        strided = any(isinstance(dim, Strided) for dim in dims)
+        if view.hint and view.hint != view.buffer.name and not strided:
             name = view.hint
             dims = (*(d for d in texts if d not in tile.axes), *tile.axes)
-        return f"{name}[{','.join(texts.get(dim or '', '0') for dim in dims)}]"
+        return f"{name}[{','.join(_along(dim, texts) for dim in dims)}]"
+
+
+def _along(axis: AxisView, texts: Mapping[Dim, str]) -> str:
+    """A place along an axis: ``n``, or ``h*(N // 8)+e`` where it is strided."""
+    if not isinstance(axis, Strided):
+        return "0" if axis is None else texts[axis]
+    terms = [axis.start.python(str)] if axis.start.terms else []
+    for run in axis.runs:
+        step = "" if run.step == ONE else f"*{run.step.python(str)}"
+        terms.append(f"{texts[run.dim]}{step}")
+    return "+".join(terms) or "0"
 
 
 def _folded_once(body: tuple[Stmt, ...]) -> dict[Tile, Let]:

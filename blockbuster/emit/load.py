@@ -10,11 +10,16 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
-from platformdirs import user_cache_path
-
 
 def cache_folder() -> Path:
-    """Where generated modules are kept by default."""
+    """Where generated modules are kept by default: the user's cache folder.
+
+    Without platformdirs (a machine where nothing can be installed) it is where Linux has it.
+    """
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:
+        return Path.home() / ".cache" / "blockbuster" / "modules"
     return user_cache_path("blockbuster") / "modules"
 
 

@@ -8,7 +8,7 @@ into the array that needs it: an output, an outer list or a workspace.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -53,6 +53,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.views import array_dim, dims_among, relabeled
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,11 @@ class _Lowering:
 
     def program(self) -> TileProgram:
         """The whole program."""
-        outputs: list[Buffer] = []
+        outputs: dict[str, Buffer] = {}
         targets: Targets = {}
         for position, output in enumerate(self._graph.outputs):
-            view = self._output(position)
-            outputs.append(view.buffer)
+            view = self._output(position, outputs)
+            outputs[self._graph.output_names[position]] = view.buffer
             targets.setdefault(output.value, []).append(view)
         level = Level(self._graph, self._values, (), targets)
         self._lower(level)
@@ -110,10 +111,11 @@ class _Lowering:
         bodies = pieces(level.body, loops[1:], path=(), spaces=self._spaces)
         program = TileProgram(
             tuple(self._inputs.values()),
-            tuple(outputs),
+            tuple(outputs.values()),
             tuple(self._spaces.made),
             tuple(Nest(body) for body in bodies if body),
             units=self._spaces.units,
+            rules=self._graph.size_rules,
         )
         return workspaces_in_order(program)
 
@@ -125,19 +127,24 @@ class _Lowering:
             return Stored(given.type, given.view.dim)
         dims = tuple(dict.fromkeys((*given.type.lists, *given.type.axes)))
         read = given.view or Read(given.hint or f"in{port}", dims)
-        axes = tuple(BufferAxis(dim) for dim in read.axes)
+        axes = tuple(BufferAxis(array_dim(axis)) for axis in read.axes)
         buffer = self._inputs.setdefault(read.source, Buffer(read.source, axes, INPUT))
         return Stored(given.type, View(buffer, read.axes, given.hint))
 
-    def _output(self, position: int) -> View:
+    def _output(self, position: int, outputs: Mapping[str, Buffer]) -> View:
         value = self._graph.outputs[position].value
         type = self._graph.type_of(value)
         lists = self._graph.output_axes(position)
-        dims = (*lists, *(dim for dim in type.axes if dim not in lists))
+        dims = (*lists, *(dim for dim in type.axes if dim not in dims_among(lists)))
         axes = (
-            BufferAxis(None) if dim is None else self._spaces.axis(dim, type.axes) for dim in dims
+            self._spaces.axis(dim, type.axes)
+            if isinstance(dim, str)
+            else BufferAxis(array_dim(dim))
+            for dim in dims
         )
         name = self._graph.output_names[position]
+        if name in outputs:  # another part of one array
+            return View(outputs[name], dims)
         while name in self._spaces.taken:
             name += "_out"
         self._spaces.taken[name] = None
@@ -327,7 +334,7 @@ def _pass_back(level: Level) -> None:
 def _moved(place: Any, old: Dim, new: Dim) -> Any:
     """``place`` read under the dim ``new`` instead of ``old``."""
     if isinstance(place, View):
-        return replace(place, dims=tuple(new if dim == old else dim for dim in place.dims))
+        return replace(place, dims=tuple(relabeled(dim, {old: new}) for dim in place.dims))
     return new if place == old else place
 
 

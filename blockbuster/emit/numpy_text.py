@@ -14,6 +14,7 @@ from typing import Any
 
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.numpy_places import StridedPlaces
 from blockbuster.emit.numpy_spelling import (
     FUNCTIONAL_TEXT,
     HELPERS,
@@ -38,10 +39,12 @@ from blockbuster.emit.tile import (
     TileProgram,
     View,
 )
-from blockbuster.emit.trips import dims_of
+from blockbuster.emit.trips import dims_of, sized
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import Strided
 
 RUN_DOC = '''    """Outputs by name, for arrays of ``dtype`` by name.
 
@@ -114,7 +117,7 @@ class _Text:
         buffers = (*program.inputs, *program.outputs, *program.workspaces)
         self.names = {buffer: self._unique(buffer.name) for buffer in buffers}
         self._dims = dims_of(program)
-        self._sizes = {d: self._unique(d) for d in dict.fromkeys(map(size_class, self._dims))}
+        self._sizes = {d: self._unique(d) for d in sized(program)}
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size)
@@ -155,6 +158,11 @@ class _Text:
                     shape = f"{self.names[buffer]}.shape[{position}]"
                     found.setdefault(self._size(axis.dim), shape)
         lines = [f"    {name} = {text}" for name, text in found.items()]
+        shown = [dim for dim, name in self._sizes.items() if name in found]
+        for rule in in_order(self._program.rules, shown):
+            if rule.exact and self._sizes[rule.dim] not in found:
+                found[self._sizes[rule.dim]] = text = rule.length.python(self._size)
+                lines.append(f"    {self._sizes[rule.dim]} = {text}")
         units = (d for d in self._dims if d not in self._program.whole)
         lines += [f"    {self._blocks[dim]} = 1" for dim in units]
         return lines, tuple(name for name in self._sizes.values() if name not in found)
@@ -202,7 +210,7 @@ class _Text:
     def _load(self, stmt: Load, scope: _Scope) -> list[str]:
         tile, view = stmt.target, stmt.view
         text = self.names[view.buffer] + self._index(view, tile, scope)
-        text += _permuted(self._order(view, tile), tile.axes)
+        text += _permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
         return [f"{tile.name} = {text}"]
@@ -214,19 +222,22 @@ class _Text:
         if self._padded and tile.axes:
             stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
             text += f"[{', '.join(stops)}]"
-        text += _permuted(tile.axes, self._order(view, tile))
+        text += _permuted(tile.axes, view.sliced(tile))
         return [f"{self.names[view.buffer]}{index} = {text}"]
-
-    def _order(self, view: View, tile: Tile) -> tuple[Dim, ...]:
-        """The tile's axes in the order of the array's."""
-        axes = zip(view.dims, view.buffer.axes, strict=True)
-        return tuple(
-            d for d, axis in axes if d in tile.axes and d is not None and not axis.per_block
-        )
 
     def _index(self, view: View, tile: Tile, scope: _Scope) -> str:
         axes = zip(view.dims, view.buffer.axes, strict=True)
-        texts = [self._at_axis(dim, axis, tile, scope) for dim, axis in axes]
+        places = StridedPlaces(
+            self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
+        )
+        if places.needs_positions(view, tile):
+            return f"[{', '.join(places.positions(view, tile))}]"
+        texts = [
+            places.slice(dim, tile)
+            if isinstance(dim, Strided)
+            else self._at_axis(dim, axis, tile, scope)
+            for dim, axis in axes
+        ]
         if self._terse and all(text == ":" for text in texts):
             return ""
         return f"[{', '.join(texts) or '...'}]"
@@ -241,6 +252,10 @@ class _Text:
         if not looped:
             return "0"
         return f"{at} // {block}" if axis.per_block else at
+
+    def _start(self, dim: Dim, scope: _Scope) -> str:
+        """The first element of the current block of ``dim``."""
+        return self._at[dim] if dim in scope.loops else ""
 
     def _extent(self, dim: Dim, scope: _Scope) -> str:
         """How many elements of ``dim`` the current block has."""

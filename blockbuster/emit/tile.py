@@ -24,8 +24,10 @@ from dataclasses import dataclass, field
 
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.graph import Origin
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
 from blockbuster.ir.types import Dim
+from blockbuster.ir.views import AxisView, dims_along, dims_among
 
 INPUT, OUTPUT, WORKSPACE = "input", "output", "workspace"
 
@@ -56,12 +58,24 @@ class Buffer:
 class View:
     """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
 
-    It differs from the buffer's own dim where the access is relabeled.
+    It differs from the buffer's own dim where the access is relabeled; it is strided where the
+    access is to a slice or a split axis.
     """
 
     buffer: Buffer
-    dims: tuple[Dim | None, ...]
+    dims: tuple[AxisView, ...]
     hint: str = field(default="", compare=False, repr=False)
+
+    @property
+    def runs(self) -> tuple[Dim, ...]:
+        """All dims under which the access runs."""
+        return dims_among(self.dims)
+
+    def sliced(self, tile: Tile) -> tuple[Dim, ...]:
+        """The tile's dims in the order of the array's axes."""
+        axes = zip(self.dims, self.buffer.axes, strict=True)
+        found = (d for dim, axis in axes if not axis.per_block for d in dims_along(dim))
+        return tuple(dim for dim in found if dim in tile.axes)
 
 
 @dataclass(frozen=True)
@@ -185,7 +199,8 @@ class TileProgram:
     """Nests in order, and the buffers they share.
 
     ``whole``: dims that are one block, so that no loop over them remains.
-    ``units``: list-only dims (batch, heads), whose blocks have one element.
+    ``units``: list-only dims (batch, heads), whose blocks have one element. ``rules``: what slices
+    and split axes say about sizes.
     """
 
     inputs: tuple[Buffer, ...]
@@ -194,6 +209,7 @@ class TileProgram:
     nests: tuple[Nest, ...]
     units: tuple[Dim, ...] = ()
     whole: tuple[Dim, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

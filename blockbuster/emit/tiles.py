@@ -30,6 +30,7 @@ from blockbuster.ir.types import Dim, size_class
 
 LEAST = 16  # lanes along each side of a matrix dot
 USUAL = 64
+UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, all unrolled
 WHOLE = 128  # the most lanes a dim gets for being worth one block
 MOST = 1 << 20  # elements of one tile
 WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
@@ -64,7 +65,8 @@ def choose_tiling(
     start = Tiling(sizes, {}, (), program.units)
     shape = _shape_of(program, start)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
-    blocks = {d: lanes or _default(d, shape, start) for d, lanes in chosen.items()}
+    usual = UNROLLED if dtype.name == "float32" else USUAL
+    blocks = {d: lanes or _default(d, shape, start, usual) for d, lanes in chosen.items()}
     tiling = _with_whole(start, blocks, shape, chosen)
     while footprint(program, tiling, dtype, stages) > shared:
         free = [d for d in blocks if not chosen[d] and blocks[d] > LEAST and d in shape.dots]
@@ -129,16 +131,16 @@ def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
     return (stmt for stmt in statements(body) if isinstance(stmt, Load))
 
 
-def _default(dim: Dim, shape: _Shape, tiling: Tiling) -> int:
+def _default(dim: Dim, shape: _Shape, tiling: Tiling, usual: int) -> int:
     if tiling.is_unit(dim):
         return 1
     size = tiling.sizes[size_class(dim)]
     if dim in shape.unlooped:
         return power_of_two(size, LEAST if dim in shape.dots else 1)
     if dim in shape.dots:
-        most = WHOLE if dim in shape.repeated else USUAL
+        most = WHOLE if dim in shape.repeated else usual
         lanes = power_of_two(size, LEAST)
-        return lanes if lanes <= most else USUAL
+        return lanes if lanes <= most else usual
     if dim in shape.columns:
         return min(power_of_two(size), COLUMNS)
     if dim in shape.rows:
@@ -180,8 +182,11 @@ def _agree(program: TileProgram, tiling: Tiling) -> None:
             _fits(stmt, tiling)
             pairs: list[tuple[Dim, Dim]] = []
             if isinstance(stmt, Load):
-                axes = zip(stmt.view.dims, stmt.view.buffer.axes, strict=True)
-                pairs = [(d, a.dim) for d, a in axes if a.per_block and d and a.dim]
+                pairs = [
+                    (dim, axis.dim)
+                    for dim, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True)
+                    if axis.per_block and isinstance(dim, str) and axis.dim
+                ]
             elif isinstance(stmt, Let) and isinstance(stmt.op, Relabel):
                 pairs = [(stmt.op.old, stmt.op.new)]
             for a, b in pairs:

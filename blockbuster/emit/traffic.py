@@ -62,8 +62,7 @@ class _Extents:
 
     def elements(self, view: View, tile: Tile, loops: tuple[Dim, ...]) -> int:
         """Elements of all tiles of an access: a dim's blocks together are the whole dim."""
-        axes = zip(view.dims, view.buffer.axes, strict=True)
-        sliced = {d for d, axis in axes if d is not None and d in tile.axes and not axis.per_block}
+        sliced = dict.fromkeys(view.sliced(tile))
         repeated = prod(self.trips(dim) for dim in loops if dim not in sliced)
         return repeated * prod(map(self.size, sliced))
 

@@ -4,21 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from blockbuster.emit.dataflow import defined, operands
+from blockbuster.emit.dataflow import defined, operands, views
 from blockbuster.emit.tile import For, Let, Load, Store, TileProgram, statements
 from blockbuster.ir.expr import Expr, Size, rewrite
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.ops import Elementwise, Pointwise
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import Strided
 
 
 def dims_of(program: TileProgram) -> tuple[Dim, ...]:
-    """Every dim of ``program``, each once: of loops, arrays, tiles and expressions."""
+    """Every dim of ``program``, each once: of loops, arrays, tiles and expressions.
+
+    The extent of an axis that is only read and written in slices, or split, is none of them.
+    """
     return tuple(dict.fromkeys(_dims(program)))
 
 
+def sized(program: TileProgram) -> tuple[Dim, ...]:
+    """The size classes of all dims, and of those that have a size and nothing else."""
+    found = dict.fromkeys(map(size_class, dims_of(program)))
+    for rule in program.rules:
+        found.update(dict.fromkeys((rule.dim, *rule.length.dims)))
+    for buffer in (*program.inputs, *program.outputs):
+        found.update(dict.fromkeys(size_class(a.dim) for a in buffer.axes if a.dim is not None))
+    return tuple(found)
+
+
+def following(program: TileProgram) -> tuple[Dim, ...]:
+    """The size classes whose size follows from those of others."""
+    return tuple(dict.fromkeys(rule.dim for rule in program.rules if rule.exact))
+
+
+def _strided(program: TileProgram) -> set[tuple[str, int]]:
+    """The axes of arrays (by name and position) that some access reads strided."""
+    return {
+        (view.buffer.name, at)
+        for view in views(program)
+        for at, axis in enumerate(view.dims)
+        if isinstance(axis, Strided)
+    }
+
+
 def _dims(program: TileProgram) -> Iterator[Dim]:
+    strided = _strided(program)
     for buffer in (*program.inputs, *program.outputs, *program.workspaces):
-        yield from (axis.dim for axis in buffer.axes if axis.dim is not None)
+        for at, axis in enumerate(buffer.axes):
+            if axis.dim is not None and (buffer.name, at) not in strided:
+                yield axis.dim
     for nest in program.nests:
         yield from nest.grid
         for stmt in statements(nest.body):
@@ -28,7 +61,7 @@ def _dims(program: TileProgram) -> Iterator[Dim]:
             if isinstance(stmt, For):
                 yield stmt.dim
             elif isinstance(stmt, Load | Store):
-                yield from (dim for dim in stmt.view.dims if dim is not None)
+                yield from stmt.view.runs
             elif isinstance(stmt, Let) and isinstance(stmt.op, Elementwise | Pointwise):
                 yield from sizes_in(stmt.op.expr)
 
@@ -68,8 +101,9 @@ def bound_sizes(
                 raise ValueError(
                     f"dim {axis.dim or '1'} has size {size} in input {buffer.name} but {known}"
                 )
-    for dim in dims_of(program):
-        if size_class(dim) not in bound:
+    bound = completed(bound, program.rules)
+    for dim in sized(program):
+        if dim not in bound:
             raise ValueError(f"the size of {dim} shows in no input: pass sizes={{{dim!r}: ...}}")
     return bound
 

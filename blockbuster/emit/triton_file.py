@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from blockbuster.emit.dtypes import BOOLEAN, FLOAT32, Dtype
@@ -18,13 +19,15 @@ WIDTH = 100
 class File:
     """Names and dtypes of one file. ``helpers`` collects the functions its kernels call.
 
-    ``narrow``: the workspaces that hold the kernel's dtype; the others are float32.
+    ``dtype`` is the common one, ``arrays`` that of each input and output. ``narrow``: the
+    workspaces that hold the common dtype; the others are float32.
     """
 
     tiling: Tiling
     dtype: Dtype
     names: Names
     narrow: tuple[str, ...] = ()
+    arrays: Mapping[str, Dtype] = field(default_factory=dict)
     helpers: dict[str, None] = field(default_factory=dict)
 
     def size(self, dim: Dim) -> str:
@@ -52,8 +55,9 @@ class File:
         """The dtype of an array in memory."""
         if buffer.boolean:
             return BOOLEAN
-        wide = buffer.space == WORKSPACE and buffer.name not in self.narrow
-        return FLOAT32 if wide else self.dtype
+        if buffer.space != WORKSPACE:
+            return self.arrays.get(buffer.name, self.dtype)
+        return self.dtype if buffer.name in self.narrow else FLOAT32
 
 
 @dataclass

@@ -117,9 +117,8 @@ def check_array(name, array, axes, like, size):
         raise TypeError(f"{name} is a {kind}, expected a torch tensor or a NumPy array")
     if isinstance(array, np.ndarray) is not isinstance(like, np.ndarray):
         raise ValueError(f"{name} is a {type(array).__name__}, others are {type(like).__name__}")
-    dtype = "bool" if name in TRUTH else DTYPE
-    if dtype_name(array) != dtype:
-        raise ValueError(f"{name} has dtype {dtype_name(array)}, expected {dtype}")
+    if dtype_name(array) != DTYPES[name]:
+        raise ValueError(f"{name} has dtype {dtype_name(array)}, expected {DTYPES[name]}")
     if isinstance(array, np.ndarray):
         if not triton.knobs.runtime.interpret:
             raise ValueError("NumPy arrays need TRITON_INTERPRET=1 set before Triton is imported")
@@ -135,6 +134,24 @@ def check_array(name, array, axes, like, size):
         expected = 1 if axis == 1 else size.setdefault(axis, length)
         if length != expected:
             raise ValueError(f"{name} has shape {tuple(array.shape)}: {axis} is {expected}")
+
+
+def check_lengths(size):
+    """``size`` with what follows from it. Raise ValueError where slices or heads do not fit."""
+    for dim, exact, terms, divisor in LENGTHS:
+        number = 0
+        for times, dims in terms:
+            for factor in dims:
+                times *= size[factor]
+            number += times
+        length, rest = divmod(number, divisor)
+        if rest or exact and length < 0:
+            raise ValueError(f"{dim} would be {number / divisor:g} for {size}")
+        known = size.setdefault(dim, length)
+        if known < length or exact and known != length:
+            least = "" if exact else "at least "
+            raise ValueError(f"{dim} is {known}: for {size} it has to be {least}{length}")
+    return size
 
 
 def check_sizes(size):
@@ -155,13 +172,13 @@ def sizes_to_check(changes):
     """Sizes that touch every edge in few iterations, where ``changes`` says nothing."""
     size = {}
     for dim, usual in SIZES.items():
-        if dim in EXACTLY or dim in AT_MOST or has_gpu():
+        if dim in EXACTLY or dim in AT_MOST or LENGTHS or has_gpu():
             size[dim] = usual
         elif dim in MULTIPLES:
             size[dim] = min(usual, 2 * MULTIPLES[dim])
         else:
             size[dim] = min(usual, BLOCKS.get(dim, 1) * 3 // 2 + 1)
-    return size | changes
+    return check_lengths(size | changes)
 
 
 def random_inputs(size, seed=0, scale=1.0):
@@ -175,8 +192,8 @@ def random_inputs(size, seed=0, scale=1.0):
         import torch
 
         tensors = {name: torch.from_numpy(a).cuda() for name, a in arrays.items()}
-        return {n: t if n in TRUTH else t.to(getattr(torch, DTYPE)) for n, t in tensors.items()}
-    return {n: a if n in TRUTH else a.astype(DTYPE) for n, a in arrays.items()}
+        return {n: t.to(getattr(torch, DTYPES[n])) for n, t in tensors.items()}
+    return {n: a.astype(DTYPES[n]) for n, a in arrays.items()}
 
 
 def poisoned(size, like):
@@ -184,7 +201,7 @@ def poisoned(size, like):
     arrays = {}
     for name, axes in OUTPUTS.items():
         shape = [1 if axis == 1 else size[axis] for axis in axes]
-        arrays[name] = empty(shape, "bool" if name in TRUTH else DTYPE, like)
+        arrays[name] = empty(shape, DTYPES[name], like)
         arrays[name][...] = True if name in TRUTH else float("nan")
     return arrays
 
@@ -209,7 +226,7 @@ def check(size, seed=0):
         outputs, expected = run_once(size, seed, scale)
         if all(np.isfinite(on_host(result)).all() for result in outputs.values()):
             break
-        print(f"not finite for inputs of size {scale}: {DTYPE} may be too small for them")
+        print(f"not finite for inputs of size {scale}: {DTYPES} may be too small for them")
     good = True
     for (name, result), right in zip(outputs.items(), expected):
         error = np.abs(on_host(result) - right).max(initial=0.0)
@@ -261,7 +278,7 @@ def main():
         if not has_gpu():
             print("--bench needs a GPU that torch sees")
             return 2
-        bench(SIZES | changes)
+        bench(check_lengths(SIZES | changes))
     return 0
 
 

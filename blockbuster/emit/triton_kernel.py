@@ -92,6 +92,8 @@ class _KernelPrinter:
         buffer, lanes = stmt.view.buffer, self._tiling.lanes(stmt.target)
         stored = self._file.stored_as(buffer)
         kind = {BOOLEAN: BOOL, FLOAT32: FLOAT}.get(stored, NARROW)
+        widened = kind == NARROW and stored != self._file.dtype
+        kind = FLOAT if widened else kind
         hint = stmt.view.hint or buffer.name
         name = self._define(stmt.target, kind, lanes, hint.lower())
         if self._uses.read_transposed(stmt.target):
@@ -100,7 +102,7 @@ class _KernelPrinter:
         args = [self._places.address(stmt.view, lanes)]
         if mask := self._places.mask(lanes, lanes):
             args += [f"mask={mask}", "other=0" if kind == BOOL else "other=0.0"]
-        end = ") != 0" if kind == BOOL else ")"
+        end = ") != 0" if kind == BOOL else ").to(tl.float32)" if widened else ")"
         self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
 
     def _iota(self, stmt: Iota) -> None:
@@ -113,8 +115,9 @@ class _KernelPrinter:
         operand, buffer = self._tiles[stmt.value], stmt.view.buffer
         stored = self._file.stored_as(buffer)
         value = as_bool(operand.text) if stored == BOOLEAN else operand.text
-        ready = {BOOLEAN: "", FLOAT32: FLOAT}.get(stored, NARROW)
-        if value.kind != ready:
+        narrow = NARROW if stored == self._file.dtype else ""
+        ready = {BOOLEAN: BOOL, FLOAT32: FLOAT}.get(stored, narrow)
+        if value.kind != ready or stored == BOOLEAN:
             value = Text(f"{value.at(ATOM)}.to({stored.triton})")
         args = [self._places.address(stmt.view, operand.lanes), value.text]
         if mask := self._places.mask(operand.lanes, operand.lanes):

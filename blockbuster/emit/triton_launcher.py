@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
-from blockbuster.emit.trips import dims_of
+from blockbuster.emit.trips import sized
 from blockbuster.emit.triton_file import File, Parameters, literal, wrapped
+from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -25,10 +26,11 @@ class Kernel:
 
 def sizes_shown(program: TileProgram) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
     """The size classes of a program, and those that show in no input."""
-    dims = tuple(dict.fromkeys(map(size_class, dims_of(program))))
+    dims = sized(program)
     axes = (axis.dim for buffer in program.inputs for axis in buffer.axes)
     shown = {size_class(dim) for dim in axes if dim is not None}
-    return dims, tuple(dim for dim in dims if dim not in shown)
+    found = {*shown, *(r.dim for r in in_order(program.rules, shown) if r.exact)}
+    return dims, tuple(dim for dim in dims if dim not in found)
 
 
 def launcher_text(program: TileProgram, file: File, kernels: list[Kernel]) -> str:
@@ -41,7 +43,6 @@ class _Launcher:
         self._program = program
         self._file = file
         self._tiling = file.tiling
-        self._dtype = file.dtype
         self._dims, self._free = sizes_shown(program)
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
         self._kernels = kernels
@@ -60,7 +61,7 @@ class _Launcher:
                 f"    inputs = {_entries({n: n for n in names})}",
                 "    for name, array in inputs.items():",
                 f"        check_array(name, array, INPUTS[name], {names[0]}, size)",
-                "    check_sizes(size)",
+                "    check_sizes(check_lengths(size))",
                 *(f"    {self._file.size(d)} = size[{literal(d)}]" for d in self._dims),
                 *(line for b in self._program.outputs for line in self._output(b)),
                 *(self._workspace(b) for b in self._program.workspaces),
@@ -73,10 +74,10 @@ class _Launcher:
 
     def _output(self, buffer: Buffer) -> list[str]:
         name, like = self._file.buffer(buffer), self._file.buffer(self._program.inputs[0])
-        dtype = "bool" if buffer.boolean else self._dtype.name
+        dtype = f"DTYPES[{literal(name)}]"
         return [
             f"    if {name} is None:",
-            f"        {name} = empty({self._shape(buffer)}, {literal(dtype)}, {like})",
+            f"        {name} = empty({self._shape(buffer)}, {dtype}, {like})",
             f"    check_array({literal(name)}, {name}, OUTPUTS[{literal(name)}], {like}, size)",
         ]
 

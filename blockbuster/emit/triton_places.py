@@ -18,7 +18,9 @@ from blockbuster.emit.tile import (
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.triton_file import File, Lines, Parameters
 from blockbuster.emit.triton_ops import Lanes, spread
+from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import Strided
 
 
 class Places:
@@ -170,12 +172,31 @@ class Places:
 
     def address(self, view: View, lanes: Lanes) -> str:
         """The pointers to the elements of a tile with ``lanes``."""
-        scalars, vectors = [self._pointer(view.buffer)], []
+        scalars = [self._pointer(view.buffer)]
+        vectors: list[str] = []
         for axis, (dim, kind) in enumerate(zip(view.dims, view.buffer.axes, strict=True)):
             numbers = self._numbers if kind.per_block else self._indices
-            if dim in lanes and not kind.per_block:
+            if isinstance(dim, Strided):
+                place = self._strided(dim, lanes)
+                found = vectors if any(run.dim in lanes for run in dim.runs) else scalars
+                found += [f"{place} * {self._stride(view.buffer, axis)}"] if place else []
+            elif dim in lanes and not kind.per_block:
                 offsets = f"{self.offsets(dim)}{spread((dim,), lanes)}"
                 vectors.append(f"{offsets} * {self._stride(view.buffer, axis)}")
             elif dim in numbers:  # a dim that nothing walks is at number 0
                 scalars.append(f"{numbers[dim]} * {self._stride(view.buffer, axis)}")
         return " + ".join(scalars + vectors)
+
+    def _strided(self, axis: Strided, lanes: Lanes) -> str:
+        """The positions along a slice or a split axis; empty for position 0."""
+        terms = []
+        for run in axis.runs:
+            step = "" if run.step == ONE else f" * {run.step.python(self.size)}"
+            if run.dim in lanes:
+                terms.append(f"{self.offsets(run.dim)}{spread((run.dim,), lanes)}{step}")
+            elif run.dim in self._indices:
+                terms.append(f"{self._indices[run.dim]}{step}")
+        if axis.start.terms:
+            start = axis.start.python(self.size)
+            terms.append(start if terms else f"tl.full((), {start}, INDEX)")
+        return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from blockbuster.emit.array_dtypes import ArrayDtypes
 from blockbuster.emit.dataflow import stored
-from blockbuster.emit.dtypes import Dtype
 from blockbuster.emit.names import Names
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
 from blockbuster.emit.tiling import Tiling
@@ -19,13 +19,15 @@ from blockbuster.emit.triton_launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.triton_table import kernel_table
 from blockbuster.emit.triton_uses import Uses, narrow_workspaces
 from blockbuster.errors import EmitError, message
+from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
 
 _RESERVED = (
     "INDEX", "pid", "name", "array", "inputs", "launch", "reference", "main", "check", "bench",
     "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
-    "DTYPE", "TOLERANCE", "KERNELS", "HostArray", "has_gpu", "argument", "strides", "empty",
+    "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
+    "argument", "strides", "empty",
     "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", *HELPERS,
 )  # fmt: skip
@@ -43,13 +45,13 @@ class Heading:
 def triton_text(
     program: TileProgram,
     tiling: Tiling,
-    dtype: Dtype,
+    dtypes: ArrayDtypes,
     options: Mapping[str, int],
     heading: Heading,
 ) -> str:
     """The file's text. ``options``: ``num_warps`` and ``num_stages`` of the launches."""
     _refuse_block_axes(program)
-    text = _FileText(program, tiling, dtype, options)
+    text = _FileText(program, tiling, dtypes, options)
     imports, reference = _parted(heading.reference)
     sections = [
         text.docstring(heading),
@@ -100,14 +102,13 @@ def _parted(reference: str) -> tuple[set[str], str]:
 
 class _FileText:
     def __init__(
-        self, program: TileProgram, tiling: Tiling, dtype: Dtype, options: Mapping[str, int]
+        self, program: TileProgram, tiling: Tiling, dtypes: ArrayDtypes, options: Mapping[str, int]
     ) -> None:
         self._program = program
         self._tiling = tiling
-        self._dtype = dtype
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
         narrow = narrow_workspaces(program, tiling)
-        self.file = File(tiling, dtype, Names(_RESERVED), narrow)
+        self.file = File(tiling, dtypes.common, Names(_RESERVED), narrow, arrays=dtypes.of)
         self._dims, self._free = sizes_shown(program)
         self._claim_names()
         self.kernels = [self._kernel(nest, options) for nest in program.nests]
@@ -116,7 +117,7 @@ class _FileText:
         """Names that callers see come first, so that they stay as they are."""
         for buffer in self._arrays:
             self.file.buffer(buffer)
-        for dim in dims_of(self._program):
+        for dim in self._dims:
             self.file.size(dim)
         for dim in dims_of(self._program):
             self.file.block(dim)
@@ -145,7 +146,7 @@ class _FileText:
         listing = "\n".join(f"    {line}" for line in heading.listing.rstrip().splitlines())
         return f'''"""{outputs} from {inputs}, in {kernels}.
 
-Written by Blockbuster for {sizes}, {self._dtype.name}, {heading.target}.
+Written by Blockbuster for {sizes}, {self._kinds(self._program.inputs)}, {heading.target}.
 Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
 {listing}
@@ -173,7 +174,8 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         limits += [f"{d} at most {n}" for d, n in self._at_most().items()]
         limits += [f"{d} = {n}" for d, n in self._exactly().items()]
         sizes = f"Any sizes with {', '.join(limits)}" if limits else "Any sizes"
-        return f"{sizes}; any strides. Arithmetic is float32, results are {self._dtype.name}."
+        kinds = self._kinds(self._program.outputs)
+        return f"{sizes}; any strides. Arithmetic is float32, results are {kinds}."
 
     # constants -------------------------------------------------------------------
 
@@ -190,15 +192,30 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
                 _table("OUTPUTS", self._axes_of(self._program.outputs)),
                 f"TRUTH = {literal(tuple(truth))}  # arrays of bool",
                 f"FREE = {literal(self._free)}  # dims that no input shows",
-                f"DTYPE = {literal(self._dtype.name)}",
-                f"TOLERANCE = {self._dtype.tolerance!r}  # of --check, of the largest result",
+                _table("DTYPES", self._dtypes()),
+                f"TOLERANCE = {self._tolerance()!r}  # of --check, of the largest result",
                 _table("SIZES", self._sizes(), "what the kernels were written for"),
                 _table("BLOCKS", blocks),
                 _table("MULTIPLES", self._multiples(), "no masks: sizes are multiples of these"),
                 _table("AT_MOST", self._at_most(), "dims that are one block"),
                 _table("EXACTLY", self._exactly(), "dims that are one full block, without masks"),
+                f"LENGTHS = {literal(self._lengths())}  # dim, exact, (times, dims), ..., divisor",
             ]
         )
+
+    def _dtypes(self) -> dict[str, str]:
+        arrays = (*self._program.inputs, *self._program.outputs)
+        return {self.file.buffer(b): self._dtype_name(b) for b in arrays}
+
+    def _dtype_name(self, buffer: Buffer) -> str:
+        return "bool" if buffer.boolean else self.file.stored_as(buffer).name
+
+    def _kinds(self, buffers: tuple[Buffer, ...]) -> str:
+        return " and ".join(dict.fromkeys(self._dtype_name(b) for b in buffers))
+
+    def _tolerance(self) -> float:
+        results = (self.file.stored_as(b).tolerance for b in self._program.outputs)
+        return max(self.file.dtype.tolerance, *results)
 
     def _axes(self, buffer: Buffer) -> tuple[Dim | int, ...]:
         return tuple(1 if a.dim is None else size_class(a.dim) for a in buffer.axes)
@@ -207,7 +224,18 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         return {self.file.buffer(b): self._axes(b) for b in buffers}
 
     def _sizes(self) -> dict[Dim, int]:
-        return {dim: self._tiling.sizes[dim] for dim in self._dims}
+        follow = {rule[0] for rule in self._lengths() if rule[1]}
+        return {dim: self._tiling.sizes[dim] for dim in self._dims if dim not in follow}
+
+    def _lengths(self) -> tuple[tuple[object, ...], ...]:
+        """Sizes that follow from others, and least sizes, in an order in which they can be had."""
+        axes = (axis.dim for buffer in self._program.inputs for axis in buffer.axes)
+        shown = {size_class(dim) for dim in axes if dim is not None} | set(self._free)
+        return tuple(
+            (rule.dim, rule.exact, tuple(terms), divisor)
+            for rule in in_order(self._program.rules, shown)
+            for terms, divisor in [rule.length.parts()]
+        )
 
     def _lane_dims(self) -> Iterator[Dim]:
         return (d for d in dims_of(self._program) if not self._tiling.is_unit(d))

@@ -27,6 +27,7 @@ from blockbuster.emit.tile import (
 )
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.types import Dim
+from blockbuster.ir.views import dims_along
 
 
 def verify_tiles(program: TileProgram) -> None:
@@ -103,7 +104,7 @@ def parallel_stores_are_apart(program: TileProgram) -> Iterator[str]:
         for place, stmt in placed(nest):
             if isinstance(stmt, Store):
                 for loop in place:
-                    if loop.parallel and loop.dim not in stmt.view.dims:
+                    if loop.parallel and loop.dim not in stmt.view.runs:
                         name = stmt.view.buffer.name
                         yield f"iterations over {loop.dim} store {name} at one place"
 
@@ -130,8 +131,8 @@ def _same_iteration(place: Place, view: View, store: tuple[Place, View] | None) 
         return
     written, target = store
     for loop in (a for a, b in zip(place, written, strict=False) if a == b and a.parallel):
-        axes = [at for at, dim in enumerate(view.dims) if dim == loop.dim]
-        if axes != [at for at, dim in enumerate(target.dims) if dim == loop.dim]:
+        axes = [dim for dim in view.dims if loop.dim in dims_along(dim)]
+        if axes != [dim for dim in target.dims if loop.dim in dims_along(dim)]:
             yield f"{name} is loaded at a place that another iteration over {loop.dim} stores"
 
 
@@ -148,7 +149,7 @@ def arrays_are_known(program: TileProgram) -> Iterator[str]:
                 tile = stmt.target if isinstance(stmt, Load) else stmt.value
                 if view.buffer not in buffers:
                     yield f"{view.buffer.name} is no array of the program"
-                dims = [dim for dim in view.dims if dim is not None]
+                dims = view.runs
                 if len(set(dims)) < len(dims) or len(view.dims) != len(view.buffer.axes):
                     yield f"{view.buffer.name} is accessed under the dims {view.dims}"
                 missing = [dim for dim in tile.axes if dim not in dims]

@@ -23,8 +23,9 @@ from blockbuster.ir.graph import Value
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
 
+_SPLITS = "use bb.split_heads(x, h), bb.merge_heads(x), or inputs that have the axes as dims"
 _INSTEAD = {
-    "dot": "use @", "reshape": "give the axes as separate dims of the input", "view": "see reshape",
+    "dot": "use @", "reshape": _SPLITS, "view": _SPLITS, "flatten": _SPLITS, "ravel": _SPLITS,
     "squeeze": "reduce with keepdims=False", "item": "a traced array has no values",
     "std": "use bb.layer_norm, or the mean of squares", "var": "use the mean of squares",
     "clip": "use bb.minimum(bb.maximum(x, low), high)", "permute": "use x.transpose(axes)",
@@ -127,8 +128,8 @@ class TracedArray:
         return self.trace.record("cast", (self,), {"dtype": float_dtype(dtype)})
 
     def __getitem__(self, key: Any) -> TracedArray:
-        """New axes of extent 1: ``x[:, None]``, ``x[..., None]``."""
-        return self.trace.expand(self, key if isinstance(key, tuple) else (key,))
+        """New axes, ``x[:, None]``, slices, ``x[..., a:b]``, and single positions, ``x[0]``."""
+        return self.trace.index(self, key if isinstance(key, tuple) else (key,))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         if method == "reduce" and ufunc in REDUCTIONS:

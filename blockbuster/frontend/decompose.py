@@ -10,28 +10,40 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from blockbuster.frontend.primitives import Primitive, Recorder, Ref
+from blockbuster.frontend.primitives import Primitive, Ref
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand
+from blockbuster.frontend.source import Refused, trace_error
+from blockbuster.frontend.strips import Cut, Split, Strips
+from blockbuster.frontend.views import ViewRecorder
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
 from blockbuster.ir.graph import Value
+from blockbuster.ir.lengths import Length
+from blockbuster.ir.types import Dim
 
 Term = Ref | Expr | None
 """An operand of an equation being taken apart: an array, a scalar, or left out."""
 
-Decomposition = Callable[[Recorder, Equation, tuple[Term, ...]], Ref]
+Decomposition = Callable[[ViewRecorder, Equation, tuple[Term, ...]], Ref]
 
 
 @dataclass(frozen=True)
 class Primitives:
-    """A primitive program: its equations and the outputs with their names."""
+    """A primitive program: its equations, and the values that fill the outputs, with their names.
+
+    ``notes``: one sentence for each copy that a slice or a concatenation costs. ``lengths``: those
+    of dims whose size follows from others.
+    """
 
     primitives: tuple[Primitive, ...]
-    outputs: tuple[tuple[str, Ref], ...]
+    outputs: tuple[tuple[str, int, Strips], ...]
+    notes: tuple[str, ...]
+    lengths: Mapping[Dim, Length]
 
 
 def decompose(program: ArrayProgram) -> Primitives:
     """The primitive program of an array program."""
-    recorder = Recorder()
+    lengths = {rule.dim: rule.length for rule in program.definitions}
+    recorder = ViewRecorder(lengths, program.sizes)
     made: dict[Value, Ref] = {
         Value(-1, port): recorder.source(given.name, given.shape)
         for port, given in enumerate(program.inputs)
@@ -43,14 +55,24 @@ def decompose(program: ArrayProgram) -> Primitives:
     for position, equation in enumerate(program.equations):
         recorder.where = equation.where
         start = len(recorder.primitives)
-        result = ARRAY_OPS[equation.op](recorder, equation, tuple(map(term, equation.operands)))
+        try:
+            result = ARRAY_OPS[equation.op](recorder, equation, tuple(map(term, equation.operands)))
+        except Refused as refused:
+            reason = f"{equation.op}: {refused.reason}"
+            raise trace_error(reason, hint=refused.hint, where=equation.where) from None
         if equation.hint and result.value >= start:  # the user's word names what the op computes
             made_last = recorder.primitives[result.value]
             recorder.primitives[result.value] = replace(made_last, hint=equation.hint)
         leading = len(equation.shape) - len(result.axes)  # unit axes of a constant array
         made[Value(position)] = Ref(result.value, (*(None,) * leading, *result.axes))
-    outputs = tuple((output.name, made[output.value]) for output in program.outputs)
-    return Primitives(tuple(recorder.primitives), outputs)
+    outputs = tuple(
+        (output.name, value, strips)
+        for output in program.outputs
+        for value, strips in recorder.ends(made[output.value])
+    )
+    lengths = {dim: recorder.length(dim) for dim in lengths}
+    notes = tuple(dict.fromkeys(recorder.notes))
+    return Primitives(tuple(recorder.primitives), outputs, notes, lengths)
 
 
 def _ref(term: Term) -> Ref:
@@ -58,7 +80,7 @@ def _ref(term: Term) -> Ref:
     return term
 
 
-def _scalar_function(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _scalar_function(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     """Numbers and sizes become part of the expression, arrays its arguments."""
     refs = [t for t in terms if isinstance(t, Ref)]
     fn = equation.op
@@ -81,7 +103,7 @@ _POWERS = {
 _HINTS = {"exp": "e", "reciprocal": "r", "rsqrt": "r", "neg": "c", "where": "s"}
 
 
-def _is_vector_of(recorder: Recorder, block: Ref, vector: Ref) -> bool:
+def _is_vector_of(recorder: ViewRecorder, block: Ref, vector: Ref) -> bool:
     """True if ``vector`` varies along one of the last two axes only, and ``block`` along both."""
     full = recorder.shape(block)
     tail = (1, 1, *recorder.shape(vector))[-2:]
@@ -89,12 +111,12 @@ def _is_vector_of(recorder: Recorder, block: Ref, vector: Ref) -> bool:
     return fits and tail.count(1) == 1
 
 
-def _sum(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _sum(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     monoid = {"sum": "+", "max": "max", "min": "min"}[equation.op]
     return recorder.fold(_ref(terms[0]), monoid, equation.param("axis"), keepdims=_keeps(equation))
 
 
-def _mean(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _mean(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     axis = equation.param("axis")
     total = recorder.fold(_ref(terms[0]), "+", axis, keepdims=_keeps(equation))
     return recorder.apply(call("mul", Arg(0), _share(recorder, terms[0], axis)), total, hint="m")
@@ -104,13 +126,13 @@ def _keeps(equation: Equation) -> bool:
     return bool(equation.param("keepdims"))
 
 
-def _share(recorder: Recorder, term: Term, axis: int) -> Expr:
+def _share(recorder: ViewRecorder, term: Term, axis: int) -> Expr:
     """One over the number of elements along an axis."""
     dim = recorder.shape(_ref(term))[axis]
     return call("div", 1, Size(dim) if isinstance(dim, str) else Const(1.0))
 
 
-def _softmax(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _softmax(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     x, axis = _ref(terms[0]), equation.param("axis")
     if equation.param("safe"):
         x = recorder.binary("sub0", x, recorder.fold(x, "max", axis), hint="d")
@@ -119,20 +141,20 @@ def _softmax(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) ->
     return recorder.binary("mul", e, recorder.unary("recip0", total, hint="r"), hint="y")
 
 
-def _logsumexp(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _logsumexp(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     e = recorder.unary("exp", _ref(terms[0]), hint="e")
     total = recorder.fold(e, "+", equation.param("axis"), keepdims=_keeps(equation))
     return recorder.unary("log", total, hint="z")
 
 
-def _log_softmax(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _log_softmax(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     x = _ref(terms[0])
     total = recorder.fold(recorder.unary("exp", x, hint="e"), "+", equation.param("axis"))
     shift = recorder.unary("neg", recorder.unary("log", total, hint="z"), hint="c")
     return recorder.binary("add", x, shift, hint="y")
 
 
-def _rms_norm(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _rms_norm(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     x, weight = _ref(terms[0]), terms[1]
     total = recorder.fold(recorder.unary("square", x, hint="q"), "+", -1)
     mean = call("mul", Arg(0), _share(recorder, x, -1))
@@ -141,7 +163,7 @@ def _rms_norm(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -
     return recorder.binary("mul", y, root, hint="y")
 
 
-def _layer_norm(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _layer_norm(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     """Sum and sum of squares, as in the paper; the variance is clamped at 0."""
     x, (gamma, beta) = _ref(terms[0]), terms[1:]
     share = _share(recorder, x, -1)
@@ -156,7 +178,7 @@ def _layer_norm(recorder: Recorder, equation: Equation, terms: tuple[Term, ...])
     return y if beta is None else _combine(recorder, "add", y, beta)
 
 
-def _combine(recorder: Recorder, fn: str, x: Ref, other: Term) -> Ref:
+def _combine(recorder: ViewRecorder, fn: str, x: Ref, other: Term) -> Ref:
     """A scalar function of an array and an array or a scalar."""
     if isinstance(other, Ref):
         return recorder.binary(fn, x, other, hint="y")
@@ -168,23 +190,53 @@ def _eps(equation: Equation) -> Const:
     return Const(float(equation.param("eps")))
 
 
-def _matmul(recorder: Recorder, _equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _matmul(recorder: ViewRecorder, _equation: Equation, terms: tuple[Term, ...]) -> Ref:
     return recorder.contract(_ref(terms[0]), _ref(terms[1]))
 
 
-def _view(_recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _view(_recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     return _ref(terms[0]).view(equation.param("axes"))
 
 
-def _cast(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _slice(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    axis = equation.param("axis")
+    start, length = (recorder.normal(equation.param(name)) for name in ("start", "length"))
+    return recorder.cut(_ref(terms[0]), axis, Cut(equation.shape[axis], start, length))
+
+
+def _split_heads(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    x = _ref(terms[0])
+    *leading, outer, _, inner = equation.shape
+    piece = Split(outer, inner, recorder.length(outer), recorder.length(inner))
+    last = len(leading) + 1
+    split = recorder.split(x, last, piece, last + 1)
+    return split.view((*range(1, last), 0, last, last + 1))
+
+
+def _merge_heads(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    x = _ref(terms[0])
+    *leading, outer, _, inner = recorder.shape(x)
+    lead, rows = range(len(leading)), len(leading) + 1
+    if 1 in (outer, inner):
+        return x.view((*lead, rows, rows + 1 if outer == 1 else rows - 1))
+    return recorder.merge(x.view((rows - 1, *lead, rows, rows + 1)), rows, equation.shape[-1])
+
+
+def _concat(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    axis = equation.param("axis") % len(equation.shape)
+    refs = [_ref(term) for term in terms]
+    return recorder.join(refs, axis, equation.shape[axis]) if len(refs) > 1 else refs[0]
+
+
+def _cast(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     return recorder.round(_ref(terms[0]), equation.param("dtype"))
 
 
-def _arange(recorder: Recorder, equation: Equation, _terms: tuple[Term, ...]) -> Ref:
+def _arange(recorder: ViewRecorder, equation: Equation, _terms: tuple[Term, ...]) -> Ref:
     return recorder.count(equation.shape[0])
 
 
-def _custom(recorder: Recorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+def _custom(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     name, fn = equation.param("name"), equation.param("fn")
     return recorder.opaque(name, fn, [_ref(t) for t in terms], equation.shape)
 
@@ -196,4 +248,5 @@ ARRAY_OPS: Mapping[str, Decomposition] = {
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
     "custom": _custom,
+    "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads, "concat": _concat,
 }  # fmt: skip

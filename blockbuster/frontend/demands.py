@@ -17,6 +17,8 @@ from blockbuster.frontend.primitives import (
     Contract,
     Count,
     Fold,
+    Join,
+    Merge,
     Opaque,
     Primitive,
     PrimitiveOp,
@@ -178,6 +180,7 @@ _Wants = Callable[[Primitive, Layout], tuple[Layout, ...]]
 _NATIVE: Mapping[type[PrimitiveOp], _Native] = {
     Source: _as_asked, Apply: _as_asked, Round: _as_asked, Count: _native_count,
     Fold: _native_fold, Contract: _native_contract, Opaque: _native_opaque,
+    Join: _as_asked, Merge: _as_asked,  # dead: what reads them reads their parts
 }  # fmt: skip
 _WANTS: Mapping[type[PrimitiveOp], _Wants] = {
     Source: _wants_nothing, Count: _wants_nothing, Apply: _wants_same, Round: _wants_same,

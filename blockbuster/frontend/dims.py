@@ -6,12 +6,13 @@ axes of example arrays unify with what they meet. Raw dims are words: a name, or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import count, product
 from string import ascii_uppercase
 
 from blockbuster.frontend.program import Axis, Shape, show_shape
 from blockbuster.frontend.source import Refused
+from blockbuster.ir.lengths import ONE, Length, Rule, size, whole
 from blockbuster.ir.types import Dim
 
 
@@ -22,6 +23,9 @@ class DimTable:
         self._parent: dict[Dim, Axis] = {}
         self._extent: dict[Dim, int] = {}
         self._fixed: dict[Dim, None] = {}
+        self._lengths: dict[Dim, Length] = {}  # of dims whose size follows from others
+        self._rules: list[tuple[Dim, Length]] = []  # what else was found of sizes
+        self._derived: dict[Hashable, Axis] = {}
 
     def named(self, name: Dim, size: int | None = None) -> Dim:
         """The dim called ``name``; ``size`` fixes its number of elements."""
@@ -40,6 +44,44 @@ class DimTable:
         if fixed:
             self._fixed[raw] = None
         return raw
+
+    def derived(self, length: Length, *key: Hashable) -> Axis:
+        """The dim of ``length`` elements, the same for the same ``key``; 1 for one element."""
+        if key not in self._derived:
+            exact = self.normal(length)
+            self._derived[key] = 1 if exact.constant == 1 else self._with_length(exact)
+        return self._derived[key]
+
+    def _with_length(self, length: Length) -> Dim:
+        raw = f"?{len(self._parent)}"
+        self._parent[raw] = raw
+        self._lengths[raw] = length
+        if all(dim in self._extent for dim in length.dims):
+            try:
+                self._extent[raw] = length.value(self._extent)
+            except ValueError as error:
+                raise Refused(str(error)) from None
+        if length.constant is not None:
+            self._fixed[raw] = None
+        return raw
+
+    def length(self, axis: Axis) -> Length:
+        """The extent of an axis in terms of sizes that are not known and follow from no others."""
+        found = self.find(axis)
+        if not isinstance(found, str):
+            return ONE
+        if found in self._fixed:
+            return whole(self._extent[found])
+        return self.normal(self._lengths[found]) if found in self._lengths else size(found)
+
+    def normal(self, length: Length) -> Length:
+        """``length`` in such terms."""
+        return length.replaced(self.length)
+
+    def extent(self, axis: Axis) -> int | None:
+        """The number of elements where it is known, perhaps of an example only."""
+        found = self.find(axis)
+        return self._extent.get(found) if isinstance(found, str) else 1
 
     def __contains__(self, dim: object) -> bool:
         return dim in self._parent
@@ -69,13 +111,29 @@ class DimTable:
             raise self._differ(a, b, "dims with different names never unify")
         if self._extent.get(a) != self._extent.get(b) and a in self._extent and b in self._extent:
             raise self._differ(a, b)
+        apart = (self.length(a) - self.length(b)).constant
+        if apart and (a in self._lengths or b in self._lengths):
+            raise self._differ(a, b)
+        lengths = [self.length(d) for d in (a, b) if d in self._lengths]
         root, leaf = (a, b) if _is_named(a) or not _is_named(b) else (b, a)
         self._parent[leaf] = root
         if leaf in self._extent:
             self._extent.setdefault(root, self._extent[leaf])
+        for length in lengths:
+            self._state(root, length)
         if leaf in self._fixed:
             self._fixed[root] = None
         return root
+
+    def _state(self, dim: Dim, length: Length) -> None:
+        """Note that ``dim`` has this length: its own, or a rule if it has another."""
+        exact = self.normal(length)
+        if exact == self.length(dim):
+            return
+        if dim in self._lengths or dim in self._fixed or dim in exact.dims:
+            self._rules.append((dim, exact))
+        else:
+            self._lengths[dim] = exact
 
     def broadcast(self, left: Axis, right: Axis) -> Axis:
         """The axis of the result where two axes meet: an extent of 1 gives way."""
@@ -94,7 +152,7 @@ class DimTable:
         """True for an example's axis of extent 1 that meets a longer one."""
         assert isinstance(axis, str)
         assert isinstance(other, str)
-        single = not _is_named(axis) and self._extent[axis] == 1
+        single = not _is_named(axis) and self._extent.get(axis) == 1
         return single and self._extent.get(other) != 1
 
     def _differ(self, a: Axis, b: Axis, hint: str = "") -> Refused:
@@ -103,8 +161,13 @@ class DimTable:
     def word(self, axis: Axis) -> str:
         """An axis as the user knows it: a name, or the extent of an unnamed axis."""
         found = self.find(axis)
-        named = not isinstance(found, str) or _is_named(found)
-        return str(found) if named else str(self._extent[str(found)])
+        if not isinstance(found, str) or _is_named(found):
+            return str(found)
+        if found in self._extent:
+            return str(self._extent[found])
+        terms = self.length(found).terms
+        known = Length(tuple((tuple(map(self.word, dims)), share) for dims, share in terms))
+        return str(known).replace("|", "")
 
     def show(self, shape: Shape) -> str:
         """A shape as the user knows it."""
@@ -128,6 +191,24 @@ class DimTable:
             for raw in names
             if self.find(raw) == raw and raw in self._fixed
         }
+
+    def size_rules(self, names: Mapping[Dim, Axis]) -> tuple[Rule, ...]:
+        """What is known of sizes that follow from others, under final names."""
+
+        def named(dim: Dim) -> Length:
+            axis = names[dim]
+            return size(axis) if isinstance(axis, str) else ONE
+
+        found: dict[Rule, None] = {}
+        lengths = [(raw, self._lengths[raw]) for raw in names if raw in self._lengths]
+        for raw, length in (*lengths, *self._rules):
+            dim = names.get(str(self.find(raw)), 1)
+            exact = self.normal(length)
+            if isinstance(dim, str) and all(d in names for d in exact.dims):
+                rule = Rule(dim, exact.replaced(named))
+                if rule.length != size(dim):
+                    found[rule] = None
+        return tuple(found)
 
 
 def _is_named(dim: Dim) -> bool:

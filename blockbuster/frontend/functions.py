@@ -31,6 +31,25 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     return x.transpose(axes) if isinstance(x, TracedArray) else np.transpose(x, axes)
 
 
+def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
+    """Arrays one behind the other along an axis; their other axes are the same.
+
+    Free where it is returned, where a pointwise function or a product reads it next to others that
+    are joined alike, and in a sum over the axis; elsewhere a copy, which ``program.notes`` names.
+    """
+    return apply("concat", *arrays, axis=axis)
+
+
+def split_heads(x: Array, h: int) -> Array:
+    """(..., S, H*E) as (..., H, S, E) with H = ``h``: a view of an input or of a product."""
+    return apply("split_heads", x, heads=h)
+
+
+def merge_heads(x: Array) -> Array:
+    """(..., H, S, E) as (..., S, H*E), the inverse of ``split_heads``."""
+    return apply("merge_heads", x)
+
+
 def where(condition: Array, x: Array, y: Array) -> Array:
     """``x`` where the mask holds and ``y`` elsewhere."""
     return apply("where", condition, x, y)

@@ -7,8 +7,8 @@ node of nested maps (``nest``). Source: Blockbuster Part 1, Table 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,17 @@ from blockbuster.frontend.primitives import (
     Fold,
     Opaque,
     Primitive,
-    Ref,
     Round,
     Source,
 )
 from blockbuster.frontend.program import ArrayProgram, Shape
+from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Index, Origin, Output, Read, Value
+from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.ops import Cast, Misc, Pointwise
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import dims_among
 
 
 def lower(program: ArrayProgram) -> Graph:
@@ -70,10 +73,11 @@ class _Lowering:
             if self._live[position] and not isinstance(primitive.op, Source | Count):
                 layout = self._layouts[position]
                 self._made[position, layout] = self._node(primitive, layout)
-        names = [name for name, _ in self._program.outputs]
+        names = [name for name, _, _ in self._program.outputs]
         usual = ["out"] if len(names) == 1 else [f"out{i}" for i in range(len(names))]
         outputs = [
-            self._output("" if names == usual else name, ref) for name, ref in self._program.outputs
+            self._output("" if names == usual else name, value, strips)
+            for name, value, strips in self._program.outputs
         ]
         return self._builder.finish(*outputs)
 
@@ -86,13 +90,19 @@ class _Lowering:
                     primitive.operands, wants(primitive, self._layouts[position]), strict=True
                 ):
                     found.setdefault((ref.value, self._readable(ref.value, layout)))
-        for _, ref in self._program.outputs:
-            found.setdefault((ref.value, self._layouts[ref.value]))
-        read = dict.fromkeys(position for position, _ in found)
+        for _, value, _ in self._program.outputs:
+            found.setdefault((value, self._layouts[value]))
+        order: dict[str, int] = {}  # of the sources, whose views stand where the source does
+        read = dict.fromkeys(self._source(position) for position, _ in found)
         for position, primitive in enumerate(self._program.primitives):
-            if isinstance(primitive.op, Source) and position not in read:
+            name = self._source(position)
+            if name and order.setdefault(name, position) == position and name not in read:
                 found.setdefault((position, natural(primitive.shape)))  # unread, yet an input
-        return sorted(found, key=lambda request: request[0])
+        return sorted(found, key=lambda r: (order.get(self._source(r[0]), r[0]), r[0]))
+
+    def _source(self, position: int) -> str:
+        op = self._program.primitives[position].op
+        return op.name if isinstance(op, Source) else ""
 
     def _readable(self, position: int, want: Layout) -> Layout:
         """The layout to start from where ``want`` is needed: inputs are read in any."""
@@ -108,10 +118,16 @@ class _Lowering:
             return self._builder.input(type_of(layout), Index(level.dim), primitive.hint)
         assert isinstance(op, Source)
         dims = {level.axis: level.dim for level in layout}
-        order = [level.axis for level in layout]
-        hint = op.name if order == sorted(order) else f"{op.name}T"
-        axes = tuple(dims.get(axis) for axis in range(len(primitive.shape)))
+        strips = op.strips or strips_of(tuple(range(len(primitive.shape))), primitive.shape)
+        axes = tuple(self._with_extent(strip).view(dims) for strip in strips)
+        in_order = list(dims_among(axes)) == [level.dim for level in layout]
+        hint = op.name if in_order else f"{op.name}T"
         return self._builder.input(type_of(layout), Read(op.name, axes), hint)
+
+    def _with_extent(self, strip: Strip) -> Strip:
+        """The strip with what is known of the extent of its axis."""
+        known = self._program.lengths.get(str(strip.of))
+        return replace(strip, extent=known) if strip.extent is None else strip
 
     def _node(self, primitive: Primitive, layout: Layout) -> Value:
         asked = wants(primitive, layout)
@@ -121,7 +137,7 @@ class _Lowering:
         ]
         origin = Origin(where=primitive.where)
         if isinstance(primitive.op, Opaque):
-            op = _misc(primitive.op, primitive.shape)
+            op = _misc(primitive.op, primitive.shape, self._program.lengths)
             values = (operand.value for operand in operands)
             return self._builder.add(op, *values, hints=(primitive.hint,), origin=origin)[0]
         leaf = _leaf(primitive, layout, asked, origin)
@@ -151,11 +167,11 @@ class _Lowering:
             )
         return self._made[position, want]
 
-    def _output(self, name: str, ref: Ref) -> Output:
-        layout = self._layouts[ref.value]
+    def _output(self, name: str, value: int, strips: Strips) -> Output:
+        layout = self._layouts[value]
         dims = {level.axis: level.dim for level in layout}
-        axes = tuple(None if axis is None else dims[axis] for axis in ref.axes)
-        return Output(self._made[ref.value, layout], name, axes)
+        axes = tuple(strip.view(dims) for strip in strips)
+        return Output(self._made[value, layout], name, axes)
 
 
 @dataclass(frozen=True)
@@ -167,11 +183,15 @@ class WholeArrays:
     result_units: tuple[int, ...]
 
     def __call__(self, *arrays: Any) -> Any:
-        shown = (
-            np.expand_dims(array, units)
-            for array, units in zip(arrays, self.operand_units, strict=True)
-        )
-        return np.squeeze(np.asarray(self.fn(*shown)), self.result_units)
+        shown = []
+        for array, units in zip(arrays, self.operand_units, strict=True):
+            extents = list(array.shape)
+            for unit in units:
+                extents.insert(unit, 1)
+            shown.append(array.reshape(extents))
+        made = self.fn(*shown)
+        made = made if hasattr(made, "reshape") else np.asarray(made)  # a tensor stays one
+        return made.reshape([n for i, n in enumerate(made.shape) if i not in self.result_units])
 
 
 def _leaf(primitive: Primitive, layout: Layout, asked: Sequence[Layout], origin: Origin) -> Leaf:
@@ -190,12 +210,15 @@ def _leaf(primitive: Primitive, layout: Layout, asked: Sequence[Layout], origin:
     raise AssertionError(f"{primitive.op} has no body")
 
 
-def _misc(op: Opaque, shape: Shape) -> Misc:
+def _misc(op: Opaque, shape: Shape, lengths: Mapping[Dim, Length]) -> Misc:
     operand_units = tuple(map(_units, op.shapes))
     fn = op.fn
     if any(operand_units) or _units(shape):
         fn = WholeArrays(op.fn, operand_units, _units(shape))
-    return Misc(op.name, fn, (type_of(natural(shape)),))
+    type = type_of(natural(shape))
+    own = dict.fromkeys(map(size_class, type.lists))
+    rules = tuple(Rule(dim, lengths[dim]) for dim in own if dim in lengths)
+    return Misc(op.name, fn, (type,), rules)
 
 
 def _units(shape: Shape) -> tuple[int, ...]:
@@ -205,8 +228,8 @@ def _units(shape: Shape) -> tuple[int, ...]:
 def _live(program: Primitives) -> list[bool]:
     """Which primitives an output needs."""
     live = [False] * len(program.primitives)
-    for _, ref in program.outputs:
-        live[ref.value] = True
+    for _, value, _ in program.outputs:
+        live[value] = True
     for position in reversed(range(len(live))):
         if live[position]:
             for ref in program.primitives[position].operands:

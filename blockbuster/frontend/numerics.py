@@ -100,8 +100,36 @@ def cast(x: Array, *, dtype: str) -> Array:
 
 
 def expand(x: Array, *, axes: tuple[int | None, ...]) -> Array:
-    """x with an axis of extent 1 wherever ``axes`` has None; its other entries count up."""
-    return np.expand_dims(x, tuple(i for i, axis in enumerate(axes) if axis is None))
+    """x with an axis of extent 1 wherever ``axes`` has None; its other entries count up.
+
+    Axes of x that are not among them have extent 1 and go.
+    """
+    kept = np.squeeze(x, tuple(axis for axis in range(np.ndim(x)) if axis not in axes))
+    return np.expand_dims(kept, tuple(i for i, axis in enumerate(axes) if axis is None))
+
+
+def _slice(x: Array, *, axis: int, start: int, length: int) -> Array:
+    """``length`` elements of an axis from ``start`` on."""
+    return np.asarray(x)[(slice(None),) * axis + (slice(start, start + length),)]
+
+
+def split_heads(x: Array, *, heads: int) -> Array:
+    """(..., S, H*E) as (..., H, S, E)."""
+    *leading, rows, columns = np.shape(x)
+    if columns % heads:
+        raise ValueError(f"an axis of {columns} elements does not split into {heads} heads")
+    return np.swapaxes(np.reshape(x, (*leading, rows, heads, columns // heads)), -2, -3)
+
+
+def merge_heads(x: Array) -> Array:
+    """(..., H, S, E) as (..., S, H*E)."""
+    *leading, heads, rows, columns = np.shape(x)
+    return np.reshape(np.swapaxes(x, -2, -3), (*leading, rows, heads * columns))
+
+
+def concat(*arrays: Array, axis: int) -> Array:
+    """Arrays one behind the other along an axis."""
+    return np.concatenate(arrays, axis)
 
 
 def custom(*arrays: Array, fn: Callable[..., Any], name: str = "") -> Array:  # noqa: ARG001
@@ -130,6 +158,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
+    "slice": _slice, "split_heads": split_heads, "merge_heads": merge_heads, "concat": concat,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Primitive array programs: seven ops, each of which lowers to one node or to none.
+"""Primitive array programs: seven ops, each of which lowers to one node or to none, and two views.
 
 An operand is a value seen through a view (``Ref``): transposes and axes of extent 1 are never
 computed, they only change which axis of the value stands where.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockbuster.frontend.program import Axis, Shape
+from blockbuster.frontend.strips import Strips
 from blockbuster.ir.expr import Arg, Expr, call
 from blockbuster.ir.graph import SourceLine
 from blockbuster.ir.types import Dim
@@ -38,9 +39,10 @@ class Ref:
 
 @dataclass(frozen=True)
 class Source:
-    """An input array."""
+    """An input array, or a view of it: how the value's axes lie in those of the array."""
 
     name: str
+    strips: Strips = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,21 @@ class Opaque:
     """The shapes of the operands."""
 
 
-PrimitiveOp = Source | Count | Apply | Round | Fold | Contract | Opaque
+@dataclass(frozen=True)
+class Join:
+    """Arrays one behind the other along an axis. Never computed: what reads it, reads the parts."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Axis 0 of the operand and the one at ``axis`` + 1 as one axis. Never computed either."""
+
+    axis: int
+
+
+PrimitiveOp = Source | Count | Apply | Round | Fold | Contract | Opaque | Join | Merge
 
 
 @dataclass(frozen=True)
@@ -118,17 +134,17 @@ class Recorder:
 
     def source(self, name: str, shape: Shape) -> Ref:
         """An input array."""
-        return self._add(Source(name), (), shape, name)
+        return self.add(Source(name), (), shape, name)
 
     def count(self, axis: Axis) -> Ref:
         """The index vector along a dim; along a unit axis it is the constant 0."""
         if isinstance(axis, str):
-            return self._add(Count(axis), (), (axis,), "i")
-        return self._add(Apply(call("add", 0, 0)), (), (), "i").view((None,))
+            return self.add(Count(axis), (), (axis,), "i")
+        return self.add(Apply(call("add", 0, 0)), (), (), "i").view((None,))
 
     def apply(self, expr: Expr, *refs: Ref, hint: str = "") -> Ref:
         """A scalar expression over broadcast operands."""
-        return self._add(Apply(expr), refs, self._broadcast(refs), hint)
+        return self.add(Apply(expr), refs, self.broadcast(refs), hint)
 
     def unary(self, fn: str, ref: Ref, hint: str = "") -> Ref:
         """A scalar function of one operand."""
@@ -140,7 +156,7 @@ class Recorder:
 
     def round(self, ref: Ref, dtype: str) -> Ref:
         """A cast."""
-        return self._add(Round(dtype), (ref,), self.shape(ref), "c")
+        return self.add(Round(dtype), (ref,), self.shape(ref), "c")
 
     def fold(self, ref: Ref, monoid: str, axis: int, *, keepdims: bool = True) -> Ref:
         """A reduction over one axis; a unit axis is reduced by not showing it."""
@@ -153,7 +169,7 @@ class Recorder:
         else:
             kept = tuple(shape[i] for i in others)
             hint = {"+": "s", "max": "z", "min": "z"}[monoid]
-            result = self._add(Fold(monoid, position, dim), (ref,), kept, hint)
+            result = self.add(Fold(monoid, position, dim), (ref,), kept, hint)
         rank = len(shape)
         places = [i - (i > position) if i != position else None for i in range(rank)]
         return result.view(places) if keepdims else result
@@ -163,20 +179,25 @@ class Recorder:
         row, column = len(a.axes) == 1, len(b.axes) == 1
         a = a.view((None, 0)) if row else a
         b = b.view((0, None)) if column else b
-        first, second = self.shape(a), self.shape(b)
-        leading = self._broadcast((a.view(range(len(first) - 2)), b.view(range(len(second) - 2))))
-        shape = (*leading, first[-2], second[-1])
-        result = self._add(Contract(first[-1]), (a, b), shape, "p")
-        rank = len(shape)
+        result = self.product(a, b)
+        rank = len(result.axes)
         hidden = (*((rank - 2,) if row else ()), *((rank - 1,) if column else ()))
         return result.view([i for i in range(rank) if i not in hidden])
+
+    def product(self, a: Ref, b: Ref) -> Ref:
+        """A product of matrices, or of arrays of them."""
+        first, second = self.shape(a), self.shape(b)
+        leading = self.broadcast((a.view(range(len(first) - 2)), b.view(range(len(second) - 2))))
+        shape = (*leading, first[-2], second[-1])
+        return self.add(Contract(first[-1]), (a, b), shape, "p")
 
     def opaque(self, name: str, fn: Callable[..., Any], refs: Sequence[Ref], shape: Shape) -> Ref:
         """A function of whole arrays."""
         shapes = tuple(self.shape(ref) for ref in refs)
-        return self._add(Opaque(name, fn, shapes), tuple(refs), shape, "y")
+        return self.add(Opaque(name, fn, shapes), tuple(refs), shape, "y")
 
-    def _broadcast(self, refs: Sequence[Ref]) -> Shape:
+    def broadcast(self, refs: Sequence[Ref]) -> Shape:
+        """The common shape of operands."""
         rank = max((len(ref.axes) for ref in refs), default=0)
         result: list[Axis] = [1] * rank
         for ref in refs:
@@ -184,7 +205,12 @@ class Recorder:
                 result[position] = axis if result[position] == 1 else result[position]
         return tuple(result)
 
-    def _add(self, op: PrimitiveOp, refs: tuple[Ref, ...], shape: Shape, hint: str) -> Ref:
-        self.primitives.append(Primitive(op, refs, shape, hint, self.where))
-        axes = tuple(None if axis == 1 else i for i, axis in enumerate(shape))
+    def add(self, op: PrimitiveOp, refs: tuple[Ref, ...], shape: Shape, hint: str) -> Ref:
+        """Any primitive."""
+        return self.append(Primitive(op, refs, shape, hint, self.where))
+
+    def append(self, primitive: Primitive) -> Ref:
+        """A primitive as it is; returns it with all its axes."""
+        self.primitives.append(primitive)
+        axes = tuple(None if axis == 1 else i for i, axis in enumerate(primitive.shape))
         return Ref(len(self.primitives) - 1, axes)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import SourceLine, Value
+from blockbuster.ir.lengths import Length, Rule, completed
 from blockbuster.ir.types import Dim
 
 Axis = Dim | int
@@ -67,7 +68,8 @@ class ArrayOutput:
 class ArrayProgram:
     """A traced function: equations in the order in which they were recorded.
 
-    ``sizes`` holds the dims whose size was fixed when tracing (``"D=64"``).
+    ``sizes`` holds the dims whose size was fixed when tracing (``"D=64"``), ``rules`` what slices,
+    heads and concatenations say of sizes, ``copies`` which of them are not free.
     """
 
     name: str
@@ -75,6 +77,8 @@ class ArrayProgram:
     equations: tuple[Equation, ...]
     outputs: tuple[ArrayOutput, ...]
     fixed_sizes: tuple[tuple[Dim, int], ...] = ()
+    rules: tuple[Rule, ...] = ()
+    copies: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return self.listing()
@@ -91,12 +95,19 @@ class ArrayProgram:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What fusion cannot look into, one sentence per opaque operation."""
-        return tuple(
+        """What fusion cannot look into, one sentence per opaque operation and per copy."""
+        opaque = (
             f"{e.param('name')} ({e.where}) is opaque: a kernel boundary runs around it"
             for e in self.equations
             if e.op == "custom"
         )
+        return (*opaque, *self.copies)
+
+    @property
+    def definitions(self) -> tuple[Rule, ...]:
+        """The first rule of each dim whose size follows from others."""
+        plain = (rule for rule in reversed(self.rules) if rule.dim not in rule.length.dims)
+        return tuple({rule.dim: rule for rule in plain}.values())
 
     def shape_of(self, value: Value) -> Shape:
         """The shape of an input (node -1) or of an equation's result."""
@@ -126,7 +137,7 @@ class ArrayProgram:
                         f"{wanted.name} has shape {extents}, expected "
                         f"{show_shape(wanted.shape)} with {axis} = {known}"
                     )
-        return sizes
+        return completed(sizes, self.rules)
 
     def numpy(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         """The oracle: every equation in whole-array NumPy and double precision.
@@ -145,8 +156,11 @@ class ArrayProgram:
         with np.errstate(all="ignore"):
             for equation in self.equations:
                 params = dict(equation.params)
-                if equation.op == "arange":
-                    params = {"size": int(number(params["size"], sizes))}
+                for key, value in params.items():
+                    if isinstance(value, Length):
+                        params[key] = value.value(sizes)
+                    elif equation.op == "arange":
+                        params[key] = int(number(value, sizes))
                 result = np.asarray(NUMPY[equation.op](*map(taken, equation.operands), **params))
                 if equation.op in FUNCTIONS:  # a constant of shape (1, 1) adds axes
                     result = result[(None,) * (len(equation.shape) - result.ndim)]
@@ -232,4 +246,6 @@ def _show_operand(operand: Operand, names: Mapping[Value, str]) -> str:
 
 
 def _show_param(value: Any) -> str:
+    if isinstance(value, Length):
+        return str(value)
     return show_expr(value, []) if isinstance(value, Const | Size | Call) else repr(value)

@@ -54,10 +54,15 @@ def _expand_dims(a: Any, axis: int) -> Any:
     return a[(*(slice(None),) * before, None)]
 
 
+def _concatenate(arrays: Any, axis: Any = 0) -> Any:
+    traced = next(a for a in arrays if hasattr(a, "trace"))
+    return traced.trace.record("concat", tuple(arrays), {"axis": axis})
+
+
 METHODS: Mapping[Any, Callable[..., Any]] = {
     np.sum: _sum, np.max: _max, np.amax: _max, np.min: _min, np.amin: _min, np.mean: _mean,
     np.transpose: _transpose, np.permute_dims: _transpose, np.swapaxes: _swapaxes,
-    np.expand_dims: _expand_dims,
+    np.expand_dims: _expand_dims, np.concatenate: _concatenate, np.concat: _concatenate,
 }  # fmt: skip
 """NumPy functions that are methods of a traced array."""
 

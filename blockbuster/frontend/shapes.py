@@ -9,6 +9,7 @@ from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.expr import FUNCTIONS, PREDICATES, Size
+from blockbuster.ir.lengths import Length, share_of, whole
 
 ShapeRule = Callable[[DimTable, Sequence[Shape], Mapping[str, Any]], Shape]
 
@@ -83,17 +84,66 @@ def _arange(_dims: DimTable, _shapes: Sequence[Shape], params: Mapping[str, Any]
     return (size.dim,)
 
 
+def _slice(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    shape, axis = shapes[0], params["axis"]
+    length = params["length"]
+    dim = dims.derived(length, "slice", dims.find(shape[axis]), length)
+    return (*shape[:axis], dim, *shape[axis + 1 :])
+
+
+def _split_heads(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    heads, (shape,) = params["heads"], shapes
+    if not isinstance(heads, int) or isinstance(heads, bool) or heads < 1:
+        raise Refused(f"the number of heads is {heads!r}", "it is a positive int: 8")
+    if len(shape) < 2:
+        raise Refused("heads are split off (..., rows, heads * columns)")
+    *leading, rows, columns = shape
+    each = dims.length(columns) * share_of(heads)
+    if each.constant is None and not each.dims:
+        raise Refused(f"an axis of {dims.word(columns)} does not split into {heads} heads")
+    key = (dims.find(columns), heads)
+    outer = dims.derived(whole(heads), "heads", *key)
+    return (*leading, outer, rows, dims.derived(each, "columns", *key))
+
+
+def _merge_heads(dims: DimTable, shapes: Sequence[Shape], _params: Mapping[str, Any]) -> Shape:
+    (shape,) = shapes
+    if len(shape) < 3:
+        raise Refused("heads are merged from (..., heads, rows, columns)")
+    *leading, outer, rows, inner = dims.shape(shape)
+    if 1 in (outer, inner):
+        return (*leading, rows, inner if outer == 1 else outer)
+    length = dims.length(outer) * dims.length(inner)
+    return (*leading, rows, dims.derived(length, "merged", outer, inner))
+
+
+def _concat(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    axis = axis_of(params["axis"], len(shapes[0]))
+    total = Length()
+    for shape in shapes:
+        if len(shape) != len(shapes[0]):
+            raise Refused("arrays are joined that have equally many axes")
+        total = total + dims.length(shape[axis])
+        for i, (own, first) in enumerate(zip(shape, shapes[0], strict=True)):
+            if i != axis:
+                dims.unify(first, own)
+    parts = tuple(dims.find(shape[axis]) for shape in shapes)
+    dim = dims.derived(total, "joined", parts) if len(parts) > 1 else parts[0]
+    return (*shapes[0][:axis], dim, *shapes[0][axis + 1 :])
+
+
 SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(FUNCTIONS, broadcast),
     **dict.fromkeys(("sum", "max", "min", "mean", "logsumexp"), _reduce),
     **dict.fromkeys(("softmax", "log_softmax"), _along_axis),
     **dict.fromkeys(("rms_norm", "layer_norm"), _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
-    "arange": _arange,
+    "arange": _arange, "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads,
+    "concat": _concat,
 }  # fmt: skip
 
 LOGICAL = ("and", "or", "not")
-_KEEPS_KIND = ("transpose", "expand")
+_KEEPS_KIND = ("transpose", "expand", "slice", "split_heads", "merge_heads")
 
 
 def result_kind(op: str, kinds: Sequence[str]) -> str:
@@ -106,6 +156,10 @@ def result_kind(op: str, kinds: Sequence[str]) -> str:
     if op == "where" and kinds[0] != "mask":
         hint = "compare first: bb.where(x > 0, x, y)"
         raise Refused("the condition of where is not a mask", hint)
+    if op == "concat" and "mask" in kinds:
+        if len(set(kinds)) > 1:
+            raise Refused("masks and numbers do not join", "use bb.where(mask, x, 0)")
+        return "mask"
     numbers = () if op in (*LOGICAL, *_KEEPS_KIND, "custom") else kinds[op == "where" :]
     if "mask" in numbers:
         raise Refused("a mask is not a number", "use bb.where(mask, x, 0)")

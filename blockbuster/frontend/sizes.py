@@ -18,11 +18,12 @@ def _arithmetic(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """The operator method that applies the scalar function ``name``."""
 
     def operator(self: SizeExpr, *others: object) -> Any:
-        args = [scalar(other) for other in others]
+        args = [bound(other) for other in others]
         if None in args:
             return NotImplemented
         ordered = [*args, self.expr] if reflected else [self.expr, *args]
-        return SizeExpr(Call(name, tuple(a for a in ordered if a is not None)), self.trace)
+        even = self.even or any(isinstance(o, SizeExpr) and o.even for o in others)
+        return SizeExpr(Call(name, tuple(a for a in ordered if a is not None)), self.trace, even)
 
     return operator
 
@@ -30,14 +31,16 @@ def _arithmetic(name: str, *, reflected: bool = False) -> Callable[..., Any]:
 class SizeExpr:
     """An entry of the shape of a traced array, or arithmetic on such entries.
 
-    It has no value while tracing, so it cannot steer an ``if`` and is no ``int``.
+    It has no value while tracing, so it cannot steer an ``if`` and is no ``int``. ``even``: it
+    was divided with ``//``, so it may bound a slice only, where the division has to come out even.
     """
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, expr: Expr, trace: Trace) -> None:
+    def __init__(self, expr: Expr, trace: Trace, even: bool = False) -> None:
         self.expr = expr
         self.trace = trace
+        self.even = even
 
     def __repr__(self) -> str:
         def named(leaf: Expr) -> Expr:
@@ -74,10 +77,16 @@ class SizeExpr:
         hint = "functions of the math module need numbers: use n ** 0.5 for math.sqrt(n)"
         raise self._unknown("a float", hint)
 
-    def _refuse_rounding(self, *_: object) -> NoReturn:
-        raise trace_error(f"arithmetic on the size {self!r} has no // and %", hint="use /")
+    def __floordiv__(self, divisor: object) -> SizeExpr:
+        if not isinstance(divisor, int) or divisor < 1:
+            self._refuse_rounding()
+        return SizeExpr(Call("div", (self.expr, Const(float(divisor)))), self.trace, True)
 
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse_rounding
+    def _refuse_rounding(self, *_: object) -> NoReturn:
+        hint = "use /, and // by a whole number where a slice begins or ends"
+        raise trace_error(f"arithmetic on the size {self!r} has no // and %", hint=hint)
+
+    __rfloordiv__ = __mod__ = __rmod__ = _refuse_rounding
 
     def _unknown(self, wanted: str, hint: str) -> Exception:
         reason = f"the size {self!r} is not known while tracing, so it is not {wanted}"
@@ -86,6 +95,13 @@ class SizeExpr:
 
 def scalar(value: object) -> Expr | None:
     """A number or a size as an expression; None for anything else."""
+    if isinstance(value, SizeExpr) and value.even:
+        raise trace_error(f"{value!r} was divided with //: it is for slices only", hint="use /")
+    return bound(value)
+
+
+def bound(value: object) -> Expr | None:
+    """The same where a slice begins or ends: divisions with // come out even there."""
     if isinstance(value, SizeExpr):
         return value.expr
     return Const(float(value)) if isinstance(value, numbers.Real) else None

@@ -11,7 +11,8 @@ import numpy as np
 from blockbuster.errors import TraceError, message
 from blockbuster.ir.graph import SourceLine
 
-_NOT_THE_USER = (str(Path(__file__).parent), str(Path(np.__file__).parent))
+_HERE = Path(__file__).parent
+_NOT_THE_USER = (str(_HERE), str(_HERE.parent / "compile.py"), str(Path(np.__file__).parent))
 
 
 class Refused(Exception):

@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.indexing import piece, spread
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -26,8 +28,9 @@ from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import SHAPES, axis_of, result_kind
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
-from blockbuster.ir.expr import Const, Expr, Size, rewrite
+from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
 from blockbuster.ir.graph import SourceLine, Value
+from blockbuster.ir.lengths import Length, length_of
 from blockbuster.ir.types import Dim
 
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
@@ -59,7 +62,8 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
         bound = inspect.signature(fn).bind(*arrays.values())  # positional-only parameters
     result = fn(*bound.args, **bound.kwargs)
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
-    return recording.finish(word, _results(result))
+    program = recording.finish(word, _results(result))
+    return replace(program, copies=decompose(program).notes)
 
 
 class Trace:
@@ -117,20 +121,24 @@ class Trace:
         order[i], order[j] = j, i
         return self.transpose(x, tuple(order))
 
-    def expand(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
-        """``x[key]`` where the key holds only ``None``, ``:`` and ``...``."""
-        allowed = all(k is None or k is Ellipsis or _is_whole(k) for k in key)
-        slices = sum(map(_is_whole, key))
-        dots = sum(k is Ellipsis for k in key)
-        if not allowed or dots > 1 or slices > x.ndim:
-            shown = self.dims.show(x.axes)
-            hint = "x[:, None], x[None, :] and x[..., None] add axes; see bb.custom for the rest"
-            raise trace_error(f"this index into {shown} cannot be traced", hint=hint)
-        rest = (slice(None),) * (x.ndim - slices)
-        spread = [k for e in (key if dots else (*key, ...)) for k in (rest if e is ... else (e,))]
+    def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
+        """``x[key]``: slices and single positions, one axis after the other, then new axes."""
+        entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
+        axis = 0
+        for entry in entries:
+            if entry is not None:
+                x = self._piece(x, axis, entry)
+                axis += 1
         position = count()
-        axes = tuple(None if k is None else next(position) for k in spread)
-        return self.record("expand", (x,), {"axes": axes}) if None in axes else x
+        places = [None if e is None else (next(position), e) for e in entries]
+        axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
+        return x if axes == tuple(range(x.ndim)) else self.record("expand", (x,), {"axes": axes})
+
+    def _piece(self, x: TracedArray, axis: int, entry: slice | int) -> TracedArray:
+        found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
+        if found is None:
+            return x
+        return self.record("slice", (x,), {"axis": axis, "start": found[0], "length": found[1]})
 
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
@@ -186,6 +194,7 @@ class Trace:
             equations,
             tuple(ArrayOutput(key, array.value) for key, array in results),
             tuple(self.dims.fixed_sizes(names).items()),
+            self.dims.size_rules(names),
         )
 
     def _append(
@@ -322,14 +331,14 @@ def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> Equation:
     operands = tuple(
         o if o is None or isinstance(o, Value) else rewrite(o, leaf) for o in equation.operands
     )
-    params = tuple(
-        (key, rewrite(value, leaf) if key == "size" else value) for key, value in equation.params
-    )
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, Length):
+            return value.replaced(lambda d: length_of(leaf(Size(d))) or Length())
+        return rewrite(value, leaf) if isinstance(value, Const | Size | Call) else value
+
+    params = tuple((key, renamed(value)) for key, value in equation.params)
     return replace(equation, operands=operands, params=params)
-
-
-def _is_whole(key: object) -> bool:
-    return isinstance(key, slice) and key == slice(None)
 
 
 def _is_plain_size(entry: object) -> bool:

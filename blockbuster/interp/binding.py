@@ -13,13 +13,15 @@ import numpy as np
 
 from blockbuster.interp.layout import Array, Layout, whole
 from blockbuster.ir.graph import Graph, Index, Input, Read
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Pointwise, Relabel
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import AxisView, array_dim
 
 
-def source_of(given: Input, position: int) -> tuple[str, tuple[Dim | None, ...]]:
-    """The name under which an input's array is given, and the dims of that array's axes."""
+def source_of(given: Input, position: int) -> tuple[str, tuple[AxisView, ...]]:
+    """The name under which an input's array is given, and how its axes are read."""
     if isinstance(given.view, Read):
         return given.view.source, given.view.axes
     return given.hint or f"in{position}", whole(given.type)
@@ -30,7 +32,8 @@ def sources(graph: Graph) -> dict[str, tuple[Dim | None, ...]]:
     found: dict[str, tuple[Dim | None, ...]] = {}
     for position, given in enumerate(graph.inputs):
         if not isinstance(given.view, Index):
-            found.setdefault(*source_of(given, position))
+            name, axes = source_of(given, position)
+            found.setdefault(name, tuple(map(array_dim, axes)))
     return found
 
 
@@ -57,7 +60,7 @@ def checked(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def dims_of(graph: Graph) -> tuple[Dim, ...]:
-    """Every dim of a program, in order of first appearance."""
+    """Every dim of a program, in order of first appearance; last those that only have a size."""
     found: dict[Dim, None] = {}
     for _, level in graph.walk():
         types = [i.type for i in level.inputs] + [t for node in level.nodes for t in node.types]
@@ -68,6 +71,8 @@ def dims_of(graph: Graph) -> tuple[Dim, ...]:
                 found.setdefault(node.op.dim)
             elif isinstance(node.op, Pointwise):
                 found.update(dict.fromkeys(node.op.axes))
+    for rule in graph.size_rules:
+        found.update(dict.fromkeys((rule.dim, *rule.length.dims)))
     return tuple(found)
 
 
@@ -122,14 +127,14 @@ def _sizes(
         name, axes = source_of(value, position)
         shape = shapes[name]
         if len(shape) != len(axes):
-            expected = ", ".join(d or "1" for d in axes)
+            expected = ", ".join(d or "1" for d in map(array_dim, axes))
             raise ValueError(f"input {name} has shape {shape}, expected the axes ({expected})")
-        for axis, (label, size) in enumerate(zip(axes, shape, strict=True)):
+        for axis, (label, size) in enumerate(zip(map(array_dim, axes), shape, strict=True)):
             if label is not None:
                 note(label, size, f"input {name}")
             elif size != 1:
                 raise ValueError(f"axis {axis} of input {name} has size {size}, expected 1")
-    return bound
+    return completed(bound, graph.size_rules)
 
 
 def _block_size(

@@ -22,6 +22,7 @@ from blockbuster.interp.observers import Observer
 from blockbuster.interp.semantics import Float32, Float64, Semantics
 from blockbuster.ir.expr import Call, Expr
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Elementwise, Map, Pointwise, Rescale
 from blockbuster.ir.types import Dim, size_class
@@ -123,13 +124,14 @@ def settings(a: Graph, b: Graph, trials: int, random: np.random.Generator) -> It
     """Small sizes and blocks for both programs; the first have several blocks, one ragged."""
     single = {*list_only(a), *list_only(b)}
     classes = dict.fromkeys(size_class(d) for d in (*dims_of(a), *dims_of(b)))
+    rules = (*a.size_rules, *b.size_rules)
     for trial in range(trials):
-        sizes, steps = {}, {}
+        drawn, steps = {}, {}
         for dim in classes:
             size = int(random.integers(1, LARGEST_SIZE + 1) if trial else random.choice([3, 5]))
-            sizes[dim] = size
+            drawn[dim] = size
             steps[dim] = 1 if dim in single else int(random.integers(1, size + 1)) if trial else 2
-        yield Setting(sizes, steps)
+        yield Setting(fitted(drawn, rules), steps)
 
 
 def check_equal_exactly(

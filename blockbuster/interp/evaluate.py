@@ -33,6 +33,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.types import Dim
+from blockbuster.ir.views import AxisView, Strided, array_dim, dims_among
 
 
 def evaluate(
@@ -81,10 +82,10 @@ class Interpreter:
                     self.load(held)
             spans = {dim: range(self.layout.size(dim)) for dim in self.layout.blocks}
             results = self.graph(graph, (), inputs, spans)
-            return {
-                name: self.write(held, name, graph.output_axes(at))
-                for at, (name, held) in enumerate(zip(graph.output_names, results, strict=True))
-            }
+            arrays = {}
+            for at, (name, held) in enumerate(zip(graph.output_names, results, strict=True)):
+                arrays[name] = self.write(held, name, graph.output_axes(at), arrays.get(name))
+            return arrays
 
     def read(self, given: Input, position: int, arrays: Mapping[str, Array]) -> Held:
         """A program's input, cut into blocks."""
@@ -92,22 +93,37 @@ class Interpreter:
             numbers = np.arange(self.layout.size(given.view.dim), dtype=float)
             return Held(given.type, self.layout.cut(self.semantics.item(numbers), given.type))
         name, axes = source_of(given, position)
-        dims = [d for d in axes if d is not None]
-        unit = tuple(axis for axis, dim in enumerate(axes) if dim is None)
-        array = self.semantics.item(arrays[name]).squeeze(unit)
+        array = self.semantics.item(arrays[name])
+        for at, axis in reversed(tuple(enumerate(axes))):
+            if not isinstance(axis, str):  # a run, several, or none, for one axis
+                array = array.take(0 if axis is None else self.layout.positions(axis), at)
+        dims = dims_among(axes)
         order = [dims.index(d) for d in whole(given.type)]
         home = None if given.view is None and not given.type.buffered else Tensor(name)
         return Held(given.type, self.layout.cut(array.transpose(order), given.type), home)
 
-    def write(self, held: Held, name: str, axes: tuple[Dim | None, ...]) -> Array:
-        """A program's output as a whole array."""
+    def write(self, held: Held, name: str, axes: tuple[AxisView, ...], into: Array | None) -> Array:
+        """A program's output as a whole array, or as a part of the array ``into``."""
         self.store(held, Tensor(name))
         array = self.layout.join(held.data, held.type, self.semantics.dtype)
-        dims = [d for d in axes if d is not None]
-        dims += [d for d in whole(held.type) if d not in dims]
-        order = [whole(held.type).index(d) for d in dims]
-        unit = tuple(axis for axis, dim in enumerate(axes) if dim is None)
-        return np.expand_dims(array.transpose(order), unit)
+        kept = whole(held.type)
+        axes = (*axes, *(d for d in kept if d not in dims_among(axes)))
+        array = array.transpose([kept.index(d) for d in dims_among(axes)])
+        if not any(isinstance(axis, Strided) for axis in axes):
+            return np.expand_dims(array, tuple(at for at, axis in enumerate(axes) if axis is None))
+        if into is None:
+            dims = map(array_dim, axes)
+            shape = [1 if dim is None else self.layout.size(dim) for dim in dims]
+            into = np.empty(shape, self.semantics.dtype)
+        places = [
+            self.layout.positions(axis)
+            if isinstance(axis, Strided)
+            else np.arange(1 if axis is None else self.layout.size(axis))
+            for axis in axes
+        ]
+        rows = np.ix_(*(place.ravel() for place in places))
+        into[rows] = array.reshape([place.size for place in places])
+        return into
 
     def graph(
         self, graph: Graph, path: Path, inputs: Sequence[Held], spans: Mapping[Dim, range]

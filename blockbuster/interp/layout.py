@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.ir.types import Dim, Type, size_class
+from blockbuster.ir.views import Strided
 
 Array = NDArray[Any]
 Nested = Any  # an item (an Array), or a list of Nested
@@ -26,6 +27,14 @@ class Layout:
     def size(self, dim: Dim) -> int:
         """The number of elements along ``dim``."""
         return self.sizes[size_class(dim)]
+
+    def positions(self, axis: Strided) -> NDArray[np.intp]:
+        """Which elements of an axis its runs read, as an array with one axis per run."""
+        found = np.array(axis.start.value(self.sizes))
+        for run in axis.runs:
+            steps = np.arange(self.size(run.dim)) * run.step.value(self.sizes)
+            found = found[..., None] + steps
+        return found
 
     def nest(self, lists: Sequence[Dim], entry: Callable[[tuple[int, ...]], Array]) -> Nested:
         """Nested lists over ``lists`` whose item at block numbers ``index`` is ``entry(index)``."""

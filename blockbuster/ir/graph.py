@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from blockbuster.ir.ops import Map, Op
+from blockbuster.ir.lengths import Rule
+from blockbuster.ir.ops import Map, Misc, Op
 from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.views import AxisView, rules_of
 
 OpT = TypeVar("OpT", bound=Op)
 
@@ -64,12 +66,12 @@ class Origin:
 class Read:
     """A view of a source array: ``axes[i]`` is the dim under which axis i is read.
 
-    None stands for an axis of extent 1. Permuting or relabeling costs nothing; two views of one
-    source are one tensor for traffic.
+    None stands for an axis of extent 1; a slice or a split axis is ``Strided``. None of this costs
+    anything; two views of one source are one tensor for traffic.
     """
 
     source: str
-    axes: tuple[Dim | None, ...]
+    axes: tuple[AxisView, ...]
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,12 @@ class Output:
     """A graph output. ``axes`` are the axes of the array it fills; None is an axis of extent 1.
 
     Without axes they are the value's list dims in order; without a name it is "out", or "out0",
-    "out1", ... among several.
+    "out1", ... among several. Outputs of one name fill parts of one array.
     """
 
     value: Value
     name: str = ""
-    axes: tuple[Dim | None, ...] | None = None
+    axes: tuple[AxisView, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,20 @@ class Graph:
             return (self.outputs[0].name or "out",)
         return tuple(o.name or f"out{i}" for i, o in enumerate(self.outputs))
 
-    def output_axes(self, position: int) -> tuple[Dim | None, ...]:
+    def output_axes(self, position: int) -> tuple[AxisView, ...]:
         """The axes of the array that output ``position`` fills; None is an axis of extent 1."""
         output = self.outputs[position]
         return self.type_of(output.value).lists if output.axes is None else output.axes
+
+    @cached_property
+    def size_rules(self) -> tuple[Rule, ...]:
+        """What views of inputs and outputs, and misc operators, say about the sizes of dims."""
+        views = [i.view.axes for i in self.inputs if isinstance(i.view, Read)]
+        views += [o.axes for o in self.outputs if o.axes is not None]
+        found = dict.fromkeys(rule for axes in views for rule in rules_of(axes))
+        for _, op in self.of_type(Misc):
+            found.update(dict.fromkeys(op.rules))
+        return tuple(found)
 
     @cached_property
     def uses(self) -> dict[Value, tuple[tuple[int, int], ...]]:

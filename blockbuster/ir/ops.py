@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from blockbuster.errors import VerifyError
 from blockbuster.ir.expr import Expr, arguments, calls
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, Type, size_class
 
 if TYPE_CHECKING:
@@ -310,11 +311,13 @@ class Misc(Op):
 
     ``fn`` takes and returns whole NumPy arrays, axes in the order of each value's dims
     (``operands`` and ``results`` give them). It is looked up by ``name`` when text is parsed.
+    ``rules`` give the sizes of dims that only its results have.
     """
 
     name: str
     fn: Callable[..., Any]
     results: tuple[Type, ...]
+    rules: tuple[Rule, ...] = ()
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         return self.results

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
-from blockbuster.errors import ParseError, VerifyError, message
+from blockbuster.errors import VerifyError, message
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
+from blockbuster.ir.lengths import ONE, Length, Rule, length_of
 from blockbuster.ir.ops import (
     FUNCTIONALS,
     MONOIDS,
@@ -31,17 +32,11 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.show import FACTOR_NAMES
+from blockbuster.ir.tokens import TokenReader
 from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.verify import verify
+from blockbuster.ir.views import AxisView, Run, Strided, dims_among
 
-_TOKEN = re.compile(
-    r"(?P<space>\s+|#[^\n]*)"
-    r"|(?P<number>\d+(\.\d*)?(e[+-]?\d+)?)"
-    r"|(?P<name>[A-Za-z_]\w*'*)"
-    r"|(?P<string>\"[^\"\n]*\")"
-    r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],;|!:])",
-    re.ASCII,
-)
 _LOOSEST = 1
 _UNARY = {"-": ("neg", 8), "not": ("not", 4)}
 _BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
@@ -64,13 +59,6 @@ def parse(text: str, functions: Functions | None = None) -> Graph:
     return graph
 
 
-@dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
-    line: int
-
-
 @dataclass
 class _Scope:
     """A graph being read: its builder and the values that names stand for."""
@@ -79,61 +67,10 @@ class _Scope:
     values: dict[str, Value] = field(default_factory=dict)
 
 
-class _Reader:
+class _Reader(TokenReader):
     def __init__(self, text: str, functions: Functions) -> None:
-        self._text = text
+        super().__init__(text)
         self._functions = functions
-        self._tokens = self._scan(text)
-        self._at = 0
-
-    # tokens ------------------------------------------------------------------
-
-    def _scan(self, text: str) -> list[_Token]:
-        tokens: list[_Token] = []
-        at, line = 0, 0
-        while at < len(text):
-            found = _TOKEN.match(text, at)
-            if found is None:
-                self._refuse(f"unexpected character {text[at]!r}", line)
-            if found.lastgroup != "space":
-                tokens.append(_Token(str(found.lastgroup), found.group(), line))
-            line += found.group().count("\n")
-            at = found.end()
-        return [*tokens, _Token("end", "end of text", line)]
-
-    def _refuse(self, reason: str, line: int | None = None, hint: str | None = None) -> NoReturn:
-        mark = self._tokens[self._at].line if line is None else line
-        raise ParseError(message(reason, listing=self._text, mark=mark, hint=hint))
-
-    @property
-    def _next(self) -> str:
-        return self._tokens[self._at].text
-
-    def _take(self, text: str | None = None, kind: str | None = None) -> str:
-        token = self._tokens[self._at]
-        if (text is not None and token.text != text) or (kind is not None and token.kind != kind):
-            wanted = text or ("the end of the text" if kind == "end" else f"a {kind}")
-            self._refuse(f"expected {wanted}, found {token.text!r}")
-        self._at += 1
-        return token.text
-
-    def _has(self, text: str) -> bool:
-        if self._next == text:
-            self._at += 1
-            return True
-        return False
-
-    def _several(self, close: str, item: Callable[[], Any]) -> list[Any]:
-        """Items separated by commas up to ``close``, which is taken too."""
-        items: list[Any] = []
-        while not self._has(close):
-            if items:
-                self._take(",")
-            items.append(item())
-        return items
-
-    def expect_end(self) -> None:
-        self._take(kind="end")
 
     # graphs ------------------------------------------------------------------
 
@@ -163,11 +100,44 @@ class _Reader:
             else:
                 self._take("(")
                 axes = tuple(self._several(")", self._axis))
-                view = Index(axes[0] or "") if source == "index" else Read(source, axes)
+                index = source == "index"
+                view = Index("".join(dims_among(axes))) if index else Read(source, axes)
         scope.values[name] = scope.builder.input(type, view, _hint(name))
 
-    def _axis(self) -> Dim | None:
-        return None if self._has("1") else self._take(kind="name")
+    def _axis(self) -> AxisView:
+        if self._has("1"):
+            return None
+        of = self._take(kind="name")
+        if not self._has("["):
+            return of
+        runs: list[Run] = []
+        while self._next not in ("from", "of", "]"):
+            if runs:
+                self._take(",")
+            dim = self._take(kind="name")
+            size = self._length() if self._has("=") else None
+            runs.append(Run(dim, size, self._length() if self._has("step") else ONE))
+        start = self._length() if self._has("from") else Length()
+        extent = self._length() if self._has("of") else None
+        self._take("]")
+        return Strided(of, tuple(runs), start, extent)
+
+    def _size(self) -> Dim:
+        self._take("|")
+        dim = self._take(kind="name")
+        self._take("|")
+        return dim
+
+    def _length(self) -> Length:
+        """A number of elements, written like a scalar expression over sizes."""
+
+        def leaf(name: str) -> Expr:
+            self._refuse(f"{name} is no size: write |{name}|")
+
+        length = length_of(self._infix(leaf, _LOOSEST))
+        if length is None:
+            self._refuse("a number of elements is a sum of products of sizes")
+        return length
 
     def _output(self, scope: _Scope) -> Output:
         label, name = "", self._take(kind="name")
@@ -274,10 +244,8 @@ class _Reader:
             inner = self._infix(leaf, _LOOSEST)
             self._take(")")
             return inner
-        if self._has("|"):
-            dim = self._take(kind="name")
-            self._take("|")
-            return Size(dim)
+        if self._next == "|":
+            return Size(self._size())
         name = self._take(kind="name")
         if name in FUNCTIONS and self._has("("):
             args = self._several(")", lambda: self._infix(leaf, _LOOSEST))
@@ -384,7 +352,13 @@ class _Reader:
         types = []
         while self._next != "(":
             types.append(self._type())
-        return Misc(name, self._functions[name], tuple(types)), self._operands(scope)
+        operands = self._operands(scope)
+        rules: list[Rule] = []
+        while self._has("," if rules else "with"):
+            dim = self._size()
+            self._take("=")
+            rules.append(Rule(dim, self._length()))
+        return Misc(name, self._functions[name], tuple(types), tuple(rules)), operands
 
 
 def _hint(name: str) -> str:

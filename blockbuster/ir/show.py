@@ -12,6 +12,7 @@ from typing import Any
 
 from blockbuster.ir.expr import FUNCTIONS, show_expr
 from blockbuster.ir.graph import Graph, Index, Input, Node, Read, Value
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import (
     FUNCTIONALS,
     Accumulate,
@@ -28,6 +29,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.types import Type
+from blockbuster.ir.views import AxisView
 
 KEYWORDS = (
     "graph", "map", "in", "yield", "return", "reduce", "transpose", "relabel", "cast", "misc",
@@ -164,8 +166,8 @@ def _head(name: str, given: Input) -> str:
             return f"{text} = port" if given.type.buffered else text
 
 
-def _axes(axes: tuple[str | None, ...]) -> str:
-    return ",".join(d or "1" for d in axes)
+def _axes(axes: tuple[AxisView, ...]) -> str:
+    return ",".join("1" if axis is None else str(axis) for axis in axes)
 
 
 def _returns(graph: Graph, names: Names) -> list[str]:
@@ -179,6 +181,11 @@ def _returns(graph: Graph, names: Names) -> list[str]:
 
 def _marked(graph: Graph, value: Value, names: Names) -> str:
     return f"{'!' if graph.type_of(value).buffered else ''}{names[value]}"
+
+
+def _sizes(rules: tuple[Rule, ...]) -> str:
+    texts = ", ".join(f"|{rule.dim}| = {rule.length}" for rule in rules)
+    return f" with {texts}" if rules else ""
 
 
 def _listed(types: tuple[Type, ...]) -> str:
@@ -195,5 +202,7 @@ SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Relabel: lambda op, xs: f"relabel {op.old} -> {op.new} ({xs[0]})",
     Reduce: lambda op, xs: f"reduce {op.monoid} {op.dim} ({xs[0]})",
     Head: lambda op, xs: f"head {op.dim} ({xs[0]})",
-    Misc: lambda op, xs: f'misc "{op.name}" : {_listed(op.results)} ({", ".join(xs)})',
+    Misc: lambda op, xs: (
+        f'misc "{op.name}" : {_listed(op.results)} ({", ".join(xs)}){_sizes(op.rules)}'
+    ),
 }

@@ -13,6 +13,7 @@ from blockbuster.ir.level import Level
 from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Rescale
 from blockbuster.ir.show import Printer
 from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.views import dims_among
 
 
 @dataclass(frozen=True)
@@ -214,15 +215,15 @@ def _interface(graph: Graph) -> Iterator[str]:
             case Index(dim) if given.type != Type((dim,), (dim,)):
                 yield f"{name} is an index over {dim} but has type {given.type}"
             case Read(source, axes):
-                dims = [d for d in axes if d is not None]
+                dims = dims_among(axes)
                 if sorted(dims) != sorted(given.type.lists):
                     yield f"{name} of type {given.type} reads {source} with axes {axes}"
         if len(set(given.type.lists)) < len(given.type.lists):
             yield f"{name} has type {given.type}, which repeats a dim: relabel one"
     for position, output in enumerate(graph.outputs):
-        dims = [d for d in graph.output_axes(position) if d is not None]
-        if sorted(dims) != sorted(graph.type_of(output.value).lists):
-            yield f"output {position} of type {graph.type_of(output.value)} fills axes {dims}"
+        filled = [*dims_among(graph.output_axes(position))]
+        if sorted(filled) != sorted(graph.type_of(output.value).lists):
+            yield f"output {position} of type {graph.type_of(output.value)} fills axes {filled}"
 
 
 def _nested_dims(graph: Graph, enclosing: tuple[Dim, ...]) -> Iterator[str]:

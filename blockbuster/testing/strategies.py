@@ -11,6 +11,7 @@ from blockbuster.interp.binding import dims_of
 from blockbuster.interp.equal import Setting
 from blockbuster.interp.layout import Array
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import size_class
 from blockbuster.testing.arrays import ArrayFunction, random_array_function
@@ -36,7 +37,8 @@ def sizes_and_blocks(draw: st.DrawFn, *graphs: Graph) -> Setting:
     """Sizes from 1 to 5 and block sizes that make 1 to 3 blocks, the last perhaps ragged."""
     single = {dim for graph in graphs for dim in list_only(graph)}
     dims = dict.fromkeys(size_class(d) for graph in graphs for d in dims_of(graph))
-    sizes = {dim: draw(st.integers(1, 5), label=f"size of {dim}") for dim in dims}
+    drawn = {dim: draw(st.integers(1, 5), label=f"size of {dim}") for dim in dims}
+    sizes = fitted(drawn, [rule for graph in graphs for rule in graph.size_rules])
     steps = {
         dim: 1 if dim in single else draw(st.integers(-(-size // MOST_BLOCKS), size))
         for dim, size in sizes.items()

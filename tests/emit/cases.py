@@ -22,6 +22,7 @@ from blockbuster.emit.verify import verify_tiles
 from blockbuster.interp.binding import dims_of as dims_of_graph
 from blockbuster.interp.binding import list_only, sources
 from blockbuster.interp.evaluate import evaluate
+from blockbuster.ir.lengths import fitted, in_order
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
 from tests.frontend.programs import PROGRAMS
@@ -118,7 +119,6 @@ TEXTS = {
 SIZES = dict(zip("ABCDEFGHKLMNPX", (2, 3, 4, 5, 6, 4, 2, 3, 7, 4, 5, 6, 3, 4), strict=True))
 FOLDER = Path(tempfile.mkdtemp(prefix="blockbuster-"))  # generated modules of this process
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-OPAQUE = ("sort", "custom with unit axis")
 
 
 def graph_of(name):
@@ -130,7 +130,15 @@ def graph_of(name):
 
 
 def sizes_of(graph, sizes=SIZES):
-    return {size_class(d): sizes.get(d[0], 3) for d in dims_of_graph(graph)}
+    drawn = {size_class(d): sizes.get(d[0], 3) for d in dims_of_graph(graph)}
+    return fitted(drawn, graph.size_rules)
+
+
+def free_sizes(graph, sizes):
+    """The sizes that neither an array's shape nor another size tells."""
+    shown = {size_class(d) for axes in sources(graph).values() for d in axes if d is not None}
+    shown.update(rule.dim for rule in in_order(graph.size_rules, shown))
+    return {d: n for d, n in sizes.items() if d not in shown}
 
 
 def inputs_for(graph, sizes, seed=0):

@@ -14,7 +14,6 @@ from blockbuster.ir.parse import parse
 from blockbuster.rules import fuse, safe
 from tests.emit.cases import (
     FOLDER,
-    OPAQUE,
     PORTS,
     SIZES,
     TEXTS,
@@ -24,7 +23,7 @@ from tests.emit.cases import (
     pass_chains,
     sizes_of,
 )
-from tests.frontend.programs import PROGRAMS
+from tests.frontend.programs import OPAQUE, PROGRAMS
 
 ARRAYS = [name for name in PROGRAMS if name not in OPAQUE]
 

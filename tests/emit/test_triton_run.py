@@ -10,10 +10,16 @@ from blockbuster.emit.launch import run_batch, run_interpreted
 from blockbuster.errors import LaunchError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
-from blockbuster.ir.types import size_class
 from blockbuster.rules.safety import safe
-from tests.emit.cases import OPAQUE, TEXTS, graph_of, inputs_for, list_only, sizes_of
-from tests.frontend.programs import PROGRAMS
+from tests.emit.cases import (
+    TEXTS,
+    free_sizes,
+    graph_of,
+    inputs_for,
+    list_only,
+    sizes_of,
+)
+from tests.frontend.programs import OPAQUE, PROGRAMS
 
 pytestmark = pytest.mark.interpreter
 
@@ -31,9 +37,7 @@ def rounded(arrays, dtype):
 def job(graph, sizes, dtype, tiles=None, arrays=None):
     kernel = emit(graph, sizes, dtype, tiles=tiles)
     given = rounded(inputs_for(graph, sizes), dtype) if arrays is None else arrays
-    shown = {axis for b in safe(graph).inputs for axis in getattr(b.view, "axes", ())}
-    free = {d: n for d, n in sizes.items() if d not in map(size_class, filter(None, shown))}
-    return kernel, given | free
+    return kernel, given | free_sizes(safe(graph), sizes)
 
 
 def check(graph, sizes, dtype, arrays, results):

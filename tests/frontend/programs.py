@@ -5,6 +5,8 @@ from functools import partial
 import numpy as np
 
 import blockbuster.frontend as bb
+from blockbuster.ir.lengths import fitted
+from tests.frontend import view_programs
 
 
 def attention(q, k, v):
@@ -168,13 +170,23 @@ PROGRAMS = {
     "fixed sizes": (lambda x, w: x @ w, dict(x="M 4", w="4 N=3")),
     "swapped twice": (lambda x: (x.T * 2).T @ x.T, dict(x="M N")),
     "both orders": (lambda x: bb.exp(x).sum(0) @ bb.exp(x).T, dict(x="M N")),
+    **view_programs.FREE,
+    **view_programs.COPIED,
 }  # fmt: skip
 
 
+OPAQUE = ("sort", "custom with unit axis", *view_programs.COPIED)
+"""Programs with functions of whole arrays."""
+
+
 def inputs_for(program, extents, seed=0):
-    """Random arrays for a program: dims have their fixed size, that in ``extents``, or 5."""
+    """Random arrays for a program: dims have their fixed size, that in ``extents``, or 5.
+
+    Sizes that slices and heads do not allow are larger.
+    """
     rng = np.random.default_rng(seed)
     sizes = {d: program.sizes.get(d, extents.get(d, 5)) for d in program.dims}
+    sizes = fitted(sizes, (*program.rules, *bb.lower(program).size_rules))
     return {
         i.name: rng.normal(size=[sizes[a] if isinstance(a, str) else a for a in i.shape])
         for i in program.inputs

@@ -10,6 +10,7 @@ from blockbuster.interp.binding import dims_of, sources
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Elementwise, Functional, Map, Pointwise, Rescale
 from blockbuster.ir.types import size_class
@@ -51,7 +52,8 @@ def settings(*graphs: Graph) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
     dims = dict.fromkeys(size_class(d) for graph in graphs for d in dims_of(graph))
     single = frozenset().union(*map(list_only, graphs))
     for sizes, steps in SIZES_AND_STEPS:
-        chosen = {d: sizes[i % len(sizes)] for i, d in enumerate(dims)}
+        drawn = {d: sizes[i % len(sizes)] for i, d in enumerate(dims)}
+        chosen = fitted(drawn, [rule for graph in graphs for rule in graph.size_rules])
         step = {d: 1 if d in single else steps[i % len(steps)] for i, d in enumerate(dims)}
         yield chosen, step
 

@@ -1,0 +1,36 @@
+"""Small runs of emitted kernels, for a memory checker to watch: see sanitize.sh."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+import blockbuster as bb
+from bench.gpu.measure import final_graph, judge, make_inputs
+from bench.programs import WORKLOADS
+
+NAMES = (
+    "attention", "causal-attention", "layernorm-matmul", "rmsnorm-swiglu", "mlp", "three-outputs",
+    "softmax-columns", "transposed-sum", "total", "vector-chain",
+)  # fmt: skip
+
+
+def main(names: list[str]) -> int:
+    bad = 0
+    for name in names or NAMES:
+        workload = WORKLOADS[name]
+        graph = final_graph(workload)
+        for dtype in ("float16", "float32"):
+            for kind in ("ragged", "strided"):
+                sizes = workload.sizes_of("ragged")
+                kernel = bb.emit(graph, sizes=sizes, dtype=dtype)
+                inputs = make_inputs(workload, sizes, kind, getattr(torch, dtype), "cuda")
+                error, _ = judge(workload, kernel, [inputs], strided=kind == "strided")
+                bad += not error.passed
+                print(name, dtype, kind, "ok" if error.passed else f"FAILED {error}", flush=True)
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,299 @@
+"""Cutting a block program at its misc operators: what is fused, and what runs between kernels.
+
+    x -- exp -- dot -- np.sort -- mul -- out        piece 1: exp, dot   call: np.sort   piece 2: mul
+           `--------------------- add
+
+A misc operator is a function of whole arrays: no rule looks into it, no kernel can hold it. So the
+top level is cut there into pieces that run one after the other. A node joins the latest piece that
+all its readers allow, next to what reads it. Values that cross a cut become whole arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.graph import Graph, Output, Read, Value
+from blockbuster.ir.ops import Misc, Relabel, Transpose
+from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.views import Strided, array_dim
+
+Axes = tuple[Dim | None, ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An array with its axes in another order: ``order[i]`` is the axis that shows as axis i.
+
+    None shows an axis of extent 1.
+    """
+
+    array: str
+    order: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A block program without misc operators, and the arrays that its outputs fill."""
+
+    graph: Graph
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of whole arrays that runs between pieces. ``axes``: of the arrays it returns."""
+
+    name: str
+    fn: Callable[..., Any]
+    operands: tuple[Seen, ...]
+    writes: tuple[str, ...]
+    axes: tuple[Axes, ...]
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces and calls in order; ``results`` are the program's outputs, under ``names``."""
+
+    inputs: dict[str, Axes]
+    steps: tuple[Piece | Call, ...]
+    names: tuple[str, ...]
+    results: tuple[Seen, ...]
+
+
+def in_pieces(graph: Graph) -> Pieces:
+    """``graph`` as pieces and calls; one piece where there is no misc operator at the top level."""
+    return _Cutting(graph).sequence()
+
+
+def whole(type: Type) -> tuple[Dim, ...]:
+    """The axes of the array behind a value: its list dims, then axes that are not listed."""
+    return (*type.lists, *(d for d in type.axes if d not in type.lists))
+
+
+class _Cutting:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._stages = _stages(graph)
+        self._inputs: dict[str, Axes] = {}
+        for given in graph.inputs:
+            if isinstance(given.view, Read):
+                self._inputs.setdefault(given.view.source, tuple(map(array_dim, given.view.axes)))
+        self._taken = dict.fromkeys(self._inputs)
+        self._arrays: dict[Value, str] = {}
+        self._writes: dict[int, list[tuple[str, Output]]] = {}
+        self._parted = _parted(graph)
+
+    def sequence(self) -> Pieces:
+        """The steps in order."""
+        for value in self._crossing():
+            self._arrays[value] = self._name(self._hint(value))
+            if not self._is_misc(value):
+                output = Output(value, axes=whole(self._type(value)))
+                self._write(self._stage(value), self._arrays[value], output)
+        names = tuple(dict.fromkeys(self._graph.output_names))
+        results = tuple(map(self._result, names))
+        steps: list[Piece | Call] = []
+        for stage in range(max((*self._stages, *self._writes), default=0) + 1):
+            if stage in self._writes:
+                steps.append(self._piece(stage))
+            for position, op in self._graph.of_type(Misc):
+                if self._stages[position] == stage:
+                    steps.append(self._call(position, op))
+        return Pieces(self._inputs, tuple(steps), names, results)
+
+    # values ----------------------------------------------------------------------
+
+    def _type(self, value: Value) -> Type:
+        return self._graph.type_of(value)
+
+    def _is_misc(self, value: Value) -> bool:
+        return value.node >= 0 and isinstance(self._graph.nodes[value.node].op, Misc)
+
+    def _stage(self, value: Value) -> int:
+        return self._stages[value.node] if value.node >= 0 else 0
+
+    def _base(self, value: Value, axes: Axes) -> tuple[Value, Axes]:
+        """The value that ``value`` is a view of, and ``axes`` by the dims of that one."""
+        while value.node >= 0:
+            node = self._graph.nodes[value.node]
+            if not isinstance(node.op, Relabel | Transpose) or not node.types[0].buffered:
+                break
+            if isinstance(node.op, Relabel):
+                op = node.op
+                axes = tuple(op.old if d == op.new else d for d in axes)
+            value = node.operands[0]
+        return value, axes
+
+    def _source(self, value: Value) -> Read | None:
+        """What ``value`` reads if it is an input that shows an array as it is."""
+        view = self._graph.inputs[value.port].view if value.node < 0 else None
+        if not isinstance(view, Read) or any(isinstance(axis, Strided) for axis in view.axes):
+            return None
+        return view
+
+    def _last_stage(self, values: Iterable[Value]) -> int:
+        """The first piece in which all of ``values`` are there."""
+        return max(self._stage(value) + self._is_misc(value) for value in values)
+
+    def _crossing(self) -> Iterator[Value]:
+        """The values that calls read or make, or pieces read that do not make them."""
+        found: dict[Value, None] = {}
+        for position, node in enumerate(self._graph.nodes):
+            is_call = isinstance(node.op, Misc)
+            if is_call:
+                found.update(dict.fromkeys(Value(position, p) for p in range(len(node.types))))
+            if _is_view(self._graph, position):
+                continue
+            for operand in node.operands:
+                base, _ = self._base(operand, ())
+                apart = base.node >= 0 and self._stage(base) != self._stages[position]
+                if apart or (is_call and self._source(base) is None):
+                    found.setdefault(base)
+        for outputs in self._parted.values():
+            bases = [self._base(output.value, ())[0] for output in outputs]
+            last = self._last_stage(bases)
+            found.update((b, None) for b in bases if b.node >= 0 and self._stage(b) != last)
+        return iter(sorted(found))
+
+    def _hint(self, value: Value) -> str:
+        if value.node < 0:
+            return self._graph.inputs[value.port].hint
+        hints = self._graph.nodes[value.node].hints
+        return hints[value.port] if value.port < len(hints) else ""
+
+    def _name(self, hint: str) -> str:
+        name, number = hint or "t", 0
+        names = (*self._taken, *self._graph.output_names)
+        while name in names:
+            number += 1
+            name = f"{hint or 't'}_{number}"
+        self._taken[name] = None
+        return name
+
+    # steps -----------------------------------------------------------------------
+
+    def _write(self, stage: int, name: str, output: Output) -> None:
+        self._writes.setdefault(stage, []).append((name, output))
+
+    def _result(self, name: str) -> Seen:
+        """Where the program's output is found: an array that crosses anyway, or one of its own."""
+        outputs = self._parted.get(name)
+        if outputs is None:
+            output = self._graph.outputs[self._graph.output_names.index(name)]
+            axes = output.axes if output.axes is not None else whole(self._type(output.value))
+            base, dims = self._base(output.value, tuple(map(array_dim, axes)))
+            if base in self._arrays:
+                return self._seen(self._arrays[base], whole(self._type(base)), dims)
+            outputs = (output,)
+        while name in self._taken:
+            name += "_out"
+        self._taken[name] = None
+        stage = self._last_stage(self._base(output.value, ())[0] for output in outputs)
+        for output in outputs:
+            self._write(stage, name, output)
+        axes = outputs[0].axes or whole(self._type(outputs[0].value))
+        return Seen(name, tuple(range(len(axes))))
+
+    def _seen(self, name: str, axes: Axes, wanted: Axes) -> Seen:
+        return Seen(name, tuple(None if d is None else axes.index(d) for d in wanted))
+
+    def _call(self, position: int, op: Misc) -> Call:
+        node = self._graph.nodes[position]
+        operands = []
+        for operand in node.operands:
+            base, dims = self._base(operand, whole(self._type(operand)))
+            read = self._source(base)
+            if read is not None:
+                axes = tuple(map(array_dim, read.axes))
+                operands.append(self._seen(read.source, axes, dims))
+            else:
+                operands.append(self._seen(self._arrays[base], whole(self._type(base)), dims))
+        writes = tuple(self._arrays[Value(position, port)] for port in range(len(node.types)))
+        where = ", ".join(map(str, node.origin.lines()))
+        return Call(op.name, op.fn, tuple(operands), writes, tuple(map(whole, node.types)), where)
+
+    def _piece(self, stage: int) -> Piece:
+        names = tuple(dict.fromkeys(name for name, _ in self._writes[stage]))
+        if not any(True for _ in self._graph.of_type(Misc)):
+            return Piece(self._graph, names)
+        making = _Making(self, stage)
+        outputs = [
+            Output(making.value(output.value), name, output.axes)
+            for name, output in self._writes[stage]
+        ]
+        return Piece(making.builder.finish(*outputs), names)
+
+
+@dataclass
+class _Making:
+    """A piece being built: values of the whole program, and what they are in the piece."""
+
+    cutting: _Cutting
+    stage: int
+    builder: Builder = field(default_factory=Builder)
+    made: dict[Value, Value] = field(default_factory=dict)
+
+    def value(self, value: Value) -> Value:
+        """``value`` in the piece: made there, viewed there, or read from an array."""
+        if value not in self.made:
+            self._make(value)
+        return self.made[value]
+
+    def _make(self, value: Value) -> None:
+        graph, cutting = self.cutting._graph, self.cutting
+        if value.node < 0:
+            given = graph.inputs[value.port]
+            self.made[value] = self.builder.input(given.type, given.view, given.hint)
+            return
+        node = graph.nodes[value.node]
+        here = cutting._stages[value.node] == self.stage and not isinstance(node.op, Misc)
+        if here or _is_view(graph, value.node):
+            operands = [self.value(operand) for operand in node.operands]
+            results = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
+            self.made.update({Value(value.node, p): made for p, made in enumerate(results)})
+            return
+        type, name = graph.type_of(value), cutting._arrays[value]
+        self.made[value] = self.builder.input(type, Read(name, whole(type)), name)
+
+
+def _parted(graph: Graph) -> dict[str, tuple[Output, ...]]:
+    """The outputs that fill parts of one array, by its name."""
+    found: dict[str, list[Output]] = {}
+    for name, output in zip(graph.output_names, graph.outputs, strict=True):
+        found.setdefault(name, []).append(output)
+    return {
+        name: tuple(outputs)
+        for name, outputs in found.items()
+        if len(outputs) > 1 or any(isinstance(axis, Strided) for axis in outputs[0].axes or ())
+    }
+
+
+def _is_view(graph: Graph, position: int) -> bool:
+    node = graph.nodes[position]
+    return isinstance(node.op, Relabel | Transpose) and node.types[0].buffered
+
+
+def _stages(graph: Graph) -> list[int]:
+    """For each node the number of its piece; a misc operator runs behind the piece of its number.
+
+    Between two nodes of one piece lies no misc operator, so each piece can run in one go.
+    """
+    stages: list[int] = []
+    for node in graph.nodes:
+        behind = [
+            stages[v.node] + isinstance(graph.nodes[v.node].op, Misc)
+            for v in node.operands
+            if v.node >= 0
+        ]
+        stages.append(max(behind, default=0))
+    for position in reversed(range(len(stages))):
+        if isinstance(graph.nodes[position].op, Misc):
+            continue
+        ports = range(len(graph.nodes[position].types))
+        readers = [stages[r] for p in ports for r in graph.consumers(Value(position, p))]
+        stages[position] = min(readers, default=stages[position])
+    return stages

@@ -1,0 +1,193 @@
+"""The arguments of a call: which are arrays, which are fixed values, and how the result is shaped.
+
+Arrays (NumPy's or torch's) become inputs of a trace under their parameters' names. All other values
+are static: the function is traced with them, so another value is another program.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from blockbuster.errors import message
+from blockbuster.frontend.program import ArrayProgram
+from blockbuster.frontend.trace import trace
+
+Place = int | str | None
+"""Where a call has an argument: its position, its keyword, or nowhere (a default)."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One argument. ``parameter`` takes it, under ``index`` where it takes several."""
+
+    name: str
+    parameter: str
+    index: int | str | None
+    place: Place
+    value: Any = field(repr=False)
+
+    @property
+    def is_array(self) -> bool:
+        """True for what is traced."""
+        return is_array(self.value)
+
+    def kept(self) -> Leaf:
+        """This argument as it can be remembered: an array is dropped unless it is a default."""
+        return self if self.place is None else replace(self, value=None)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a function returns its results: ``make`` puts them together again."""
+
+    kind: str
+    make: Callable[[Sequence[Any]], Any] = field(repr=False)
+    keys: tuple[Any, ...] = ()
+
+
+def is_array(value: object) -> bool:
+    """True for NumPy arrays and torch tensors."""
+    return isinstance(value, np.ndarray) or is_tensor(value)
+
+
+def is_tensor(value: object) -> bool:
+    """True for torch tensors; torch need not be there."""
+    return hasattr(value, "data_ptr") and hasattr(value, "requires_grad")
+
+
+def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Leaf]:
+    """The arguments of a call, defaults included, in the order of the parameters.
+
+    Raises TypeError where they do not fit the signature, or where one is neither an array nor a
+    fixed value.
+    """
+    bound = inspect.signature(fn).bind(*args, **kwargs)
+    given = tuple(bound.arguments)
+    bound.apply_defaults()
+    found: list[Leaf] = []
+    position = 0
+    for name, parameter in bound.signature.parameters.items():
+        value = bound.arguments[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            found += [Leaf(f"{name}{i}", name, i, position + i, v) for i, v in enumerate(value)]
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            found += [Leaf(key, name, key, key, v) for key, v in value.items()]
+            continue
+        place: Place = name if name in kwargs else None
+        if name in given and place is None:
+            place, position = position, position + 1
+        found.append(Leaf(name, name, None, place, value))
+    for leaf in found:
+        _check(leaf)
+    return found
+
+
+def static_key(found: Sequence[Leaf]) -> tuple[Any, ...]:
+    """The static arguments as part of a key: 1, 1.0 and True are different values."""
+    return tuple((leaf.name, type(leaf.value), leaf.value) for leaf in found if not leaf.is_array)
+
+
+def trace_call(fn: Callable[..., Any], found: Sequence[Leaf]) -> tuple[ArrayProgram, Shape]:
+    """The array program of ``fn`` for these arguments, and how its result is shaped."""
+    shapes: list[Shape] = []
+    names = _names(found)
+
+    def call(**arrays: Any) -> Any:
+        values = [
+            replace(leaf, value=arrays[names[i]]) if leaf.is_array else leaf
+            for i, leaf in enumerate(found)
+        ]
+        args, kwargs = _as_given(fn, values)
+        result = fn(*args, **kwargs)
+        shapes.append(shape_of(result))
+        return result
+
+    call.__name__ = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
+    examples = {names[i]: leaf.value for i, leaf in enumerate(found) if leaf.is_array}
+    return trace(call, **examples), shapes[0]
+
+
+def shape_of(result: Any) -> Shape:
+    """The shape of what a function returned: one array, a tuple, a list or a dict of them."""
+    if isinstance(result, Mapping):
+        keys = tuple(result)
+        return Shape("dict", lambda arrays: dict(zip(keys, arrays, strict=True)), keys)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return Shape(type(result).__name__, type(result)._make)  # type: ignore[attr-defined]
+    if isinstance(result, list):
+        return Shape("list", list)
+    return Shape("tuple", tuple) if isinstance(result, tuple) else Shape("array", _only)
+
+
+def shape_again(kind: str, keys: Sequence[Any]) -> Shape:
+    """The shape that was of this kind; a named tuple comes back as a tuple."""
+    if kind == "dict":
+        return shape_of(dict.fromkeys(keys))
+    makes: dict[str, Callable[[Sequence[Any]], Any]] = {"array": _only, "list": list}
+    return Shape(kind, makes.get(kind, tuple), tuple(keys))
+
+
+def shape_from_names(names: Sequence[str]) -> Shape:
+    """The shape behind the names of a program's outputs: ``out``, ``out0``, ``out1``, or keys."""
+    if list(names) == ["out"]:
+        return Shape("array", _only)
+    if list(names) == [f"out{i}" for i in range(len(names))]:
+        return Shape("tuple", tuple)
+    return shape_of(dict.fromkeys(names))
+
+
+def _only(arrays: Sequence[Any]) -> Any:
+    (array,) = arrays
+    return array
+
+
+def _names(found: Sequence[Leaf]) -> list[str]:
+    """A name for each argument, no two the same: ``*w`` next to ``w0`` would clash."""
+    names: list[str] = []
+    for leaf in found:
+        name = leaf.name
+        while name in names:
+            name += "_"
+        names.append(name)
+    return names
+
+
+def _as_given(fn: Callable[..., Any], values: Sequence[Leaf]) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments for ``fn``: positional as far as its parameters allow."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    parameters = inspect.signature(fn).parameters
+    for leaf in values:
+        kind = parameters[leaf.parameter].kind
+        if kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
+            kwargs[leaf.name] = leaf.value
+        else:
+            args.append(leaf.value)
+    return args, kwargs
+
+
+def _check(leaf: Leaf) -> None:
+    if leaf.is_array:
+        return
+    kind = type(leaf.value).__name__
+    held = leaf.value.values() if isinstance(leaf.value, dict) else leaf.value
+    if isinstance(leaf.value, list | tuple | dict | set) and any(map(is_array, held)):
+        hint = "pass each array as an argument of its own, *arrays or **arrays"
+        raise TypeError(message(f"the argument {leaf.name} is a {kind} of arrays", hint=hint))
+    if hasattr(leaf.value, "shape") and hasattr(leaf.value, "dtype") and np.shape(leaf.value):
+        known = "NumPy arrays and torch tensors are known"
+        raise TypeError(message(f"the argument {leaf.name} is a {kind}", hint=known))
+    try:
+        hash(leaf.value)
+    except TypeError:
+        hint = "a fixed argument is part of the cache's key: pass a tuple, a number, a string"
+        raise TypeError(
+            message(f"the argument {leaf.name} is a {kind}, which has no hash", hint=hint)
+        ) from None

@@ -1,0 +1,77 @@
+"""Functions of whole arrays behind the copies that lowering makes where a view is not free.
+
+They are comparable, so that graphs with equal copies are equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from blockbuster.ir.lengths import Length
+from blockbuster.ir.types import Dim, size_class
+
+
+@dataclass(frozen=True)
+class CopySlice:
+    """Elements of an axis whose extent is the size of ``dim``."""
+
+    axis: int
+    dim: Dim
+    start: Length
+    length: Length
+
+    def __str__(self) -> str:
+        return f"slice axis {self.axis} from {self.start} by {self.length}"
+
+    def __call__(self, array: Any) -> Any:
+        sizes = {size_class(self.dim): array.shape[self.axis]}
+        start = self.start.value(sizes)
+        return array.take(np.arange(start, start + self.length.value(sizes)), self.axis)
+
+
+@dataclass(frozen=True)
+class CopySplit:
+    """An axis as two, the outer one in front of all axes."""
+
+    axis: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"split axis {self.axis} by {self.count}"
+
+    def __call__(self, array: Any) -> Any:
+        shape = list(array.shape)
+        shape[self.axis : self.axis + 1] = [self.count, shape[self.axis] // self.count]
+        return np.moveaxis(array.reshape(shape), self.axis, 0)
+
+
+@dataclass(frozen=True)
+class CopyJoin:
+    """Arrays one behind the other."""
+
+    axis: int
+
+    def __str__(self) -> str:
+        return f"concat axis {self.axis}"
+
+    def __call__(self, *arrays: Any) -> Any:
+        return np.concatenate(arrays, self.axis)
+
+
+@dataclass(frozen=True)
+class CopyMerge:
+    """Axis 0 and the one at ``axis`` + 1 as one axis."""
+
+    axis: int
+
+    def __str__(self) -> str:
+        return f"merge axis {self.axis}"
+
+    def __call__(self, array: Any) -> Any:
+        moved = np.moveaxis(array, 0, self.axis)
+        shape = list(moved.shape)
+        shape[self.axis : self.axis + 2] = [shape[self.axis] * shape[self.axis + 1]]
+        return moved.reshape(shape)

@@ -1,0 +1,303 @@
+"""Pieces of computed values, pushed down to where they are free.
+
+A slice of a sum is the sum of slices, a slice of a product's columns is the product with a slice
+of the columns, and a slice of an input is a view. So pieces travel through everything but opaque
+functions, whose results are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopySlice, CopySplit
+from blockbuster.frontend.primitives import (
+    Contract,
+    Count,
+    Fold,
+    Join,
+    Merge,
+    Opaque,
+    Primitive,
+    Recorder,
+    Ref,
+    Source,
+)
+from blockbuster.frontend.program import Axis, Shape
+from blockbuster.frontend.source import Refused
+from blockbuster.frontend.strips import Cut, Piece, Split, cut, split, strips_of
+from blockbuster.ir.expr import Arg, call
+from blockbuster.ir.lengths import ONE, Length, size, whole
+from blockbuster.ir.types import Dim
+
+Axes = tuple[int | None, ...]
+
+
+class Pieces(Recorder):
+    """A recorder that can take pieces of what it recorded, each once."""
+
+    def __init__(self, lengths: Mapping[Dim, Length], fixed: Mapping[Dim, int]) -> None:
+        super().__init__()
+        self._fixed = fixed
+        self.notes: list[str] = []
+        """One sentence for each copy."""
+        self.lengths = lengths
+        self._pieces: dict[tuple[int, int, Piece], Ref] = {}
+        self._copies: dict[int, Ref] = {}
+
+    def length(self, axis: Axis) -> Length:
+        """The extent of an axis in terms of sizes that do not follow from others."""
+        if not isinstance(axis, str):
+            return ONE
+        if axis in self._fixed:
+            return whole(self._fixed[axis])
+        return self.normal(self.lengths[axis]) if axis in self.lengths else size(axis)
+
+    def normal(self, length: Length) -> Length:
+        """``length`` in terms of sizes that do not follow from others."""
+        return length.replaced(self.length)
+
+    def cut(self, ref: Ref, position: int, piece: Cut) -> Ref:
+        """``ref`` with a piece of its axis at ``position``; a unit axis stays."""
+        entry = ref.axes[position]
+        if entry is None:
+            return ref
+        made = self._piece(ref.value, entry, piece)
+        return Ref(made.value, tuple(None if e is None else made.axes[e] for e in ref.axes))
+
+    def split(self, ref: Ref, position: int, piece: Split, rank: int) -> Ref:
+        """``ref``, as one of ``rank`` axes, with the axis at ``position`` from the end split.
+
+        The outer axis stands in front; where the axis is a unit axis, both are.
+        """
+        position += len(ref.axes) - rank
+        entry = ref.axes[position] if position >= 0 else None
+        units = (None,) * (rank - len(ref.axes))
+        if entry is None:
+            return Ref(ref.value, (None, *units, *ref.axes))
+        made = self._piece(ref.value, entry, piece)
+        axes = (None if e is None else made.axes[e + 1] for e in ref.axes)
+        return Ref(made.value, (made.axes[0], *units, *axes))
+
+    def is_free(self, ref: Ref, position: int, piece: Piece) -> bool:
+        """True if that piece needs no copy."""
+        entry = ref.axes[position] if position >= 0 else None
+        if entry is None:
+            return True
+        closure = self._closure(ref.value, entry)
+        return all(self._free_here(value, axis, piece) for value, axis in closure)
+
+    def copied(self, ref: Ref) -> Ref:
+        """``ref`` to an array in memory where it was one to a join or merge."""
+        if not isinstance(self.primitives[ref.value].op, Join | Merge):
+            return ref
+        if ref.value not in self._copies:
+            primitive = self.primitives[ref.value]
+            op = primitive.op
+            assert isinstance(op, Join | Merge)
+            refs = [self.copied(operand) for operand in primitive.operands]
+            fn = CopyJoin(op.axis) if isinstance(op, Join) else CopyMerge(op.axis)
+            self._copies[ref.value] = self._copy(fn, refs, primitive.shape, primitive)
+        made = self._copies[ref.value]
+        return Ref(made.value, ref.axes)
+
+    # the values that a piece touches ---------------------------------------------
+
+    def _closure(self, value: int, axis: int) -> list[tuple[int, int]]:
+        """The axes of values that a piece of one axis cuts, operands first."""
+        found: dict[tuple[int, int], None] = {}
+        stack = [(value, axis)]
+        while stack:
+            pair = stack.pop()
+            if pair not in found:
+                found[pair] = None
+                primitive = self.primitives[pair[0]]
+                for index, position in _operand_positions(primitive, pair[1]):
+                    ref = primitive.operands[index]
+                    entry = ref.axes[position]
+                    assert entry is not None
+                    stack.append((ref.value, entry))
+        return sorted(found)
+
+    def _free_here(self, value: int, axis: int, piece: Piece) -> bool:
+        op = self.primitives[value].op
+        if isinstance(op, Join) and axis == op.axis:
+            return isinstance(piece, Cut) and self._part(value, piece) is not None
+        if isinstance(op, Merge) and axis == op.axis:
+            return isinstance(piece, Split) and self._is_merge_of(value, piece)
+        return not isinstance(op, Opaque)
+
+    def _piece(self, value: int, axis: int, piece: Piece) -> Ref:
+        if (value, axis, piece) not in self._pieces:
+            for v, a in self._closure(value, axis):
+                if (v, a, piece) not in self._pieces:
+                    self._pieces[v, a, piece] = self._made(v, a, piece)
+        return self._pieces[value, axis, piece]
+
+    def _made(self, value: int, axis: int, piece: Piece) -> Ref:
+        primitive = self.primitives[value]
+        match primitive.op:
+            case Source(name, strips):
+                old = strips or strips_of(tuple(range(len(primitive.shape))), primitive.shape)
+                new = cut(old, axis, piece) if isinstance(piece, Cut) else split(old, axis, piece)
+                made = replace(
+                    primitive, op=Source(name, new), shape=_shape(primitive, axis, piece)
+                )
+                return self.append(made)
+            case Count():
+                return self._count(primitive, piece)
+            case Join(own) if own == axis and isinstance(piece, Cut):
+                part = self._part(value, piece)
+                return self._cut_copy(value, axis, piece) if part is None else part
+            case Merge(own) if own == axis and self._is_merge_of(value, piece):
+                return primitive.operands[0]
+            case Join(own) | Merge(own) if own == axis:
+                return self._cut_copy(value, axis, piece)
+            case Opaque():
+                return self._cut_copy(value, axis, piece)
+        return self._rebuilt(primitive, axis, piece)
+
+    def _rebuilt(self, primitive: Primitive, axis: int, piece: Piece) -> Ref:
+        """The primitive applied to pieces of those operands that have the axis."""
+        touched = dict(_operand_positions(primitive, axis))
+        rank = len(primitive.shape) + isinstance(primitive.op, Fold | Merge)
+        refs = list(primitive.operands)
+        for index, ref in enumerate(refs):
+            if isinstance(piece, Cut):
+                refs[index] = self.cut(ref, touched[index], piece) if index in touched else ref
+            elif index in touched:
+                place = touched[index] + rank - len(ref.axes)
+                refs[index] = self.split(ref, place, piece, rank)
+            else:
+                refs[index] = Ref(ref.value, (None,) * (rank + 1 - len(ref.axes)) + ref.axes)
+        op = primitive.op
+        if isinstance(piece, Split):
+            if isinstance(op, Fold | Join | Merge):
+                op = replace(op, axis=op.axis + 1)
+            if isinstance(op, Merge):  # the axis that it merges comes first
+                first, second, *others = refs[0].axes
+                refs[0] = Ref(refs[0].value, (second, first, *others))
+        shape = _shape(primitive, axis, piece)
+        return self.append(replace(primitive, op=op, operands=tuple(refs), shape=shape))
+
+    def _count(self, primitive: Primitive, piece: Piece) -> Ref:
+        """Positions along a piece of a dim."""
+        if isinstance(piece, Cut):
+            new = self.count(piece.dim)
+            if not piece.start.terms:
+                return new
+            return self.apply(call("add", Arg(0), piece.start.expr), new, hint=primitive.hint)
+        outer, inner = self.count(piece.outer), self.count(piece.inner)
+        expr = call("add", call("mul", Arg(0), piece.length.expr), Arg(1))
+        return self.apply(expr, outer.view((0, None)), inner, hint=primitive.hint)
+
+    # joins, merges and copies ----------------------------------------------------
+
+    def parts(self, value: int) -> Iterator[tuple[Ref, Cut]]:
+        """The parts of a join, and where each lies along the joined axis."""
+        primitive = self.primitives[value]
+        assert isinstance(primitive.op, Join)
+        start = Length()
+        for ref in primitive.operands:
+            dim = self.shape(ref)[primitive.op.axis]
+            piece = Cut(dim, start, self.length(dim))
+            yield ref, piece
+            start = start + piece.length
+
+    def merged(self, value: int) -> Split:
+        """The split that undoes a merge."""
+        primitive = self.primitives[value]
+        assert isinstance(primitive.op, Merge)
+        shape = self.shape(primitive.operands[0])
+        outer, inner = shape[0], shape[primitive.op.axis + 1]
+        return Split(outer, inner, self.length(outer), self.length(inner))
+
+    def _part(self, value: int, piece: Cut) -> Ref | None:
+        """What a cut of a join's own axis is, where it lies within one part."""
+        op = self.primitives[value].op
+        assert isinstance(op, Join)
+        for ref, part in self.parts(value):
+            if (part.start, part.length) == (piece.start, piece.length):
+                return ref
+            before = (piece.start - part.start).constant
+            behind = (part.start + part.length - piece.start - piece.length).constant
+            if before is not None and behind is not None and min(before, behind) >= 0:
+                inside = replace(piece, start=piece.start - part.start)
+                return (
+                    self.cut(ref, op.axis, inside) if self.is_free(ref, op.axis, inside) else None
+                )
+        return None
+
+    def _is_merge_of(self, value: int, piece: Piece) -> bool:
+        own = self.merged(value)
+        return isinstance(piece, Split) and (own.count, own.length) == (piece.count, piece.length)
+
+    def _cut_copy(self, value: int, axis: int, piece: Piece) -> Ref:
+        primitive = self.primitives[value]
+        dim = primitive.shape[axis]
+        fn: CopySlice | CopySplit
+        if isinstance(piece, Cut):
+            assert isinstance(dim, str)
+            start, length = (_along(n, dim, self.length(dim)) for n in (piece.start, piece.length))
+            fn = CopySlice(axis, dim, start, length)
+        else:
+            count = piece.count.constant
+            assert count is not None, "only a number of heads splits a computed array"
+            fn = CopySplit(axis, count)
+        ref = self.copied(Ref(value, _all(primitive.shape)))
+        return self._copy(fn, [ref], _shape(primitive, axis, piece), primitive)
+
+    def _copy(
+        self,
+        fn: CopySlice | CopySplit | CopyJoin | CopyMerge,
+        refs: Sequence[Ref],
+        shape: Shape,
+        primitive: Primitive,
+    ) -> Ref:
+        word = str(fn).split()[0]
+        self.notes.append(f"{word} ({primitive.where}) is a copy: a kernel boundary runs around it")
+        shapes = tuple(self.shape(ref) for ref in refs)
+        op = Opaque(str(fn), fn, shapes)
+        return self.append(
+            Primitive(op, tuple(refs), shape, primitive.hint or "y", primitive.where)
+        )
+
+
+def _along(length: Length, dim: Dim, extent: Length) -> Length:
+    """``length`` in terms of the size of ``dim`` alone, which is ``extent``. Raises Refused."""
+    rest = (length - extent).constant
+    if rest is not None:
+        return size(dim) + whole(rest)
+    if any(read != dim for read in length.dims):
+        raise Refused(f"a copy of {length} elements", 'fix the size of the axis: "D=64"')
+    return length
+
+
+def _all(shape: Shape) -> Axes:
+    return tuple(None if axis == 1 else i for i, axis in enumerate(shape))
+
+
+def _shape(primitive: Primitive, axis: int, piece: Piece) -> Shape:
+    shape = primitive.shape
+    inner = piece.dim if isinstance(piece, Cut) else piece.inner
+    cut_one = (*shape[:axis], inner, *shape[axis + 1 :])
+    return cut_one if isinstance(piece, Cut) else (piece.outer, *cut_one)
+
+
+def _operand_positions(primitive: Primitive, axis: int) -> Iterator[tuple[int, int]]:
+    """(operand, position in what it shows) for the operands that have a result's axis."""
+    op, rank = primitive.op, len(primitive.shape)
+    if isinstance(op, Source | Count | Opaque):
+        return
+    if isinstance(op, Join | Merge) and op.axis == axis:
+        return
+    for index, ref in enumerate(primitive.operands):
+        if isinstance(op, Contract) and axis == rank - 1 - index:
+            continue  # the left operand has no columns, the right one no rows
+        position = axis - (rank - len(ref.axes))
+        if isinstance(op, Fold):
+            position = axis + (axis >= op.axis)
+        elif isinstance(op, Merge):
+            position = axis + 1
+        if position >= 0 and ref.axes[position] is not None:
+            yield index, position

@@ -1,0 +1,195 @@
+"""Joined and merged arrays, read without ever being made.
+
+Whatever reads a join does so part by part, where its other operands can be cut alike for free; what
+reads a merged axis reads the two axes it is made of. A join is copied where that fails: where its
+parts would be rows or columns of a product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from blockbuster.frontend.primitives import Join, Merge, Ref
+from blockbuster.frontend.program import Axis, Shape
+from blockbuster.frontend.push import Pieces
+from blockbuster.frontend.strips import Cut, Split, Strips, cut, placed, split, strips_of
+from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
+
+_COMBINE = {"+": "add", "max": "maximum", "min": "minimum"}
+
+
+class ViewRecorder(Pieces):
+    """A recorder whose operands may be joins and merges."""
+
+    def join(self, refs: Sequence[Ref], axis: int, dim: Axis) -> Ref:
+        """Arrays of one shape but along ``axis``, one behind the other; ``dim`` is of them all."""
+        shape = self.shape(refs[0])
+        return self.add(Join(axis), tuple(refs), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
+
+    def merge(self, ref: Ref, axis: int, dim: Axis) -> Ref:
+        """The axes 0 and ``axis`` + 1 of ``ref`` as one axis ``dim`` at ``axis``."""
+        shape = self.shape(ref)[1:]
+        return self.add(Merge(axis), (ref,), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
+
+    def apply(self, expr: Expr, *refs: Ref, hint: str = "") -> Ref:
+        rank = max((len(ref.axes) for ref in refs), default=0)
+        found = self._own_axis(refs, rank)
+        if found is None:
+            return super().apply(self._in_known_sizes(expr), *refs, hint=hint)
+        return self._through(
+            refs, found, rank, lambda operands: self.apply(expr, *operands, hint=hint)
+        )
+
+    def round(self, ref: Ref, dtype: str) -> Ref:
+        found = self._own_axis([ref], len(ref.axes))
+        if found is None:
+            return super().round(ref, dtype)
+        return self._through(
+            [ref], found, len(ref.axes), lambda operands: self.round(operands[0], dtype)
+        )
+
+    def fold(self, ref: Ref, monoid: str, axis: int, *, keepdims: bool = True) -> Ref:
+        rank = len(ref.axes)
+        axis %= rank
+        found = self._own_axis([ref], rank)
+        if found is None:
+            return super().fold(ref, monoid, axis, keepdims=keepdims)
+        own = found[1]
+        dim = self.shape(ref)[own]
+        place = own - (own > axis and not keepdims)
+        if isinstance(self.primitives[ref.value].op, Join):
+            parts = [self.cut(ref, own, piece) for _, piece in self.parts(ref.value)]
+            folds = [self.fold(part, monoid, axis, keepdims=keepdims) for part in parts]
+            return self.join(folds, place, dim) if own != axis else self._combined(monoid, folds)
+        both = self.split(ref, own, self.merged(ref.value), rank)
+        inner = self.fold(both, monoid, axis + 1, keepdims=keepdims)
+        if own != axis:
+            return self.merge(inner, place, dim)
+        return self.fold(inner, monoid, 0, keepdims=False)
+
+    def product(self, a: Ref, b: Ref) -> Ref:
+        rank = max(len(a.axes), len(b.axes))
+        for index, ref in enumerate((a, b)):
+            found = self._own_axis([ref], rank)
+            if found is not None:
+                return self._product(a, b, index, found[1], rank)
+        return super().product(a, b)
+
+    def opaque(
+        self, name: str, fn: Callable[..., object], refs: Sequence[Ref], shape: Shape
+    ) -> Ref:
+        return super().opaque(name, fn, [self.copied(ref) for ref in refs], shape)
+
+    def _in_known_sizes(self, expr: Expr) -> Expr:
+        """``expr`` without sizes that follow from others: no array may have such a dim."""
+
+        def known(leaf: Expr) -> Expr:
+            if isinstance(leaf, Size) and leaf.dim in self.lengths:
+                return self.length(leaf.dim).expr
+            return leaf
+
+        return rewrite(expr, known)
+
+    # how each reads --------------------------------------------------------------
+
+    def _own_axis(self, refs: Sequence[Ref], rank: int) -> tuple[int, int] | None:
+        """The first operand that is a join or merge, and where in a result its own axis stands."""
+        for index, ref in enumerate(refs):
+            op = self.primitives[ref.value].op
+            if isinstance(op, Join | Merge):
+                return index, ref.axes.index(op.axis) + rank - len(ref.axes)
+        return None
+
+    def _combined(self, monoid: str, folds: Sequence[Ref]) -> Ref:
+        total = folds[0]
+        for part in folds[1:]:
+            total = self.apply(call(_COMBINE[monoid], Arg(0), Arg(1)), total, part, hint="s")
+        return total
+
+    def _pieces_of(self, value: int) -> list[Cut] | list[Split]:
+        if isinstance(self.primitives[value].op, Join):
+            return [piece for _, piece in self.parts(value)]
+        return [self.merged(value)]
+
+    def _alike(self, value: int, others: Sequence[Ref], places: Sequence[int]) -> bool:
+        """True if the others can be cut, or split, as the join or merge ``value`` is, for free."""
+        return all(
+            self.is_free(ref, place, piece)
+            for piece in self._pieces_of(value)
+            for ref, place in zip(others, places, strict=True)
+        )
+
+    def _through(
+        self,
+        refs: Sequence[Ref],
+        found: tuple[int, int],
+        rank: int,
+        work: Callable[[Sequence[Ref]], Ref],
+    ) -> Ref:
+        """``work`` on the parts of a join or merge, put together again."""
+        index, place = found
+        value = refs[index].value
+        places = [place + len(ref.axes) - rank for ref in refs]
+        if not self._alike(value, refs, places):
+            return work([self.copied(r) if i == index else r for i, r in enumerate(refs)])
+        dim = self.shape(refs[index])[places[index]]
+        if isinstance(self.primitives[value].op, Merge):
+            piece = self.merged(value)
+            result = work([self.split(ref, place, piece, rank) for ref in refs])
+            return self.merge(result, place, dim)
+        made = []
+        for _, part in self.parts(value):
+            pairs = zip(refs, places, strict=True)
+            made.append(work([self.cut(ref, at, part) if at >= 0 else ref for ref, at in pairs]))
+        return self.join(made, place, dim)
+
+    def _product(self, a: Ref, b: Ref, index: int, place: int, rank: int) -> Ref:
+        """A product whose operand ``index`` has its own axis at ``place``, of ``rank`` axes."""
+        mine, other = (a, b)[index], (b, a)[index]
+        value = mine.value
+        summed = place == rank - 1 - index
+        across = rank - 2 + index if summed else place if place < rank - 2 else -rank
+        at = across + len(other.axes) - rank  # negative where the other lacks the axis
+        is_join = isinstance(self.primitives[value].op, Join)
+        if (is_join and not summed) or not self._alike(value, [other], [at]):
+            copied = self.copied(mine)
+            return self.product(*_ordered(index, copied, other))
+        own = place + len(mine.axes) - rank
+        if is_join:
+            pairs = (
+                (self.cut(mine, own, piece), self.cut(other, at, piece))
+                for _, piece in self.parts(value)
+            )
+            return self._combined("+", [self.product(*_ordered(index, x, y)) for x, y in pairs])
+        dim, piece = self.shape(mine)[own], self.merged(value)
+        split = (self.split(mine, place, piece, rank), self.split(other, across, piece, rank))
+        result = self.product(*_ordered(index, *split))
+        if summed:
+            return self.fold(result, "+", 0, keepdims=False)
+        return self.merge(result, place, dim)
+
+    # outputs ---------------------------------------------------------------------
+
+    def ends(self, ref: Ref) -> list[tuple[int, Strips]]:
+        """The values that fill an output array, each with the strips of the array it fills."""
+        return self._ends(ref.value, strips_of(ref.axes, self.shape(ref)))
+
+    def _ends(self, value: int, strips: Strips) -> list[tuple[int, Strips]]:
+        primitive = self.primitives[value]
+        op = primitive.op
+        if isinstance(op, Merge):
+            (operand,) = primitive.operands
+            both = split(strips, op.axis, self.merged(value))
+            return self._ends(operand.value, placed(both, operand.axes))
+        if not isinstance(op, Join):
+            return [(value, strips)]
+        found = []
+        total = self.length(primitive.shape[op.axis])
+        for operand, piece in self.parts(value):
+            part = cut(strips, op.axis, piece, extent=total)
+            found += self._ends(operand.value, placed(part, operand.axes))
+        return found
+
+
+def _ordered(index: int, mine: Ref, other: Ref) -> tuple[Ref, Ref]:
+    return (mine, other) if index == 0 else (other, mine)

@@ -1,0 +1,228 @@
+"""Lengths: numbers of elements in terms of the sizes of dims, such as ``|D| / 2`` or ``|H| * |E|``.
+
+A length is a polynomial with rational coefficients, so two lengths are equal exactly if they are
+equal for all sizes. A division has to come out even: sizes for which it does not are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm, prod
+
+from blockbuster.ir.expr import Call, Const, Expr, Size, call, show_expr
+from blockbuster.ir.types import Dim, size_class
+
+Product = tuple[Dim, ...]
+"""A product of sizes of dims; the empty one is 1."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """The sum of ``share`` times the sizes of ``dims`` multiplied, over (dims, share) in terms."""
+
+    terms: tuple[tuple[Product, Fraction], ...] = ()
+
+    def __add__(self, other: Length) -> Length:
+        return _sum((*self.terms, *other.terms))
+
+    def __sub__(self, other: Length) -> Length:
+        return self + other * whole(-1)
+
+    def __mul__(self, other: Length) -> Length:
+        return _sum((tuple(sorted((*a, *b))), x * y) for a, x in self.terms for b, y in other.terms)
+
+    @property
+    def constant(self) -> int | None:
+        """The number this length always is; None if it depends on a size."""
+        if not self.terms:
+            return 0
+        ((dims, share),) = self.terms if len(self.terms) == 1 else ((("",), Fraction(0)),)
+        return int(share) if not dims and share.denominator == 1 else None
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The dims whose sizes are read."""
+        return tuple(dict.fromkeys(dim for dims, _ in self.terms for dim in dims))
+
+    def value(self, sizes: Mapping[Dim, int]) -> int:
+        """The number for these sizes (by size class). Raises ValueError where it is not whole."""
+        total = sum(
+            (share * prod(sizes[d] for d in dims) for dims, share in self.terms), Fraction()
+        )
+        if total.denominator != 1:
+            given = ", ".join(f"{d} = {sizes[d]}" for d in self.dims)
+            raise ValueError(f"{self} is {total} for {given}: no whole number")
+        return int(total)
+
+    def replaced(self, length_of: Callable[[Dim], Length]) -> Length:
+        """This length with ``length_of(D)`` for every ``|D|``."""
+        total = Length()
+        for dims, share in self.terms:
+            term = Length((((), share),))
+            for dim in dims:
+                term = term * length_of(dim)
+            total = total + term
+        return total
+
+    def parts(self) -> tuple[list[tuple[int, Product]], int]:
+        """Whole multiples of products, and the number by which their sum is divided."""
+        divisor = lcm(*(share.denominator for _, share in self.terms))
+        return [(int(share * divisor), dims) for dims, share in self.terms], divisor
+
+    def python(self, name: Callable[[Dim], str]) -> str:
+        """A Python expression, in parentheses where it is more than a word.
+
+        >>> (size("D") * size("H")).python(str.lower), (size("D") - whole(1)).python(str)
+        ('(d * h)', '(D - 1)')
+        """
+        terms, divisor = self.parts()
+        text = ""
+        for times, dims in sorted(terms, key=lambda term: term[0] < 0):
+            factors = [name(d) for d in dims]
+            if abs(times) != 1 or not factors:
+                factors.insert(0, str(abs(times)))
+            sign = ("-" if times < 0 else "") if not text else " - " if times < 0 else " + "
+            text += sign + " * ".join(factors)
+        if divisor != 1:
+            text = f"{f'({text})' if len(terms) > 1 else text} // {divisor}"
+        return f"({text})" if " " in text else text or "0"
+
+    def __str__(self) -> str:
+        return show_expr(self.expr, [])
+
+    @property
+    def expr(self) -> Expr:
+        """The scalar expression of this number."""
+        total: Expr | None = None
+        for dims, share in sorted(self.terms, key=lambda term: term[1] < 0):
+            down = total is not None and share < 0
+            term = _product(dims, abs(share) if down else share)
+            total = term if total is None else Call("sub" if down else "add", (total, term))
+        return total or Const(0.0)
+
+
+def _product(dims: Product, share: Fraction) -> Expr:
+    factors: list[Expr] = [Size(d) for d in dims]
+    if share.numerator != 1 or not dims:
+        factors.insert(0, Const(float(share.numerator)))
+    term = factors[0]
+    for factor in factors[1:]:
+        term = Call("mul", (term, factor))
+    return term if share.denominator == 1 else call("div", term, share.denominator)
+
+
+def _sum(terms: Iterable[tuple[Product, Fraction]]) -> Length:
+    found: dict[Product, Fraction] = {}
+    for dims, share in terms:
+        found[dims] = found.get(dims, Fraction()) + share
+    ordered = sorted(found.items(), key=lambda term: (-len(term[0]), term[0]))
+    return Length(tuple((dims, share) for dims, share in ordered if share))
+
+
+def whole(number: int) -> Length:
+    """A plain number."""
+    return _sum([((), Fraction(number))])
+
+
+def share_of(divisor: int) -> Length:
+    """One part of ``divisor`` equal ones."""
+    return Length((((), Fraction(1, divisor)),))
+
+
+def size(dim: Dim) -> Length:
+    """The size of a dim."""
+    return Length((((size_class(dim),), Fraction(1)),))
+
+
+ZERO = Length()
+ONE = whole(1)
+
+
+def length_of(expr: Expr) -> Length | None:
+    """``expr`` as a length; None where it is none.
+
+    >>> str(length_of(call("sub", Size("D"), call("div", Size("D"), 2))))
+    '|D| / 2'
+    """
+    match expr:
+        case Size(dim):
+            return size(dim)
+        case Const(value):
+            return whole(int(value)) if value.is_integer() else None
+        case Call("neg", (arg,)):
+            return length_of(call("mul", arg, -1))
+        case Call("div", (left, Const(value))) if value.is_integer() and value:
+            top = length_of(left)
+            return top * share_of(int(value)) if top is not None else None
+        case Call("add" | "sub" | "mul" as fn, (left, right)):
+            a, b = length_of(left), length_of(right)
+            if a is not None and b is not None:
+                return a + b if fn == "add" else a - b if fn == "sub" else a * b
+    return None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The size of ``dim`` is ``length``; or, where not ``exact``, at least that."""
+
+    dim: Dim
+    length: Length
+    exact: bool = True
+
+    def __str__(self) -> str:
+        return f"|{self.dim}| is {'' if self.exact else 'at least '}{self.length}"
+
+
+def completed(sizes: Mapping[Dim, int], rules: Iterable[Rule]) -> dict[Dim, int]:
+    """``sizes`` (by size class) and those that follow from them by ``rules``.
+
+    Raises ValueError where they break a rule.
+    """
+    found, left = dict(sizes), list(rules)
+    while left:
+        ready = [rule for rule in left if all(d in found for d in rule.length.dims)]
+        ready = [rule for rule in ready if rule.exact or rule.dim in found]
+        if not ready:
+            break
+        for rule in ready:
+            value = rule.length.value(found)
+            known = found.setdefault(rule.dim, value)
+            if (known != value or value < 0) if rule.exact else known < value:
+                raise ValueError(f"dim {rule.dim} has size {known}, but {rule}, which is {value}")
+        left = [rule for rule in left if rule not in ready]
+    return found
+
+
+def in_order(rules: Iterable[Rule], known: Iterable[Dim]) -> list[Rule]:
+    """The rules that can be applied one after the other where the sizes of ``known`` are known."""
+    found, left, ordered = set(known), list(rules), list[Rule]()
+    while True:
+        ready = [rule for rule in left if found.issuperset(rule.length.dims)]
+        ready = [rule for rule in ready if rule.exact or rule.dim in found]
+        if not ready:
+            return ordered
+        ordered += ready
+        found.update(rule.dim for rule in ready)
+        left = [rule for rule in left if rule not in ready]
+
+
+def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
+    """Sizes near ``sizes`` that keep all rules: what to draw for a program with such views."""
+    follow = {rule.dim for rule in rules if rule.exact}
+    steps = {
+        dim: lcm(*(share.denominator for r in rules for ds, share in r.length.terms if dim in ds))
+        for dim in sizes
+    }
+    found = {d: -(-n // steps[d]) * steps[d] for d, n in sizes.items() if d not in follow}
+    while True:
+        try:
+            return {**sizes, **completed(found, rules)}
+        except ValueError:
+            full = completed(found, [rule for rule in rules if rule.exact])
+            short = [r.dim for r in rules if not r.exact and r.length.value(full) > full[r.dim]]
+            if not any(dim in found for dim in short):
+                raise
+        for dim in dict.fromkeys(dim for dim in short if dim in found):
+            found[dim] += steps[dim]

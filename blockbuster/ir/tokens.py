@@ -1,0 +1,83 @@
+"""The words of the text form, and a reader that takes them one after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from blockbuster.errors import ParseError, message
+
+_TOKEN = re.compile(
+    r"(?P<space>\s+|#[^\n]*)"
+    r"|(?P<number>\d+(\.\d*)?(e[+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_]\w*'*)"
+    r"|(?P<string>\"[^\"\n]*\")"
+    r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],;|!:])",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    line: int
+
+
+class TokenReader:
+    """A text, and how far it is read; errors show the line."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._scan(text)
+        self._at = 0
+
+    def _scan(self, text: str) -> list[_Token]:
+        tokens: list[_Token] = []
+        at, line = 0, 0
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None:
+                self._refuse(f"unexpected character {text[at]!r}", line)
+            if found.lastgroup != "space":
+                tokens.append(_Token(str(found.lastgroup), found.group(), line))
+            line += found.group().count("\n")
+            at = found.end()
+        return [*tokens, _Token("end", "end of text", line)]
+
+    def _refuse(self, reason: str, line: int | None = None, hint: str | None = None) -> NoReturn:
+        mark = self._tokens[self._at].line if line is None else line
+        raise ParseError(message(reason, listing=self._text, mark=mark, hint=hint))
+
+    @property
+    def _next(self) -> str:
+        return self._tokens[self._at].text
+
+    def _take(self, text: str | None = None, kind: str | None = None) -> str:
+        token = self._tokens[self._at]
+        if (text is not None and token.text != text) or (kind is not None and token.kind != kind):
+            wanted = text or ("the end of the text" if kind == "end" else f"a {kind}")
+            self._refuse(f"expected {wanted}, found {token.text!r}")
+        self._at += 1
+        return token.text
+
+    def _has(self, text: str) -> bool:
+        if self._next == text:
+            self._at += 1
+            return True
+        return False
+
+    def _several(self, close: str, item: Callable[[], Any]) -> list[Any]:
+        """Items separated by commas up to ``close``, which is taken too."""
+        items: list[Any] = []
+        while not self._has(close):
+            if items:
+                self._take(",")
+            items.append(item())
+        return items
+
+    def expect_end(self) -> None:
+        """Raise ParseError if text is left."""
+        self._take(kind="end")

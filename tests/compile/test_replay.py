@@ -1,0 +1,138 @@
+"""What a launcher does is noted once and repeated: addresses change, nothing else."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.load import load_module
+from blockbuster.emit.replay import Replay
+from tests.compile.functions import doubled, normal, with_custom
+
+
+class Started:
+    """A compiled kernel that only tells how it was started."""
+
+    function, packed_metadata = "function", "metadata"
+
+    def __init__(self, log):
+        self.log = log
+
+    def run(self, *arguments):
+        self.log.append(arguments)
+
+
+class Kernel:
+    def __init__(self, kernel, log):
+        self.__name__, self.arg_names = kernel.__name__, kernel.arg_names
+        self.log = log
+
+    def __getitem__(self, grid):
+        return lambda *arguments, **options: Started(self.log)
+
+
+@pytest.fixture
+def stage(torch, monkeypatch):
+    """A replay of a plan for a GPU, on tensors of the CPU with kernels that do nothing."""
+
+    def zeros(shape, dtype, like):
+        return torch.zeros(shape, dtype=getattr(torch, dtype))
+
+    def make(function, *arrays):
+        log = []
+        plan = bb.jit(function, machine="h100").plan_for(*arrays)
+        for file in plan.files:
+            module = load_module(file.text)
+            monkeypatch.setattr(module.triton.knobs.runtime, "interpret", True)
+            monkeypatch.setattr(module, "empty", zeros)
+            for entry in module.KERNELS:
+                monkeypatch.setitem(entry, "function", Kernel(entry["function"], log))
+        gpu = SimpleNamespace(
+            dtype=lambda name: getattr(torch, name),
+            empty=lambda shape, dtype: torch.zeros(shape, dtype=dtype),
+            stream=lambda: 77,
+            elsewhere=lambda: False,
+        )
+        sizes = plan.bind({n: a.shape for n, a in zip(plan.inputs, arrays, strict=True)})
+        return Replay(plan, sizes, gpu), log
+
+    return make
+
+
+@pytest.fixture
+def tensors(torch):
+    return [torch.from_numpy(a) for a in normal((32, 64), (32, 64), (32, 64))]
+
+
+def test_the_same_tensor_twice_is_two_arrays(stage, tensors):
+    x, y, _ = tensors
+    replay, log = stage(lambda x, y: x - y, x, y)
+
+    replay([x, x])
+    (first,) = replay([x, y])
+    (second,) = replay([y, x])
+
+    heads = [(call[9], call[10], call[11]) for call in log]
+    assert heads == [
+        (x.data_ptr(), y.data_ptr(), first.data_ptr()),
+        (y.data_ptr(), x.data_ptr(), second.data_ptr()),
+    ]
+    grid, metadata = log[0][:3], log[0][4:6]
+    assert grid[1:] == (1, 1)
+    assert log[0][3] == 77
+    assert metadata == ("function", "metadata")
+    assert log[0][12:] == log[1][12:]  # sizes, strides and constants
+
+
+def test_workspaces_are_new_each_time_and_in_order(stage, tensors):
+    x, y, _ = tensors
+    replay, log = stage(lambda x, w: bb.softmax(bb.exp(x) @ w.T, axis=0), x, y)
+
+    replay([x, y])
+    assert not log
+    replay([x, y])
+
+    assert len(log) == 2
+    first = len(log)
+    replay([x, y])
+    assert [call[6:9] for call in log] == [(None, None, None)] * 2 * first
+
+
+def test_functions_between_kernels(stage, tensors):
+    x, _, _ = tensors
+    replay, _ = stage(with_custom(doubled), x)
+
+    (out,) = replay([x])
+    assert out.shape == x.shape
+    assert replay.notes == ()
+
+
+def test_functions_that_take_no_tensors_run_on_the_host(stage, tensors):
+    x, _, _ = tensors
+
+    def strict(array):
+        if hasattr(array, "data_ptr"):
+            raise TypeError("NumPy only")
+        return array * 2
+
+    replay, _ = stage(with_custom(strict), x)
+
+    for _ in range(2):
+        replay([x])
+    assert replay.notes == ("strict runs on the host, with copies there and back: NumPy only",)
+
+
+def test_results_of_functions_are_laid_out_as_recorded(stage, torch, tensors):
+    x, _, _ = tensors
+    laid_out = []
+
+    def turned(array):
+        laid_out.append(array)
+        return array.t().contiguous().t()
+
+    replay, log = stage(with_custom(turned), x)
+
+    for _ in range(2):
+        replay([x])
+    assert len(log) == 2
+    assert log[0][9] != 0

@@ -1,0 +1,35 @@
+"""Programs compiled for four targets without a GPU: a few in CI, all with `make targets`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.targets import CASES, TARGETS, compiled, failures
+from blockbuster.emit import target as limits
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "targets.json"
+FEW = ("attention timed float16 default", "mlp ragged bfloat16 default")
+ALL = [(case, target) for case in CASES for target in TARGETS]
+
+
+@pytest.fixture(autouse=True)
+def fresh_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("case", [c for c in CASES if c.name in FEW], ids=lambda c: c.name)
+def test_a_few_compile(case, target):
+    assert list(failures(compiled(case, target))) == []
+
+
+def test_the_record_is_complete_and_within_the_devices():
+    records = json.loads(GOLDEN.read_text(encoding="utf-8"))["records"]
+
+    assert len(CASES) >= 40
+    assert [(r["case"], r["target"]) for r in records] == [(c.name, t) for c, t in ALL]
+    for record in records:
+        assert list(failures(record)) == []
+        for _, shared, _, _ in record["functions"]:
+            assert shared <= limits.TARGETS[record["target"]].shared

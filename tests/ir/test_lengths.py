@@ -1,0 +1,86 @@
+"""Lengths: polynomials in sizes that are equal if and only if they are equal for all sizes."""
+
+import pytest
+
+from blockbuster.errors import ParseError
+from blockbuster.ir.expr import Const, Size, call
+from blockbuster.ir.lengths import (
+    Rule,
+    completed,
+    fitted,
+    in_order,
+    length_of,
+    share_of,
+    size,
+    whole,
+)
+from blockbuster.ir.parse import parse
+
+D, H = size("D"), size("H")
+HALF = D * share_of(2)
+
+
+def test_equal_lengths_are_one():
+    assert D - HALF == HALF
+    assert D * D + whole(2) * D * H + H * H == (D + H) * (D + H)
+    assert (D - D).constant == 0
+    assert (whole(7) + HALF - HALF).constant == 7
+    assert HALF.constant is None
+
+
+@pytest.mark.parametrize(
+    ("length", "text", "python"),
+    [
+        (HALF, "|D| / 2", "(D // 2)"),
+        (whole(3) * HALF - whole(4), "3 * |D| / 2 - 4", "((3 * D - 8) // 2)"),
+        (D * H + whole(1), "|D| * |H| + 1", "(D * H + 1)"),
+        (whole(2) - D, "2 - |D|", "(2 - D)"),
+        (whole(0), "0", "0"),
+        (D, "|D|", "D"),
+    ],
+)
+def test_texts(length, text, python):
+    assert str(length) == text
+    assert length.python(str) == python
+    assert length_of(length.expr) == length
+
+
+@pytest.mark.parametrize("expr", [Const(0.5), call("exp", Size("D")), call("div", 1, Size("D"))])
+def test_no_lengths(expr):
+    assert length_of(expr) is None
+
+
+def test_a_division_has_to_come_out_even():
+    assert HALF.value({"D": 6}) == 3
+    with pytest.raises(ValueError, match=r"\|D\| / 2 is 7/2 for D = 7: no whole number"):
+        HALF.value({"D": 7})
+
+
+def test_sizes_follow_from_others():
+    rules = [Rule("B", size("A") + whole(1)), Rule("A", HALF), Rule("D", whole(8), exact=False)]
+
+    assert completed({"D": 8}, rules) == {"D": 8, "A": 4, "B": 5}
+    assert [rule.dim for rule in in_order(rules, ["D"])] == ["A", "D", "B"]
+    with pytest.raises(ValueError, match=r"dim D has size 6, but \|D\| is at least 8"):
+        completed({"D": 6}, rules)
+    with pytest.raises(ValueError, match=r"dim B has size 4, but \|B\| is \|A\| \+ 1, which is 5"):
+        completed({"D": 8, "B": 4}, rules)
+
+
+def test_sizes_are_fitted_to_rules():
+    rules = [Rule("A", HALF), Rule("D", whole(8), exact=False)]
+
+    assert fitted({"A": 1, "D": 5, "M": 3}, rules) == {"A": 4, "D": 8, "M": 3}
+
+
+@pytest.mark.parametrize(
+    ("axis", "message"),
+    [
+        ("D[A = M]", r"M is no size: write \|M\|"),
+        ("D[A = exp(|M|)]", "a sum of products of sizes"),
+        ("D[A, ", "expected a name"),
+    ],
+)
+def test_views_that_do_not_parse(axis, message):
+    with pytest.raises(ParseError, match=message):
+        parse(f"graph(X: A[A] = x({axis})) {{ return X }}")
