@@ -1,5 +1,6 @@
 # make demo   the main job end to end: trace, fuse, prove, cost, emit, run, compare, print
 # make test   the test suite          (ARGS="-k name" passes arguments on to pytest)
+# make slow   the few tests that take half a minute each
 # make torch  torch for the tests that need it, which are skipped without (a CPU build will do)
 # make targets  compile many programs for four GPU targets and record what they became (4 minutes)
 # make lint   ruff        make types   mypy --strict        make clean   remove what make made
@@ -16,7 +17,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 CONFIG := pyproject.toml constraints.txt
 PROFILE := $(if $(CI),--hypothesis-profile=ci)
 
-.PHONY: targets help demo test lint types install dev torch clean
+.PHONY: targets help demo test slow lint types install dev torch clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,7 +27,10 @@ demo: $(VENV)/.installed
 	$(BIN)/blockbuster demo $(EXAMPLE)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 $(PROFILE) $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m "not slow" $(PROFILE) $(ARGS)
+
+slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m slow $(PROFILE) $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

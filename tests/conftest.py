@@ -11,12 +11,21 @@ GOLDEN = Path(__file__).parent / "golden"
 
 # Deadlines are off: a time limit on one example fails on a busy machine and proves nothing.
 # `--hypothesis-profile=NAME` chooses another profile; the Makefile chooses `ci` where CI is set.
-settings.register_profile("dev", max_examples=50, deadline=None)
+# a busy machine is no reason to fail
+PATIENT = [HealthCheck.too_slow]
+
+settings.register_profile("dev", max_examples=50, deadline=None, suppress_health_check=PATIENT)
 settings.register_profile(
-    "ci", max_examples=100, deadline=None, derandomize=True, database=None, print_blob=True
+    "ci",
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    suppress_health_check=PATIENT,
 )
 settings.register_profile(
-    "thorough", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "thorough", max_examples=2000, deadline=None, suppress_health_check=PATIENT
 )
 settings.load_profile("dev")
 

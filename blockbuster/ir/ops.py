@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from blockbuster.errors import VerifyError
 from blockbuster.ir.expr import Expr, arguments, calls
 from blockbuster.ir.lengths import Rule
+from blockbuster.ir.signatures import FUNCTIONALS, expect, expect_local
 from blockbuster.ir.types import Dim, Type, size_class
 
 if TYPE_CHECKING:
@@ -41,90 +41,6 @@ class Op:
         return 0, ()
 
 
-def _expect(condition: bool, reason: str) -> None:
-    if not condition:
-        raise VerifyError(reason)
-
-
-def _expect_local(name: str, args: tuple[Type, ...]) -> None:
-    for position, arg in enumerate(args):
-        _expect(
-            not arg.buffered, f"operand {position} of {name} has type {arg}, expected a local item"
-        )
-
-
-def _same(name: str, args: tuple[Type, ...]) -> Type:
-    _expect(
-        args[0] == args[1],
-        f"operands of {name} have types {args[0]} and {args[1]}, expected equal types",
-    )
-    return args[0]
-
-
-def _by_row(name: str, args: tuple[Type, ...]) -> Type:
-    block, vector = args
-    _expect(len(block.axes) == 2, f"operand 0 of {name} has axes {block}, expected a block")
-    _expect(
-        vector.axes == block.axes[:1],
-        f"operand 1 of {name} has axes {vector}, expected [{block.axes[0]}]",
-    )
-    return block
-
-
-def _by_column(name: str, args: tuple[Type, ...]) -> Type:
-    block, vector = args
-    _expect(len(block.axes) == 2, f"operand 0 of {name} has axes {block}, expected a block")
-    _expect(
-        vector.axes == block.axes[1:],
-        f"operand 1 of {name} has axes {vector}, expected [{block.axes[1]}]",
-    )
-    return block
-
-
-def _drop_last(name: str, args: tuple[Type, ...]) -> Type:
-    _expect(len(args[0].axes) > 0, f"operand 0 of {name} is a scalar, expected a block or a vector")
-    return Type((), args[0].axes[:-1])
-
-
-def _dot(name: str, args: tuple[Type, ...]) -> Type:
-    a, b = args
-    _expect(
-        len(a.axes) == len(b.axes) == 2,
-        f"operands of {name} have axes {a} and {b}, expected two blocks",
-    )
-    _expect(
-        a.axes[1] == b.axes[1],
-        f"operand 1 of {name} has axes {b}, expected its last to be {a.axes[1]}",
-    )
-    _expect(
-        a.axes[0] != b.axes[0],
-        f"both operands of {name} have rows {a.axes[0]}: relabel one of them",
-    )
-    return Type((), (a.axes[0], b.axes[0]))
-
-
-def _outer(name: str, args: tuple[Type, ...]) -> Type:
-    a, b = args
-    _expect(
-        len(a.axes) == len(b.axes) == 1,
-        f"operands of {name} have axes {a} and {b}, expected two vectors",
-    )
-    _expect(
-        a.axes != b.axes, f"both operands of {name} have the axis {a.axes[0]}: relabel one of them"
-    )
-    return Type((), (*a.axes, *b.axes))
-
-
-# name -> (number of operands, result type)
-FUNCTIONALS: dict[str, tuple[int, Callable[[str, tuple[Type, ...]], Type]]] = {
-    "add": (2, _same), "sub": (2, _same), "mul": (2, _same), "div": (2, _same),
-    "row_shift": (2, _by_row), "row_scale": (2, _by_row),
-    "col_shift": (2, _by_column), "col_scale": (2, _by_column),
-    "row_sum": (1, _drop_last), "row_max": (1, _drop_last), "row_min": (1, _drop_last),
-    "dot": (2, _dot), "outer": (2, _outer),
-}  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Functional(Op):
     """A named functional operator of Table 1: ``dot(a, b)`` is ``a @ b.T``, and so on.
@@ -142,8 +58,8 @@ class Functional(Op):
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         arity, result = FUNCTIONALS[self.name]
-        _expect(len(args) == arity, f"{self.name} takes {arity} operands, got {len(args)}")
-        _expect_local(self.name, args)
+        expect(len(args) == arity, f"{self.name} takes {arity} operands, got {len(args)}")
+        expect_local(self.name, args)
         return (result(self.name, args),)
 
     def flops(self, args: tuple[Type, ...]) -> Flops:
@@ -161,10 +77,10 @@ class Elementwise(Op):
     expr: Expr
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        _expect_local("elementwise", args)
-        _expect(len(args) > 0, "an elementwise operator needs an operand")
+        expect_local("elementwise", args)
+        expect(len(args) > 0, "an elementwise operator needs an operand")
         _expect_arguments(self.expr, len(args))
-        _expect(
+        expect(
             all(a == args[0] for a in args),
             f"operands of elementwise have types {_listed(args)}, expected equal",
         )
@@ -186,15 +102,15 @@ class Pointwise(Op):
     axes: tuple[Dim, ...]
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        _expect_local("pointwise", args)
+        expect_local("pointwise", args)
         _expect_arguments(self.expr, len(args))
-        _expect(
+        expect(
             len(set(self.axes)) == len(self.axes), f"pointwise result axes {self.axes} repeat a dim"
         )
         for position, arg in enumerate(args):
             shared = tuple(d for d in arg.axes if d in self.axes)
             order = tuple(d for d in self.axes if d in shared)
-            _expect(
+            expect(
                 shared == order,
                 f"operand {position} of pointwise has axes {arg}, expected the order {order}",
             )
@@ -211,8 +127,8 @@ class Cast(Op):
     dtype: str
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        _expect(len(args) == 1, f"cast takes 1 operand, got {len(args)}")
-        _expect_local("cast", args)
+        expect(len(args) == 1, f"cast takes 1 operand, got {len(args)}")
+        expect_local("cast", args)
         return args
 
 
@@ -224,12 +140,12 @@ class Transpose(Op):
     axes: tuple[Dim, ...]
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        _expect(len(args) == 1, f"transpose takes 1 operand, got {len(args)}")
+        expect(len(args) == 1, f"transpose takes 1 operand, got {len(args)}")
         result = Type(self.lists, self.axes)
         same = sorted(self.lists) == sorted(args[0].lists) and sorted(self.axes) == sorted(
             args[0].axes
         )
-        _expect(same, f"transpose gives {result}, which does not reorder {args[0]}")
+        expect(same, f"transpose gives {result}, which does not reorder {args[0]}")
         return (result,)
 
 
@@ -241,14 +157,14 @@ class Relabel(Op):
     new: Dim
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        _expect(len(args) == 1, f"relabel takes 1 operand, got {len(args)}")
+        expect(len(args) == 1, f"relabel takes 1 operand, got {len(args)}")
         (arg,) = args
         dims = arg.lists + arg.axes
-        _expect(self.old in dims, f"relabel of {self.old}: the operand has type {arg}")
-        _expect(
+        expect(self.old in dims, f"relabel of {self.old}: the operand has type {arg}")
+        expect(
             self.new not in dims, f"relabel to {self.new}: the operand {arg} has that dim already"
         )
-        _expect(
+        expect(
             size_class(self.old) == size_class(self.new),
             f"relabel of {self.old} to {self.new}: the dims have different sizes",
         )
@@ -267,20 +183,20 @@ class Reduce(Op):
     monoid: str
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        _expect(len(args) == 1, f"reduce takes 1 operand, got {len(args)}")
-        _expect(
+        expect(len(args) == 1, f"reduce takes 1 operand, got {len(args)}")
+        expect(
             self.monoid in MONOIDS, f"unknown monoid {self.monoid!r}; known: {', '.join(MONOIDS)}"
         )
-        _expect(
+        expect(
             args[0].lists[:1] == (self.dim,),
             f"operand of reduce has type {args[0]}, expected a list over {self.dim}",
         )
         result = args[0].element()
-        _expect(
+        expect(
             not result.buffered,
             f"reduce over {self.dim} of {args[0]} would accumulate a list: expected one level",
         )
-        _expect(
+        expect(
             self.dim not in result.axes,
             f"reduce over {self.dim}: the items {result} still carry that axis",
         )
@@ -297,8 +213,8 @@ class Head(Op):
     dim: Dim
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        _expect(len(args) == 1, f"head takes 1 operand, got {len(args)}")
-        _expect(
+        expect(len(args) == 1, f"head takes 1 operand, got {len(args)}")
+        expect(
             args[0].lists[:1] == (self.dim,),
             f"operand of head has type {args[0]}, expected a list over {self.dim}",
         )
@@ -369,7 +285,7 @@ class Map(Op):
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         expected = len(self.iterated) + (len(self.results) if self.start else 0)
-        _expect(len(args) == expected, f"map takes {expected} operands, got {len(args)}")
+        expect(len(args) == expected, f"map takes {expected} operands, got {len(args)}")
         types = []
         for output, result in zip(self.body.outputs, self.results, strict=True):
             inner = self.body.type_of(output.value)
@@ -396,7 +312,7 @@ def _listed(args: tuple[Type, ...]) -> str:
 
 def _expect_arguments(expr: Expr, count: int) -> None:
     used = arguments(expr)
-    _expect(
+    expect(
         sorted(used) == list(range(count)),
         f"the expression reads operands {sorted(used)} of {count} given",
     )

@@ -13,7 +13,6 @@ from blockbuster.ir.expr import FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
 from blockbuster.ir.lengths import ONE, Length, Rule, length_of
 from blockbuster.ir.ops import (
-    FUNCTIONALS,
     MONOIDS,
     Accumulate,
     Cast,
@@ -32,6 +31,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.show import FACTOR_NAMES
+from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.tokens import TokenReader
 from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.verify import verify

@@ -14,7 +14,6 @@ from blockbuster.ir.expr import FUNCTIONS, show_expr
 from blockbuster.ir.graph import Graph, Index, Input, Node, Read, Value
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import (
-    FUNCTIONALS,
     Accumulate,
     Cast,
     Elementwise,
@@ -28,6 +27,7 @@ from blockbuster.ir.ops import (
     Rescale,
     Transpose,
 )
+from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.types import Type
 from blockbuster.ir.views import AxisView
 
