@@ -1,5 +1,6 @@
 # make demo   the main job end to end: trace, fuse, prove, cost, emit, run, compare, print
 # make test   the test suite          (ARGS="-k name" passes arguments on to pytest)
+# make prove  the thorough profile: 20,000 random programs, 100,000 checked steps (ARGS="--seed 1")
 # make lint   ruff        make types   mypy --strict        make clean   remove what make made
 #
 # The first use makes .venv and installs into it; stamp files in .venv remember what is there.
@@ -14,7 +15,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 CONFIG := pyproject.toml constraints.txt
 PROFILE := $(if $(CI),--hypothesis-profile=ci)
 
-.PHONY: help demo test lint types install dev clean
+.PHONY: help demo test prove lint types install dev clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +26,9 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 $(PROFILE) $(ARGS)
+
+prove: $(VENV)/.installed
+	$(BIN)/python -m blockbuster.testing.thorough $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

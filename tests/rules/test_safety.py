@@ -15,8 +15,8 @@ from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
 from blockbuster.rules import PAPER_RULES, fuse
 from blockbuster.rules.safety import safe
+from blockbuster.testing.matrices import MatrixPrograms
 from tests.interp import examples
-from tests.rules.array_programs import ArrayPrograms
 from tests.rules.numbers import assert_same_numbers
 
 BLOCKS = {"M": 2, "N": 3, "D": 2, "L": 2}
@@ -434,7 +434,7 @@ def test_a_softmax_of_a_softmax():
 @settings(max_examples=30)
 @given(random=st.randoms(use_true_random=False))
 def test_safe_computes_the_same_on_random_programs(random):
-    graph = ArrayPrograms(random, whole=False, exponentials=True).graph()
+    graph = MatrixPrograms(random, whole=False, exponentials=True).graph()
     for form in forms(graph):
         made = safe(form)
         verify(made)
@@ -444,6 +444,6 @@ def test_safe_computes_the_same_on_random_programs(random):
 
 
 def test_random_programs_do_have_something_to_make_safe():
-    graphs = [ArrayPrograms(Random(s), whole=False, exponentials=True).graph() for s in range(40)]
+    graphs = [MatrixPrograms(Random(s), whole=False, exponentials=True).graph() for s in range(40)]
 
     assert sum(safe(graph) != graph for graph in graphs) >= 10
