@@ -73,6 +73,8 @@ from blockbuster.interp import (
 )
 from blockbuster.ir import Graph, parse, verify
 from blockbuster.rules import PAPER_RULES, RULES, Derivation, Rule, explain, fuse, reasons, safe
+from blockbuster.testing.check import check_rule
+from blockbuster.testing.report import RuleReport
 
 __version__ = "0.1.0.dev0"
 
@@ -89,6 +91,7 @@ __all__ = [
     "explain", "reasons",
     # meaning and proof
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "traffic", "GraphTraffic",
+    "check_rule", "RuleReport",
     # kernels
     "emit", "Kernel", "check_kernel", "KernelReport",
     "jit", "compile", "load", "Jitted", "Compiled", "Plan",

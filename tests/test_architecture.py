@@ -43,6 +43,7 @@ LAZY = {
     ("ir/graph.py", "blockbuster.emit"),  # Graph.listing
     ("ir/graph.py", "blockbuster.view"),  # Graph._repr_svg_
     ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html
+    ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
     ("selection/plan.py", "blockbuster.view"),  # Plan.draw
 }
 
@@ -133,7 +134,7 @@ IMPORTS = [found for file in sources(PACKAGE) for found in imports_of(file)]
 
 
 def on_the_lazy_list(found: Import) -> bool:
-    return found.lazy and any(
+    return (found.lazy or found.typing) and any(
         found.file == file and (found.module == module or found.module.startswith(module + "."))
         for file, module in LAZY
     )

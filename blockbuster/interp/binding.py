@@ -8,6 +8,7 @@ extent 1. Relabeled dims (M, M') share size and blocks, unless blocks are given 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -59,6 +60,7 @@ def checked(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return {name: np.asarray(inputs[name]) for name in needed}
 
 
+@lru_cache(maxsize=1024)
 def dims_of(graph: Graph) -> tuple[Dim, ...]:
     """Every dim of a program, in order of first appearance; last those that only have a size."""
     found: dict[Dim, None] = {}

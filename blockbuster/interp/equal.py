@@ -1,91 +1,41 @@
 """Are two programs equal? A randomized exact answer, and what exactly it says.
 
-The programs are run on random residues with uninterpreted functions (``exact.py``), at random
-small sizes and blocks. Where they agree in every trial they are equal as terms, but for luck.
-Where they do not, they may still be equal by a law of some function, so a difference is only
-reported as one where it shows in floating point too.
+The programs are run on random residues with uninterpreted functions (tier A), at random small
+sizes and blocks. Where they agree in every trial they are equal as terms, but for luck, and that
+is bounded. Where they do not they may still be equal, by a law of some function or of order, so a
+difference is only reported as one where it shows in floating point too; else tier B (exp is a
+homomorphism) and ordered arithmetic are asked, which may say equal; different only where exact
+fractions are what both programs compute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from blockbuster.interp.binding import bind, dims_of, sources
-from blockbuster.interp.evaluate import Interpreter
-from blockbuster.interp.exact import PRIMES, UNDEFINED, Exact, ZeroDenominator
+from blockbuster.interp.apart import constants_of, float_difference, near
+from blockbuster.interp.binding import sources
+from blockbuster.interp.characters import Characters
+from blockbuster.interp.degree import VARIABLE, Degree
+from blockbuster.interp.exact import Drawn, Exact, random_prime
 from blockbuster.interp.layout import Array
-from blockbuster.interp.observers import Observer
-from blockbuster.interp.semantics import Float32, Float64, Semantics
-from blockbuster.ir.expr import Call, Expr
+from blockbuster.interp.ordered import Ordered, Refused, is_literal
+from blockbuster.interp.proof import Counterexample, Proof
+from blockbuster.interp.residues import ZeroDenominator
+from blockbuster.interp.semantics import Semantics
+from blockbuster.interp.setting import SIZES, SQUARES, Setting, settings
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import fitted
-from blockbuster.ir.list_only import list_only
-from blockbuster.ir.ops import Elementwise, Map, Pointwise, Rescale
-from blockbuster.ir.types import Dim, size_class
 
-LARGEST_SIZE = 5
+__all__ = ["Counterexample", "Proof", "Setting", "check_equal_exactly", "prove_equal", "settings"]
+
 DRAWS = 20  # how often inputs are drawn again before a zero denominator is taken to be no accident
-TOLERANCE = 1e-6  # of the largest number in an output; far above rounding at these sizes
 
-SCOPE = (
-    "equality as terms in +, *, / with the other functions uninterpreted, at the tried sizes and "
-    "blocks, over exact arithmetic, wherever denominators are nonzero"
-)
-ASSUMPTIONS = (
-    "not shown: other sizes, floating point, NaN and infinities, the compiler, the hardware",
-)
-NO_BOUND = "no bound computed yet"
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """Inputs, sizes and blocks on which two programs give different outputs."""
-
-    sizes: Mapping[Dim, int]
-    block_sizes: Mapping[Dim, int]
-    inputs: Mapping[str, Array]
-    left: Mapping[str, Array]
-    right: Mapping[str, Array]
-    semantics: str
-
-    def __str__(self) -> str:
-        names = [n for n in self.left if not np.array_equal(self.left[n], self.right[n])]
-        lines = [f"the programs differ in {', '.join(names)} ({self.semantics})"]
-        lines += [f"  sizes={dict(self.sizes)}, block_sizes={dict(self.block_sizes)}"]
-        lines += [f"  {name} = {array.tolist()}" for name, array in self.inputs.items()]
-        for name in names:
-            lines.append(f"  {name}: {self.left[name].tolist()} != {self.right[name].tolist()}")
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True)
-class Proof:
-    """What a comparison of two programs showed; ``equal`` is None where it settled nothing."""
-
-    equal: bool | None
-    tier: str
-    scope: str
-    assumptions: tuple[str, ...]
-    false_accept_bound: float | None
-    counterexample: Counterexample | None
-    reason: str
-    trials: int
-    redraws: int
-
-    def __str__(self) -> str:
-        word = {True: "equal", False: "different", None: "unknown"}[self.equal]
-        bound = NO_BOUND if self.false_accept_bound is None else f"{self.false_accept_bound:.1e}"
-        lines = [f"{word}: {self.reason}"]
-        if self.equal:
-            lines += [f"  shown: {self.scope}", *(f"  {a}" for a in self.assumptions)]
-            lines += [f"  {self.trials} trials, {self.redraws} redraws; false accept: {bound}"]
-        if self.counterexample:
-            lines += [f"  {line}" for line in str(self.counterexample).splitlines()]
-        return "\n".join(lines)
+AT = "at the tried sizes and blocks, over exact arithmetic, wherever denominators are nonzero"
+HASH = "the seeded hash behaves as a random function"
+PRIMES = "a nonzero difference is nonzero modulo the random 50-bit primes drawn"
 
 
 class Unsettled(Exception):
@@ -93,45 +43,76 @@ class Unsettled(Exception):
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The sizes and block sizes of one trial, by size class."""
+class Tier:
+    """A way to compare: the semantics of one draw, its inputs, and what agreement shows."""
 
-    sizes: Mapping[Dim, int]
-    block_sizes: Mapping[Dim, int]
-
-    def shapes(self, graph: Graph) -> dict[str, tuple[int, ...]]:
-        """The shape of every source of ``graph``."""
-        return {
-            name: tuple(1 if d is None else self.sizes[size_class(d)] for d in axes)
-            for name, axes in sources(graph).items()
-        }
-
-    def run(
-        self, graph: Graph, inputs: Mapping[str, Array], semantics: Semantics
-    ) -> dict[str, Array]:
-        """The outputs of ``graph``."""
-        own = dict.fromkeys(map(size_class, dims_of(graph)))
-        layout = bind(
-            graph,
-            self.shapes(graph),
-            sizes={d: self.sizes[d] for d in own},
-            block_sizes={d: self.block_sizes[d] for d in own},
-        )
-        return Interpreter(layout, semantics, Observer()).run(graph, inputs)
+    name: str
+    scope: str
+    assumptions: tuple[str, ...]
+    semantics: Callable[[np.random.Generator], Any]
+    inputs: Callable[[Any, np.random.Generator, Sequence[int], Sequence[float]], Array]
+    sizes: Sequence[int] = SIZES
 
 
-def settings(a: Graph, b: Graph, trials: int, random: np.random.Generator) -> Iterator[Setting]:
-    """Small sizes and blocks for both programs; the first have several blocks, one ragged."""
-    single = {*list_only(a), *list_only(b)}
-    classes = dict.fromkeys(size_class(d) for d in (*dims_of(a), *dims_of(b)))
-    rules = (*a.size_rules, *b.size_rules)
-    for trial in range(trials):
-        drawn, steps = {}, {}
-        for dim in classes:
-            size = int(random.integers(1, LARGEST_SIZE + 1) if trial else random.choice([3, 5]))
-            drawn[dim] = size
-            steps[dim] = 1 if dim in single else int(random.integers(1, size + 1)) if trial else 2
-        yield Setting(fitted(drawn, rules), steps)
+def _uniform(
+    semantics: Any, random: np.random.Generator, shape: Sequence[int], _: Sequence[float]
+) -> Array:
+    return np.asarray(semantics.random(random, shape))
+
+
+def _multiples(
+    semantics: Any, random: np.random.Generator, shape: Sequence[int], constants: Sequence[float]
+) -> Array:
+    """Multiples of 4, so that means and scaled products stay whole, small or large."""
+    step = 4 * int(random.choice((1, 1, 4, 64)))
+    draws = near(constants, random, random.integers(-3, 4, shape) * float(step))
+    return np.asarray(semantics.item(draws))
+
+
+FREE = Tier(
+    "A",
+    f"equality as terms in +, *, / with the other functions uninterpreted, {AT}",
+    (HASH, PRIMES),
+    lambda random: Exact(random_prime(random), int(random.integers(2**62))),
+    _uniform,
+)
+DRAWN = Tier(
+    "A",
+    f"equality as terms in +, *, / with the other functions uninterpreted, for the random orders "
+    f"drawn, {AT}",
+    (HASH, PRIMES, "max, min and comparisons follow one random total order per trial"),
+    lambda random: Drawn(random_prime(random), int(random.integers(2**62))),
+    _uniform,
+)
+CHARACTERS = Tier(
+    "B",
+    f"equality of values where exp turns sums into products (and log, sqrt follow), {AT}",
+    (
+        HASH,
+        "exp is a character of residues; logs and roots are of positive numbers",
+        "max, min and comparisons follow one random total order per trial",
+    ),
+    lambda random: Characters(int(random.integers(2**62))),
+    _uniform,
+)
+ORDERED = Tier(
+    "ordered",
+    f"equality of values on random fractions, in their order, with exp(n) := 2**n, {AT}",
+    ("a difference would show on whole numbers of the magnitudes tried",),
+    lambda _: Ordered(),
+    _multiples,
+    SQUARES,
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the trials of a tier gave: the first difference, if any, and where it was looked for."""
+
+    difference: Counterexample | None
+    redraws: int
+    settings: tuple[Setting, ...]
+    draws: int
 
 
 def check_equal_exactly(
@@ -141,53 +122,60 @@ def check_equal_exactly(
 
     Raises Unsettled where the trials cannot tell, ValueError where the interfaces differ.
     """
-    counterexample, _ = _exact_trials(a, b, trials, seed)
-    return counterexample
+    _same_interface(a, b)
+    return _run(FREE, a, b, trials, seed).difference
 
 
 def prove_equal(a: Graph, b: Graph, trials: int = 8, seed: int = 0) -> Proof:
     """Compare two programs of one interface exactly, on random inputs, sizes and blocks.
 
-    ``equal`` is True where they agree as terms in every trial, False where they differ in floating
-    point too, None where neither shows. Raises ValueError where the interfaces differ.
+    ``equal`` is True where they agree in every trial of some tier, False where they differ in
+    floating point too, None where neither shows. Raises ValueError where the interfaces differ, or
+    trials is below 1.
     """
+    if trials < 1:
+        raise ValueError(f"trials is {trials}, expected at least 1")
+    _same_interface(a, b)
 
-    def proof(equal: bool | None, reason: str, **more: Any) -> Proof:
+    def proof(equal: bool | None, tier: Tier, reason: str, **more: Any) -> Proof:
         facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
-        return Proof(equal, "A", SCOPE, ASSUMPTIONS, reason=reason, trials=trials, **facts)
+        return Proof(
+            equal, tier.name, tier.scope, tier.assumptions, reason=reason, trials=trials, **facts
+        )
 
     if a == b:
-        return proof(True, "the programs are the same", false_accept_bound=0.0)
-    try:
-        different, redraws = _exact_trials(a, b, trials, seed)
-    except Unsettled as unsettled:
-        return proof(None, str(unsettled))
-    if different is None:
-        return proof(True, "the programs agree in every trial", redraws=redraws)
-    visible = _float_difference(a, b, trials, seed)
-    if visible is not None:
-        found = "the programs differ as terms, and in floating point"
-        return proof(False, found, counterexample=visible, redraws=redraws)
-    if uses_homomorphism(a) or uses_homomorphism(b):
-        found = "uses the exponential's homomorphism: tier B"
-    else:
-        found = "the programs differ as terms, but no difference shows in floating point"
-    return proof(None, found, redraws=redraws)
+        return proof(True, FREE, "the programs are the same", false_accept_bound=0.0)
+    why = "the programs differ as terms, but no difference shows in floating point"
+    for tier in (FREE, DRAWN, CHARACTERS, ORDERED):
+        if tier is DRAWN:
+            visible = float_difference(a, b, trials, seed)
+            if visible is not None:
+                found = "the programs differ as terms, and in floating point"
+                return proof(False, FREE, found, counterexample=visible)
+        try:
+            outcome = _run(tier, a, b, trials, seed)
+        except Unsettled as unsettled:
+            why = str(unsettled) if tier is FREE else why
+            continue
+        if outcome.difference is None:
+            bound = false_accept_bound(a, b, outcome) if tier is FREE else None
+            found = "the programs agree in every trial"
+            return proof(True, tier, found, false_accept_bound=bound, redraws=outcome.redraws)
+        if tier is ORDERED and is_literal(a) and is_literal(b):
+            found = "the programs differ in exact arithmetic"
+            return proof(False, tier, found, counterexample=outcome.difference)
+    return proof(None, FREE, why)
 
 
-def uses_homomorphism(graph: Graph) -> bool:
-    """True if a program rescales by exponentials, which tier A leaves uninterpreted."""
-
-    def mentions(expr: Expr) -> bool:
-        return isinstance(expr, Call) and (expr.fn == "sub0" or any(map(mentions, expr.args)))
-
-    return any(
-        any(isinstance(r, Rescale) for r in node.op.results)
-        if isinstance(node.op, Map)
-        else isinstance(node.op, Elementwise | Pointwise) and mentions(node.op.expr)
-        for _, level in graph.walk()
-        for node in level.nodes
-    )
+def false_accept_bound(a: Graph, b: Graph, outcome: Outcome) -> float:
+    """The chance that trials of tier A hid a difference at one of their sizes (``degree.py``)."""
+    worst = 0.0
+    for setting in outcome.settings:
+        degree = Degree()
+        inputs = {name: np.full(shape, VARIABLE) for name, shape in setting.shapes(a).items()}
+        left, right = (setting.run(graph, inputs, degree) for graph in (a, b))
+        worst = max(worst, degree.bound([*left.values()], [right[n] for n in left]))
+    return worst**outcome.draws
 
 
 def _same_interface(a: Graph, b: Graph) -> None:
@@ -199,74 +187,61 @@ def _same_interface(a: Graph, b: Graph) -> None:
             raise ValueError(f"the programs {what} different arrays: {left} and {right}")
 
 
-def _exact_trials(a: Graph, b: Graph, trials: int, seed: int) -> tuple[Counterexample | None, int]:
-    """The first difference as terms, and how often inputs were drawn again."""
-    _same_interface(a, b)
+def _run(tier: Tier, a: Graph, b: Graph, trials: int, seed: int) -> Outcome:
+    """The trials of a tier: from four on, each size is tried twice, which squares the bound."""
     random = np.random.default_rng([seed, 0])
+    draws = 2 if trials >= 4 else 1
+    tried = tuple(settings(a, b, -(-trials // draws), random, sizes=tier.sizes))
     redraws = 0
-    for trial, setting in enumerate(settings(a, b, trials, random)):
-        for _ in range(DRAWS):
-            semantics = Exact(PRIMES[trial % len(PRIMES)], int(random.integers(2**62)))
-            inputs = {
-                name: random.integers(0, semantics.prime, shape)
-                for name, shape in setting.shapes(a).items()
-            }
-            try:
-                left = setting.run(a, inputs, semantics)
-                right = setting.run(b, inputs, semantics)
-                break
-            except ZeroDenominator:
-                redraws += 1
-        else:
-            raise Unsettled(f"a denominator was zero in each of {DRAWS} draws")
-        how = f"residues modulo {semantics.prime}, oracle seed {semantics.seed}"
-        if _differ_as_terms(left, right):
-            return Counterexample(
-                setting.sizes, setting.block_sizes, inputs, left, right, how
-            ), redraws
-    return None, redraws
+    for number in range(trials):
+        setting = tried[number % len(tried)]
+        difference, more = _draw(tier, a, b, setting, random)
+        redraws += more
+        if difference is not None:
+            return Outcome(difference, redraws, tried, draws)
+    return Outcome(None, redraws, tried, trials // len(tried))
 
 
-def _differ_as_terms(left: Mapping[str, Array], right: Mapping[str, Array]) -> bool:
+def _draw(
+    tier: Tier, a: Graph, b: Graph, setting: Setting, random: np.random.Generator
+) -> tuple[Counterexample | None, int]:
+    """One comparison, and how often inputs were drawn again for it."""
+    constants = constants_of(a, b)
+    for redraws in range(DRAWS):
+        semantics = tier.semantics(random)
+        inputs = {
+            name: tier.inputs(semantics, random, shape, constants)
+            for name, shape in setting.shapes(a).items()
+        }
+        try:
+            left = setting.run(a, inputs, semantics)
+            right = setting.run(b, inputs, semantics)
+        except ZeroDenominator:
+            continue
+        except Refused as refused:
+            raise Unsettled(f"ordered arithmetic refuses {refused}") from None
+        if _differ(semantics, left, right):
+            sizes, steps = setting.sizes, setting.block_sizes
+            given = {n: x.astype(float) if x.dtype == object else x for n, x in inputs.items()}
+            found = Counterexample((a, b), sizes, steps, given, left, right, repr(semantics))
+            return found, redraws
+        return None, redraws
+    raise Unsettled(f"a denominator was zero in each of {DRAWS} draws")
+
+
+def _differ(semantics: Semantics, left: dict[str, Array], right: dict[str, Array]) -> bool:
     """True if an element differs. Raises Unsettled if none does but some are undefined."""
     undefined = False
-    for name in left:
-        if left[name].shape != right[name].shape:
+    for name, x in left.items():
+        y = right[name]
+        if x.shape != y.shape:
             return True
-        unclear = (left[name] == UNDEFINED) | (right[name] == UNDEFINED)
-        if ((left[name] != right[name]) & ~unclear).any():
+        apart, unclear = semantics.compared(x, y)
+        if apart:
             return True
-        undefined |= bool(unclear.any())
+        undefined |= unclear
     if undefined:
         raise Unsettled(
             "an output is undefined: it contains inf - inf, or an infinity times a number"
         )
     return False
-
-
-def _float_difference(a: Graph, b: Graph, trials: int, seed: int) -> Counterexample | None:
-    """Inputs on which the outputs differ by far more than rounding can explain."""
-    random = np.random.default_rng([seed, 1])
-    for setting in settings(a, b, trials, random):
-        inputs = {
-            name: random.integers(-8, 9, shape) / 4 for name, shape in setting.shapes(a).items()
-        }
-        left, right = (setting.run(graph, inputs, Float64) for graph in (a, b))
-        rough = [setting.run(graph, inputs, Float32) for graph in (a, b)]
-        for name, x in left.items():
-            y = right[name]
-            if x.shape != y.shape or _clearly_apart(x, y, *(r[name] for r in rough)):
-                return Counterexample(
-                    setting.sizes, setting.block_sizes, inputs, left, right, "float64"
-                )
-    return None
-
-
-def _clearly_apart(x: Array, y: Array, rough_x: Array, rough_y: Array) -> bool:
-    """True if x and y differ by far more than rounding, which costs less than single precision."""
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(rough_x) & np.isfinite(rough_y)
-        x, y, rough_x, rough_y = (np.where(finite, z, 0.0) for z in (x, y, rough_x, rough_y))
-        scale = max(np.abs(x).max(initial=0), np.abs(y).max(initial=0))
-        noise = np.abs(x - rough_x) + np.abs(y - rough_y)
-        return bool((np.abs(x - y) > np.maximum(TOLERANCE * scale, 10 * noise)).any())

@@ -72,6 +72,7 @@ class Interpreter:
         self.layout = layout
         self.semantics = semantics
         self.observer = observer
+        self.watched = type(observer) is not Observer
 
     def run(self, graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs of a program for arrays of the sizes that the layout states."""
@@ -146,18 +147,20 @@ class Interpreter:
         types = [op.body.type_of(output.value) for output in op.body.outputs]
         totals = Accumulators(op.results, types, self.semantics, self.layout.size)
         args, firsts = args[: len(op.iterated)], args[len(op.iterated) :]
+        loaded = loaded_ports(op) if self.watched else ()
         for at, span in enumerate(self.layout.blocks[op.dim]):
             inner = [
-                arg.element(at) if iterated else arg
-                for arg, iterated in zip(args, op.iterated, strict=True)
+                Held(given.type, arg.data[at], arg.home) if iterated else arg
+                for arg, iterated, given in zip(args, op.iterated, op.body.inputs, strict=True)
             ]
             if at < op.start:
                 results: Sequence[Held] = firsts
             else:
-                for port in loaded_ports(op):
+                for port in loaded:
                     self.load(inner[port])
                 results = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
-            totals.add([held.data for held in results])
+            if op.serial:
+                totals.add([held.data for held in results])
             for port, held in enumerate(results):
                 if isinstance(op.results[port], Collect):
                     lists[port].append(held.data)
@@ -191,7 +194,8 @@ class Interpreter:
     def local(self, op: Op, site: Site, args: Sequence[Held]) -> list[Held]:
         """An operator on items."""
         items = [held.data for held in args]
-        self.observer.execute(op, tuple(items))
+        if self.watched:
+            self.observer.execute(op, tuple(items))
         match op:
             case Functional(name):
                 item = self.semantics.functional(name, items)

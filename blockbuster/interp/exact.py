@@ -1,231 +1,226 @@
-"""Exact semantics: residues modulo a prime, and functions that are nothing but functions.
+"""Tier A: terms in +, *, / over the residues of a large prime, every other function free.
 
-Sums, products and quotients are exact. Every other function is a random oracle: a seeded hash of
-its exact arguments. So two programs agree on random inputs only if they are equal as terms, but
-for luck. Order is a random total order of the residues, except that small integers keep their
-own, so masks made of index vectors are what they say; max, min, relu, abs and comparisons
-follow from it. Three symbols stand beside the residues: -inf, +inf, and undefined (inf - inf).
+exp, log, sqrt, ... are random oracles. So are max and min, as functions of the *set* they are
+taken of: associative, commutative and idempotent, and nothing else, so zero has no privilege and
+relu is not the identity. A comparison of small integers is what it says, so that masks made of
+index vectors are; any other has a random residue c for a truth value, and ``where(c, x, y)`` is
+c x + (1 - c) y: polynomials that agree for all c agree for 0 and 1. Two programs that agree on
+random inputs are then equal as terms but for luck, and the luck can be counted (``degree.py``).
+
+``Drawn`` is for what this cannot follow (a comparison that lets -inf through, max as one of its
+operands): there a random total order of the residues decides, another in each trial.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from blockbuster.interp.layout import Array
-from blockbuster.interp.semantics import Semantics, SizeOf
-from blockbuster.ir.expr import Call, Const, Expr
-from blockbuster.ir.ops import Misc
+from blockbuster.interp.residues import (
+    INFINITY,
+    NEGATIVE_INFINITY,
+    SMALL,
+    UNDEFINED,
+    Residues,
+    ZeroDenominator,
+    scattered,
+)
 
-# the largest primes below 6.1 million, so that sums of 240 000 products fit into 64 bits
-PRIMES = (6099983, 6099979, 6099959, 6099941, 6099917, 6099887, 6099883, 6099871)
-NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
-SMALL = 2**18  # integers up to here keep their order
-NARROW = 2**8  # integers up to here are the same in every dtype
+__all__ = ["BITS", "Drawn", "Exact", "ZeroDenominator", "random_prime"]
+
+BITS = 50  # x * y mod p takes a quotient that a double holds to within one
+WORD = 2**64 - 1
 
 
-class ZeroDenominator(ArithmeticError):
-    """A divisor happened to be zero: draw other inputs."""
+def random_prime(random: np.random.Generator) -> int:
+    """A random prime between 3/4 and 1 of 2**BITS."""
+    while True:
+        found = int(random.integers(3 * 2 ** (BITS - 2), 2**BITS)) | 1
+        if is_prime(found):
+            return found
 
 
-class Exact(Semantics):
-    """Arithmetic modulo ``prime``; ``seed`` chooses the oracles and the order."""
+def is_prime(n: int) -> bool:
+    """Miller and Rabin's test, with bases that decide every n below 2**64."""
+    bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+    if n in bases or any(n % base == 0 for base in bases):
+        return n in bases
+    twos = ((n - 1) & (1 - n)).bit_length() - 1
+    for base in bases:
+        x = pow(base, n >> twos, n)
+        if x not in (1, n - 1) and all((x := x * x % n) != n - 1 for _ in range(twos - 1)):
+            return False
+    return True
 
-    dtype = np.dtype(np.int64)
 
-    def __init__(self, prime: int = PRIMES[0], seed: int = 0) -> None:
+class Exact(Residues):
+    """Arithmetic modulo ``prime``; ``seed`` chooses the oracles."""
+
+    def __init__(self, prime: int = 2**BITS - 27, seed: int = 0) -> None:
+        super().__init__(prime, seed)
         self.prime = prime
-        self.seed = seed
-        self.scalars = {
-            "add": self.add, "sub": lambda x, y: self.add(x, self.neg(y)), "neg": self.neg,
-            "mul": self.mul, "div": lambda x, y: self.mul(x, self.inverse(y)),
-            "square": lambda x: self.mul(x, x), "reciprocal": self.inverse,
-            "recip0": lambda x: np.where(x == 0, 0, self.inverse(np.where(x == 0, 1, x))),
-            "sub0": lambda x, z: np.where(
-                x == NEGATIVE_INFINITY, x, self.add(x, self.neg(z))
-            ),
-            "exp": self.exp, "rsqrt": lambda x: self.inverse(self.oracle("sqrt", x)),
-            "sigmoid": self.sigmoid, "silu": lambda x: self.mul(x, self.sigmoid(x)),
-            "gelu": self.gelu, "relu": lambda x: self.larger(x, np.int64(0)),
-            "abs": lambda x: self.larger(x, self.neg(x)),
-            "maximum": self.larger, "minimum": self.smaller,
-            "lt": lambda x, y: self.decide(self.order(x) < self.order(y), x, y),
-            "le": lambda x, y: self.decide(self.order(x) <= self.order(y), x, y),
-            "gt": lambda x, y: self.decide(self.order(x) > self.order(y), x, y),
-            "ge": lambda x, y: self.decide(self.order(x) >= self.order(y), x, y),
-            "eq": lambda x, y: self.decide(x == y, x, y),
-            "ne": lambda x, y: self.decide(x != y, x, y),
-            "and": lambda x, y: self.decide((x != 0) & (y != 0), x, y),
-            "or": lambda x, y: self.decide((x != 0) | (y != 0), x, y),
-            "not": lambda x: self.decide(x == 0, x),
-            "where": lambda c, x, y: np.where(
-                c == UNDEFINED, UNDEFINED, np.where(c != 0, x, y)
-            ),
-        }  # fmt: skip
-        for name in ("log", "sqrt", "tanh", "erf", "pow"):
-            self.scalars[name] = self._oracle_named(name)
+        self._members: dict[str, dict[int, frozenset[int]]] = {"max": {}, "min": {}}
+        self._truths: set[int] = {0, 1}
 
-    # arithmetic ------------------------------------------------------------------
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(prime={self.prime}, seed={self.seed})"
 
-    def add(self, x: Any, y: Any) -> Any:
-        """x + y; an infinity absorbs numbers, two opposite ones are undefined."""
-        total = (x + y) % self.prime
-        if (np.minimum(x, y) >= 0).all():
-            return total
-        low = (x == NEGATIVE_INFINITY) | (y == NEGATIVE_INFINITY)
-        high = (x == INFINITY) | (y == INFINITY)
-        total = np.where(low, NEGATIVE_INFINITY, np.where(high, INFINITY, total))
-        return np.where((low & high) | (np.minimum(x, y) == UNDEFINED), UNDEFINED, total)
+    # arithmetic: products need 100 bits, of which the low 64 and a rounded quotient say all ------
 
-    def neg(self, x: Any) -> Any:
-        """-x."""
-        swapped = np.where(x == UNDEFINED, UNDEFINED, NEGATIVE_INFINITY + INFINITY - x)
-        return np.where(x >= 0, -x % self.prime, swapped)
+    def product(self, x: Any, y: Any) -> Any:
+        p = self.prime
+        quotient = (np.multiply(x, y, dtype=np.float64) / p).astype(np.int64)
+        return (np.multiply(x, y) - np.multiply(quotient, p)) % p
 
-    def mul(self, x: Any, y: Any) -> Any:
-        """x * y; undefined for infinities, whose sign would need an order."""
-        return np.where(np.minimum(x, y) < 0, UNDEFINED, x * y % self.prime)
+    def inverses(self, x: Array) -> Array:
+        flat = [pow(n, -1, self.prime) for n in np.ravel(x).tolist()]
+        return np.array(flat, np.int64).reshape(np.shape(x))
 
-    def inverse(self, x: Any) -> Any:
-        """1 / x."""
-        if (x == 0).any():
-            raise ZeroDenominator
-        return self.power(x, self.prime - 2)
+    def dot(self, a: Array, b: Array) -> Array:
+        products = self.product(a[:, None, :], b[None, :, :])
+        total = products.sum(-1, initial=0) % self.prime
+        if min(a.min(initial=0), b.min(initial=0)) >= 0:
+            return np.asarray(total)
+        undefined = np.any(a < 0, -1)[:, None] | np.any(b < 0, -1)
+        return np.where(undefined, UNDEFINED, total)
 
-    def power(self, x: Array, exponent: int) -> Any:
-        """x to a whole power of at least 0."""
-        result, square = np.ones_like(x), x
-        for bit in reversed(f"{exponent:b}"):
-            if bit == "1":
-                result = result * square % self.prime
-            square = square * square % self.prime
-        return np.where(x < 0, UNDEFINED, result)
+    # max and min: oracles of sets -----------------------------------------------------
 
-    # functions -------------------------------------------------------------------
+    def larger(self, x: Any, y: Any) -> Any:
+        """An oracle of the set of values that the maximum is taken of."""
+        return self._joined("max", x, y)
 
-    def oracle(self, name: str, *args: Any) -> Any:
-        """A random function of its arguments, never zero."""
-        state = np.uint64(self._key(name))
-        for arg in args:
-            state = _mixed(np.asarray(arg).astype(np.uint64) ^ state)
-        value: Any = (state % np.uint64(self.prime - 1)).astype(np.int64) + 1
-        for arg in args:
-            value = np.where(arg == UNDEFINED, UNDEFINED, value)
+    def smaller(self, x: Any, y: Any) -> Any:
+        """An oracle of the set of values that the minimum is taken of."""
+        return self._joined("min", x, y)
+
+    def _joined(self, name: str, x: Any, y: Any) -> Any:
+        x, y = np.broadcast_arrays(x, y)
+        pairs = zip(np.ravel(x).tolist(), np.ravel(y).tolist(), strict=True)
+        flat = [a if a == b else self._join(name, a, b) for a, b in pairs]
+        return np.array(flat, np.int64).reshape(x.shape)
+
+    def _join(self, name: str, a: int, b: int) -> int:
+        if a < 0 or b < 0:
+            neutral, absorbing = NEGATIVE_INFINITY, INFINITY
+            if name == "min":
+                neutral, absorbing = absorbing, neutral
+            for symbol, result in ((UNDEFINED, UNDEFINED), (absorbing, absorbing)):
+                if symbol in (a, b):
+                    return result
+            return b if a == neutral else a
+        known = self._members[name]
+        members = known.get(a, frozenset((a,))) | known.get(b, frozenset((b,)))
+        numbers = [m for m in members if self._signed(m) is not None]
+        if len(numbers) > 1:  # among whole numbers the order is known
+            best = (max if name == "max" else min)(numbers, key=lambda m: self._signed(m) or 0)
+            members = members.difference(numbers) | {best}
+        if len(members) == 1:
+            return next(iter(members))
+        word = sum(_word(m ^ self.key(name)) for m in members)
+        value = _word(word & WORD) % (self.prime - 1) + 1
+        known[value] = members
         return value
 
-    def _oracle_named(self, name: str) -> Callable[..., Any]:
-        return lambda *args: self.oracle(name, *args)
+    def _signed(self, n: int) -> int | None:
+        """A small whole number, or None."""
+        return n if 0 <= n <= SMALL else n - self.prime if n >= self.prime - SMALL else None
 
-    def _key(self, name: str) -> int:
-        digest = hashlib.blake2b(f"{self.seed} {name}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "little")
+    # truth: polynomials in what is not known ---------------------------------------------
 
-    def exp(self, x: Any) -> Any:
-        """An oracle, but zero at -inf."""
-        return np.where(x == NEGATIVE_INFINITY, 0, self.oracle("exp", x))
+    def below(self, x: Any, y: Any) -> Any:
+        """Decided for small integers and infinities, else an oracle."""
+        free = self.oracle("below", x, y)
+        key_x, key_y = self._key(x), self._key(y)
+        known = (x == y) | ((key_x != 0) & (key_y != 0)) | (x < 0) | (y < 0)
+        # an infinity lies beyond everything, known or not
+        return self._truth_value(known, key_x < key_y, free, x, y)
 
-    def sigmoid(self, x: Any) -> Any:
-        """1 / (1 + exp(-x))."""
-        return self.inverse(self.add(self.exp(self.neg(x)), np.int64(1)))
+    def same(self, x: Any, y: Any) -> Any:
+        """Decided where x is y, for small integers and infinities, else an oracle."""
+        free = self.oracle("same", np.minimum(x, y), np.maximum(x, y))
+        known = (x == y) | ((self._key(x) != 0) & (self._key(y) != 0)) | (x < 0) | (y < 0)
+        return self._truth_value(known, x == y, free, x, y)
 
-    def gelu(self, x: Any) -> Any:
-        """x (1 + erf(x / sqrt 2)) / 2."""
-        bell = self.oracle("erf", self.mul(x, self.constant(math.sqrt(0.5))))
-        return self.mul(self.mul(x, self.add(bell, np.int64(1))), self.constant(0.5))
+    def _key(self, x: Any) -> Any:
+        """Small integers and infinities in order, none of them 0, which marks the rest."""
+        signed = np.where(x > self.prime // 2, x - self.prime, x)
+        key = np.where(np.abs(signed) <= SMALL, 2 * signed + 1, 0)
+        edge = np.where(x == INFINITY, 4 * SMALL, -4 * SMALL)
+        return np.where(x < 0, edge, key)
 
-    # order -----------------------------------------------------------------------
+    def _truth_value(self, known: Any, truth: Any, free: Any, x: Any, y: Any) -> Any:
+        value = np.where(known, truth.astype(np.int64), free)
+        self._truths.update(np.ravel(value).tolist())
+        return np.where(np.minimum(x, y) == UNDEFINED, UNDEFINED, value)
+
+    def truth(self, x: Any) -> Any:
+        """Truth values as they are; of other numbers, an oracle."""
+        if all(n in self._truths for n in np.ravel(x).tolist()):
+            return x
+        value = np.where(self._key(x) != 0, 1, self.oracle("truth", x))
+        kept = np.isin(x, list(self._truths)) | (x == UNDEFINED)
+        value = np.where(kept, x, value)
+        self._truths.update(np.ravel(value).tolist())
+        return value
+
+    def opposite(self, truth: Any) -> Any:
+        value = super().opposite(truth)
+        self._truths.update(np.ravel(value).tolist())
+        return value
+
+    def both(self, x: Any, y: Any) -> Any:
+        value = np.where(x == y, x, super().both(x, y))
+        self._truths.update(np.ravel(value).tolist())
+        return value
+
+    def choice(self, truth: Any, x: Any, y: Any) -> Any:
+        decided = np.where(truth == 1, x, y)
+        if (truth <= 1).all():
+            return np.where(truth == UNDEFINED, UNDEFINED, decided)
+        mixed = self.add(self.mul(truth, x), self.mul(super().opposite(truth), y))
+        return np.where((truth == 0) | (truth == 1) | (x == y), decided, mixed)
+
+
+class Drawn(Exact):
+    """Max, min and comparisons follow a random total order, in which small integers keep theirs."""
 
     def order(self, x: Any) -> Any:
-        """A key that orders values: small integers by size, others at random around them."""
+        """A key that orders values."""
         signed = np.where(x > self.prime // 2, x - self.prime, x)
-        mixed = _mixed(np.asarray(x).astype(np.uint64) ^ np.uint64(self._key("order")))
-        key = np.where(np.abs(signed) <= SMALL, signed, mixed.astype(np.int64))
+        words = scattered(np.asarray(x).astype(np.uint64) ^ np.uint64(self.key("order")))
+        key = np.where(np.abs(signed) <= SMALL, signed, words.astype(np.int64))
         edge = np.where(x == INFINITY, np.iinfo(np.int64).max, np.iinfo(np.int64).min)
         return np.where(x < 0, edge, key)
 
     def larger(self, x: Any, y: Any) -> Any:
-        """The maximum: associative, commutative, idempotent, with no special place for zero."""
+        """The one that the order puts last."""
         return self._chosen(self.order(x) >= self.order(y), x, y)
 
     def smaller(self, x: Any, y: Any) -> Any:
-        """The minimum in the same order."""
+        """The one that the order puts first."""
         return self._chosen(self.order(x) <= self.order(y), x, y)
 
     def _chosen(self, first: Any, x: Any, y: Any) -> Any:
         undefined = (x == UNDEFINED) | (y == UNDEFINED)
         return np.where(undefined, UNDEFINED, np.where(first, x, y))
 
-    def decide(self, truth: Any, *args: Any) -> Any:
-        """A truth value as 0 or 1."""
-        value = np.asarray(truth).astype(np.int64)
-        for arg in args:
-            value = np.where(arg == UNDEFINED, UNDEFINED, value)
-        return value
+    def below(self, x: Any, y: Any) -> Any:
+        truth = (self.order(x) < self.order(y)).astype(np.int64)
+        return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, truth)
 
-    # items -----------------------------------------------------------------------
+    def same(self, x: Any, y: Any) -> Any:
+        truth = (x == y).astype(np.int64)
+        return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, truth)
 
-    def item(self, array: Array) -> Array:
-        """Residues as they are; floats as the fractions they are."""
-        if np.asarray(array).dtype.kind in "ib":
-            return np.asarray(array, np.int64)
-        flat = [self.constant(float(x)) for x in np.ravel(array)]
-        return np.array(flat, np.int64).reshape(np.shape(array))
-
-    def constant(self, value: float) -> Any:
-        if not math.isfinite(value):
-            symbol = {math.inf: INFINITY, -math.inf: NEGATIVE_INFINITY}.get(value, UNDEFINED)
-            return np.int64(symbol)
-        ratio = Fraction(value)
-        inverse = pow(ratio.denominator, -1, self.prime)
-        return np.int64(ratio.numerator * inverse % self.prime)
-
-    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
-        start = {"+": 0, "max": NEGATIVE_INFINITY, "min": INFINITY}[monoid]
-        return np.full(shape, start, np.int64)
-
-    def dot(self, a: Array, b: Array) -> Array:
-        product = a @ b.T % self.prime
-        undefined = np.any(a < 0, -1, keepdims=True) | np.any(b < 0, -1)
-        return np.where(undefined, UNDEFINED, product)
-
-    def fold_last(self, monoid: str, item: Array) -> Array:
-        total = self.identity(monoid, item.shape[:-1])
-        for column in range(item.shape[-1]):
-            total = self.fold(monoid, total, item[..., column])
-        return total
-
-    def cast(self, item: Array, dtype: str) -> Array:
-        exact = (item <= NARROW) | (item >= self.prime - NARROW)
-        return np.where(exact, item, self.oracle(f"cast {dtype}", item))
-
-    def misc(self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> Any:
-        """Random results that depend on everything the function is given."""
-        given = hashlib.blake2b(f"{self.seed} {op.name}".encode(), digest_size=8)
-        for array in arrays:
-            given.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
-        random = np.random.default_rng(int.from_bytes(given.digest(), "little"))
-        return [random.integers(1, self.prime, shape) for shape in shapes]
-
-    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
-        match expr:
-            case Call("pow", (base, Const(value))) if value.is_integer():
-                x = self.expression(base, args, size)
-                return self.power(x if value >= 0 else self.inverse(x), abs(int(value)))
-            case Call("pow", (base, Const(0.5))):
-                return self.scalars["sqrt"](self.expression(base, args, size))
-            case Call("pow", (base, Const(-0.5))):
-                return self.scalars["rsqrt"](self.expression(base, args, size))
-        return super().expression(expr, args, size)
+    def truth(self, x: Any) -> Any:
+        return np.where(x == UNDEFINED, UNDEFINED, (x != 0).astype(np.int64))
 
 
-def _mixed(state: Any) -> Any:
-    """The splitmix64 finalizer: a bijection of 64-bit words that scatters them."""
-    with np.errstate(over="ignore"):
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return state ^ (state >> np.uint64(31))
+def _word(state: int) -> int:
+    """``scattered`` for one Python integer."""
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & WORD
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB & WORD
+    return state ^ (state >> 31)

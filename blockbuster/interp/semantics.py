@@ -59,6 +59,11 @@ class Semantics:
         """The results of an opaque function of whole arrays."""
         raise NotImplementedError
 
+    def compared(self, x: Array, y: Array) -> tuple[bool, bool]:
+        """Whether an element of x differs from that of y, and whether one of them is undefined."""
+        undefined = (x != x) | (y != y)
+        return bool(((x != y) & ~undefined).any()), bool(undefined.any())
+
     @property
     def accumulator(self) -> Semantics:
         """The meaning of operators on accumulators, which may be wider than items."""

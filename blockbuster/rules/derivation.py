@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blockbuster.errors import RuleError, message
 from blockbuster.ir.builder import Builder
@@ -14,6 +14,9 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.ir.ports import inputs_by_first_use
 from blockbuster.rules.base import Match, Rule
+
+if TYPE_CHECKING:
+    from blockbuster.interp.report import ProofReport
 
 Path = tuple[int, ...]
 Positions = Mapping[int, int]
@@ -111,6 +114,28 @@ class Derivation:
                     )
                 )
         return graph
+
+    def pairs(self) -> Iterator[tuple[str, Graph, Graph]]:
+        """What there is to prove: the programs around each step, then the first and the last."""
+        width = len(str(len(self.steps)))
+        before = self.start
+        for step in self.steps:
+            after = step.after
+            level = path_in_words(before, step.path)
+            yield f"step {step.index + 1:{width}} {step.rule} at {level}", before, after
+            before = after
+        yield "start and final program", self.start, self.final
+
+    def prove(
+        self, *, trials: int = 8, seed: int = 0, progress: Callable[[str], None] | None = None
+    ) -> ProofReport:
+        """A proof of equality for each step, and for the start and the final program.
+
+        ``progress`` is called with the name of each proof before it begins.
+        """
+        from blockbuster.interp.report import prove_pairs
+
+        return prove_pairs(self.pairs(), trials=trials, seed=seed, progress=progress)
 
     def bisect(self, holds: Callable[[Graph], bool]) -> Step | None:
         """The first step after which ``holds`` is False, or None; assumes it stays False."""

@@ -110,3 +110,40 @@ def _choices(random: Random, shapes: list[Axes]) -> list[tuple[str, tuple[int, .
             i, j = random.choice(fitting)
             found += 2 * [(name, (i, j), (shapes[i][0], shapes[j][1 - side]))]
     return found
+
+
+NORMS = ("rms_norm", "layer_norm", "softmax", "centered", "scaled", "tanh")
+ACTIVATIONS = ("tanh", "silu", "relu")
+
+
+def random_norm_function(random: Random) -> ArrayFunction:
+    """One or two rounds: a norm, one to three matmuls of it, activations, sums and products.
+
+    At times something else needs the normalized value too: it is a result of its own, or a matmul
+    takes it with itself (x @ x.T).
+    """
+    widths = [random.randint(1, 3) for _ in range(random.randint(1, 2))]
+    inputs = {"x": "M K"}
+    for level, width in enumerate(widths):
+        dims = ("K N", "N L")[level]
+        inputs |= {f"w{level}{product}": dims for product in range(width)}
+    steps: list[tuple[str, tuple[int, ...]]] = []
+    kept: list[int] = []
+
+    def add(name: str, *operands: int) -> int:
+        steps.append((name, operands))
+        return len(inputs) + len(steps) - 1
+
+    at, weights = 0, iter(range(1, len(inputs)))
+    for width in widths:
+        normal = add(random.choice(NORMS), at)
+        if random.random() < 0.2:
+            itself = random.random() < 0.5
+            kept.append(normal if itself else add("matmul_transposed", normal, normal))
+        products = [add("matmul", normal, next(weights)) for _ in range(width)]
+        if random.random() < 0.5:
+            products[0] = add(random.choice(ACTIVATIONS), products[0])
+        at = products[0]
+        for other in products[1:]:
+            at = add(random.choice(list(PAIRS)), at, other)
+    return ArrayFunction(inputs, tuple(steps), (at, *kept))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import size_class
 from blockbuster.testing.arrays import ArrayFunction, random_array_function
+from blockbuster.testing.generators import GENERATORS
+from blockbuster.testing.planted import planted
+from blockbuster.testing.planted_sites import SITES
 from blockbuster.testing.programs import BlockPrograms
 
 MOST_BLOCKS = 3
@@ -30,6 +34,18 @@ def block_graphs(*, whole: bool = True) -> st.SearchStrategy[Graph]:
 def array_functions() -> st.SearchStrategy[ArrayFunction]:
     """Random array programs, to be called or traced: ``trace(f, **f.inputs)``."""
     return st.randoms(use_true_random=False).map(random_array_function)
+
+
+def programs(kind: str) -> st.SearchStrategy[Graph]:
+    """Random programs of one of the kinds of ``GENERATORS``."""
+    return st.randoms(use_true_random=False).map(GENERATORS[kind])
+
+
+@st.composite
+def programs_with_site(draw: st.DrawFn, rule: str, examples: Sequence[str] = ()) -> Graph:
+    """Random programs with a planted site of the rule of that name, or one of ``examples``."""
+    site = draw(st.sampled_from((*SITES.get(rule, ()), *examples)), label="planted site")
+    return planted(site, draw(st.randoms(use_true_random=False), label="surroundings"))
 
 
 @st.composite

@@ -16,9 +16,11 @@ from blockbuster.emit.kernel import emit
 from blockbuster.errors import BlockbusterError
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, safe
+from blockbuster.view import check_rule
 from blockbuster.view.demo import demo
 from blockbuster.view.doctor import doctor
 from blockbuster.view.load import parse_sizes, trace_named
+from blockbuster.view.prove import prove
 
 RULE_SETS = {"default": RULES, "paper": PAPER_RULES}
 
@@ -28,6 +30,10 @@ FUSE_EXAMPLES = """examples:
 """
 EXPLAIN_EXAMPLES = """examples:
   blockbuster explain model.py:block --dims x="M D" w="D K"
+"""
+PROVE_EXAMPLES = """examples:
+  blockbuster prove model.py:attention --dims q="M D" k="N D" v="N L"
+  blockbuster prove model.py:mlp --dims x="M D" w="D K" --trials 32 --json
 """
 EMIT_EXAMPLES = """examples:
   blockbuster emit model.py:attention --dims q="M D" k="N D" v="N L" \\
@@ -65,7 +71,12 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_fuse(commands)
     _add_explain(commands)
+    _add_prove(commands)
     _add_emit(commands)
+    summary = "check a rule of yours on random programs"
+    check_rule.add_arguments(
+        _add(commands, "check-rule", summary, check_rule.run, check_rule.EXAMPLES)
+    )
     _add(commands, "doctor", "what is installed and what will be used", run_doctor, "")
     return parser
 
@@ -128,6 +139,16 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
+def _add_prove(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "prove every step, snapshot and safe form equal to what it came from"
+    command = _add(commands, "prove", summary, run_prove, PROVE_EXAMPLES)
+    _add_program(command)
+    _add_rules(command)
+    command.add_argument("--trials", type=int, default=8, help="random trials of each (default 8)")
+    command.add_argument("--seed", type=int, default=0, help="of the random inputs (default 0)")
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
 def _add_emit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     summary = "write the fused program as a stand-alone Triton file"
     command = _add(commands, "emit", summary, run_emit, EMIT_EXAMPLES)
@@ -186,6 +207,14 @@ def run_explain(arguments: argparse.Namespace) -> int:
     else:
         print("no interior buffered edge is left: the program is one kernel")
     return 0
+
+
+def run_prove(arguments: argparse.Namespace) -> int:
+    """`blockbuster prove`."""
+    _, derivation = _derived(arguments)
+    report = prove(derivation, trials=arguments.trials, seed=arguments.seed)
+    print(report.to_json() if arguments.json else report, end="")
+    return 0 if report.equal else 1
 
 
 def run_emit(arguments: argparse.Namespace) -> int:

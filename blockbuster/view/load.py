@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from blockbuster.errors import BlockbusterError, TraceError, message
@@ -19,6 +20,21 @@ def load_function(where: str) -> Callable[..., Any]:
     file, colon, name = where.rpartition(":")
     if not colon or not file.endswith(".py"):
         raise TraceError(message("expected FILE.py:FUNCTION", value=where))
+    module = load_module(file)
+    function = getattr(module, name, None)
+    if not inspect.isfunction(function):
+        own = [
+            n
+            for n, f in vars(module).items()
+            if inspect.isfunction(f) and f.__module__ == module.__name__
+        ]
+        hint = f"it defines {', '.join(own)}" if own else "it defines no function"
+        raise TraceError(message(f"{file} has no function {name}", hint=hint))
+    return function
+
+
+def load_module(file: str) -> ModuleType:
+    """The module in a file. Raises TraceError where there is none or running it fails."""
     path = Path(file)
     if not path.is_file():
         raise TraceError(
@@ -28,6 +44,7 @@ def load_function(where: str) -> Callable[..., Any]:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # dataclasses look up their module there
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
@@ -37,16 +54,7 @@ def load_function(where: str) -> Callable[..., Any]:
         raise TraceError(_import_failure(file, error)) from None
     finally:
         sys.path.pop(0)
-    function = getattr(module, name, None)
-    if not inspect.isfunction(function):
-        own = [
-            n
-            for n, f in vars(module).items()
-            if inspect.isfunction(f) and f.__module__ == path.stem
-        ]
-        hint = f"it defines {', '.join(own)}" if own else "it defines no function"
-        raise TraceError(message(f"{file} has no function {name}", hint=hint))
-    return function
+    return module
 
 
 def _import_failure(file: str, error: Exception) -> str:

@@ -1,16 +1,8 @@
-"""Golden cases of rules: what a rule makes of a program, or why it refuses, as text.
-
-A case is a ``.bb`` file: comment lines that say what it shows, the program before, and then either
-
-- ``# after`` and the program that the first match makes; or
-- ``# because: <reason>``, one line for each reason, and perhaps ``# wrong`` and the program that
-  the rule would make without its precondition: it must give other numbers.
-"""
+"""Golden cases of rules as tests, and rewriting them with ``--update-golden``."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,22 +11,10 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
 from blockbuster.rules.base import Rule, reasons
+from blockbuster.testing.cases import AFTER, BECAUSE, WRONG, Case, read_case
 from tests.rules.numbers import assert_same_numbers, gives_other_numbers
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules"
-AFTER, BECAUSE, WRONG = "# after", "# because: ", "# wrong"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One golden file, taken apart; ``after`` and ``wrong`` are None where it has none."""
-
-    path: Path
-    title: str
-    before: str
-    after: str | None
-    because: tuple[str, ...]
-    wrong: str | None
 
 
 def golden_cases(folder: str) -> list[object]:
@@ -42,29 +22,6 @@ def golden_cases(folder: str) -> list[object]:
     paths = sorted((GOLDEN / folder).glob("*.bb"))
     assert paths, f"no golden cases in {GOLDEN / folder}"
     return [pytest.param(read_case(path), id=path.stem) for path in paths]
-
-
-def read_case(path: Path) -> Case:
-    """The parts of a golden file."""
-    parts: dict[str, list[str]] = {"title": [], "before": [], AFTER: [], WRONG: []}
-    because, part = [], "title"
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.startswith(BECAUSE):
-            because.append(line.removeprefix(BECAUSE).rstrip("\n"))
-        elif line.rstrip() in (AFTER, WRONG):
-            part = line.rstrip()
-        else:
-            part = "before" if part == "title" and line.startswith("graph") else part
-            parts[part].append(line)
-    text = {name: "".join(lines) for name, lines in parts.items()}
-    return Case(
-        path,
-        text["title"],
-        text["before"],
-        text[AFTER] or None,
-        tuple(because),
-        text[WRONG] or None,
-    )
 
 
 def check_golden(rule: Rule, case: Case, update: bool = False) -> None:

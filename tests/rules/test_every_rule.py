@@ -8,106 +8,97 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
-from blockbuster.rules import PAPER_RULES, fuse
-from blockbuster.rules.base import Match
-from blockbuster.rules.derivation import splice
-from blockbuster.testing.programs import BlockPrograms
-from tests.rules.array_programs import ArrayPrograms
+from blockbuster.rules import RULES, fuse
+from blockbuster.rules.base import Match, Rule
+from blockbuster.testing.check import check_rule
+from blockbuster.testing.generators import GENERATORS
+from blockbuster.testing.matrices import MatrixPrograms
+from blockbuster.testing.sites import Site, difference, flaw, sites
+from blockbuster.testing.strategies import programs, programs_with_site
+from blockbuster.testing.walks import EVERY_RULE, RULE_SETS
+from tests.rules.golden import GOLDEN, folder_of
 from tests.rules.numbers import assert_same_numbers
 
-RULES_BY_NAME = {rule.name: rule for rule in PAPER_RULES}
-GENERATORS = {
-    "blocks": BlockPrograms,
-    "arrays": ArrayPrograms,
-}
 FEWEST = 10
 """How many of the counted programs must have a site of a rule: else its property says nothing."""
-
-
-def program(generator: str, random: Random, *, whole: bool = True) -> Graph:
-    return GENERATORS[generator](random, whole=whole).graph()
-
-
-Site = tuple[Graph, tuple[int, ...], Match]
-
-
-def sites(graph: Graph, rule: object) -> list[tuple[tuple[int, ...], Match]]:
-    """Every site of the rule at every level."""
-    return [(path, match) for path, level in graph.walk() for match in rule.matches(level)]
+BY_NAME = pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.name)
 
 
 def check_site(graph: Graph, path: tuple[int, ...], match: Match) -> None:
-    """Everything a rule owes at one site of a program."""
-    text = graph.show()
-    level = graph.at(path)
-    rewritten = match.rule.apply(match)
-    after, _ = splice(graph, path, rewritten)
-
-    verify(after)
-    assert rewritten.inputs == level.inputs
-    assert [rewritten.type_of(o.value) for o in rewritten.outputs] == [
-        level.type_of(o.value) for o in level.outputs
-    ]
-    assert match.rule.name in {node.origin.rule for node in rewritten.nodes}
-    assert graph.show() == text
-    assert parse(after.show()) == after
-    assert match.rule.describe(match)
-    assert_same_numbers(graph, after)
+    """Everything a rule owes at one site of a program, and the same numbers in floating point."""
+    site = Site(graph, path, match)
+    wrong = flaw(site)
+    assert wrong is None, f"{wrong.kind} at {site}: {wrong.story}\n{graph}"
+    assert_same_numbers(graph, site.after)
 
 
-def sample_of_sites(graph: Graph, random: Random) -> list[Site]:
-    """Up to two sites of each rule: among those taken by fusion and those left at some stages."""
-    derivation = fuse(graph, PAPER_RULES)
-    count = len(derivation.steps)
-    stages = [
-        derivation.graph_after(at) for at in sorted(random.sample(range(count + 1), min(count, 3)))
-    ]
-    found: dict[str, list[Site]] = {name: [] for name in RULES_BY_NAME}
-    for stage in stages:
-        for rule in PAPER_RULES:
-            found[rule.name] += [(stage, *site) for site in sites(stage, rule)]
-    for name, known in found.items():
-        taken = [step for step in derivation.steps if step.rule == name]
-        for step in random.sample(taken, min(len(taken), 1)):
-            match = Match(RULES_BY_NAME[name], step.before.at(step.path), step.match)
-            known.append((step.before, step.path, match))
-    return [site for known in found.values() for site in random.sample(known, min(len(known), 2))]
+def check_some(graph: Graph, rule: Rule, random: Random, most: int = 3) -> None:
+    found = list(sites(graph, [rule]))
+    for site in random.sample(found, min(len(found), most)):
+        wrong = flaw(site, seed=random.randrange(1000))
+        assert wrong is None, f"{wrong.kind} at {site}: {wrong.story}\n{graph}"
 
 
-@pytest.mark.parametrize("generator", GENERATORS)
+@BY_NAME
+def test_passes_the_suite(rule):
+    report = check_rule(rule, programs=60, cases=GOLDEN / folder_of(rule))
+
+    assert report.passed, str(report)
+    assert report.fired >= FEWEST
+    assert report.unsettled <= report.checked_sites / 20
+
+
+@BY_NAME
 @settings(max_examples=15)
-@given(random=st.randoms(use_true_random=False))
-def test_keeps_meaning_at_every_site(generator, random):
-    for graph, path, match in sample_of_sites(program(generator, random), random):
-        check_site(graph, path, match)
+@given(data=st.data())
+def test_keeps_meaning_at_planted_sites(rule, data):
+    graph = data.draw(programs_with_site(rule.name), label="program")
+
+    check_some(graph, rule, data.draw(st.randoms(use_true_random=False), label="choices"))
 
 
-@settings(max_examples=8)
+@BY_NAME
+@settings(max_examples=10)
 @given(random=st.randoms(use_true_random=False))
-def test_keeps_meaning_with_curved_functions(random):
-    for graph, path, match in sample_of_sites(program("arrays", random, whole=False), random):
-        check_site(graph, path, match)
+def test_keeps_meaning_at_stages_of_fusion(rule, random):
+    derivation = fuse(MatrixPrograms(random, whole=False).graph(), RULES)
+    count = len(derivation.applications)
+    for at in random.sample(range(count + 1), min(count, 2)):
+        check_some(derivation.graph_after(at), rule, random, most=2)
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_keeps_the_numbers_exactly_where_integers_stay_integers(kind, data):
+    graph = data.draw(programs(kind), label="program")
+    random = data.draw(st.randoms(use_true_random=False), label="choices")
+    found = list(sites(graph, EVERY_RULE))
+    for site in random.sample(found, min(len(found), 3)):
+        check_site(graph, site.path, site.match)
 
 
 def test_every_rule_fires_on_generated_programs():
     fired: Counter[str] = Counter()
     for seed in range(100):
-        derivation = fuse(program("arrays", Random(seed)), PAPER_RULES)
-        fired.update({step.rule for step in derivation.steps})
+        graph = MatrixPrograms(Random(seed)).graph()
+        for rules in RULE_SETS:
+            fired.update({step.rule for step in fuse(graph, rules).steps})
+        fired.update({site.match.rule.name for site in sites(graph, EVERY_RULE)})
 
-    assert {name: fired[name] for name in RULES_BY_NAME if fired[name] < FEWEST} == {}
+    assert {rule.name: fired[rule.name] for rule in EVERY_RULE if not fired[rule.name]} == {}
 
 
-@pytest.mark.parametrize("generator", GENERATORS)
-@settings(max_examples=20)
-@given(random=st.randoms(use_true_random=False))
-def test_every_snapshot_computes_the_same(generator, random):
-    graph = program(generator, random)
-    derivation = fuse(graph, PAPER_RULES)
+@pytest.mark.parametrize("kind", GENERATORS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_every_snapshot_computes_the_same(kind, data):
+    graph = data.draw(programs(kind), label="program")
+    derivation = fuse(graph, RULES)
     for snapshot in derivation.snapshots:
-        assert_same_numbers(graph, snapshot)
+        wrong = difference(graph, snapshot)
+        assert wrong is None or wrong.kind == "unsettled", wrong
 
     assert derivation.replay() == derivation.final
 
@@ -115,13 +106,12 @@ def test_every_snapshot_computes_the_same(generator, random):
 @settings(max_examples=10)
 @given(random=st.randoms(use_true_random=False))
 def test_sites_may_be_taken_in_any_order(random):
-    graph = program("arrays", random)
+    graph = MatrixPrograms(random).graph()
     now = graph
     for _ in range(12):
-        found = [site for rule in PAPER_RULES for site in sites(now, rule)]
+        found = list(sites(now, EVERY_RULE))
         if not found:
             break
-        path, match = random.choice(found)
-        now, _ = splice(now, path, match.rule.apply(match))
+        now = random.choice(found).after
         verify(now)
         assert_same_numbers(graph, now)

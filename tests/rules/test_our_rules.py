@@ -20,9 +20,9 @@ from blockbuster.ir.verify import verify
 from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, PeelFirstIteration, fuse
 from blockbuster.rules.base import Match
 from blockbuster.rules.derivation import splice
+from blockbuster.testing.matrices import MatrixPrograms
 from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.programs import BlockPrograms
-from tests.rules.array_programs import ArrayPrograms
 from tests.rules.golden import GOLDEN, read_case
 from tests.rules.numbers import assert_same_numbers
 from tests.rules.test_every_rule import check_site
@@ -61,7 +61,7 @@ def test_our_rules_are_exact_at_every_site(name, seed):
 
 
 @pytest.mark.parametrize("name", RULE_SETS)
-@pytest.mark.parametrize("generator", [BlockPrograms, ArrayPrograms])
+@pytest.mark.parametrize("generator", [BlockPrograms, MatrixPrograms])
 @settings(max_examples=15)
 @given(random=st.randoms(use_true_random=False))
 def test_every_rule_set_ends_and_keeps_meaning(name, generator, random):
@@ -78,7 +78,7 @@ def test_every_rule_set_ends_and_keeps_meaning(name, generator, random):
 def test_every_rule_set_ends_in_any_order(name, seed):
     """The arguments in the rules' docstrings do not rest on the driver's order."""
     random = Random(seed)
-    graph = now = ArrayPrograms(random).graph()
+    graph = now = MatrixPrograms(random).graph()
     for _ in range(400):
         found = sites(now, RULE_SETS[name])
         if not found:

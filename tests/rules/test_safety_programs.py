@@ -12,7 +12,7 @@ from blockbuster.interp.semantics import Float64
 from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
 from blockbuster.rules.safety import safe
-from tests.rules.array_programs import ArrayPrograms
+from blockbuster.testing.matrices import MatrixPrograms
 from tests.rules.numbers import assert_same_numbers
 from tests.rules.test_safety import (
     EXP,
@@ -234,7 +234,7 @@ def test_a_softmax_of_a_softmax():
 @settings(max_examples=30)
 @given(random=st.randoms(use_true_random=False))
 def test_safe_computes_the_same_on_random_programs(random):
-    graph = ArrayPrograms(random, whole=False, exponentials=True).graph()
+    graph = MatrixPrograms(random, whole=False, exponentials=True).graph()
     for form in forms(graph):
         made = safe(form)
         verify(made)
@@ -244,6 +244,6 @@ def test_safe_computes_the_same_on_random_programs(random):
 
 
 def test_random_programs_do_have_something_to_make_safe():
-    graphs = [ArrayPrograms(Random(s), whole=False, exponentials=True).graph() for s in range(40)]
+    graphs = [MatrixPrograms(Random(s), whole=False, exponentials=True).graph() for s in range(40)]
 
     assert sum(safe(graph) != graph for graph in graphs) >= 10

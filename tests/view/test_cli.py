@@ -57,6 +57,23 @@ def test_fuse_writes_json(capsys, model, tmp_path):
     assert len(data["steps"]) == 17
 
 
+def test_prove_proves_every_step_and_the_safe_form(capsys, model):
+    code, out, _ = run(capsys, "prove", f"{model}:attention", *ATTENTION, "--trials", "2")
+
+    assert code == 0
+    assert "step 17 fuse-maps at /M/L" in out
+    assert "start and final program" in out
+    assert "safe form      tier B; randomized check, no proven bound" in out
+
+    code, out, _ = run(
+        capsys, "prove", f"{model}:attention", *ATTENTION, "--trials", "1", "--json"
+    )
+    data = json.loads(out)
+    assert code == 0
+    assert data["schema"] == "blockbuster.proofs/1"
+    assert data["proofs"][0]["tier"] == "A"
+
+
 def test_explain_names_edges_and_reasons(capsys, model):
     dims = ["--dims", "x=M D", "w1=D K", "w2=K D"]
     code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--rules", "paper")

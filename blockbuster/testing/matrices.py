@@ -1,6 +1,6 @@
-"""Random unfused block programs: what rules 4, 5, 6 and 8 look for.
+"""Random programs of whole matrices: what rules 4, 5, 6 and 8 look for.
 
-The generator of blockbuster.testing makes nests of any shape; here are matmuls, norms, softmaxes
+``programs.py`` makes nests of any shape; here are matmuls, norms, softmaxes
 and pointwise operators over whole matrices, in the form that lowering gives them.
 """
 
@@ -42,7 +42,7 @@ SUM_BITS = 3  # a dim has at most five elements
 SMALL = 18  # the square of such a number, summed, contracted and doubled, has less than 53 bits
 
 
-class ArrayPrograms:
+class MatrixPrograms:
     """Programs over one row dim M."""
 
     def __init__(self, random: Random, *, whole: bool = True, exponentials: bool = False) -> None:

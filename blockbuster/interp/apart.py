@@ -1,0 +1,124 @@
+"""Do two programs differ in floating point, by more than rounding can explain?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.layout import Array
+from blockbuster.interp.proof import Counterexample
+from blockbuster.interp.semantics import Float32, Floats
+from blockbuster.interp.setting import SMALLEST, Setting, settings
+from blockbuster.ir.expr import Const, Expr, rewrite
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Elementwise, Pointwise
+
+TOLERANCE = 1e-6  # of the largest number in an output; far above rounding at these sizes
+
+
+def constants_of(*graphs: Graph) -> tuple[float, ...]:
+    """The numbers that programs mention, next to which they may change their ways."""
+    found: dict[float, None] = {}
+
+    def note(expr: Expr) -> Expr:
+        if isinstance(expr, Const) and math.isfinite(expr.value):
+            found.setdefault(expr.value)
+        return expr
+
+    for graph in graphs:
+        for _, level in graph.walk():
+            for node in level.nodes:
+                if isinstance(node.op, Elementwise | Pointwise):
+                    rewrite(node.op.expr, note)
+    return tuple(found)
+
+
+def near(constants: Sequence[float], random: np.random.Generator, draws: Array) -> Array:
+    """``draws``, a fifth of them replaced by the constants and their neighbours."""
+    if not constants:
+        return draws
+    places = random.choice(constants, draws.shape) + random.integers(-1, 2, draws.shape)
+    return np.where(random.random(draws.shape) < 0.2, places, draws)
+
+
+class Watched(Floats):
+    """Double precision that notes whether it overflowed or divided by zero.
+
+    After either, a NaN says nothing; before, it comes from the root or the log of a negative.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("float64", "float64")
+        self.overflowed = False
+        self.scalars = {name: self._watched(name, fn) for name, fn in self.scalars.items()}
+
+    def _watched(self, name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*args: Any) -> Any:
+            made = fn(*args)
+            lost = np.isinf(made).any() or (name == "div" and np.isnan(made).any())
+            self.overflowed = self.overflowed or bool(lost)
+            return made
+
+        return watched
+
+
+def float_difference(a: Graph, b: Graph, trials: int, seed: int) -> Counterexample | None:
+    """Inputs on which outputs differ by far more than rounding can explain; small ones first."""
+    random = np.random.default_rng([seed, 1])
+    constants = constants_of(a, b)
+    for number, setting in enumerate(settings(a, b, trials, random, smallest_first=True)):
+        for lowest in (-8, 1):
+            inputs = {
+                name: near(constants, random, random.integers(lowest, 9, shape) / 4)
+                for name, shape in setting.shapes(a).items()
+            }
+            found = _difference(a, b, setting, inputs)
+            if found is not None:
+                return found
+            if number >= len(SMALLEST):
+                break  # positive inputs are for small sizes
+    return None
+
+
+def _difference(
+    a: Graph, b: Graph, setting: Setting, inputs: dict[str, Array]
+) -> Counterexample | None:
+    watched = Watched()
+    left, right = (setting.run(graph, inputs, watched) for graph in (a, b))
+    if all(np.array_equal(x, right[name]) for name, x in left.items()):
+        return None
+    if all(close(x, right[name]) for name, x in left.items()):
+        return None
+    rough = [setting.run(graph, inputs, Float32) for graph in (a, b)]
+    for name, x in left.items():
+        y = right[name]
+        undefined = x.shape == y.shape and not watched.overflowed
+        if (
+            x.shape != y.shape
+            or (undefined and (np.isnan(x) != np.isnan(y)).any())
+            or clearly_apart(x, y, *(r[name] for r in rough))
+        ):
+            sizes, steps = setting.sizes, setting.block_sizes
+            return Counterexample((a, b), sizes, steps, inputs, left, right, "bb.Float64")
+    return None
+
+
+def close(x: Array, y: Array) -> bool:
+    """True if x and y have their NaNs and infinities in one place and agree elsewhere."""
+    if x.shape != y.shape:
+        return False
+    scale = max(np.abs(z[np.isfinite(z)]).max(initial=0) for z in (x, y))
+    return np.allclose(x, y, rtol=0, atol=float(TOLERANCE * scale), equal_nan=True)
+
+
+def clearly_apart(x: Array, y: Array, rough_x: Array, rough_y: Array) -> bool:
+    """True if x and y differ by far more than rounding, which costs less than single precision."""
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(rough_x) & np.isfinite(rough_y)
+        x, y, rough_x, rough_y = (np.where(finite, z, 0.0) for z in (x, y, rough_x, rough_y))
+        scale = max(np.abs(x).max(initial=0), np.abs(y).max(initial=0))
+        noise = np.abs(x - rough_x) + np.abs(y - rough_y)
+        return bool((np.abs(x - y) > np.maximum(TOLERANCE * scale, 10 * noise)).any())

@@ -1,0 +1,167 @@
+"""Degree: how likely tier A is to take two different programs for equal.
+
+Every element is a rational function of the inputs and of the results of oracles, which count as
+fresh variables; it is kept as n + d*1j, bounds on the degrees of numerator and denominator, so that
+degrees of products add. The claim and its proof, for two programs at fixed sizes:
+
+Let S be the number of residues that a variable is drawn from. Replace each oracle by one that gives
+every *formally* different argument an independent value. If the programs differ as terms, some
+output's difference is a nonzero rational function whose numerator has degree at most
+n1 + d1 + n2 + d2, so all outputs agree with probability at most that over S (Schwartz and Zippel).
+The real oracles differ from these only if two formally different arguments of one oracle collide,
+each pair with probability at most n1 + d1 + n2 + d2 over S again, and the N arguments of an oracle
+make sum (N - 1)(n + d) over their pairs. A set (max, min) collides only if two members do, and an
+order is decided for small integers only: 2 SMALL + 1 more values that an argument must miss (twice
+that is counted). That is summed over oracles. Draws with a zero denominator are drawn again, which
+divides by 1 - (degrees of the denominators) / S. Draws at the same sizes are independent: powers. A
+difference may show at one of the tried sizes only, so the bound for all is that of the worst.
+
+Assumed: the seeded hash behaves as a random function; a difference that is not zero is not zero
+modulo the primes drawn either (there are 8e12 of them).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.exact import BITS
+from blockbuster.interp.layout import Array
+from blockbuster.interp.residues import SMALL
+from blockbuster.interp.semantics import Semantics, SizeOf
+from blockbuster.ir.expr import Call, Const, Expr
+from blockbuster.ir.ops import Misc
+
+SAMPLES = 2 ** (BITS - 1)  # fewer than residues: a hash hits each of them about equally often
+VARIABLE = 1 + 0j  # degrees 1 and 0
+NUMBER = 0j
+
+
+class Degree(Semantics):
+    """Bounds on degrees, and what the oracles and divisions they meet add to the error."""
+
+    dtype = np.dtype(np.complex128)
+
+    def __init__(self) -> None:
+        self.arguments: dict[str, list[float]] = {}
+        """For each oracle the number of its arguments and the sum of their degrees."""
+        self.denominators = 0.0
+        self.scalars = {
+            "add": added, "sub": added, "neg": lambda x: x, "mul": np.add,
+            "div": lambda x, y: x + self.inverse(y), "square": lambda x: 2 * x,
+            "reciprocal": self.inverse, "recip0": self.inverse, "sub0": added,
+            "rsqrt": lambda x: self.inverse(self.oracle("sqrt", x)),
+            "sigmoid": self.sigmoid, "silu": lambda x: x + self.sigmoid(x),
+            "gelu": lambda x: x + added(self.oracle("erf", x), NUMBER),
+            "relu": lambda x: self.ordered("max", x, np.zeros_like(x)),
+            "abs": lambda x: self.ordered("max", x, x),
+            "maximum": lambda x, y: self.ordered("max", x, y),
+            "minimum": lambda x, y: self.ordered("min", x, y),
+            "and": lambda x, y: self.truth(x) + self.truth(y),
+            "or": lambda x, y: self.truth(x) + self.truth(y), "not": self.truth,
+            "where": lambda c, x, y: self.truth(c) + added(x, y),
+        }  # fmt: skip
+        for name in ("exp", "log", "sqrt", "tanh", "erf", "pow"):
+            self.scalars[name] = lambda *args, name=name: self.oracle(name, *args)
+        for name in ("lt", "le", "gt", "ge"):
+            self.scalars[name] = lambda x, y: self.ordered("below", x, y)
+        for name in ("eq", "ne"):
+            self.scalars[name] = lambda x, y: self.ordered("same", x, y)
+
+    def oracle(self, name: str, *args: Any) -> Any:
+        """A fresh variable for each element."""
+        shape = np.broadcast_shapes(*(np.shape(a) for a in args))
+        total = sum(np.broadcast_to(size(a), shape) for a in args)
+        known = self.arguments.setdefault(name, [0.0, 0.0])
+        known[0] += math.prod(shape)
+        known[1] += float(np.sum(total))
+        return np.full(shape, VARIABLE)
+
+    def ordered(self, name: str, x: Any, y: Any) -> Any:
+        """An oracle of sets or of ordered pairs; its results must not be mistaken for others."""
+        self.oracle(name, y, x)
+        made = self.oracle(name, x, y)
+        if name in ("max", "min"):
+            self.oracle(name, made)
+            return worse(made, worse(*np.broadcast_arrays(x, y)))
+        self.oracle("truth", made)
+        self.oracle("truth", made)  # the opposite
+        return made
+
+    def truth(self, x: Any) -> Any:
+        """A truth value, or an oracle of a number."""
+        return worse(x, self.oracle("truth", x))
+
+    def inverse(self, x: Any) -> Any:
+        """Numerator and denominator change places."""
+        self.denominators += float(np.sum(size(x)))
+        return np.imag(x) + 1j * np.real(x)
+
+    def sigmoid(self, x: Any) -> Any:
+        """1 / (1 + exp(-x))."""
+        return self.inverse(self.oracle("exp", x))
+
+    def item(self, array: Array) -> Array:
+        return np.asarray(array, np.complex128) if array.dtype.kind == "c" else 0j * array
+
+    def constant(self, value: float) -> Any:
+        return np.asarray(NUMBER)
+
+    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
+        return np.zeros(shape, np.complex128)
+
+    def dot(self, a: Array, b: Array) -> Array:
+        return self.fold_last("+", a[:, None, :] + b[None, :, :])
+
+    def fold_last(self, monoid: str, item: Array) -> Array:
+        total = self.identity(monoid, item.shape[:-1])
+        for column in range(item.shape[-1]):
+            total = self.fold(monoid, total, item[..., column]) if column else item[..., 0]
+        return total
+
+    def cast(self, item: Array, dtype: str) -> Array:
+        return np.asarray(worse(item, self.oracle(f"cast {dtype}", item)))
+
+    def misc(self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> Any:
+        for array in arrays:
+            self.oracle(f"misc {op.name}", array)
+        return [np.full(shape, VARIABLE) for shape in shapes]
+
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
+        match expr:
+            case Call("pow", (base, Const(value))) if value.is_integer():
+                x = self.expression(base, args, size)
+                return abs(value) * (x if value >= 0 else self.inverse(x))
+            case Call("pow", (base, Const(value))) if abs(value) == 0.5:
+                x = self.expression(base, args, size)
+                return self.scalars["sqrt" if value > 0 else "rsqrt"](x)
+        return super().expression(expr, args, size)
+
+    def bound(self, left: Sequence[Array], right: Sequence[Array]) -> float:
+        """The chance that one draw hides a difference between these outputs, at most."""
+        pairs = zip(left, right, strict=True)
+        outputs = max((float(np.max(size(a) + size(b), initial=0)) for a, b in pairs), default=0.0)
+        colliding = self.denominators  # recip0 takes a zero for what it is
+        for count, total in self.arguments.values():
+            colliding += max(count - 1, 0) * total + 4 * SMALL * total
+        kept = 1 - self.denominators / SAMPLES
+        return min(1.0, (outputs + colliding) / SAMPLES / kept) if kept > 0 else 1.0
+
+
+def size(x: Any) -> Any:
+    """The degrees of numerator and denominator together."""
+    return np.real(x) + np.imag(x)
+
+
+def worse(x: Any, y: Any) -> Any:
+    """A bound for either."""
+    return np.maximum(np.real(x), np.real(y)) + 1j * np.maximum(np.imag(x), np.imag(y))
+
+
+def added(x: Any, y: Any) -> Any:
+    """The degrees of a sum: over the product of the denominators."""
+    n = np.maximum(np.real(x) + np.imag(y), np.real(y) + np.imag(x))
+    return n + 1j * (np.imag(x) + np.imag(y))

@@ -1,0 +1,80 @@
+"""Sizes and blocks at which two programs are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockbuster.interp.binding import bind, dims_of, sources
+from blockbuster.interp.evaluate import Interpreter
+from blockbuster.interp.layout import Array
+from blockbuster.interp.observers import Observer
+from blockbuster.interp.semantics import Semantics
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import fitted
+from blockbuster.ir.list_only import list_only
+from blockbuster.ir.types import Dim, size_class
+
+SIZES = (1, 2, 3, 4, 5)
+SQUARES = (1, 4)
+SMALLEST = (1, 2, 2)  # where a difference is looked for first, so that it can be read
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The sizes and block sizes of one trial, by size class."""
+
+    sizes: Mapping[Dim, int]
+    block_sizes: Mapping[Dim, int]
+
+    def shapes(self, graph: Graph) -> dict[str, tuple[int, ...]]:
+        """The shape of every source of ``graph``."""
+        return {
+            name: tuple(1 if d is None else self.sizes[size_class(d)] for d in axes)
+            for name, axes in sources(graph).items()
+        }
+
+    def run(
+        self, graph: Graph, inputs: Mapping[str, Array], semantics: Semantics
+    ) -> dict[str, Array]:
+        """The outputs of ``graph``."""
+        own = dict.fromkeys(map(size_class, dims_of(graph)))
+        layout = bind(
+            graph,
+            self.shapes(graph),
+            sizes={d: self.sizes[d] for d in own},
+            block_sizes={d: self.block_sizes[d] for d in own},
+        )
+        return Interpreter(layout, semantics, Observer()).run(graph, inputs)
+
+
+def settings(
+    a: Graph,
+    b: Graph,
+    count: int,
+    random: np.random.Generator,
+    *,
+    sizes: Sequence[int] = SIZES,
+    smallest_first: bool = False,
+) -> Iterator[Setting]:
+    """Small sizes and blocks for both programs.
+
+    The first have several blocks, one of them ragged. Smallest first: all sizes are 1, then 2,
+    before.
+    """
+    single = {*list_only(a), *list_only(b)}
+    classes = dict.fromkeys(size_class(d) for d in (*dims_of(a), *dims_of(b)))
+    rules = (*a.size_rules, *b.size_rules)
+    if smallest_first:
+        for size in SMALLEST:
+            yield Setting(fitted(dict.fromkeys(classes, size), rules), dict.fromkeys(classes, 1))
+    for number in range(count):
+        several = [s for s in sizes if s > 2 and (s % 2 or s == sizes[-1])]
+        chosen = {d: int(random.choice(sizes if number else several)) for d in classes}
+        steps = {
+            d: 1 if d in single else 2 + (s == 4) if not number else int(random.integers(1, s + 1))
+            for d, s in chosen.items()
+        }
+        yield Setting(fitted(chosen, rules), steps)

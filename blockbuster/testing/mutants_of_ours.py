@@ -1,0 +1,103 @@
+"""The mutants of the rules that are ours and of rule 7, as data: see ``mutants.py``."""
+
+from __future__ import annotations
+
+from blockbuster.testing.mutate import Mutant
+
+OUTPUTS = "if value in body.output_values:"
+READERS = 'if kind != Functional("dot"):'
+SUMMED = 'r != Accumulate("+")'
+LOST = "first_iteration_gone"
+SITE = "(graph, position)"
+
+
+def local_linearity() -> tuple[Mutant, ...]:
+    """local-linearity."""
+    rule, file = "LocalLinearity", "local_linearity"
+    return (
+        Mutant("linearity: the vector varies", rule, file,
+               "return vector_varies(op, inner) or", "return"),
+        Mutant("linearity: the block leaves itself", rule, "legality", OUTPUTS, "if False:"),
+        Mutant("linearity: other readers", rule, "legality", READERS, "if False:"),
+        Mutant("linearity: the right operand", rule, "legality", "if index != 0:", "if False:"),
+        Mutant("linearity: a maximum", rule, "legality", SUMMED, "not isinstance(r, Accumulate)"),
+        Mutant("linearity: the dot is read", rule, "legality", "body.uses.get(made) or any(",
+               "any("),
+        Mutant("linearity: a peeled map", rule, file,
+               f"{LOST}{SITE} or stays(op, inner)", "stays(op, inner)"),
+        Mutant("linearity: the largest of the row", rule, file,
+               'body.add(Functional("row_sum"), right', 'body.add(Functional("row_max"), right'),
+        Mutant("linearity: forgets the product", rule, file,
+               'Functional("add"), shift, total', 'Functional("add"), shift, shift'),
+    )  # fmt: skip
+
+
+def ancestors() -> tuple[Mutant, ...]:
+    """extend-map-over-ancestors."""
+    rule, file = "ExtendMapOverAncestors", "extend_map_over_ancestors"
+    return (
+        Mutant("ancestors: a result", rule, file,
+               "if value in graph.output_values:", "if False:", "cases"),
+        Mutant("ancestors: read elsewhere", rule, file,
+               "if reader != last and not graph.reaches(reader, last):", "if False:", "cases"),
+        Mutant("ancestors: a dim in use", rule, file,
+               "or runs_over(graph, other, dim)", ""),
+    )  # fmt: skip
+
+
+def duplicates() -> tuple[Mutant, ...]:
+    """duplicate-scale-partially and duplicate-shift."""
+    partly, shift = "duplicate_scale_partially", "duplicate_shift"
+    return (
+        Mutant("partially: only matmuls", "DuplicateScalePartially", partly,
+               "made not in graph.output_values and len(matmuls) == len(readers)", "False"),
+        Mutant("partially: no matmul", "DuplicateScalePartially", partly,
+               "if not matmuls:", "if False:"),
+        Mutant("duplicate shift: a result", "DuplicateShift", "duplicate_scale",
+               "if made in graph.output_values:", "if False:", "cases"),
+        Mutant("duplicate shift: copies for nobody", "DuplicateShift", shift,
+               '(match.nodes["matmul"],)', "()"),
+    )  # fmt: skip
+
+
+def columns() -> tuple[Mutant, ...]:
+    """fold-columns."""
+    rule, file = "FoldColumns", "fold_columns"
+    return (
+        Mutant("columns: nothing waits", rule, file,
+               "return _hides_no_row_operator(op, inner) or", "return", "cases"),
+        Mutant("columns: other readers", rule, "legality", READERS, "if False:", "cases"),
+        Mutant("columns: a maximum", rule, "legality", SUMMED, "not isinstance(r, Accumulate)"),
+        Mutant("columns: the scale is lost", rule, file,
+               "body.set_operand(reader, 1, scaled)", "body.set_operand(reader, 1, right)"),
+        Mutant("columns: the weights are lost", rule, file,
+               'Functional("row_sum"), scaled', 'Functional("row_sum"), right'),
+    )  # fmt: skip
+
+
+def peeled() -> tuple[Mutant, ...]:
+    """peel-first-iteration, and the paper's rules on maps that were peeled."""
+    rule, file = "PeelFirstIteration", "peel_first_iteration"
+    return (
+        Mutant("7 peels again", rule, file, f"{LOST}{SITE} or", ""),
+        Mutant("7 the extent does not show", rule, file,
+               f"or first_extent_unseen{SITE}", "", "cases"),
+        Mutant("7 the second block too", rule, file,
+               "replace(op, start=1)", "replace(op, start=2)"),
+        Mutant("7 forgets which comes first", rule, file, "*firsts, hints", "*firsts[::-1], hints"),
+        Mutant("1 a peeled map", "FuseMaps", "fuse_maps",
+               f"{LOST}(graph, producer, position)", '""'),
+        Mutant("2 a peeled map", "FuseSiblings", "fuse_siblings",
+               f"{LOST}(graph, first, position)", '""'),
+        Mutant("3 a peeled map", "FuseReduction", "fuse_reduction",
+               f"{LOST}(graph, source.node)", '""'),
+    )  # fmt: skip
+
+
+MUTANTS_OF_OURS: tuple[Mutant, ...] = (
+    *local_linearity(),
+    *ancestors(),
+    *duplicates(),
+    *columns(),
+    *peeled(),
+)

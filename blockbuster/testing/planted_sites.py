@@ -1,0 +1,170 @@
+"""For each rule, programs that have a site of it: what ``planted.py`` puts into random programs.
+
+Text forms, by the rule's name. No dim or value of a site has the name of another site's source, and
+``N`` is a dim that may be renamed to ``M'``, so that the site reads one array twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SCALED = "S = map K (x in !X, v = c) { s = row_scale(x, v) yield s }"
+SHIFTED = "S = map K (x in !X, v = c) { s = row_shift(x, v) yield s }"
+LISTED_SUM = "p = map K (a in !S2, b in !y) { d = dot(a, b) yield d } q = reduce + K (!p) yield q"
+RUNNING_SUM = "p = map K (a in !S2, b in !y) { d = dot(a, b) yield +d } yield p"
+MATMUL = f"map N (S2 = !S, y in !YT) {{ {LISTED_SUM} }}"
+FOLDED_MATMUL = f"map N (S2 = !S, y in !YT) {{ {RUNNING_SUM} }}"
+OTHER_MATMUL = f"map L (S2 = !S, y in !WT) {{ {RUNNING_SUM} }}"
+ROWS = "X: K[M,K] = port, c: [M], YT: N,K[N,K]"
+MORE_ROWS = f"{ROWS}, WT: L,K[L,K]"
+BLOCKS = "X: K[M,K] = port, c: [M], Y: K[N,K] = port"
+
+SITES: Mapping[str, tuple[str, ...]] = {
+    "fuse-maps": (
+        """graph(X: M,K[M,K]) {
+          T = map M (x in !X) { t = map K (b in !x) { e = exp(b) yield e } yield t }
+          Y = map M (t_1 in !T) { y = map K (b_1 in !t_1) { f = b_1 + 1 yield f } yield y }
+          return Y
+        }""",
+        """graph(X: K[M,K] = port, Z: K[M,K] = port) {
+          s, T = map K (x in !X) { t = tanh(x) r = row_sum(t) yield +r yield t }
+          Y = map K (t_1 in !T, z in !Z) { y = mul(t_1, z) yield y }
+          return Y, s
+        }""",
+    ),
+    "fuse-siblings": (
+        """graph(X: M,K[M,K]) {
+          A = map M (x in !X) { a = map K (b in !x) { e = exp(b) yield e } yield a }
+          B = map M (x_1 in !X) { s = map K (b_1 in !x_1) { t = row_sum(b_1) yield +t } yield s }
+          return A, B
+        }""",
+        """graph(X: K[M,K] = port, Z: K[M,K] = port, c: [M]) {
+          A = map K (x in !X, v = c) { a = row_scale(x, v) yield a }
+          B = map K (z in !Z, v_1 = c) { b = row_shift(z, v_1) r = row_sum(b) yield +r }
+          return A, B
+        }""",
+    ),
+    "fuse-reduction": (
+        """graph(X: K[M,K] = port) {
+          P = map K (x in !X) { p = row_sum(x) yield p }
+          r = reduce + K (!P)
+          return r
+        }""",
+        """graph(X: K[M,K] = port) {
+          E = map K (x in !X) { e = abs(x) p = row_max(e) yield p }
+          m = reduce max K (!E)
+          Y = map K (p_1 in !E, v = m) { y = mul(p_1, v) yield +y }
+          return Y
+        }""",
+        """graph(X: K[M,K] = port) {
+          P, Q = map K (x in !X) { p = row_sum(x) q = row_max(x) yield p yield q }
+          s = reduce max K (!P)
+          r = reduce + K (!Q)
+          return s, r
+        }""",
+    ),
+    "swap-scale-dot": (
+        f"graph({ROWS}) {{ {SCALED} O = {MATMUL} return O }}",
+        f"graph({ROWS}) {{ {SCALED} O = {FOLDED_MATMUL} return O }}",
+    ),
+    "swap-shift-dot": (
+        f"graph({ROWS}) {{ {SHIFTED} O = {MATMUL} return O }}",
+        f"graph({ROWS}) {{ {SHIFTED} O = {FOLDED_MATMUL} return O }}",
+    ),
+    "extend-map": (
+        """graph(X: N[M,N] = port, VT: L,N[L,N]) {
+          E, l = map N (x in !X) { e = exp(x) t = row_sum(e) yield e yield +t }
+          O = map L (e_1 = !E, v in !VT, l_1 = l) {
+            z = map N (a in !e_1, b in !v) { d = dot(a, b) yield +d }
+            y = row_scale(z, l_1)
+            yield y
+          }
+          return O
+        }""",
+        """graph(X: K[M,K] = port, YT: N,K[N,K]) {
+          s = map K (x in !X) { t = row_sum(x) yield +t }
+          O = map N (x_1 = !X, y in !YT, s_1 = s) {
+            p = map K (a in !x_1, b in !y) { d = dot(a, b) yield +d }
+            z = row_scale(p, s_1)
+            yield z
+          }
+          return O
+        }""",
+        """graph(X: N[M,N] = port, VT: L,N[L,N]) {
+          P, r = map N (x in !X) { e = square(x) t = row_sum(e) yield e yield +t }
+          u = map N (p in !P, r_1 = r) { q = row_scale(p, r_1) t_1 = row_max(q) yield max t_1 }
+          O = map L (p_1 = !P, r_2 = r, v in !VT, u_1 = u) {
+            z = map N (a in !p_1, r_3 = r_2, b in !v) {
+              g = row_scale(a, r_3) d = dot(g, b) yield +d
+            }
+            y = row_scale(z, u_1)
+            yield y
+          }
+          return O
+        }""",
+    ),
+    "duplicate-scale": (
+        f"graph({MORE_ROWS}) {{ {SCALED} A = {MATMUL} B = {OTHER_MATMUL} return A, B }}",
+    ),
+    "fuse-elementwise": (
+        "graph(X: M[M]) { Y = map M (x in !X) { t = x * 2 y = exp(t) yield y } return Y }",
+        "graph(c: [M], d: [M]) { t = c * 2 y = where(t > 0, d, t) return y }",
+    ),
+    "extend-map-over-ancestors": (
+        """graph(X: N[M,N] = port, VT: L,N[L,N], Z: N[M,N] = port) {
+          s = map N (x in !X) { q = square(x) t = row_sum(q) yield +t }
+          O = map L (e = !X, v in !VT, s_1 = s) {
+            o = map N (a in !e, b in !v) { d = dot(a, b) yield +d }
+            y = row_scale(o, s_1)
+            yield y
+          }
+          U = map N (z in !Z) { u = exp(z) yield u }
+          return O, U
+        }""",
+    ),
+    "duplicate-scale-partially": (
+        f"graph({ROWS}) {{ {SCALED} A = {FOLDED_MATMUL} return A, S }}",
+        f"""graph({MORE_ROWS}) {{
+          {SCALED} A = {MATMUL} B = map K (s_1 in !S) {{ e = exp(s_1) yield e }} return A, B
+        }}""",
+    ),
+    "duplicate-shift": (
+        f"graph({MORE_ROWS}) {{ {SHIFTED} A = {MATMUL} B = {OTHER_MATMUL} return A, B }}",
+    ),
+    "local-linearity": (
+        f"""graph({BLOCKS}) {{
+          p = map K (x in !X, v = c, y in !Y) {{ s = row_scale(x, v) d = dot(s, y) yield +d }}
+          return p
+        }}""",
+        f"""graph({BLOCKS}) {{
+          p, t = map K (x in !X, v = c, y in !Y) {{
+            s = row_shift(x, v) d = dot(s, y) r = row_max(x) yield +d yield max r
+          }}
+          return p, t
+        }}""",
+    ),
+    "fold-columns": (
+        f"""graph({BLOCKS}, G: K[K] = port) {{
+          p = map K (x in !X, v = c, g in !G, y in !Y) {{
+            s = row_scale(x, v) t = col_scale(s, g) d = dot(t, y) yield +d
+          }}
+          return p
+        }}""",
+        f"""graph({BLOCKS}, G: K[K] = port) {{
+          p = map K (x in !X, v = c, g in !G, y in !Y) {{
+            s = row_shift(x, v) t = col_shift(s, g) d = dot(t, y) yield +d
+          }}
+          return p
+        }}""",
+    ),
+    "peel-first-iteration": (
+        """graph(X: N[M,N] = port, VT: L,N[L,N]) {
+          E = map N (x in !X) { e = exp(x) yield e }
+          O = map L (e_1 = !E, v in !VT) {
+            o = map N (a in !e_1, b in !v) { d = dot(a, b) yield +d }
+            yield o
+          }
+          return O
+        }""",
+    ),
+}  # fmt: skip

@@ -1,0 +1,184 @@
+"""What a rule owes at one site of a program, checked: the first debt that it does not pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from blockbuster.errors import BlockbusterError, VerifyError
+from blockbuster.interp.equal import Unsettled, check_equal_exactly, prove_equal
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.parse import parse
+from blockbuster.ir.verify import verify
+from blockbuster.rules.base import Match, Note, Rule
+from blockbuster.rules.derivation import Path, path_in_words, splice
+
+TRIALS = 2
+UNSETTLED = "unsettled"
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong at a site: the kind in two or three words, and the whole story."""
+
+    kind: str
+    story: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """A match at a level of a program."""
+
+    graph: Graph
+    path: Path
+    match: Match
+
+    @property
+    def level(self) -> Graph:
+        """The graph that the rule saw."""
+        return self.graph.at(self.path)
+
+    @cached_property
+    def rewritten(self) -> Graph:
+        """What the rule makes of the level."""
+        return self.match.rule.apply(self.match)
+
+    @cached_property
+    def after(self) -> Graph:
+        """The whole program after the step."""
+        return splice(self.graph, self.path, self.rewritten)[0]
+
+    def __str__(self) -> str:
+        roles = ", ".join(f"{role} = node {at}" for role, at in self.match.nodes.items())
+        return f"{self.match.rule.name} at {path_in_words(self.graph, self.path)} ({roles})"
+
+
+def sites(graph: Graph, rules: Sequence[Rule], note: Note = lambda _: None) -> Iterator[Site]:
+    """Every site of the rules at every level."""
+    for path, level in graph.walk():
+        for rule in rules:
+            for match in rule.matches(level, note):
+                yield Site(graph, path, match)
+
+
+def flaw(site: Site, *, seed: int = 0, trials: int = TRIALS) -> Flaw | None:
+    """The first thing that the rule owes at this site and does not give."""
+    text = site.graph.show()
+    for debt in DEBTS:
+        story = debt(site)
+        if story:
+            return Flaw(KINDS[debt], story)
+    if site.graph.show() != text:
+        return Flaw("changes its input", "apply changed the graph that it was given")
+    return difference(site.graph, site.after, seed=seed, trials=trials)
+
+
+def difference(before: Graph, after: Graph, *, seed: int = 0, trials: int = TRIALS) -> Flaw | None:
+    """How two programs differ, if they do; ``UNSETTLED`` where the trials cannot tell."""
+    try:
+        if check_equal_exactly(before, after, trials=trials, seed=seed) is None:
+            return None
+        proof = prove_equal(before, after, trials=trials + 2, seed=seed)
+    except Unsettled as reason:
+        return Flaw(UNSETTLED, str(reason))
+    except ValueError as error:
+        return Flaw("cannot be compared", f"the programs cannot be compared: {error}")
+    if proof.equal:
+        return None
+    return Flaw("other results" if proof.equal is False else "not proven equal", str(proof))
+
+
+def raised(error: Exception) -> str:
+    """An error as its class and words."""
+    return f"{type(error).__name__}: {error}"
+
+
+# What a rule owes before its meaning is looked at: each returns "" or the reason in words ------
+
+
+def does_not_apply(site: Site) -> str:
+    """``apply`` gives a graph, the same each time; its error is a finding, whatever it is."""
+    try:
+        rewritten, again = site.rewritten, site.match.rule.apply(site.match)
+    except Exception as error:
+        return f"apply raised {raised(error)}"
+    if not isinstance(rewritten, Graph):
+        return f"apply returned a {type(rewritten).__name__}, not a Graph"
+    return "" if rewritten == again else "apply gives two different graphs when called twice"
+
+
+def does_not_fit(site: Site) -> str:
+    """The level keeps its inputs, and its results keep number, names and types."""
+    level, rewritten = site.level, site.rewritten
+    if rewritten.inputs != level.inputs:
+        return "the inputs of the graph changed: apply must keep them, also those not read"
+    before = [str(level.type_of(o.value)) for o in level.outputs]
+    after = [str(rewritten.type_of(o.value)) for o in rewritten.outputs]
+    if before != after:
+        return f"the results had types {', '.join(before)} and have {', '.join(after)}"
+    if level.output_names != rewritten.output_names:
+        return f"the results were named {level.output_names} and are {rewritten.output_names}"
+    return ""
+
+
+def is_ill_formed(site: Site) -> str:
+    """The level stays well formed."""
+    try:
+        verify(site.rewritten)
+    except VerifyError as error:
+        return f"the rewritten graph is ill-formed: {error}"
+    return ""
+
+
+def breaks_the_program(site: Site) -> str:
+    """So does the program around it."""
+    try:
+        verify(site.after)
+    except VerifyError as error:
+        return f"the rewritten program is ill-formed: {error}"
+    return ""
+
+
+def does_not_print(site: Site) -> str:
+    """The text form of the result parses to it again."""
+    try:
+        same = parse(site.after.show()) == site.after
+    except BlockbusterError as error:
+        return f"the text of the rewritten program does not parse: {error}"
+    return "" if same else "the rewritten program prints as the text of another one"
+
+
+def changes_nothing(site: Site) -> str:
+    """A step makes another program: else the driver would loop."""
+    same = site.rewritten == site.level
+    return "apply gives the graph that it was given: it would be applied forever" if same else ""
+
+
+def has_no_origin(site: Site) -> str:
+    """Where the rule makes a new operator, some node names the rule as its origin."""
+    old = [node.op for node in site.level.nodes]
+    new = any(node.op not in old for node in site.rewritten.nodes)
+    name = site.match.rule.name
+    if not new or name in [node.origin.rule for node in site.rewritten.nodes]:
+        return ""
+    return f"no node names {name} as its origin: pass origin=match.origin() to Builder.add"
+
+
+def says_nothing(site: Site) -> str:
+    """A step is described in one line."""
+    words = site.match.rule.describe(site.match)
+    return "" if words and "\n" not in words else f"describe gives {words!r}, not one line"
+
+
+KINDS: dict[Callable[[Site], str], str] = {
+    does_not_apply: "apply fails",
+    is_ill_formed: "ill-formed",
+    does_not_fit: "other interface",
+    breaks_the_program: "ill-formed",
+    does_not_print: "does not print",
+    changes_nothing: "changes nothing",
+    has_no_origin: "no origin",
+    says_nothing: "no description",
+}
+DEBTS = tuple(KINDS)

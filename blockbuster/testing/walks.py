@@ -1,0 +1,102 @@
+"""Steps of rules over random programs, each checked: what the thorough profile does by thousands.
+
+Half of the programs take random rules at random sites, the others the order of a rule set.
+A program is named by the seed of the run and its number alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from blockbuster.ir.graph import Graph
+from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, fuse
+from blockbuster.rules.base import Match, Rule
+from blockbuster.testing.check import minimal
+from blockbuster.testing.generators import GENERATORS
+from blockbuster.testing.report import Failure
+from blockbuster.testing.sites import UNSETTLED, Site, flaw, sites
+
+RULE_SETS = (PAPER_RULES, RULES, PEELING_RULES)
+EVERY_RULE: tuple[Rule, ...] = tuple(dict.fromkeys(rule for rules in RULE_SETS for rule in rules))
+MOST_STEPS = 7
+LARGEST = 150  # nodes at all levels: extensions in random order copy, and copies of copies grow
+RANDOM, ORDERED = "random rule at a random site", "in the order of a rule set"
+
+
+@dataclass
+class Tally:
+    """What was done: counts by kind of program, by order and by rule; and what went wrong."""
+
+    programs: Counter[str] = field(default_factory=Counter)
+    orders: Counter[str] = field(default_factory=Counter)
+    steps: Counter[str] = field(default_factory=Counter)
+    unsettled: int = 0
+    seconds: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Add the counts of another tally."""
+        for mine, theirs in (
+            (self.programs, other.programs), (self.orders, other.orders), (self.steps, other.steps),
+        ):  # fmt: skip
+            mine.update(theirs)
+        self.unsettled += other.unsettled
+        self.seconds += other.seconds
+        self.failures += other.failures
+
+
+def walked(seed: int, numbers: Sequence[int], trials: int = 1) -> Tally:
+    """The programs of these numbers, taken some steps each, every step checked."""
+    tally, start = Tally(), time.process_time()
+    for number in numbers:
+        random = Random(f"walk/{seed}/{number}")
+        kind = list(GENERATORS)[number % len(GENERATORS)]
+        order = (RANDOM, ORDERED)[number // len(GENERATORS) % 2]
+        graph = GENERATORS[kind](random)
+        tally.programs[kind] += 1
+        steps = randomly(graph, random) if order == RANDOM else ordered(graph, random)
+        for site in steps:
+            wrong = flaw(site, seed=random.randrange(2**32), trials=trials)
+            if wrong is None:
+                tally.steps[site.match.rule.name] += 1
+                tally.orders[order] += 1
+            elif wrong.kind == UNSETTLED:
+                tally.unsettled += 1
+            else:
+                where = f"found in program {number} of seed {seed} ({kind}, {order})"
+                tally.failures.append(str(minimal(Failure(wrong, site, where), seed)))
+                break
+    tally.seconds = time.process_time() - start
+    return tally
+
+
+def randomly(graph: Graph, random: Random) -> Iterator[Site]:
+    """Any rule at any site, up to ``MOST_STEPS`` times; a rule with many sites is not preferred."""
+    for _ in range(MOST_STEPS):
+        found: dict[str, list[Site]] = {}
+        for site in sites(graph, EVERY_RULE):
+            found.setdefault(site.match.rule.name, []).append(site)
+        if not found:
+            return
+        site = random.choice(found[random.choice(list(found))])
+        yield site
+        graph = site.after
+        if sum(len(level.nodes) for _, level in graph.walk()) > LARGEST:
+            return
+
+
+def ordered(graph: Graph, random: Random) -> Iterator[Site]:
+    """Steps of ``fuse`` with one of the rule sets: one of each rule, others at random."""
+    derivation = fuse(graph, random.choice(RULE_SETS))
+    steps = list(derivation.steps)
+    random.shuffle(steps)
+    first = {step.rule: step for step in steps}
+    chosen = dict.fromkeys(step.index for step in (*first.values(), *steps))
+    for index in sorted(list(chosen)[:MOST_STEPS]):
+        step, rule = derivation.steps[index], derivation.applications[index].rule
+        before = step.before
+        yield Site(before, step.path, Match(rule, before.at(step.path), step.match))
