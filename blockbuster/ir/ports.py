@@ -41,7 +41,7 @@ def merge_ports(node: Node, rebuild: Rebuild) -> tuple[Node, dict[int, int]]:
         body = rebuild(
             op.body, [Value(-1, keys.index(key)) for key in keys], range(len(op.results))
         )
-        body = _with_inputs(body, [keys.index(key) for key in distinct])
+        body = with_inputs(body, [keys.index(key) for key in distinct])
         op = replace(op, body=body, iterated=tuple(iterated for _, iterated in distinct))
         node = replace(node, op=op, operands=(*(value for value, _ in distinct), *firsts))
     twins: dict[int, int] = {}
@@ -87,7 +87,7 @@ def select_results(
     if wanted != list(range(len(op.iterated))):
         op = replace(
             op,
-            body=_with_inputs(op.body, wanted),
+            body=with_inputs(op.body, wanted),
             iterated=tuple(op.iterated[i] for i in wanted),
         )
         firsts = node.operands[len(node.operands) - len(op.results) :] if op.start else ()
@@ -124,7 +124,7 @@ def inputs_by_first_use(body: Graph) -> list[int]:
     return list(used)
 
 
-def _with_inputs(body: Graph, wanted: Sequence[int]) -> Graph:
+def with_inputs(body: Graph, wanted: Sequence[int]) -> Graph:
     """The body with only the inputs ``wanted``, in that order; the rest must be unused."""
     place = {old: new for new, old in enumerate(wanted)}
 

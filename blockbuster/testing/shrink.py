@@ -14,6 +14,7 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Output, Value
 from blockbuster.ir.ops import Map
 from blockbuster.ir.parse import parse
+from blockbuster.ir.ports import with_inputs
 from blockbuster.ir.verify import verify
 from blockbuster.rules.derivation import splice
 from blockbuster.testing.planted import named_apart
@@ -66,13 +67,11 @@ def program(graph: Graph) -> Graph:
     read = {v for node in graph.nodes for v in node.operands} | graph.output_values
     kept = [port for port in range(len(graph.inputs)) if Value(-1, port) in read]
     builder = Builder()
-    args = [Value(-1, 0)] * len(graph.inputs)
     given = [graph.inputs[port] for port in kept]
     if any(i.view is None for i in given):
         given = named_apart(given)
-    for port, new in zip(kept, given, strict=True):
-        args[port] = builder.input(new.type, new.view, new.hint)
-    return builder.finish(*dict.fromkeys(builder.inline(graph, args)))
+    args = [builder.input(new.type, new.view, new.hint) for new in given]
+    return builder.finish(*dict.fromkeys(builder.inline(with_inputs(graph, kept), args)))
 
 
 def _bodies(graph: Graph) -> Iterator[Graph]:

@@ -14,6 +14,7 @@ from blockbuster.rules.base import Match, Rule
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.matrices import MatrixPrograms
+from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.sites import Site, difference, flaw, sites
 from blockbuster.testing.strategies import programs, programs_with_site
 from blockbuster.testing.walks import EVERY_RULE, RULE_SETS
@@ -81,8 +82,8 @@ def test_keeps_the_numbers_exactly_where_integers_stay_integers(kind, data):
 
 def test_every_rule_fires_on_generated_programs():
     fired: Counter[str] = Counter()
-    for seed in range(100):
-        graph = MatrixPrograms(Random(seed)).graph()
+    graphs = [MatrixPrograms(Random(seed)).graph() for seed in range(60)]
+    for graph in graphs + norm_programs(12):
         for rules in RULE_SETS:
             fired.update({step.rule for step in fuse(graph, rules).steps})
         fired.update({site.match.rule.name for site in sites(graph, EVERY_RULE)})
