@@ -83,7 +83,7 @@ def test_keeps_the_numbers_exactly_where_integers_stay_integers(kind, data):
 def test_every_rule_fires_on_generated_programs():
     fired: Counter[str] = Counter()
     graphs = [MatrixPrograms(Random(seed)).graph() for seed in range(60)]
-    for graph in graphs + norm_programs(12):
+    for graph in graphs + norm_programs(40):
         for rules in RULE_SETS:
             fired.update({step.rule for step in fuse(graph, rules).steps})
         fired.update({site.match.rule.name for site in sites(graph, EVERY_RULE)})
