@@ -116,6 +116,8 @@ class DimTable:
             raise self._differ(a, b)
         lengths = [self.length(d) for d in (a, b) if d in self._lengths]
         root, leaf = (a, b) if _is_named(a) or not _is_named(b) else (b, a)
+        if root in self._lengths and leaf in self.length(root).dims:
+            del self._lengths[root]  # it would be in terms of itself; stated again below
         self._parent[leaf] = root
         if leaf in self._extent:
             self._extent.setdefault(root, self._extent[leaf])
