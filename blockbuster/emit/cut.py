@@ -70,7 +70,12 @@ def pieces(
     used = [dict.fromkeys(reads(span)) for span in spans]
     foreign = [[t for t in tiles if homes.get(t, at) != at] for at, tiles in enumerate(used)]
     again = {s.target: s for s in body if isinstance(s, Load | Iota)}
-    views = {s.value: s.view for s in body if isinstance(s, Store)}
+    views = {
+        s.value: s.view
+        for at, span in enumerate(spans)
+        for s in span
+        if isinstance(s, Store) and homes.get(s.value) == at  # a later span's store is too late
+    }
     crossing: dict[Tile, View] = {}
     for tile in dict.fromkeys(chain(*foreign)):
         if tile not in again and tile not in views:
