@@ -25,7 +25,8 @@ def test_every_snapshot_computes_the_program(name):
             own = {d: n for d, n in sizes.items() if d in dims_of(snapshot)}
             kernel = bb.emit(snapshot, sizes=own, dtype="float32")
         except bb.EmitError as refused:
-            assert "stores and loads" in str(refused)  # a serial loop around a workspace
+            if "stores and loads" not in str(refused):  # a serial loop around a workspace
+                raise
             continue
         got = run_interpreted(kernel, arrays)
         for array, right in zip(got.values(), wanted.values(), strict=True):
