@@ -88,13 +88,19 @@ class OpPrinter:
         return self.scalars.text(Call(fn, (Arg(0), Arg(1))), [left, right])
 
     def matrix_dot(self, a: Operand, b: Operand, columns: bool, total: str = "") -> Text:
-        """A dot on the matrix units; ``columns``: b was loaded as columns already."""
+        """A dot on the matrix units, added to ``total``; ``columns``: b was loaded as columns.
+
+        In float32 each tile is summed from zero and then added: one long chain of additions has
+        several times its rounding error. An fma, because Triton turns a plain sum of a dot and an
+        accumulator back into that chain.
+        """
         left, right = self._factor(a.text), self._factor(b.text)
         if not columns:
             right = _transposed(right)
-        parts = [left.text, right.text, *([total] if total else [])]
         if self.dtype.name == "float32":
-            parts.append('input_precision="ieee"')
+            product = f'tl.dot({left.text}, {right.text}, input_precision="ieee")'
+            return Text(f"tl.fma({product}, 1.0, {total})" if total else product)
+        parts = [left.text, right.text, *([total] if total else [])]
         return Text(f"tl.dot({', '.join(parts)})")
 
     def _factor(self, text: Text) -> Text:
