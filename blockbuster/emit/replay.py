@@ -22,6 +22,7 @@ from blockbuster.emit.plan import File, Plan, Sizes, call_on_host, check_results
 from blockbuster.errors import LaunchError, message
 
 Tensor = Any
+# what a function written for NumPy raises when it is given tensors; raised again if arrays fail too
 REFUSALS = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError)
 
 
@@ -244,7 +245,8 @@ class DeviceCall:
         try:
             return self._on_device(operands)
         except REFUSALS as refusal:
-            name, reason = self._call.name, str(refusal).splitlines()[0]
+            name = self._call.name
+            reason = (str(refusal) or type(refusal).__name__).splitlines()[0]
             self.note = f"{name} runs on the host, with copies there and back: {reason}"
             try:
                 return self._on_host(operands)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rules.every_rule import EVERY_RULE
+from blockbuster.testing.walks import EVERY_RULE
 from tests.rules.golden import GOLDEN, check_golden, folder_of, golden_cases
 
 CASES = [
