@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Map, Misc, Op
 from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.views import AxisView, rules_of
+
+if TYPE_CHECKING:
+    import networkx
 
 OpT = TypeVar("OpT", bound=Op)
 
@@ -268,3 +271,9 @@ class Graph:
         from blockbuster.emit.listing import listing
 
         return listing(self)
+
+    def to_networkx(self) -> networkx.MultiDiGraph[Any]:
+        """The program as networkx graphs, one per level; ``ir/export.py`` says what they hold."""
+        from blockbuster.ir.export import to_networkx
+
+        return to_networkx(self)
