@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Refusal, Rule, reasons
 from blockbuster.rules.derivation import Derivation, Step
 from blockbuster.rules.driver import fuse as fuse_with
@@ -67,9 +68,12 @@ def fuse(graph: Graph, rules: Sequence[Rule] = RULES) -> Derivation:
     return fuse_with(graph, rules)
 
 
-def explain(graph: Graph) -> tuple[Explanation, ...]:
-    """Why each interior buffered edge is there: the nearest rule and the precondition it failed."""
-    return explain_with(graph, RULES)
+def explain(graph: Graph, sizes: Mapping[Dim, int] | None = None) -> tuple[Explanation, ...]:
+    """Why each interior buffered edge is there: the nearest rule and the precondition it failed.
+
+    Also what would unlock it, and with ``sizes`` (of every dim of such an edge) what is at stake.
+    """
+    return explain_with(graph, RULES, sizes)
 
 
 __all__ = [

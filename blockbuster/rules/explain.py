@@ -1,14 +1,23 @@
-"""Why is this edge still buffered? The nearest rule and the precondition it failed, in words."""
+"""Why is this edge still buffered? The nearest rule and the precondition it failed, in words.
+
+Beside the reason stands what would unlock the edge, found by trying: with one block along a dim,
+how many buffered edges do the rules leave?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Misc, Relabel, Transpose
+from blockbuster.ir.types import Dim, Type, size_class
 from blockbuster.rules.base import Refusal, Rule, label, name_of
 from blockbuster.rules.derivation import Path, path_in_words
+from blockbuster.rules.driver import fuse
+from blockbuster.rules.one_block import with_one_block
 
 BARRIERS = {
     Misc: "is a function of whole arrays: rules do not look inside it",
@@ -19,7 +28,12 @@ BARRIERS = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """An interior buffered edge and the reason it is there."""
+    """An interior buffered edge and the reason it is there.
+
+    ``unlock`` says which dims would have to be one block each, and how many buffered edges the
+    rules then leave; it is empty where no single dim helps. ``elements`` are those of the value,
+    counted once even if loops around it make it again; None where no sizes were given.
+    """
 
     path: Path
     producer: str
@@ -28,20 +42,42 @@ class Explanation:
     rule: Rule | None
     reason: str
     level: str = field(default="/")
+    unlock: str = ""
+    elements: int | None = None
+
+    def bytes_at_stake(self, itemsize: int = 2) -> int | None:
+        """The least traffic of the edge in bytes: its value is written once and read once.
+
+        ``itemsize`` is that of an element in bytes.
+        """
+        return None if self.elements is None else 2 * itemsize * self.elements
 
     def __str__(self) -> str:
         rule = f"{self.rule.name}: " if self.rule else ""
-        return (
-            f"{self.level}  {self.producer} ({self.type}) -> {self.consumer}: {rule}{self.reason}"
-        )
+        text = f"{self.level}  {self.producer} ({self.type}) -> {self.consumer}: "
+        text += rule + self.reason
+        if self.unlock:
+            text += f"; {self.unlock}"
+        at_stake = self.bytes_at_stake()
+        return text + (f"; at stake: {at_stake:,} bytes in float16" if at_stake else "")
 
 
-def explain_with(graph: Graph, rules: Sequence[Rule]) -> tuple[Explanation, ...]:
-    """One explanation for each interior buffered edge, at every level, in order."""
+def explain_with(
+    graph: Graph, rules: Sequence[Rule], sizes: Mapping[Dim, int] | None = None
+) -> tuple[Explanation, ...]:
+    """One explanation for each interior buffered edge, at every level, in order.
+
+    Raises ValueError where ``sizes`` lacks a dim of such an edge.
+    """
     found = []
-    for path, value, consumer in graph.buffered_edges():
+    edges = graph.buffered_edges()
+    left: dict[Dim, int] = {}
+    for path, value, consumer in edges:
         level = graph.at(path)
         rule, reason = _nearest(level, value, consumer, rules)
+        for dim in _dims_in_the_way(level, value, consumer):
+            if dim not in left and dim not in list_only(graph):
+                left[dim] = len(fuse(with_one_block(graph, dim), rules).final.buffered_edges())
         found.append(
             Explanation(
                 path,
@@ -51,9 +87,34 @@ def explain_with(graph: Graph, rules: Sequence[Rule]) -> tuple[Explanation, ...]
                 rule,
                 reason,
                 path_in_words(graph, path),
+                _unlock(_dims_in_the_way(level, value, consumer), left, len(edges)),
+                None if sizes is None else _elements(level.type_of(value), sizes),
             )
         )
     return tuple(found)
+
+
+def _dims_in_the_way(level: Graph, value: Value, consumer: int) -> tuple[Dim, ...]:
+    """The size classes over which an edge is a list, or its ends are loops."""
+    ops = (level.nodes[consumer].op, level.nodes[value.node].op)
+    dims = (*(op.dim for op in ops if isinstance(op, Map)), *level.type_of(value).lists)
+    return tuple(dict.fromkeys(map(size_class, dims)))
+
+
+def _unlock(dims: Sequence[Dim], left: Mapping[Dim, int], now: int) -> str:
+    """Which of the dims would help, the best first."""
+    better = sorted((left[d], d) for d in dims if d in left and left[d] < now)
+    return ", ".join(f"one block of {d} would leave {count} of {now} edges" for count, d in better)
+
+
+def _elements(type: Type, sizes: Mapping[Dim, int]) -> int:
+    dims = dict.fromkeys((*type.lists, *type.axes))
+    missing = [d for d in dims if size_class(d) not in sizes]
+    if missing:
+        raise ValueError(
+            f"sizes give {', '.join(sizes)} and lack {missing[0]}, a dim of a buffered edge"
+        )
+    return prod(sizes[size_class(d)] for d in dims)
 
 
 def _nearest(

@@ -30,6 +30,7 @@ FUSE_EXAMPLES = """examples:
 """
 EXPLAIN_EXAMPLES = """examples:
   blockbuster explain model.py:block --dims x="M D" w="D K"
+  blockbuster explain model.py:block --dims x="M D" w="D K" --sizes M=4096,D=512,K=512
 """
 PROVE_EXAMPLES = """examples:
   blockbuster prove model.py:attention --dims q="M D" k="N D" v="N L"
@@ -136,6 +137,9 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     command = _add(commands, "explain", summary, run_explain, EXPLAIN_EXAMPLES)
     _add_program(command)
     _add_rules(command)
+    command.add_argument(
+        "--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="say the bytes at stake"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -196,10 +200,11 @@ def run_fuse(arguments: argparse.Namespace) -> int:
 
 def run_explain(arguments: argparse.Namespace) -> int:
     """`blockbuster explain`."""
-    _, derivation = _derived(arguments)
-    found = explain(derivation.final)
+    program, derivation = _derived(arguments)
+    sizes = parse_sizes(arguments.sizes)
+    found = explain(derivation.final, {**program.sizes, **sizes} if sizes else None)
     if arguments.json:
-        keys = ("level", "producer", "consumer", "type", "reason")
+        keys = ("level", "producer", "consumer", "type", "reason", "unlock", "elements")
         rows = [{k: getattr(e, k) for k in keys} | {"rule": e.rule and e.rule.name} for e in found]
         print(json.dumps(rows, indent=1))
     elif found:

@@ -84,6 +84,21 @@ def test_explain_names_edges_and_reasons(capsys, model):
     assert json.loads(out)[0]["rule"].startswith("extend-map")
 
 
+def test_explain_says_what_is_at_stake(capsys, model):
+    dims = ["--dims", "x=M D", "w1=D K", "w2=K D", "--rules", "paper"]
+    code, out, _ = run(
+        capsys, "explain", f"{model}:residual", *dims, "--sizes", "M=64,D=32,K=16", "--json"
+    )
+    assert code == 0
+    (first, *_) = json.loads(out)
+    assert first["elements"] == 64 * 16
+    code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--sizes", "M=64,D=32,K=16")
+    assert f"at stake: {2 * 2 * 64 * 16:,} bytes in float16" in out
+    code, _, err = run(capsys, "explain", f"{model}:residual", *dims, "--sizes", "M=64")
+    assert code == 2
+    assert "lack" in err
+
+
 def test_emit_writes_a_file_that_runs_alone(capsys, model, tmp_path):
     kernel = tmp_path / "flash.py"
     sizes = ["--sizes", "M=40,N=48", "D=16", "L=24", "--dtype", "float32"]

@@ -1,0 +1,107 @@
+"""A program with one block along a dim is the program, and says what would unlock an edge."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blockbuster import explain, fuse, lower, softmax, trace
+from blockbuster.interp.binding import dims_of, sources
+from blockbuster.interp.evaluate import evaluate
+from blockbuster.ir import Graph, verify
+from blockbuster.ir.list_only import list_only
+from blockbuster.ir.ops import Map
+from blockbuster.ir.types import size_class
+from blockbuster.ir.views import dims_among
+from blockbuster.rules import PEELING_RULES
+from blockbuster.rules.one_block import with_one_block
+from blockbuster.testing.strategies import inputs_for, programs, sizes_and_blocks
+
+
+def unviewed(graph: Graph) -> Graph:
+    """The same equations between values alone, whatever arrays they are read from."""
+    inputs = tuple(replace(i, view=None, hint=f"i{at}") for at, i in enumerate(graph.inputs))
+    outputs = tuple(replace(o, axes=None, name="") for o in graph.outputs)
+    return replace(graph, inputs=inputs, outputs=outputs)
+
+
+def blocked_dims(graph):
+    single = list_only(graph)
+    return [d for d in dict.fromkeys(map(size_class, dims_of(graph))) if d not in single]
+
+
+def by_dims(array, dims, order):
+    return array.transpose([dims.index(d) for d in order])
+
+
+@pytest.mark.parametrize("kind", ["blocks", "matrices", "norms", "planted"])
+@given(st.data())
+def test_one_block_keeps_the_meaning(kind, data):
+    graph = unviewed(data.draw(programs(kind), label="program"))
+    dims = blocked_dims(graph)
+    setting = data.draw(sizes_and_blocks(graph), label="sizes")
+    arrays = data.draw(inputs_for(graph, setting), label="inputs")
+    if not dims:
+        return
+    dim = data.draw(st.sampled_from(dims), label="dim")
+
+    one = unviewed(with_one_block(graph, dim))
+
+    verify(one)
+    assert all(size_class(d) != dim for d in loops(one))
+    before, after = sources(graph), sources(one)
+    moved = {name: by_dims(arrays[name], before[name], dims) for name, dims in after.items()}
+    whole = {d: setting.sizes[size_class(d)] for d in dims_of(graph)}
+    steps = {d: setting.block_sizes.get(size_class(d), n) for d, n in whole.items()}
+    steps |= {d: n for d, n in whole.items() if size_class(d) == dim}
+    wanted = evaluate(graph, arrays, sizes=setting.sizes, block_sizes=steps)
+    got = evaluate(one, moved, sizes=setting.sizes, block_sizes=steps)
+    for at, name in enumerate(graph.output_names):
+        order = written(graph, at)
+        np.testing.assert_allclose(by_dims(got[name], written(one, at), order), wanted[name])
+
+
+def written(graph, at):
+    """The dims of the array that an output fills."""
+    type = graph.type_of(graph.outputs[at].value)
+    return [*dims_among(graph.output_axes(at)), *(d for d in type.axes if d not in type.lists)]
+
+
+def loops(graph):
+    return [op.dim for _, level in graph.walk() for _, op in level.of_type(Map)]
+
+
+def test_a_peeled_map_over_the_dim_is_its_first_iteration():
+    graph = lower(trace(lambda x, w, v: (x @ w) @ v, x="M K", w="K N", v="N L"))
+    peeled = fuse(graph, PEELING_RULES).final
+    starts = [op for _, level in peeled.walk() for _, op in level.of_type(Map) if op.start]
+    assert starts
+    one = with_one_block(peeled, starts[0].dim)
+    verify(one)
+    assert not [d for d in loops(one) if d == starts[0].dim]
+
+
+def test_a_list_only_dim_is_refused():
+    graph = lower(trace(lambda x, y: x @ y, x="B M K", y="B K N"))
+    with pytest.raises(ValueError, match="B is a list-only dim"):
+        with_one_block(graph, "B")
+
+
+def test_explain_finds_the_tile_that_unlocks():
+    graph = lower(trace(lambda x: softmax(x, axis=-1), x="M N"))
+    final = fuse(graph).final
+
+    (edge,) = explain(final, sizes={"M": 8, "N": 16})
+
+    assert edge.unlock == "one block of N would leave 0 of 1 edges"
+    assert edge.elements == 8 * 16
+    assert edge.bytes_at_stake(4) == 2 * 4 * 8 * 16
+    assert explain(final)[0].bytes_at_stake() is None
+
+
+def test_explain_wants_every_dim_of_an_edge():
+    final = fuse(lower(trace(lambda x: softmax(x, axis=-1), x="M N"))).final
+    with pytest.raises(ValueError, match="lack M"):
+        explain(final, sizes={"N": 16})
