@@ -268,3 +268,9 @@ class Graph:
         from blockbuster.emit.listing import listing
 
         return listing(self)
+
+    def _repr_svg_(self) -> str | None:
+        """What Jupyter shows: a picture, or the text form where no Graphviz is installed."""
+        from blockbuster.view.draw import draw
+
+        return draw(self)._repr_svg_()
