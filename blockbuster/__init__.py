@@ -15,6 +15,7 @@ from blockbuster.emit.kernel import Kernel, emit
 from blockbuster.emit.plan import Plan
 from blockbuster.errors import (
     BlockbusterError,
+    DrawError,
     EmitError,
     FusionError,
     LaunchError,
@@ -97,5 +98,5 @@ __all__ = [
     "jit", "compile", "load", "Jitted", "Compiled", "Plan",
     # errors
     "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",
-    "EmitError", "LaunchError",
+    "EmitError", "LaunchError", "DrawError",
 ]  # fmt: skip

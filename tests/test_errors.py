@@ -50,4 +50,5 @@ def test_every_public_error_is_a_blockbuster_error():
         "FusionError",
         "EmitError",
         "LaunchError",
+        "DrawError",
     ]

@@ -277,3 +277,9 @@ class Graph:
         from blockbuster.ir.export import to_networkx
 
         return to_networkx(self)
+
+    def _repr_svg_(self) -> str | None:
+        """What Jupyter shows: a picture, or the text form where no Graphviz is installed."""
+        from blockbuster.view.draw import draw
+
+        return draw(self)._repr_svg_()

@@ -19,6 +19,7 @@ from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, saf
 from blockbuster.view import check_rule
 from blockbuster.view.demo import demo
 from blockbuster.view.doctor import doctor
+from blockbuster.view.draw import draw, draw_step
 from blockbuster.view.load import parse_sizes, trace_named
 from blockbuster.view.prove import prove
 
@@ -40,6 +41,10 @@ EMIT_EXAMPLES = """examples:
   blockbuster emit model.py:attention --dims q="M D" k="N D" v="N L" \\
       --sizes M=4096,N=4096,D=128,L=128 -o flash.py
   python flash.py --check
+"""
+DRAW_EXAMPLES = """examples:
+  blockbuster draw model.py:attention --dims q="M D" k="N D" v="N L" -o fused.svg
+  blockbuster draw model.py:mlp --dims x="B M D" w="D K" --step 3 -o step3.png
 """
 DEMO_EXAMPLES = """examples:
   blockbuster demo
@@ -74,6 +79,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_explain(commands)
     _add_prove(commands)
     _add_emit(commands)
+    _add_draw(commands)
     summary = "check a rule of yours on random programs"
     check_rule.add_arguments(
         _add(commands, "check-rule", summary, check_rule.run, check_rule.EXAMPLES)
@@ -172,6 +178,22 @@ def _add_emit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")
 
 
+def _add_draw(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "draw the fused program, or one step"
+    command = _add(commands, "draw", summary, run_draw, DRAW_EXAMPLES)
+    _add_program(command)
+    _add_rules(command)
+    command.add_argument(
+        "--step", type=int, metavar="N", help="before and after step N; 0 is the program unfused"
+    )
+    command.add_argument(
+        "--depth", type=int, metavar="N", help="how many maps deep (default: all; 0: an overview)"
+    )
+    command.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help=".svg, .png or .dot"
+    )
+
+
 def _derived(arguments: argparse.Namespace) -> tuple[ArrayProgram, Derivation]:
     program = trace_named(arguments.program, arguments.dims)
     return program, fuse(lower(program), RULE_SETS[arguments.rules])
@@ -244,6 +266,21 @@ def run_emit(arguments: argparse.Namespace) -> int:
     else:
         kernel.write(arguments.output)
         print(f"wrote {arguments.output}; check it with: python {arguments.output} --check")
+    return 0
+
+
+def run_draw(arguments: argparse.Namespace) -> int:
+    """`blockbuster draw`."""
+    _, derivation = _derived(arguments)
+    steps, number = derivation.steps, arguments.step
+    if number is not None and not 0 <= number <= len(steps):
+        raise ValueError(f"--step {number}: the derivation has steps 1 to {len(steps)}")
+    if number:
+        drawing = draw_step(steps[number - 1], depth=arguments.depth)
+    else:
+        graph = derivation.final if number is None else derivation.start
+        drawing = draw(graph, depth=arguments.depth)
+    print(f"wrote {drawing.save(arguments.output)}")
     return 0
 
 

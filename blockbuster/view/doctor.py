@@ -8,9 +8,10 @@ import subprocess
 from importlib import metadata
 
 import blockbuster
+from blockbuster.view.render import HOW_TO, renderer
 
-PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch", "graphviz", "hypothesis")
-EXTRAS = {"torch": "torch", "graphviz": "draw", "hypothesis": "prove"}
+PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch", "hypothesis")
+EXTRAS = {"torch": "torch", "hypothesis": "prove"}
 
 
 def doctor() -> int:
@@ -22,6 +23,7 @@ def doctor() -> int:
     gpu = _gpu()
     triton = _version("triton")[0].isdigit()
     print(f"gpu         {gpu or 'none found'}")
+    print(f"pictures    {renderer() or f'as DOT text only ({HOW_TO})'}")
     print(f"kernels run {_how_kernels_run(bool(gpu), triton)}")
     if platform.system() == "Linux" and not triton:
         print("problem: triton is missing; install it with: pip install triton")

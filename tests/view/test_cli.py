@@ -161,7 +161,7 @@ def test_a_program_that_fails_to_import_is_reported_with_its_line(capsys, tmp_pa
     assert "not valid Python" in run(capsys, "fuse", f"{path}:f")[2]
 
 
-@pytest.mark.parametrize("command", ["demo", "fuse", "explain", "emit", "doctor"])
+@pytest.mark.parametrize("command", ["demo", "fuse", "explain", "emit", "draw", "doctor"])
 def test_every_command_has_help(capsys, command):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])
@@ -183,3 +183,39 @@ def test_demo_passes_at_ragged_sizes(capsys, example, tmp_path):
     assert code == 0, out
     assert "every check passed" in out
     assert (tmp_path / "kernel.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "found", "missing"),
+    [
+        ([], "p-0-in0", "interior"),
+        (["--step", "0"], "interior", "before"),
+        (["--step", "2"], "before-n-0", "collapsed"),
+        (["--step", "0", "--depth", "0"], "map collapsed", "n-0-0"),
+    ],
+)
+def test_draw_writes_a_picture(capsys, model, tmp_path, options, found, missing):
+    path = tmp_path / "picture.dot"
+    code, out, _ = run(capsys, "draw", f"{model}:attention", *ATTENTION, *options, "-o", str(path))
+
+    assert (code, out) == (0, f"wrote {path}\n")
+    text = path.read_text()
+    assert found in text
+    assert missing not in text
+
+
+def test_draw_refuses_a_step_that_is_not_there(capsys, model, tmp_path):
+    path = tmp_path / "picture.dot"
+    arguments = [f"{model}:attention", *ATTENTION, "--step", "18", "-o", str(path)]
+    code, _, error = run(capsys, "draw", *arguments)
+
+    assert code == 2
+    assert "--step 18: the derivation has steps 1 to 17" in error
+    assert not path.exists()
+
+
+def test_draw_writes_svg(capsys, model, tmp_path):
+    path = tmp_path / "picture.svg"
+
+    assert run(capsys, "draw", f"{model}:attention", *ATTENTION, "-o", str(path))[0] == 0
+    assert path.read_text().startswith("<svg")
