@@ -39,7 +39,10 @@ MAP = {
 }  # fmt: skip
 # A box of margin 0 has its ports on the border. What should be around the ports of a box and inside
 # them are boxes that are not seen.
-AROUND = {"margin": "4", "peripheries": "0", "label": "", "style": "solid"}
+AROUND = {
+    "margin": "4", "peripheries": "0", "label": "", "style": "solid", "class": "space",
+    "tooltip": " ", "fillcolor": "transparent",
+}  # fmt: skip
 INSIDE = {**AROUND, "margin": "5"}
 SIGN = {"shape": "circle", "width": "0.26", "margin": "0", "fixedsize": "true", "style": "solid"}
 # The pen is wider than the node, so the dot lies half inside the box and half outside.
