@@ -48,7 +48,11 @@ class LocalLinearity(LocalRule):
         c = node.operands[operator.operands[1].port]
         origin = match.origin()
         if operator.op == Functional("row_scale"):
-            return taken_out(match, inner, None, lambda edit, p, _: edit.add(operator.op, p, c)[0])
+
+            def scaled(edit: Builder, total: Value, _: Value) -> Value:
+                return edit.add(operator.op, total, c, origin=origin)[0]
+
+            return taken_out(match, inner, None, scaled)
 
         def row_sums(body: Builder, right: Value) -> Value:
             return body.add(Functional("row_sum"), right, origin=origin)[0]

@@ -100,7 +100,7 @@ def add_mapped(
     for value, iterated in operands:
         type = edit.type_of(value)
         items.append(body.input(type.element() if iterated else type))
-    (result,) = body.add(Functional(name), *items)
+    (result,) = body.add(Functional(name), *items, origin=match.origin())
     dim = map_at(match.graph, match.nodes["matmul"]).dim
     op = Map(dim, body.finish(result), tuple(i for _, i in operands), (Collect(),))
     (made,) = edit.add(op, *(v for v, _ in operands), hints=hints, origin=match.origin())

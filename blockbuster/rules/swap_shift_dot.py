@@ -63,11 +63,12 @@ def _add_row_sums(edit: Builder, match: Match, product: Matmul) -> Value:
     """map N { sum over K of row_sum(right[n][k]) }."""
     listed = edit.type_of(product.right).element()
     rows = Builder()
-    (part,) = rows.add(Functional("row_sum"), rows.input(listed.element()))
+    origin = match.origin()
+    (part,) = rows.add(Functional("row_sum"), rows.input(listed.element()), origin=origin)
     loop = Map(product.contraction, rows.finish(part), (True,), (Collect(),))
     body = Builder()
-    (parts,) = body.add(loop, body.input(listed))
-    (total,) = body.add(Reduce(product.contraction, "+"), parts)
+    (parts,) = body.add(loop, body.input(listed), origin=origin)
+    (total,) = body.add(Reduce(product.contraction, "+"), parts, origin=origin)
     op = Map(map_at(match.graph, product.node).dim, body.finish(total), (True,), (Collect(),))
-    (made,) = edit.add(op, product.right, origin=match.origin())
+    (made,) = edit.add(op, product.right, origin=origin)
     return made
