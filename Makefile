@@ -4,6 +4,8 @@
 # make torch  torch for the tests that need it, which are skipped without (a CPU build will do)
 # make targets  compile many programs for four GPU targets and record what they became (4 minutes)
 # make prove  the thorough profile: 20,000 random programs, 100,000 checked steps (ARGS="--seed 1")
+# make docs   the documentation site, in build/docs: strict, and without the network
+# make pictures  draw the pictures of the documents again
 # make lint   ruff        make types   mypy --strict        make clean   remove what make made
 #
 # The first use makes .venv and installs into it; stamp files in .venv remember what is there.
@@ -18,7 +20,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 CONFIG := pyproject.toml constraints.txt
 PROFILE := $(if $(CI),--hypothesis-profile=ci)
 
-.PHONY: targets help demo test slow prove lint types install dev torch clean
+.PHONY: targets help demo test slow prove docs pictures lint types install dev torch clean
 .DEFAULT_GOAL := help
 
 help:
@@ -44,6 +46,15 @@ types: $(VENV)/.installed-dev
 
 targets: $(VENV)/.installed
 	$(BIN)/python -m bench.targets --out tests/golden/targets.json
+
+# --fresh-env: pages depend on code and on results, whose changes Sphinx does not see
+docs: $(VENV)/.installed-docs
+	rm -rf build/docs build/figures
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/docs
+	@echo "wrote build/docs/index.html"
+
+pictures: $(VENV)/.installed-docs
+	$(BIN)/python docs/draw_pictures.py
 
 install: $(VENV)/.installed
 dev: $(VENV)/.installed-dev
@@ -77,6 +88,10 @@ $(VENV)/.installed-test: $(VENV)/.created $(CONFIG)
 $(VENV)/.installed-dev: $(VENV)/.created $(CONFIG)
 	$(INSTALL) -e '.[dev]'
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
+
+$(VENV)/.installed-docs: $(VENV)/.created $(CONFIG)
+	$(INSTALL) -e '.[docs]'
+	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-torch: $(VENV)/.created $(CONFIG)
 	$(INSTALL) -e '.[torch]'

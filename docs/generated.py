@@ -1,0 +1,242 @@
+"""What the pages of the site leave to code: tables, help texts, docstrings, the contents."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from measured import fusing_times, kernel_runs, rules_checked
+
+import blockbuster as bb
+from blockbuster.emit.machines import MACHINES
+from blockbuster.emit.target import TARGETS
+from blockbuster.ir.expr import FUNCTIONS, INFIX
+from blockbuster.ir.show import KEYWORDS
+from blockbuster.ir.signatures import FUNCTIONALS
+from blockbuster.ir.types import Type
+from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, Rule
+from blockbuster.view.cli import build_parser
+
+__all__ = [
+    "api",
+    "command_line",
+    "contents",
+    "fusing_times",
+    "kernel_runs",
+    "passes",
+    "rules",
+    "rules_checked",
+    "targets",
+    "vocabulary",
+]
+
+ROOT = Path(__file__).parents[1]
+PASSES = ("drop_unit_loops", "hoist", "split_nests", "guard", "bind")
+HELP_WIDTH = 88
+
+CONTENTS = {
+    "Start": ("docs/tutorial",),
+    "How to": (
+        "docs/use_jit",
+        "docs/write_your_own_rule",
+        "docs/add_an_operator",
+        "docs/targets_and_machines",
+        "docs/check_a_kernel",
+    ),
+    "Explanation": (
+        "docs/block_programs",
+        "docs/fusion",
+        "docs/safety",
+        "docs/proofs",
+        "docs/tile_programs",
+        "ARCHITECTURE",
+    ),
+    "Reference": ("docs/api", "docs/rules", "docs/command_line", "docs/text_form"),
+}
+
+
+def contents() -> str:
+    """The navigation, with every notebook and every recorded result that is there."""
+    notebooks = tuple(_documents("notebooks/*.ipynb"))
+    found = {
+        **CONTENTS,
+        "Notebooks": notebooks,
+        "Results": ("docs/results", *_documents("bench/results/**/*.md")),
+        "Project": ("CONTRIBUTING", "CHANGELOG"),
+    }
+    return "".join(
+        "\n\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
+        for caption, pages in found.items()
+        if pages
+    )
+
+
+def _documents(pattern: str) -> Iterator[str]:
+    for path in sorted(ROOT.glob(pattern)):
+        yield path.relative_to(ROOT).with_suffix("").as_posix()
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    cells = (" | ".join(str(cell).replace("|", "\\|") for cell in line) for line in lines)
+    return "\n".join(f"| {line} |" for line in cells) + "\n"
+
+
+# rules and passes ----------------------------------------------------------------
+
+
+def rules() -> str:
+    """One section for each rule: what its module says of it."""
+    sets = {"RULES": RULES, "PAPER_RULES": PAPER_RULES, "PEELING_RULES": PEELING_RULES}
+    every = dict.fromkeys((*RULES, *PAPER_RULES, *PEELING_RULES))
+    ordered = sorted(every, key=lambda rule: (rule.number or 100, rule.name))
+    return "\n".join(
+        _rule(rule, [name for name, held in sets.items() if rule in held]) for rule in ordered
+    )
+
+
+def _rule(rule: Rule, sets: Sequence[str]) -> str:
+    number = f"rule {rule.number} of the paper" if rule.number else "ours"
+    return (
+        f"## {rule.name}\n\n"
+        f"*A {rule.kind} rule, {number}; in {', '.join(f'`{name}`' for name in sets)}.*\n\n"
+        f"{_explained(type(rule).__module__)}"
+    )
+
+
+def passes() -> str:
+    """One section for each pass over tile programs."""
+    return "\n".join(
+        f"### {name.replace('_', '-')}\n\n{_explained(f'blockbuster.emit.{name}')}"
+        for name in PASSES
+    )
+
+
+def _explained(module: str) -> str:
+    """A docstring of the form "name: sentence", with its program before and after as a block."""
+    text = inspect.cleandoc(importlib.import_module(module).__doc__ or "")
+    text = text.partition(": ")[2]
+    paragraphs = [text[0].upper() + text[1:]]
+    for mark in ("\nSource: ", "\nEnds: "):
+        paragraphs = ["\n\n".join(p.replace(mark, f"\n{mark}") for p in paragraphs)]
+    blocks = paragraphs[0].split("\n\n")
+    return "\n\n".join(f"```\n{b}\n```" if b.startswith("before ") else b for b in blocks) + "\n"
+
+
+# tables --------------------------------------------------------------------------
+
+
+def targets() -> str:
+    """The targets, and the machines that have them."""
+    rows = (
+        (
+            f"`{target.name}`",
+            ", ".join(f"`{name}`" for name, of in MACHINES.items() if of == target.name),
+            target.backend,
+            f"{target.shared:,}",
+        )
+        for target in TARGETS.values()
+    )
+    return table(("target", "machines", "backend", "bytes of shared memory per block"), rows)
+
+
+def vocabulary() -> str:
+    """The operators of the text form."""
+    blocks = table(
+        ("operator", "takes", "gives"),
+        ((f"`{name}`", *_signature(name)) for name in FUNCTIONALS),
+    )
+    by_arity: dict[int, list[str]] = {}
+    for name, arity in FUNCTIONS.items():
+        sign = f" (`{INFIX[name][0]}`)" if name in INFIX else ""
+        by_arity.setdefault(arity, []).append(f"`{name}`{sign}")
+    scalars = table(
+        ("arguments", "scalar functions, and how they are written between operands"),
+        ((arity, ", ".join(names)) for arity, names in sorted(by_arity.items())),
+    )
+    words = ", ".join(f"`{word}`" for word in KEYWORDS)
+    return f"{blocks}\n{scalars}\nReserved words: {words}.\n"
+
+
+def _signature(name: str) -> tuple[str, str]:
+    """Operand types that an operator accepts, and what it makes of them."""
+    arity, result = FUNCTIONALS[name]
+    kinds = (("M", "K"), ("N", "K"), ("M",), ("K",))
+    for first in kinds:
+        for second in kinds if arity == 2 else ((),):
+            args = (Type((), first), Type((), second))[:arity]
+            try:
+                made = result(name, args)
+            except bb.VerifyError:
+                continue
+            return ", ".join(f"`{arg}`" for arg in args), f"`{made}`"
+    raise AssertionError(name)
+
+
+# interfaces ----------------------------------------------------------------------
+
+
+def command_line() -> str:
+    """The help of every command, as the parser prints it."""
+    parser = build_parser()
+    commands = next(
+        action.choices
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    texts = [f"```\n{_help(parser)}```\n"]
+    texts += [f"## {name}\n\n```\n{_help(command)}```\n" for name, command in commands.items()]
+    return "\n".join(texts)
+
+
+def _help(parser: argparse.ArgumentParser) -> str:
+    """Help of one width wherever the site is built."""
+    parser.formatter_class = functools.partial(parser.formatter_class, width=HELP_WIDTH)
+    return parser.format_help()
+
+
+def api() -> str:
+    """The public names, in the groups of ``__all__``, from their docstrings."""
+    return "\n".join(
+        f"## {title.capitalize()}\n\n" + "\n".join(map(_entry, names))
+        for title, names in public_names().items()
+    )
+
+
+def public_names() -> dict[str, list[str]]:
+    """The groups that the comments in ``__all__`` make, with their names."""
+    source = inspect.getsource(bb)
+    listed = source[source.index("__all__ = [") :]
+    groups: dict[str, list[str]] = {}
+    for comment, name in re.findall(r"^ +# (.+)$|\"(\w+)\"", listed, re.MULTILINE):
+        if comment:
+            title = comment
+        else:
+            groups.setdefault(title, []).append(name)
+    assert [name for names in groups.values() for name in names] == bb.__all__
+    return groups
+
+
+def _entry(name: str) -> str:
+    found = getattr(bb, name)
+    if inspect.isclass(found):
+        shown = "" if issubclass(found, BaseException) else "\n   :members:"
+        directive = f".. autoclass:: blockbuster.{name}(){shown}"
+    elif inspect.isfunction(found):
+        directive = f".. autofunction:: blockbuster.{name}"
+    else:
+        directive = f".. py:data:: blockbuster.{name}\n\n   {_value(found)}"
+    return f"```{{eval-rst}}\n{directive}\n```\n"
+
+
+def _value(found: object) -> str:
+    """A constant in words: what its type says, or which rules it holds."""
+    if isinstance(found, tuple):
+        return f"Rules, the first with the highest priority: {', '.join(r.name for r in found)}."
+    return inspect.cleandoc(type(found).__doc__ or "").replace("\n", "\n   ")
