@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.borders import COMPARISONS, crossings
 from blockbuster.interp.layout import Array
+from blockbuster.interp.ordered import Ordered, Refused, is_literal
 from blockbuster.interp.proof import Counterexample
+from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Float32, Floats
 from blockbuster.interp.setting import SMALLEST, Setting, settings
-from blockbuster.ir.expr import Const, Expr, rewrite
+from blockbuster.ir.expr import Const, Expr, functions_of, rewrite
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Elementwise, Pointwise
 
@@ -28,12 +31,22 @@ def constants_of(*graphs: Graph) -> tuple[float, ...]:
             found.setdefault(expr.value)
         return expr
 
+    for expr in _expressions(graphs):
+        rewrite(expr, note)
+    return tuple(found)
+
+
+def compares(*graphs: Graph) -> bool:
+    """True if a program compares numbers, other than by max and min."""
+    return any(fn in COMPARISONS for expr in _expressions(graphs) for fn in functions_of(expr))
+
+
+def _expressions(graphs: Sequence[Graph]) -> Iterator[Expr]:
     for graph in graphs:
         for _, level in graph.walk():
             for node in level.nodes:
                 if isinstance(node.op, Elementwise | Pointwise):
-                    rewrite(node.op.expr, note)
-    return tuple(found)
+                    yield node.op.expr
 
 
 def near(constants: Sequence[float], random: np.random.Generator, draws: Array) -> Array:
@@ -66,7 +79,10 @@ class Watched(Floats):
 
 
 def float_difference(a: Graph, b: Graph, trials: int, seed: int) -> Counterexample | None:
-    """Inputs on which outputs differ by far more than rounding can explain; small ones first."""
+    """Inputs on which outputs differ by far more than rounding can explain.
+
+    Small ones first; at last those on both sides of every comparison, and on its border.
+    """
     random = np.random.default_rng([seed, 1])
     constants = constants_of(a, b)
     for number, setting in enumerate(settings(a, b, trials, random, smallest_first=True)):
@@ -80,7 +96,32 @@ def float_difference(a: Graph, b: Graph, trials: int, seed: int) -> Counterexamp
                 return found
             if number >= len(SMALLEST):
                 break  # positive inputs are for small sizes
+    smallest = next(settings(a, b, 0, random, smallest_first=True))
+    literal = is_literal(a) and is_literal(b)
+    for inputs, on_border in crossings((a, b), smallest, random, literal=literal):
+        if not on_border:
+            found = _difference(a, b, smallest, inputs)
+        else:
+            found = _exact_difference(a, b, smallest, inputs) if literal else None
+        if found is not None:
+            return found
     return None
+
+
+def _exact_difference(
+    a: Graph, b: Graph, setting: Setting, inputs: dict[str, Array]
+) -> Counterexample | None:
+    """Whether fractions are different, of programs that compute nothing else."""
+    ordered = Ordered()
+    try:
+        left, right = (setting.run(graph, inputs, ordered) for graph in (a, b))
+    except (Refused, ZeroDenominator):
+        return None
+    if not any(ordered.compared(x, right[name])[0] for name, x in left.items()):
+        return None
+    return Counterexample(
+        (a, b), setting.sizes, setting.block_sizes, inputs, left, right, repr(ordered)
+    )
 
 
 def _difference(

@@ -7,7 +7,7 @@ extent 1. Relabeled dims (M, M') share size and blocks, unless blocks are given 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +26,14 @@ def source_of(given: Input, position: int) -> tuple[str, tuple[AxisView, ...]]:
     if isinstance(given.view, Read):
         return given.view.source, given.view.axes
     return given.hint or f"in{position}", whole(given.type)
+
+
+def source_names(graph: Graph) -> tuple[str, ...]:
+    """For each input the name under which its array is given, "" for an index vector."""
+    return tuple(
+        "" if isinstance(given.view, Index) else source_of(given, position)[0]
+        for position, given in enumerate(graph.inputs)
+    )
 
 
 def sources(graph: Graph) -> dict[str, tuple[Dim | None, ...]]:
@@ -60,19 +68,18 @@ def checked(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return {name: np.asarray(inputs[name]) for name in needed}
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def dims_of(graph: Graph) -> tuple[Dim, ...]:
-    """Every dim of a program, in order of first appearance; last those that only have a size."""
+    """Every dim of a program, level by level; last those that only have a size."""
     found: dict[Dim, None] = {}
-    for _, level in graph.walk():
-        types = [i.type for i in level.inputs] + [t for node in level.nodes for t in node.types]
-        for type in types:
-            found.update(dict.fromkeys(type.lists + type.axes))
-        for node in level.nodes:
-            if isinstance(node.op, Map):
-                found.setdefault(node.op.dim)
-            elif isinstance(node.op, Pointwise):
-                found.update(dict.fromkeys(node.op.axes))
+    types = [i.type for i in graph.inputs] + [t for node in graph.nodes for t in node.types]
+    for type in types:
+        found.update(dict.fromkeys(type.lists + type.axes))
+    for node in graph.nodes:
+        if isinstance(node.op, Map):
+            found.update(dict.fromkeys((node.op.dim, *dims_of(node.op.body))))
+        elif isinstance(node.op, Pointwise):
+            found.update(dict.fromkeys(node.op.axes))
     for rule in graph.size_rules:
         found.update(dict.fromkeys((rule.dim, *rule.length.dims)))
     return tuple(found)
@@ -104,7 +111,7 @@ def bind(
         size = bound[size_class(dim)]
         step = _block_size(dim, size, blocks or {}, block_sizes or {}, size_class(dim) in single)
         spans[dim] = tuple(range(at, min(at + step, size)) for at in range(0, size, step))
-    _relabels_keep_blocks(graph, spans)
+    _relabels_keep_blocks(relabels(graph), spans)
     return Layout(bound, spans)
 
 
@@ -162,10 +169,16 @@ def _block_size(
     return step
 
 
-def _relabels_keep_blocks(graph: Graph, spans: Mapping[Dim, tuple[range, ...]]) -> None:
-    for _, level in graph.walk():
-        for _, op in level.of_type(Relabel):
-            if spans[op.old] != spans[op.new]:
-                raise ValueError(
-                    f"{op.new} is {op.old} relabeled inside the program: give both the same blocks"
-                )
+@lru_cache(maxsize=4096)
+def relabels(graph: Graph) -> tuple[Relabel, ...]:
+    """The relabels at all levels."""
+    inner = [op for _, map in graph.of_type(Map) for op in relabels(map.body)]
+    return (*(op for _, op in graph.of_type(Relabel)), *inner)
+
+
+def _relabels_keep_blocks(ops: Sequence[Relabel], spans: Mapping[Dim, tuple[range, ...]]) -> None:
+    for op in ops:
+        if spans[op.old] != spans[op.new]:
+            raise ValueError(
+                f"{op.new} is {op.old} relabeled inside the program: give both the same blocks"
+            )

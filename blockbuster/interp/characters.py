@@ -39,9 +39,9 @@ class Characters(Residues):
 
     dtype: Any = np.dtype([("residue", np.int64, (LENGTH,))])
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, near: Sequence[float] = ()) -> None:
         super().__init__(np.array(CHAIN), seed)
-        self._last = Drawn(CHAIN[-1], seed)
+        self._last = Drawn(CHAIN[-1], seed, near)
         self.turns = [1 + self.key(f"character {i}") % (p - 1) for i, p in enumerate(CHAIN)]
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ class Characters(Residues):
         return self._decided(self.order(x) < self.order(y))
 
     def same(self, x: Any, y: Any) -> Any:
-        return self._decided(representative(x) == representative(y))
+        return self._decided(self._last.same(representative(x), representative(y)))
 
     def truth(self, x: Any) -> Any:
         return self._decided(representative(x) != 0)

@@ -13,7 +13,9 @@ each pair with probability at most n1 + d1 + n2 + d2 over S again, and the N arg
 make sum (N - 1)(n + d) over their pairs. A set (max, min) collides only if two members do, and an
 order is decided for small integers only: 2 SMALL + 1 more values that an argument must miss (twice
 that is counted). That is summed over oracles. Draws with a zero denominator are drawn again, which
-divides by 1 - (degrees of the denominators) / S. Draws at the same sizes are independent: powers. A
+divides by 1 - (degrees of the denominators) / S. An oracle that remembers its results, to tell what
+they are made of, may take a value for one of another program run in the same draw: arguments of the
+pair and of the others make further pairs. Draws at the same sizes are independent: powers. A
 difference may show at one of the tried sizes only, so the bound for all is that of the worst.
 
 Assumed: the seeded hash behaves as a random function; a difference that is not zero is not zero
@@ -31,11 +33,12 @@ import numpy as np
 from blockbuster.interp.exact import BITS
 from blockbuster.interp.layout import Array
 from blockbuster.interp.residues import SMALL
-from blockbuster.interp.semantics import Semantics, SizeOf
-from blockbuster.ir.expr import Call, Const, Expr
+from blockbuster.interp.semantics import Semantics
+from blockbuster.ir.expr import Call, Const
 from blockbuster.ir.ops import Misc
 
 SAMPLES = 2 ** (BITS - 1)  # fewer than residues: a hash hits each of them about equally often
+REMEMBERED = ("max", "min", "truth")
 VARIABLE = 1 + 0j  # degrees 1 and 0
 NUMBER = 0j
 
@@ -49,10 +52,11 @@ class Degree(Semantics):
         self.arguments: dict[str, list[float]] = {}
         """For each oracle the number of its arguments and the sum of their degrees."""
         self.denominators = 0.0
+        self.outputs: dict[str, Array] = {}
         self.scalars = {
             "add": added, "sub": added, "neg": lambda x: x, "mul": np.add,
             "div": lambda x, y: x + self.inverse(y), "square": lambda x: 2 * x,
-            "reciprocal": self.inverse, "recip0": self.inverse, "sub0": added,
+            "reciprocal": self.inverse, "sub0": added,
             "rsqrt": lambda x: self.inverse(self.oracle("sqrt", x)),
             "sigmoid": self.sigmoid, "silu": lambda x: x + self.sigmoid(x),
             "gelu": lambda x: x + added(self.oracle("erf", x), NUMBER),
@@ -64,7 +68,7 @@ class Degree(Semantics):
             "or": lambda x, y: self.truth(x) + self.truth(y), "not": self.truth,
             "where": lambda c, x, y: self.truth(c) + added(x, y),
         }  # fmt: skip
-        for name in ("exp", "log", "sqrt", "tanh", "erf", "pow"):
+        for name in ("exp", "log", "sqrt", "tanh", "erf", "pow", "recip0"):
             self.scalars[name] = lambda *args, name=name: self.oracle(name, *args)
         for name in ("lt", "le", "gt", "ge"):
             self.scalars[name] = lambda x, y: self.ordered("below", x, y)
@@ -130,25 +134,38 @@ class Degree(Semantics):
             self.oracle(f"misc {op.name}", array)
         return [np.full(shape, VARIABLE) for shape in shapes]
 
-    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
-        match expr:
-            case Call("pow", (base, Const(value))) if value.is_integer():
-                x = self.expression(base, args, size)
-                return abs(value) * (x if value >= 0 else self.inverse(x))
-            case Call("pow", (base, Const(value))) if abs(value) == 0.5:
-                x = self.expression(base, args, size)
-                return self.scalars["sqrt" if value > 0 else "rsqrt"](x)
-        return super().expression(expr, args, size)
+    def applied(self, call: Call, args: Sequence[Any]) -> Any:
+        match call:
+            case Call("pow", (_, Const(value))) if value.is_integer():
+                return abs(value) * (args[0] if value >= 0 else self.inverse(args[0]))
+            case Call("pow", (_, Const(value))) if abs(value) == 0.5:
+                return self.scalars["sqrt" if value > 0 else "rsqrt"](args[0])
+        return super().applied(call, args)
 
-    def bound(self, left: Sequence[Array], right: Sequence[Array]) -> float:
-        """The chance that one draw hides a difference between these outputs, at most."""
-        pairs = zip(left, right, strict=True)
-        outputs = max((float(np.max(size(a) + size(b), initial=0)) for a, b in pairs), default=0.0)
-        colliding = self.denominators  # recip0 takes a zero for what it is
-        for count, total in self.arguments.values():
-            colliding += max(count - 1, 0) * total + 4 * SMALL * total
-        kept = 1 - self.denominators / SAMPLES
-        return min(1.0, (outputs + colliding) / SAMPLES / kept) if kept > 0 else 1.0
+
+def chance(a: Degree, b: Degree, others: Sequence[Degree] = ()) -> float:
+    """The chance that one draw hides a difference between two programs run so, at most.
+
+    ``others`` are programs that were run in the same draw.
+    """
+    pairs = [(x, b.outputs[name]) for name, x in a.outputs.items()]
+    outputs = max((float(np.max(size(x) + size(y), initial=0)) for x, y in pairs), default=0.0)
+    denominators = a.denominators + b.denominators
+    colliding = denominators
+    for name in dict.fromkeys((*a.arguments, *b.arguments)):
+        count, total = _summed(name, (a, b))
+        colliding += max(count - 1, 0) * total + 4 * SMALL * total
+        if name in REMEMBERED:
+            more, degrees = _summed(name, others)
+            colliding += count * degrees + more * total
+    kept = 1 - denominators / SAMPLES
+    return min(1.0, (outputs + colliding) / SAMPLES / kept) if kept > 0 else 1.0
+
+
+def _summed(name: str, programs: Sequence[Degree]) -> tuple[float, float]:
+    """The number of arguments of an oracle, and the sum of their degrees."""
+    found = [degree.arguments.get(name, (0.0, 0.0)) for degree in programs]
+    return sum(count for count, _ in found), sum(total for _, total in found)
 
 
 def size(x: Any) -> Any:

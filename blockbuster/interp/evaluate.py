@@ -16,7 +16,7 @@ from blockbuster.interp.held import Held, Site
 from blockbuster.interp.layout import Array, Layout, Nested, item_at, whole
 from blockbuster.interp.observers import Observer, Path, Tensor, loaded_ports, touched_inputs
 from blockbuster.interp.semantics import Float64, Semantics
-from blockbuster.ir.graph import Graph, Index, Input, Value
+from blockbuster.ir.graph import Graph, Index, Input
 from blockbuster.ir.ops import (
     Accumulate,
     Cast,
@@ -78,9 +78,10 @@ class Interpreter:
         """The outputs of a program for arrays of the sizes that the layout states."""
         with np.errstate(all="ignore"):
             inputs = [self.read(given, at, arrays) for at, given in enumerate(graph.inputs)]
-            for held, touched in zip(inputs, touched_inputs(graph), strict=True):
-                if touched and not held.type.buffered:
-                    self.load(held)
+            if self.watched:
+                for held, touched in zip(inputs, touched_inputs(graph), strict=True):
+                    if touched and not held.type.buffered:
+                        self.load(held)
             spans = {dim: range(self.layout.size(dim)) for dim in self.layout.blocks}
             results = self.graph(graph, (), inputs, spans)
             arrays = {}
@@ -131,27 +132,31 @@ class Interpreter:
     ) -> list[Held]:
         """The outputs of a graph: one equation after the other."""
         made: list[Sequence[Held]] = []
-
-        def held(value: Value) -> Held:
-            return inputs[value.port] if value.node < 0 else made[value.node][value.port]
-
         for position, node in enumerate(graph.nodes):
-            site = Site(node, (*path, position), spans)
-            made.append(MEANING[type(node.op)](self, node.op, site, [*map(held, node.operands)]))
-        return [held(output.value) for output in graph.outputs]
+            args = [inputs[port] if at < 0 else made[at][port] for at, port in node.operands]
+            made.append(self.node(Site(node, (*path, position), spans), args))
+        ends = [output.value for output in graph.outputs]
+        return [inputs[port] if at < 0 else made[at][port] for at, port in ends]
+
+    def node(self, site: Site, args: Sequence[Held]) -> Sequence[Held]:
+        """The results of one equation."""
+        return MEANING[type(site.node.op)](self, site.node.op, site, args)
 
     def map(self, op: Map, site: Site, args: Sequence[Held]) -> list[Held]:
         """A loop over blocks: each result is collected into a list, or folded."""
         lists: list[list[Nested]] = [[] for _ in op.results]
-        homes = [site.tensor(port) for port in range(len(op.results))]
-        types = [op.body.type_of(output.value) for output in op.body.outputs]
+        homes = [site.tensor(port) for port in range(len(op.results))] if self.watched else []
+        collected = [isinstance(result, Collect) for result in op.results]
+        serial = not all(collected)
+        types = [op.body.type_of(output.value) for output in op.body.outputs] if serial else []
         totals = Accumulators(op.results, types, self.semantics, self.layout.size)
+        inputs = [given.type for given in op.body.inputs]
         args, firsts = args[: len(op.iterated)], args[len(op.iterated) :]
         loaded = loaded_ports(op) if self.watched else ()
         for at, span in enumerate(self.layout.blocks[op.dim]):
             inner = [
-                Held(given.type, arg.data[at], arg.home) if iterated else arg
-                for arg, iterated, given in zip(args, op.iterated, op.body.inputs, strict=True)
+                Held(type, arg.data[at], arg.home) if iterated else arg
+                for arg, iterated, type in zip(args, op.iterated, inputs, strict=True)
             ]
             if at < op.start:
                 results: Sequence[Held] = firsts
@@ -159,15 +164,16 @@ class Interpreter:
                 for port in loaded:
                     self.load(inner[port])
                 results = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
-            if op.serial:
+            if serial:
                 totals.add([held.data for held in results])
             for port, held in enumerate(results):
-                if isinstance(op.results[port], Collect):
+                if collected[port]:
                     lists[port].append(held.data)
-                    homes[port] = self.store(held, homes[port])
+                    if self.watched:
+                        homes[port] = self.store(held, homes[port])
         return [
-            Held(type, lists[port], homes[port])
-            if isinstance(op.results[port], Collect)
+            Held(type, lists[port], homes[port] if self.watched else None)
+            if collected[port]
             else Held(type, totals.value(port, site.extents(type)))
             for port, type in enumerate(site.node.types)
         ]

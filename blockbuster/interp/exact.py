@@ -8,11 +8,13 @@ c x + (1 - c) y: polynomials that agree for all c agree for 0 and 1. Two program
 random inputs are then equal as terms but for luck, and the luck can be counted (``degree.py``).
 
 ``Drawn`` is for what this cannot follow (a comparison that lets -inf through, max as one of its
-operands): there a random total order of the residues decides, another in each trial.
+operands): there a random total order of the residues decides, another in each trial, in which half
+of them lie next to the small integers that the programs mention.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ __all__ = ["BITS", "Drawn", "Exact", "ZeroDenominator", "random_prime"]
 
 BITS = 50  # x * y mod p takes a quotient that a double holds to within one
 WORD = 2**64 - 1
+GAP = 40  # 2**GAP places between two small integers, in a random order
 
 
 def random_prime(random: np.random.Generator) -> int:
@@ -77,6 +80,14 @@ class Exact(Residues):
     def inverses(self, x: Array) -> Array:
         flat = [pow(n, -1, self.prime) for n in np.ravel(x).tolist()]
         return np.array(flat, np.int64).reshape(np.shape(x))
+
+    def recip0(self, x: Any) -> Any:
+        """1/x for small integers, 0 for 0, else an oracle: x * recip0(x) is not 1 for every x."""
+        free = self.oracle("recip0", x)
+        known = self._key(x) != 0
+        number = known & (x > 0)
+        value = np.where(number, self.inverse(np.where(number, x, 1)), free)
+        return np.where(x < 0, UNDEFINED, np.where(x == 0, 0, value))
 
     def dot(self, a: Array, b: Array) -> Array:
         products = self.product(a[:, None, :], b[None, :, :])
@@ -185,13 +196,29 @@ class Exact(Residues):
 
 
 class Drawn(Exact):
-    """Max, min and comparisons follow a random total order, in which small integers keep theirs."""
+    """Max, min and comparisons follow a random total order, in which small integers keep theirs.
+
+    ``near`` are numbers with which values may be compared: half of the values lie right above or
+    right below one of these, so that a comparison with its neighbour is another one.
+    """
+
+    def __init__(
+        self, prime: int = 2**BITS - 27, seed: int = 0, near: Sequence[float] = ()
+    ) -> None:
+        super().__init__(prime, seed)
+        whole = sorted({int(n) for n in near if abs(n) <= SMALL and n == int(n)})
+        self.gaps = np.array([n - side for n in whole for side in (1, 0)], np.int64)
 
     def order(self, x: Any) -> Any:
         """A key that orders values."""
         signed = np.where(x > self.prime // 2, x - self.prime, x)
         words = scattered(np.asarray(x).astype(np.uint64) ^ np.uint64(self.key("order")))
-        key = np.where(np.abs(signed) <= SMALL, signed, words.astype(np.int64))
+        key = words.astype(np.int64)
+        if len(self.gaps):
+            gap = self.gaps[(words % np.uint64(len(self.gaps))).astype(np.int64)]
+            inside = (words >> np.uint64(64 - GAP)).astype(np.int64) | 1
+            key = np.where(words >> np.uint64(16) & np.uint64(1) == 1, key, gap * 2**GAP + inside)
+        key = np.where(np.abs(signed) <= SMALL, signed * 2**GAP, key)
         edge = np.where(x == INFINITY, np.iinfo(np.int64).max, np.iinfo(np.int64).min)
         return np.where(x < 0, edge, key)
 
@@ -212,7 +239,10 @@ class Drawn(Exact):
         return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, truth)
 
     def same(self, x: Any, y: Any) -> Any:
-        truth = (x == y).astype(np.int64)
+        """Decided where x is y, for small integers and infinities, else drawn for the pair."""
+        drawn = self.oracle("same", np.minimum(x, y), np.maximum(x, y)) & 1
+        known = (x == y) | ((self._key(x) != 0) & (self._key(y) != 0)) | (x < 0) | (y < 0)
+        truth = np.where(known, (x == y).astype(np.int64), drawn)
         return np.where((x == UNDEFINED) | (y == UNDEFINED), UNDEFINED, truth)
 
     def truth(self, x: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.expr import Call, Expr
+from blockbuster.ir.expr import Expr, functions_of
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Elementwise, Map, Misc, Pointwise, Rescale
 
@@ -134,9 +134,7 @@ def is_literal(graph: Graph) -> bool:
     """True if fractions are what the program computes: no exp, nor what is made of it."""
 
     def literal(expr: Expr) -> bool:
-        return not isinstance(expr, Call) or (
-            expr.fn not in NOT_LITERAL and all(map(literal, expr.args))
-        )
+        return not any(fn in NOT_LITERAL for fn in functions_of(expr))
 
     for _, level in graph.walk():
         for node in level.nodes:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from blockbuster.interp.equal import prove_equal
+from blockbuster.interp.equal import proof
 from blockbuster.interp.proof import NOT_SHOWN, WORDS, Proof
+from blockbuster.interp.trials import Trials
 from blockbuster.ir.graph import Graph
 
 SCHEMA = "blockbuster.proofs/1"
@@ -78,10 +79,13 @@ def prove_pairs(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> ProofReport:
-    """``prove_equal`` of each (name, program, program); ``progress`` is told each name before."""
-    entries = []
+    """``prove_equal`` of each (name, program, program); ``progress`` is told each name before.
+
+    A program of several pairs is run once.
+    """
+    entries, tried = [], Trials(trials, seed)
     for name, a, b in pairs:
         if progress is not None:
             progress(name)
-        entries.append(Entry(name, prove_equal(a, b, trials, seed)))
+        entries.append(Entry(name, proof(a, b, tried)))
     return ProofReport(tuple(entries))

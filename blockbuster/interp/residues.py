@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from blockbuster.interp.layout import Array
-from blockbuster.interp.semantics import Function, Semantics, SizeOf
-from blockbuster.ir.expr import Call, Const, Expr
+from blockbuster.interp.semantics import Function, Semantics
+from blockbuster.ir.expr import Call, Const
 from blockbuster.ir.ops import Misc
 
 NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
@@ -47,7 +47,7 @@ class Residues(Semantics):
             "add": self.add, "sub": lambda x, y: self.add(x, self.neg(y)), "neg": self.neg,
             "mul": self.mul, "div": lambda x, y: self.mul(x, self.inverse(y)),
             "square": lambda x: self.mul(x, x), "reciprocal": self.inverse,
-            "recip0": lambda x: np.where(x == 0, 0, self.inverse(np.where(x == 0, 1, x))),
+            "recip0": self.recip0,
             "sub0": lambda x, z: np.where(x == NEGATIVE_INFINITY, x, self.add(x, self.neg(z))),
             "exp": self.exp, "log": self.log, "sqrt": self.sqrt,
             "rsqrt": lambda x: self.inverse(self.sqrt(x)),
@@ -105,6 +105,10 @@ class Residues(Semantics):
         if (x == 0).any():
             raise ZeroDenominator
         return np.where(x < 0, UNDEFINED, self.inverses(np.where(x < 0, 1, x)))
+
+    def recip0(self, x: Any) -> Any:
+        """1 / x, and 0 at 0."""
+        return np.where(x == 0, 0, self.inverse(np.where(x == 0, 1, x)))
 
     def power(self, x: Any, exponent: int) -> Any:
         """x to a whole power of at least 0."""
@@ -256,18 +260,14 @@ class Residues(Semantics):
         """Uniformly random residues."""
         return random.integers(0, self.modulus, shape)
 
-    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
-        match expr:
-            case Call("pow", (base, Const(value))) if value.is_integer():
-                x = self.expression(base, args, size)
-                return self.power(
-                    x if value >= 0 else self.scalars["reciprocal"](x), abs(int(value))
-                )
-            case Call("pow", (base, Const(0.5))):
-                return self.scalars["sqrt"](self.expression(base, args, size))
-            case Call("pow", (base, Const(-0.5))):
-                return self.scalars["rsqrt"](self.expression(base, args, size))
-        return super().expression(expr, args, size)
+    def applied(self, call: Call, args: Sequence[Any]) -> Any:
+        match call:
+            case Call("pow", (_, Const(value))) if value.is_integer():
+                x = args[0] if value >= 0 else self.scalars["reciprocal"](args[0])
+                return self.power(x, abs(int(value)))
+            case Call("pow", (_, Const(value))) if abs(value) == 0.5:
+                return self.scalars["sqrt" if value > 0 else "rsqrt"](args[0])
+        return super().applied(call, args)
 
 
 def scattered(state: Any) -> Any:

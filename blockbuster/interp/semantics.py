@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.interp.layout import Array
-from blockbuster.ir.expr import Arg, Const, Expr, Size
+from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim
 
@@ -90,14 +90,34 @@ class Semantics:
         return np.asarray(self.scalars[_SCALAR_OF.get(name, name)](a, b))
 
     def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
-        """A scalar expression over items that broadcast together."""
-        if isinstance(expr, Arg):
-            return args[expr.index]
-        if isinstance(expr, Const):
-            return self.constant(expr.value)
-        if isinstance(expr, Size):
-            return self.constant(float(size(expr.dim)))
-        return self.scalars[expr.fn](*(self.expression(a, args, size) for a in expr.args))
+        """A scalar expression over items that broadcast together.
+
+        Without recursion: fusion nests calls a thousand deep. A shared part is computed once.
+        """
+        done: dict[int, Any] = {}
+        stack = [expr]
+        while stack:
+            top = stack[-1]
+            match top:
+                case Arg(index):
+                    done[id(top)] = args[index]
+                case Const(value):
+                    done[id(top)] = self.constant(value)
+                case Size(dim):
+                    done[id(top)] = self.constant(float(size(dim)))
+                case Call():
+                    waiting = [arg for arg in top.args if id(arg) not in done]
+                    if waiting:
+                        stack.extend(waiting)
+                        continue
+                    if id(top) not in done:
+                        done[id(top)] = self.applied(top, [done[id(arg)] for arg in top.args])
+            stack.pop()
+        return done[id(expr)]
+
+    def applied(self, call: Call, args: Sequence[Any]) -> Any:
+        """The function of a call on the values of its arguments."""
+        return self.scalars[call.fn](*args)
 
 
 _SCALAR_OF = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from blockbuster.interp.binding import bind, dims_of, sources
 from blockbuster.interp.evaluate import Interpreter
-from blockbuster.interp.layout import Array
+from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph
@@ -29,6 +30,11 @@ class Setting:
     sizes: Mapping[Dim, int]
     block_sizes: Mapping[Dim, int]
 
+    @cached_property
+    def key(self) -> tuple[tuple[Dim, int], ...]:
+        """Sizes and block sizes as one value that can be looked up."""
+        return (*sorted(self.sizes.items()), *sorted(self.block_sizes.items()))
+
     def shapes(self, graph: Graph) -> dict[str, tuple[int, ...]]:
         """The shape of every source of ``graph``."""
         return {
@@ -40,14 +46,17 @@ class Setting:
         self, graph: Graph, inputs: Mapping[str, Array], semantics: Semantics
     ) -> dict[str, Array]:
         """The outputs of ``graph``."""
+        return Interpreter(self.layout(graph), semantics, Observer()).run(graph, inputs)
+
+    def layout(self, graph: Graph) -> Layout:
+        """Where the blocks of ``graph`` lie."""
         own = dict.fromkeys(map(size_class, dims_of(graph)))
-        layout = bind(
+        return bind(
             graph,
             self.shapes(graph),
             sizes={d: self.sizes[d] for d in own},
             block_sizes={d: self.block_sizes[d] for d in own},
         )
-        return Interpreter(layout, semantics, Observer()).run(graph, inputs)
 
 
 def settings(
@@ -61,18 +70,20 @@ def settings(
 ) -> Iterator[Setting]:
     """Small sizes and blocks for both programs.
 
-    The first have several blocks, one of them ragged. Smallest first: all sizes are 1, then 2,
-    before.
+    The first have several blocks, one of them ragged. As far as there are enough sizes, no two dims
+    have the same, so that one is not taken for the other. Smallest first: all sizes are 1, then 2,
+    before. What is drawn does not depend on the order in which programs name their dims.
     """
     single = {*list_only(a), *list_only(b)}
-    classes = dict.fromkeys(size_class(d) for d in (*dims_of(a), *dims_of(b)))
+    classes = sorted({size_class(d) for d in (*dims_of(a), *dims_of(b))})
     rules = (*a.size_rules, *b.size_rules)
     if smallest_first:
         for size in SMALLEST:
             yield Setting(fitted(dict.fromkeys(classes, size), rules), dict.fromkeys(classes, 1))
     for number in range(count):
         several = [s for s in sizes if s > 2 and (s % 2 or s == sizes[-1])]
-        chosen = {d: int(random.choice(sizes if number else several)) for d in classes}
+        order = random.permutation(sizes if number else several)
+        chosen = {d: int(order[at % len(order)]) for at, d in enumerate(classes)}
         steps = {
             d: 1 if d in single else 2 + (s == 4) if not number else int(random.integers(1, s + 1))
             for d, s in chosen.items()

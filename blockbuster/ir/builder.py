@@ -127,7 +127,7 @@ class Builder:
         return self._numbered(nodes, order, ends)
 
     def _ends(self, outputs: Sequence[Value | Output]) -> list[Output]:
-        chosen = outputs or [replace(o, value=self._redirected(o.value)) for o in self._outputs]
+        chosen = outputs or [o.of(self._redirected(o.value)) for o in self._outputs]
         return [o if isinstance(o, Output) else Output(o) for o in chosen]
 
     def _order_if_one_after_the_other(self, ends: Sequence[Output]) -> list[int] | None:
@@ -179,14 +179,15 @@ class Builder:
             if moved != operands:
                 nodes[at] = nodes[at].reading(moved)
         graph = Graph(tuple(self._inputs), tuple(nodes), ())
-        outputs = (replace(o, value=Value(places[o.value[0]], o.value[1])) for o in ends)
-        return replace(graph, outputs=tuple(_plain(graph, o) for o in outputs))
+        outputs = (o.of(Value(places[o.value[0]], o.value[1])) for o in ends)
+        return Graph(graph.inputs, graph.nodes, tuple([_plain(graph, o) for o in outputs]))
 
 
 def _plain(graph: Graph, output: Output) -> Output:
     """The output without axes where they are its list dims in order."""
-    natural = output.axes == graph.type_of(output.value).lists
-    return replace(output, axes=None) if natural else output
+    if output.axes is None or output.axes != graph.type_of(output.value).lists:
+        return output
+    return replace(output, axes=None)
 
 
 def rebuild(graph: Graph, inputs: Sequence[Value], outputs: Sequence[int]) -> Graph:
@@ -196,4 +197,4 @@ def rebuild(graph: Graph, inputs: Sequence[Value], outputs: Sequence[int]) -> Gr
         if value != Value(-1, position):
             builder.redirect(Value(-1, position), value)
     kept = [graph.outputs[i] for i in outputs]
-    return builder.finish(*(replace(o, value=builder._redirected(o.value)) for o in kept))
+    return builder.finish(*(o.of(builder._redirected(o.value)) for o in kept))

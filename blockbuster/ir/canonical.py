@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from blockbuster.errors import VerifyError
 from blockbuster.ir.graph import Node, Output, Value
@@ -170,7 +169,7 @@ class _Canonical:
                 operands = tuple(new.get(v, v) for v in node.operands)
                 self.nodes[key] = node.reading(operands)
                 self.changed.add(key)
-        self.ends = [replace(o, value=new.get(o.value, o.value)) for o in self.ends]
+        self.ends = [o.of(new.get(o.value, o.value)) for o in self.ends]
 
 
 def _consumers_first(

@@ -7,7 +7,7 @@ inside a step that is meant to be exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.ir.types import Dim
@@ -126,6 +126,18 @@ def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
             done[id(top)] = _rebuilt(top, done) if isinstance(top, Call) else leaf(top)
         stack.pop()
     return done[id(expr)]
+
+
+def functions_of(expr: Expr) -> Iterator[str]:
+    """The functions that ``expr`` applies, those of a shared part once."""
+    seen: set[int] = set()
+    stack = [expr]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Call) and id(top) not in seen:
+            seen.add(id(top))
+            yield top.fn
+            stack.extend(top.args)
 
 
 def _parts(expr: Expr) -> tuple[Expr, ...]:

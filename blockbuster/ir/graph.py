@@ -105,6 +105,10 @@ class Output:
     name: str = ""
     axes: tuple[AxisView, ...] | None = None
 
+    def of(self, value: Value) -> Output:
+        """The same output for another value of the same type."""
+        return self if value == self.value else Output(value, self.name, self.axes)
+
 
 @dataclass(frozen=True)
 class Node:

@@ -7,11 +7,14 @@ or adds the axis.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Pointwise
+from blockbuster.ir.ops import Map, Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 
+@lru_cache(maxsize=1024)
 def list_only(graph: Graph) -> tuple[Dim, ...]:
     """The size classes of the list-only dims of a program, in order of appearance.
 
@@ -22,10 +25,20 @@ def list_only(graph: Graph) -> tuple[Dim, ...]:
     ends = [i.type for i in graph.inputs] + [graph.type_of(o.value) for o in graph.outputs]
     for type in ends:
         found.update(dict.fromkeys(d for d in type.lists if d not in type.axes))
-    for _, level in graph.walk():
-        for position, op in level.of_type(Pointwise):
-            operands = level.nodes[position].operands
-            read = dict.fromkeys(d for v in operands for d in level.type_of(v).axes)
-            found.update(dict.fromkeys(d for d in read if d not in op.axes))
-            found.update(dict.fromkeys(d for d in op.axes if d not in read))
+    found.update(dict.fromkeys(_appearing(graph)))
     return tuple(dict.fromkeys(map(size_class, found)))
+
+
+@lru_cache(maxsize=4096)
+def _appearing(graph: Graph) -> tuple[Dim, ...]:
+    """The axes that pointwise operators drop or add, at all levels."""
+    found: dict[Dim, None] = {}
+    for node in graph.nodes:
+        if isinstance(node.op, Map):
+            found.update(dict.fromkeys(_appearing(node.op.body)))
+        elif isinstance(node.op, Pointwise):
+            axes = node.op.axes
+            read = dict.fromkeys(d for v in node.operands for d in graph.type_of(v).axes)
+            found.update(dict.fromkeys(d for d in read if d not in axes))
+            found.update(dict.fromkeys(d for d in axes if d not in read))
+    return tuple(found)

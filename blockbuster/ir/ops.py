@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.ir.expr import Expr, arguments, calls
@@ -282,6 +283,13 @@ class Map(Op):
     iterated: tuple[bool, ...]
     results: tuple[Result, ...]
     start: int = 0
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.dim, self.body, self.iterated, self.results, self.start))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         expected = len(self.iterated) + (len(self.results) if self.start else 0)

@@ -132,10 +132,10 @@ def with_inputs(body: Graph, wanted: Sequence[int]) -> Graph:
         return Value(-1, place[value.port]) if value.node < 0 else value
 
     nodes = tuple(
-        replace(node, operands=tuple(moved(v) for v in node.operands))
+        node.reading(tuple(moved(v) for v in node.operands))
         if any(v.node < 0 for v in node.operands)
         else node
         for node in body.nodes
     )
-    outputs = tuple(replace(o, value=moved(o.value)) for o in body.outputs)
+    outputs = tuple(o.of(moved(o.value)) for o in body.outputs)
     return Graph(tuple(body.inputs[i] for i in wanted), nodes, outputs)

@@ -119,8 +119,8 @@ class Derivation:
         """What there is to prove: the programs around each step, then the first and the last."""
         width = len(str(len(self.steps)))
         before = self.start
-        for step in self.steps:
-            after = step.after
+        for step, application in zip(self.steps, self.applications, strict=True):
+            after = apply_at(before, application)[0]
             level = path_in_words(before, step.path)
             yield f"step {step.index + 1:{width}} {step.rule} at {level}", before, after
             before = after

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from blockbuster.errors import RuleError
+from blockbuster.interp.trials import Trials
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.parse import parse
 from blockbuster.rules import RULES, fuse
@@ -18,7 +19,7 @@ from blockbuster.testing.cases import problem, read_cases
 from blockbuster.testing.generators import program_for
 from blockbuster.testing.report import Failure, RuleReport
 from blockbuster.testing.shrink import smallest
-from blockbuster.testing.sites import UNSETTLED, Flaw, Site, flaw, raised, sites
+from blockbuster.testing.sites import TRIALS, UNSETTLED, Flaw, Site, flaw, raised, sites
 
 MOST_SITES = 4  # sites checked at one stage of a program; others are left to other programs
 MOST_STAGES = 2  # stages of its fusion at which a program is tried, besides the program itself
@@ -96,8 +97,9 @@ class Trial:
             found = list(sites(graph, [self.rule], self._note))
         except Exception as error:
             return None, Flaw("matches fails", f"matches raised {raised(error)} on\n\n{graph}")
+        trials = Trials(TRIALS, random.randrange(2**32))
         for site in random.sample(found, min(len(found), MOST_SITES)):
-            wrong = flaw(site, seed=random.randrange(2**32))
+            wrong = flaw(site, trials)
             if wrong and wrong.kind != UNSETTLED:
                 self.checked += 1
                 return site, wrong
@@ -148,7 +150,7 @@ def minimal(failure: Failure, seed: int) -> Failure:
         except Exception:
             return False  # another flaw than the one to be shown
         for site in found[:MOST_SITES]:
-            wrong = flaw(site, seed=seed)
+            wrong = flaw(site, Trials(TRIALS, seed))
             if wrong and wrong.kind == kind:
                 shown[graph] = site, wrong
                 return True

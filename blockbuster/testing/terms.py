@@ -72,6 +72,8 @@ def adds(a: Term, b: Term) -> bool:
 
 def multiplies(a: Term, b: Term) -> bool:
     """True if a product is whole or a partial sum: neither varies where the other is partial."""
+    if not a.partial and not b.partial:
+        return True
     sums = all(not t.partial or t.fold == "+" for t in (a, b))
     return sums and not a.depends_on(b.partial) and not b.depends_on(a.partial)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from blockbuster.interp.trials import Trials
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, fuse
 from blockbuster.rules.base import Match, Rule
@@ -49,8 +50,8 @@ class Tally:
         self.failures += other.failures
 
 
-def walked(seed: int, numbers: Sequence[int], trials: int = 1) -> Tally:
-    """The programs of these numbers, taken some steps each, every step checked."""
+def walked(seed: int, numbers: Sequence[int]) -> Tally:
+    """The programs of these numbers, taken some steps each, every step checked in a trial."""
     tally, start = Tally(), time.process_time()
     for number in numbers:
         random = Random(f"walk/{seed}/{number}")
@@ -59,8 +60,9 @@ def walked(seed: int, numbers: Sequence[int], trials: int = 1) -> Tally:
         graph = GENERATORS[kind](random)
         tally.programs[kind] += 1
         steps = randomly(graph, random) if order == RANDOM else ordered(graph, random)
+        trials = Trials(1, random.randrange(2**32))
         for site in steps:
-            wrong = flaw(site, seed=random.randrange(2**32), trials=trials)
+            wrong = flaw(site, trials)
             if wrong is None:
                 tally.steps[site.match.rule.name] += 1
                 tally.orders[order] += 1

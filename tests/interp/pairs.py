@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
@@ -9,8 +10,11 @@ from random import Random
 import numpy as np
 
 from blockbuster.errors import BlockbusterError
+from blockbuster.interp.apart import constants_of
 from blockbuster.interp.semantics import Float64
 from blockbuster.interp.setting import settings
+from blockbuster.interp.tiers import CHARACTERS, FREE, ORDERED
+from blockbuster.interp.trials import Trials, Unsettled
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import FUNCTIONS, Call, Const, Expr
 from blockbuster.ir.graph import Graph, Value
@@ -30,6 +34,7 @@ from blockbuster.rules.derivation import splice
 from blockbuster.testing.generators import GENERATORS
 
 Pair = tuple[str, Graph, Graph]
+TIERS = {"A": FREE, "B": CHARACTERS, "ordered": ORDERED}
 
 
 # equal pairs ---------------------------------------------------------------------------
@@ -69,12 +74,19 @@ def some_rules(graph: Graph, random: Random, steps: int = 6) -> Graph:
 # different pairs -----------------------------------------------------------------------
 
 
-def different_pair(random: Random) -> Pair:
-    """A random program and a version with one edit, which float64 tells apart."""
+def different_pair(random: Random, *, safely: bool = False) -> Pair:
+    """A random program and a version with one edit, which float64 tells apart.
+
+    ``safely``: the safe form of a program that the safety pass changes.
+    """
     while True:
         graph = GENERATORS[random.choice(list(GENERATORS))](random)
         if random.random() < 0.4:
             graph = fuse(graph).final
+        if safely:
+            graph, unsafe = safe(graph), graph
+            if graph == unsafe:
+                continue
         found = list(edits(graph, random))
         random.shuffle(found)
         for name, edit in found[:6]:
@@ -85,6 +97,21 @@ def different_pair(random: Random) -> Pair:
                 continue
             if float64_differs(graph, made, random):
                 return name, graph, made
+
+
+def told_apart(count: int, *, safely: bool) -> dict[str, Counter[str]]:
+    """What each tier alone says of so many different pairs, in 8 trials."""
+    verdicts = {tier: Counter(differ=0, agree=0, unsettled=0) for tier in TIERS}
+    for seed in range(count):
+        _, a, b = different_pair(Random(f"apart {seed}"), safely=safely)
+        for name, tier in TIERS.items():
+            try:
+                outcome = Trials(8, seed, tier, constants_of(a, b)).outcome(a, b)
+                verdict = "agree" if outcome.difference is None else "differ"
+            except Unsettled:
+                verdict = "unsettled"
+            verdicts[name][verdict] += 1
+    return verdicts
 
 
 def edits(graph: Graph, random: Random) -> Iterator[tuple[str, Callable[[], Graph]]]:

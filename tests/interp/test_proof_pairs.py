@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from blockbuster.interp import prove_equal
-from tests.interp.pairs import different_pair, equal_pair
+from tests.interp.pairs import different_pair, equal_pair, told_apart
 
 PAIRS = 40
 
@@ -36,6 +36,20 @@ def test_different_pairs_are_different(seed):
     assert proof.equal is False, f"{kind}\n{proof}\n{a}{b}"
 
 
+@pytest.mark.parametrize(
+    ("safely", "fewest"),
+    [(False, {"A": 30, "B": 28, "ordered": 9}), (True, {"A": 30, "B": 28, "ordered": 0})],
+)
+def test_each_tier_by_itself_tells_most_pairs_apart(safely, fewest):
+    """The kill rate of the tiers without a bound, on edits that float64 sees."""
+    verdicts = told_apart(30, safely=safely)
+
+    assert verdicts["A"]["agree"] == 0
+    for tier, least in fewest.items():
+        assert verdicts[tier]["differ"] >= least, verdicts
+        assert verdicts[tier]["agree"] <= 1, verdicts
+
+
 def main(count: int) -> None:
     """Verdicts over ``count`` pairs of each kind, misses in full."""
     for make, name, wanted in ((equal_pair, "equal", True), (different_pair, "different", False)):
@@ -50,6 +64,8 @@ def main(count: int) -> None:
             if proof.equal is not wanted:
                 print(f"MISS {name} {seed} {kind}: {proof}")
         print(f"{name}: {count} pairs, {count / seconds:.0f} per second; {dict(verdicts)}")
+    for safely in (False, True):
+        print(f"told apart (safe forms: {safely}): {told_apart(count, safely=safely)}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def test_a_walk_is_named_by_its_seed_and_number():
 
 
 def test_a_wrong_step_is_reported_with_its_program(monkeypatch):
-    monkeypatch.setattr(walks, "flaw", lambda site, **_: Flaw("other results", "they differ"))
+    monkeypatch.setattr(walks, "flaw", lambda site, trials: Flaw("other results", "they differ"))
     monkeypatch.setattr(walks, "minimal", lambda failure, seed: failure)
 
     tally = walked(0, range(5))

@@ -1,0 +1,96 @@
+"""Inputs on which comparisons go this way and that: where programs may differ and rarely do.
+
+A branch that few inputs take (x * x == 9, or 4000 < x * x < 4001) hides from random inputs. So the
+straight line between two random inputs is followed: along it each comparison that goes one way at
+one end and another way at the other has a border, found by bisection. The borders of both programs
+cut the line into stretches, and the middle of each is tried. On a border itself rounding decides
+which way a comparison goes, so what programs do there is a question for exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.layout import Array
+from blockbuster.interp.semantics import Floats
+from blockbuster.interp.setting import Setting
+from blockbuster.ir.graph import Graph
+
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+MAGNITUDES = (2, 4, 64, 2**11, 2**20)  # of the far end of a line
+MILD = 4  # exponentials of what is larger are lost beside others
+MOST_BORDERS = 12  # of one program along one line
+HALVINGS = 80
+STRETCH = 1e-6  # of a line: shorter ones may come from rounding
+
+Inputs = dict[str, Array]
+
+
+class Comparing(Floats):
+    """Double precision that notes the sign of x - y wherever x and y are compared."""
+
+    def __init__(self) -> None:
+        super().__init__("float64", "float64")
+        self.signs: list[Array] = []
+        self.scalars = {**self.scalars, **{n: self._noting(self.scalars[n]) for n in COMPARISONS}}
+
+    def _noting(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(x: Any, y: Any) -> Any:
+            self.signs.append(np.sign(np.subtract(x, y)).ravel())
+            return fn(x, y)
+
+        return noting
+
+
+def crossings(
+    graphs: Sequence[Graph], setting: Setting, random: np.random.Generator, *, literal: bool
+) -> Iterator[tuple[Inputs, bool]]:
+    """Inputs between the borders of the programs' comparisons, on random lines, and on borders.
+
+    With each stands whether it is on a border. Programs that are not ``literal`` (with exp, or what
+    is made of it) are tried near zero only.
+    """
+    for magnitude in (m for m in MAGNITUDES if literal or m <= MILD):
+        shapes = setting.shapes(graphs[0])
+        near = {n: random.integers(-8, 9, shape) / 4 for n, shape in shapes.items()}
+        far = {n: magnitude * random.choice((-1.0, 1.0), shape) for n, shape in shapes.items()}
+        yield far, False
+        found = [t for graph in graphs for t in borders(graph, setting, near, far)]
+        for a, b in pairwise(sorted((0.0, *found, 1.0))):
+            if b - a > STRETCH:
+                yield between(near, far, (a + b) / 2), False
+        for t in found:
+            yield between(near, far, t), True
+
+
+def between(near: Mapping[str, Array], far: Mapping[str, Array], t: float) -> Inputs:
+    """The point at ``t`` of the way."""
+    return {name: x + t * (far[name] - x) for name, x in near.items()}
+
+
+def borders(
+    graph: Graph, setting: Setting, near: Mapping[str, Array], far: Mapping[str, Array]
+) -> list[float]:
+    """How far along the line comparisons turn, one border of each that turns."""
+
+    def signs(t: float) -> Array:
+        comparing = Comparing()
+        setting.run(graph, between(near, far, t), comparing)
+        return np.concatenate([np.zeros(0), *comparing.signs])
+
+    first, last = signs(0.0), signs(1.0)
+    found = []
+    for at in np.flatnonzero(first * last < 0)[:MOST_BORDERS]:
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            sign = signs(middle)[at]
+            if sign == 0 or middle in (low, high):
+                break
+            low, high = (middle, high) if sign == first[at] else (low, middle)
+        found.append(middle)
+    return found

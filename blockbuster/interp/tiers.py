@@ -1,0 +1,88 @@
+"""The ways to compare two programs exactly: what is drawn, and what agreement shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.apart import near
+from blockbuster.interp.characters import Characters
+from blockbuster.interp.exact import Drawn, Exact, random_prime
+from blockbuster.interp.layout import Array
+from blockbuster.interp.ordered import Ordered
+from blockbuster.interp.setting import SIZES, SQUARES
+
+AT = "at the tried sizes and blocks, over exact arithmetic, wherever denominators are nonzero"
+HASH = "the seeded hash behaves as a random function"
+PRIMES = "a nonzero difference is nonzero modulo the random 50-bit primes drawn"
+
+ORDER = "max, min and comparisons follow one random total order per trial, == a random relation"
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A way to compare: the semantics of one draw, its inputs, and what agreement shows.
+
+    Both are made of a random generator and the numbers that the programs mention.
+    """
+
+    name: str
+    scope: str
+    assumptions: tuple[str, ...]
+    semantics: Callable[[np.random.Generator, Sequence[float]], Any]
+    inputs: Callable[[Any, np.random.Generator, Sequence[int], Sequence[float]], Array]
+    sizes: Sequence[int] = SIZES
+
+
+def _uniform(
+    semantics: Any, random: np.random.Generator, shape: Sequence[int], _: Sequence[float]
+) -> Array:
+    return np.asarray(semantics.random(random, shape))
+
+
+def _multiples(
+    semantics: Any, random: np.random.Generator, shape: Sequence[int], constants: Sequence[float]
+) -> Array:
+    """Multiples of 4, so that means and scaled products stay whole, small or large."""
+    step = 4 * int(random.choice((1, 1, 4, 64)))
+    draws = near(constants, random, random.integers(-3, 4, shape) * float(step))
+    return np.asarray(semantics.item(draws))
+
+
+FREE = Tier(
+    "A",
+    f"equality as terms in +, *, / with the other functions uninterpreted, {AT}",
+    (HASH, PRIMES),
+    lambda random, _: Exact(random_prime(random), int(random.integers(2**62))),
+    _uniform,
+)
+DRAWN = Tier(
+    "A",
+    f"equality as terms in +, *, / with the other functions uninterpreted, for the random orders "
+    f"drawn, {AT}",
+    (HASH, PRIMES, ORDER),
+    lambda random, near: Drawn(random_prime(random), int(random.integers(2**62)), near),
+    _uniform,
+)
+CHARACTERS = Tier(
+    "B",
+    f"equality of values where exp turns sums into products (and log, sqrt follow), {AT}",
+    (
+        HASH,
+        "exp is a character of residues; logs and roots are of positive numbers",
+        ORDER,
+    ),
+    lambda random, near: Characters(int(random.integers(2**62)), near),
+    _uniform,
+)
+ORDERED = Tier(
+    "ordered",
+    f"equality of values on random fractions, in their order, with exp(n) := 2**n, {AT}",
+    ("a difference would show on whole numbers of the magnitudes tried",),
+    lambda *_: Ordered(),
+    _multiples,
+    SQUARES,
+)

@@ -1,0 +1,182 @@
+"""Trials of a tier: random inputs, sizes and blocks, on which each program is run once.
+
+What a trial draws depends on the seed, its number and the programs' dims alone. So the programs of
+a derivation meet the same inputs: each is run once though it is compared with the one before and
+the one after, and what they have in common is computed once (``remembering.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.binding import dims_of, source_names
+from blockbuster.interp.degree import VARIABLE, Degree, chance
+from blockbuster.interp.exact import Exact
+from blockbuster.interp.layout import Array
+from blockbuster.interp.ordered import Refused
+from blockbuster.interp.proof import Counterexample
+from blockbuster.interp.remembering import Remembering
+from blockbuster.interp.residues import ZeroDenominator
+from blockbuster.interp.semantics import Semantics
+from blockbuster.interp.setting import Setting, settings
+from blockbuster.interp.tiers import FREE, Tier
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.list_only import list_only
+
+Program = tuple[Graph, tuple[str, ...]]  # graphs are equal whatever their inputs are called
+
+DRAWS = 20  # how often inputs are drawn again before a zero denominator is taken to be no accident
+
+
+class Unsettled(Exception):
+    """A trial gave no answer; the text says why."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the trials of a tier gave: the first difference, if any, and where it was looked for."""
+
+    difference: Counterexample | None
+    redraws: int
+    settings: tuple[Setting, ...]
+    draws: int
+    """How often each setting was tried, at least."""
+
+
+@dataclass
+class Draw:
+    """Inputs and a semantics drawn at random, and what programs gave for them."""
+
+    setting: Setting
+    semantics: Any
+    inputs: Mapping[str, Array]
+    outputs: dict[Program, dict[str, Array]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        numbers = isinstance(self.semantics, Exact)
+        self._memory = Remembering(self.semantics, self.inputs) if numbers else None
+
+    def run(self, graph: Graph) -> dict[str, Array]:
+        """The outputs of a program. Raises ZeroDenominator, or Refused."""
+        program = graph, source_names(graph)
+        if program not in self.outputs:
+            self.outputs[program] = (
+                self._memory.outputs(graph, self.setting.layout(graph))
+                if self._memory
+                else self.setting.run(graph, self.inputs, self.semantics)
+            )
+        return self.outputs[program]
+
+
+class Trials:
+    """So many trials of a tier, for any number of programs with one interface.
+
+    ``constants`` are numbers that the programs mention; where there is an order, values lie near.
+    """
+
+    def __init__(
+        self, count: int, seed: int = 0, tier: Tier = FREE, constants: Sequence[float] = ()
+    ) -> None:
+        if count < 1:
+            raise ValueError(f"trials is {count}, expected at least 1")
+        self.count, self.seed, self.tier, self.constants = count, seed, tier, constants
+        self.each = 2 if count >= 4 else 1
+        """How often each setting is tried: twice squares the bound."""
+        self.drawn: dict[tuple[object, ...], Draw] = {}
+        self.tried: dict[tuple[object, ...], tuple[Setting, ...]] = {}
+        self.degrees: dict[tuple[object, ...], dict[Program, Degree]] = {}
+
+    def outcome(self, a: Graph, b: Graph) -> Outcome:
+        """Two programs compared in each trial, up to the first difference.
+
+        Raises Unsettled where the trials cannot tell.
+        """
+        tried = self._settings(a, b)
+        redraws = 0
+        for number in range(self.count):
+            setting = tried[number % len(tried)]
+            difference, more = self._compared(a, b, setting, number)
+            redraws += more
+            if difference is not None:
+                return Outcome(difference, redraws, tried, self.each)
+        return Outcome(None, redraws, tried, self.count // len(tried))
+
+    def false_accept_bound(self, a: Graph, b: Graph, outcome: Outcome) -> float:
+        """The chance that trials of tier A hid a difference at one of their sizes (``degree.py``).
+
+        The other programs that went through these trials count, where oracles remember.
+        """
+        worst = 0.0
+        for setting in outcome.settings:
+            known = self.degrees.setdefault(setting.key, {})
+            inputs = {name: np.full(shape, VARIABLE) for name, shape in setting.shapes(a).items()}
+            ran = [draw for draw in self.drawn.values() if draw.setting.key == setting.key]
+            for program in dict.fromkeys(program for draw in ran for program in draw.outputs):
+                if program not in known:
+                    known[program] = Degree()
+                    known[program].outputs = setting.run(program[0], inputs, known[program])
+            left, right = (known[graph, source_names(graph)] for graph in (a, b))
+            others = [degree for degree in known.values() if degree not in (left, right)]
+            worst = max(worst, chance(left, right, others))
+        return worst**outcome.draws
+
+    def _settings(self, a: Graph, b: Graph) -> tuple[Setting, ...]:
+        known = (dims_of(a), dims_of(b), list_only(a), list_only(b), a.size_rules, b.size_rules)
+        if known not in self.tried:
+            random = np.random.default_rng([self.seed, 0])
+            count = -(-self.count // self.each)
+            self.tried[known] = tuple(settings(a, b, count, random, sizes=self.tier.sizes))
+        return self.tried[known]
+
+    def _compared(
+        self, a: Graph, b: Graph, setting: Setting, number: int
+    ) -> tuple[Counterexample | None, int]:
+        """One comparison, and how often inputs were drawn again for it."""
+        for redraws in range(DRAWS):
+            draw = self._draw(a, setting, number, redraws)
+            try:
+                left, right = draw.run(a), draw.run(b)
+            except ZeroDenominator:
+                continue
+            except Refused as refused:
+                raise Unsettled(f"ordered arithmetic refuses {refused}") from None
+            if not _differ(draw.semantics, left, right):
+                return None, redraws
+            sizes, steps, name = setting.sizes, setting.block_sizes, repr(draw.semantics)
+            given = {n: x.astype(float) if x.dtype == object else x for n, x in draw.inputs.items()}
+            return Counterexample((a, b), sizes, steps, given, left, right, name), redraws
+        raise Unsettled(f"a denominator was zero in each of {DRAWS} draws")
+
+    def _draw(self, graph: Graph, setting: Setting, number: int, redraw: int) -> Draw:
+        key = (*setting.key, number, redraw)
+        if key not in self.drawn:
+            random = np.random.default_rng([self.seed, 2 + number, redraw])
+            semantics = self.tier.semantics(random, self.constants)
+            inputs = {
+                name: self.tier.inputs(semantics, random, shape, self.constants)
+                for name, shape in sorted(setting.shapes(graph).items())
+            }
+            self.drawn[key] = Draw(setting, semantics, inputs)
+        return self.drawn[key]
+
+
+def _differ(semantics: Semantics, left: dict[str, Array], right: dict[str, Array]) -> bool:
+    """True if an element differs. Raises Unsettled if none does but some are undefined."""
+    undefined = False
+    for name, x in left.items():
+        y = right[name]
+        if x.shape != y.shape:
+            return True
+        apart, unclear = semantics.compared(x, y)
+        if apart:
+            return True
+        undefined |= unclear
+    if undefined:
+        raise Unsettled(
+            "an output is undefined: it contains inf - inf, or an infinity times a number"
+        )
+    return False
