@@ -22,6 +22,9 @@ def branch(q):
 
 def residual(x, w1, w2):
     return x + bb.gelu(bb.rms_norm(x) @ w1) @ w2
+
+def softplus(x):
+    return bb.log(1 + bb.exp(x))
 '''
 ATTENTION = ["--dims", "q=M D", "k=N D", "v=N L"]
 
@@ -82,6 +85,17 @@ def test_explain_names_edges_and_reasons(capsys, model):
     assert "extend-map" in out
     code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--rules", "paper", "--json")
     assert json.loads(out)[0]["rule"].startswith("extend-map")
+
+
+def test_explain_and_emit_name_what_can_overflow(capsys, model):
+    sentence = "can overflow: log (model.py:17) takes it as it is written"
+    place = (f"{model}:softplus", "--dims", "x=M N")
+
+    assert sentence in run(capsys, "explain", *place)[1]
+    code, out, err = run(capsys, "emit", *place, "--sizes", "M=64", "N=64")
+    assert code == 0
+    assert "Note: exp (model.py:17) can overflow" in out
+    assert sentence in err
 
 
 def test_emit_writes_a_file_that_runs_alone(capsys, model, tmp_path):
