@@ -9,7 +9,8 @@
 ['fuse-maps', 'fuse-maps', 'fuse-reduction']
 """
 
-from blockbuster.compile import Compiled, Jitted, compile, jit, load
+from blockbuster.compile import Jitted, compile, jit, load
+from blockbuster.compiled import Compiled
 from blockbuster.emit.check import KernelReport, check_kernel
 from blockbuster.emit.kernel import Kernel, emit
 from blockbuster.emit.plan import Plan
@@ -73,7 +74,17 @@ from blockbuster.interp import (
     traffic,
 )
 from blockbuster.ir import Graph, parse, verify
-from blockbuster.rules import PAPER_RULES, RULES, Derivation, Rule, explain, fuse, reasons, safe
+from blockbuster.rules import (
+    PAPER_RULES,
+    RULES,
+    Derivation,
+    Rule,
+    explain,
+    fuse,
+    overflowing,
+    reasons,
+    safe,
+)
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.report import RuleReport
 
@@ -89,7 +100,7 @@ __all__ = [
     "sum", "max", "min", "mean", "softmax", "log_softmax", "logsumexp", "layer_norm", "rms_norm",
     # block programs, rules
     "Graph", "parse", "verify", "Rule", "PAPER_RULES", "RULES", "fuse", "Derivation", "safe",
-    "explain", "reasons",
+    "overflowing", "explain", "reasons",
     # meaning and proof
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "traffic", "GraphTraffic",
     "check_rule", "RuleReport",

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
+from blockbuster.compiled import Compiled, Run, keep
 from blockbuster.emit.choice import CPU
 from blockbuster.emit.dtypes import dtype_of
-from blockbuster.emit.launch import Gpu, from_host, new_like, register, to_host
 from blockbuster.emit.machines import known_machine, target_for
-from blockbuster.emit.plan import Family, Plan, run_on_host
-from blockbuster.emit.replay import Replay
-from blockbuster.emit.report import Report, not_one_kernel, report
-from blockbuster.emit.saved import read_plan, write_plan
+from blockbuster.emit.plan import Family, Plan, Sizes
+from blockbuster.emit.replay import Refused
+from blockbuster.emit.report import Report, not_one_kernel
+from blockbuster.emit.saved import read_plan
 from blockbuster.emit.tensors import Arrays, described, in_common
 from blockbuster.errors import FusionError, LaunchError, message
 from blockbuster.frontend import ArrayProgram, lower
@@ -31,140 +31,14 @@ from blockbuster.frontend.arguments import (
     leaves,
     shape_again,
     shape_from_names,
+    static,
     static_key,
     trace_call,
 )
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import completed
 
-KEPT = 1024  # layouts of arguments that a function remembers
-
-Run = Callable[[Sequence[Any]], list[Any]]
-
-
-class Compiled:
-    """A program for one dtype, one target and one class of sizes; call it with its arrays.
-
-    Arrays come in order or by name. The result is shaped as the function returned it.
-    """
-
-    def __init__(self, plan: Plan, shape: Shape, *, mixed: bool = False) -> None:
-        self.plan = plan
-        self._shape = shape
-        self._mixed = mixed
-        self._runs: dict[Any, Run] = {}
-        self._lock = threading.Lock()
-
-    def __repr__(self) -> str:
-        plan = self.plan
-        return f"<{plan.name} for {plan.target}, {plan.dtype}: {plan.kernels} kernels>"
-
-    @property
-    def source(self) -> str:
-        """The text of what runs: one module for each emitted file."""
-        return self.plan.source
-
-    @property
-    def report(self) -> Report:
-        """What fused, how many kernels there are, and what else runs."""
-        notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
-        return report(self.plan, tuple(dict.fromkeys(notes)))
-
-    def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """The results for the program's inputs."""
-        values = arrays if not named and len(arrays) == len(self.plan.inputs) else None
-        return self.shaped(self.run(values or self._in_order(arrays, named)))
-
-    def run(self, arrays: Sequence[Any]) -> list[Any]:
-        """The outputs in order, for the inputs in order."""
-        try:
-            key = tuple(map(described, arrays))
-        except RuntimeError:  # a tensor without strides or memory: say which
-            in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
-            raise
-        return (self._runs.get(key) or self.prepared(key, arrays))(arrays)
-
-    def shaped(self, results: list[Any]) -> Any:
-        """Outputs in order, put together as the function returned them."""
-        return self._shape.make(results)
-
-    def prepared(self, key: Any, arrays: Sequence[Any]) -> Run:
-        """What runs for arrays of this layout. Raises LaunchError where they do not fit."""
-        with self._lock:
-            if key not in self._runs:
-                found = in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
-                _keep(self._runs, key, self._runner(found))
-            return self._runs[key]
-
-    def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        inputs = self.plan.inputs
-        given = {**dict(zip(inputs, arrays, strict=False)), **named}
-        if len(given) != len(arrays) + len(named) or given.keys() != inputs.keys():
-            raise TypeError(f"{self.plan.name} takes the arrays {', '.join(inputs)}, each once")
-        return [given[name] for name in inputs]
-
-    def _runner(self, arrays: Arrays) -> Run:
-        plan = self.plan
-        for name in arrays.shapes:
-            dtype = arrays.others.get(name, arrays.dtype)
-            if dtype != plan.dtype and not self._mixed:
-                raise LaunchError(f"{name} holds {dtype}, expected {plan.dtype}")
-        sizes = plan.checked(plan.bind(arrays.shapes))
-        if (plan.target == CPU) is arrays.on_gpu:
-            place = "on a GPU" if arrays.on_gpu else "on the CPU"
-            raise LaunchError(
-                message(
-                    f"{plan.name} is compiled for {plan.target}, the arrays are {place}",
-                    hint="move them, or compile for the machine where they are",
-                )
-            )
-        if arrays.on_gpu:
-            return Replay(plan, sizes, Gpu(arrays.device.index))
-        return functools.partial(_on_host, plan, sizes, arrays.device is not None)
-
-    def save(self, path: str | Path) -> Path:
-        """Write all that is needed to run into one file, which ``load`` reads."""
-        shape = {"kind": self._shape.kind, "keys": self._shape.keys}
-        return write_plan(self.plan, Path(path), shape=shape)
-
-    def as_custom_op(self, name: str) -> Any:
-        """A ``torch.library`` operator ``namespace::name`` that runs this program on tensors.
-
-        It takes the program's arrays and returns one tensor or a tuple; ``torch.compile`` and
-        ``torch.export`` see the shapes of its results and do not look inside.
-        """
-        plan, single = self.plan, len(self.plan.results) == 1
-        takes = ", ".join(f"Tensor {name}" for name in plan.inputs)
-        gives = "Tensor" if single else f"({', '.join('Tensor' for _ in plan.results)})"
-
-        def compute(*tensors: Any) -> Any:
-            results = [made.contiguous() for made in self.run([t.detach() for t in tensors])]
-            return results[0] if single else tuple(results)
-
-        def fake(*tensors: Any) -> Any:
-            given = zip(plan.inputs, tensors, strict=True)
-            shapes = plan.result_shapes(plan.bind({name: t.shape for name, t in given}))
-            pairs = zip(shapes, plan.result_dtypes, strict=True)
-            results = [new_like(tensors[0], shape, dtype) for shape, dtype in pairs]
-            return results[0] if single else tuple(results)
-
-        return register(name, f"({takes}) -> {gives}", compute, fake)
-
-
-def _on_host(plan: Plan, sizes: Any, as_tensors: bool, arrays: Sequence[Any]) -> list[Any]:
-    """A plan for the CPU on NumPy arrays, or on tensors whose memory it reads where it lies."""
-    host = [to_host(array) for array in arrays] if as_tensors else arrays
-    results = run_on_host(plan, dict(zip(plan.inputs, host, strict=True)), sizes)
-    if not as_tensors:
-        return results
-    return [from_host(r, dtype) for r, dtype in zip(results, plan.result_dtypes, strict=True)]
-
-
-def _keep(memory: dict[Any, Any], key: Any, value: Any) -> None:
-    """Remember a value; the oldest goes where there are many."""
-    if len(memory) >= KEPT:
-        del memory[next(iter(memory))]
-    memory[key] = value
+Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -173,29 +47,25 @@ class _Traced:
 
     family: Family
     shape: Shape
-    compiled: dict[int, Compiled] = field(default_factory=dict)
+    compiled: list[Compiled] = field(default_factory=list)
 
 
-class _Ready:
-    """What a call with known arguments runs: where its arrays are, and what takes them."""
+def _ready(run: Run, make: Callable[[list[Any]], Any], arrays: Sequence[Leaf], given: int) -> Ready:
+    """What a call with known arguments, ``given`` of them positional, runs."""
+    places = [leaf.place for leaf in arrays]
+    if places == list(range(given)):
+        return lambda args, kwargs: make(run(args))
 
-    def __init__(self, compiled: Compiled, run: Run, arrays: Sequence[Leaf]) -> None:
-        self._run, self._shaped = run, compiled.shaped
-        self._leaves = [leaf.kept() for leaf in arrays]
-        self._all = [leaf.place for leaf in arrays] == list(range(len(arrays)))
-
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._all and len(args) == len(self._leaves):
-            return self._shaped(self._run(args))
-        arrays = []
-        for leaf in self._leaves:
-            if leaf.place is None:
-                arrays.append(leaf.value)
+    def by_place(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        found = []
+        for leaf, place in zip(arrays, places, strict=True):
+            if place is None:
+                found.append(leaf.value)  # a default
             else:
-                arrays.append(
-                    args[leaf.place] if isinstance(leaf.place, int) else kwargs[leaf.place]
-                )
-        return self._shaped(self._run(arrays))
+                found.append(args[place] if isinstance(place, int) else kwargs[place])
+        return make(run(found))
+
+    return by_place
 
 
 class Jitted:
@@ -206,7 +76,7 @@ class Jitted:
         self._fn = fn
         self._one_kernel = one_kernel
         self._machine = machine
-        self._ready: dict[Any, _Ready] = {}
+        self._ready: dict[Any, Ready] = {}
         self._traced: dict[Any, _Traced] = {}
         self._lock = threading.RLock()
 
@@ -216,13 +86,16 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns for these arguments."""
         try:
-            key = (tuple(map(described, args)), *((k, described(v)) for k, v in kwargs.items()))
+            key: Any = [described(value) or static(value) for value in args]
+            for name, value in kwargs.items():
+                key += name, described(value) or static(value)
+            key = tuple(key)
             ready = self._ready.get(key)
         except (TypeError, RuntimeError):  # no hash, or no strides: say which argument
             found = leaves(self._fn, args, kwargs)
             in_common({leaf.name: leaf.value for leaf in found if leaf.is_array})
             raise
-        return (ready or self._prepare(key, args, kwargs))(args, kwargs)
+        return ready(args, kwargs) if ready else self._first(key, args, kwargs)
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
         """What a call with these arguments would run; nothing is run."""
@@ -240,16 +113,17 @@ class Jitted:
         """What fused for these arguments, how many kernels there are, and what else runs."""
         return self.compiled_for(*args, **kwargs).report
 
-    def _prepare(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Ready:
+    def _first(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with arguments of a new kind: what it returns. It is remembered how."""
         found = leaves(self._fn, args, kwargs)
         compiled = self._compiled(found)
-        arrays = tuple(leaf for leaf in found if leaf.is_array)
+        arrays = [leaf for leaf in found if leaf.is_array]
         values = [leaf.value for leaf in arrays]
-        run = compiled.prepared(tuple(map(described, values)), values)
-        ready = _Ready(compiled, run, arrays)
+        run, results = compiled.prepared(tuple(map(described, values)), values)
+        ready = _ready(run, compiled.shaped, [leaf.kept() for leaf in arrays], len(args))
         with self._lock:
-            _keep(self._ready, key, ready)
-        return ready
+            keep(self._ready, key, ready)
+        return compiled.shaped(results)
 
     def _compiled(self, found: Sequence[Leaf]) -> Compiled:
         arrays = in_common({leaf.name: leaf.value for leaf in found if leaf.is_array})
@@ -266,11 +140,25 @@ class Jitted:
             except LaunchError:
                 self._trace(found, arrays, target)  # raises with the line that disagrees
                 raise
-            plan = traced.family.at(sizes, one_kernel=self._one_kernel)
-            if self._one_kernel and (plan.kernels > 1 or plan.calls):
-                raise FusionError(not_one_kernel(plan))
-            new = Compiled(plan, traced.shape, mixed=bool(arrays.others))
-            return traced.compiled.setdefault(id(plan), new)
+            plan = self._plan(traced.family, sizes)
+            for compiled in traced.compiled:
+                if compiled.plan is plan:
+                    return compiled
+            instead = functools.partial(self._instead, traced.family)
+            mixed = bool(arrays.others)
+            traced.compiled.append(Compiled(plan, traced.shape, mixed=mixed, instead=instead))
+            return traced.compiled[-1]
+
+    def _plan(self, family: Family, sizes: Sizes) -> Plan:
+        plan = family.at(sizes, one_kernel=self._one_kernel)
+        if self._one_kernel and (plan.kernels > 1 or plan.calls):
+            raise FusionError(not_one_kernel(plan))
+        return plan
+
+    def _instead(self, family: Family, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
+        with self._lock:
+            family.refuse(plan, refused.file, refused.reason)
+            return self._plan(family, sizes)
 
     def _trace(self, found: Sequence[Leaf], arrays: Arrays, target: str) -> _Traced:
         program, shape = trace_call(self._fn, found)
@@ -331,8 +219,14 @@ def compile(
     if wrong or any(bound[d] != n for d, n in program.sizes.items()):
         what = f"sizes and dims differ in {', '.join(wrong)}" if wrong else "a fixed size differs"
         raise ValueError(message(what, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
-    plan = _family(program, dtype, target).at(bound)
-    return Compiled(plan, shape_from_names([output.name for output in program.outputs]))
+    family = _family(program, dtype, target)
+
+    def instead(plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
+        family.refuse(plan, refused.file, refused.reason)
+        return family.at(sizes)
+
+    shape = shape_from_names([output.name for output in program.outputs])
+    return Compiled(family.at(bound), shape, instead=instead)
 
 
 def load(path: str | Path) -> Compiled:

@@ -29,9 +29,10 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "testing": ("errors", "ir", "rules", "interp", "frontend"),
     "selection": ("errors", "ir", "rules", "interp", "emit"),
     "examples": ("errors", "ir", "frontend"),
-    "compile": EVERYTHING_BELOW,
-    "__init__": (*EVERYTHING_BELOW, "compile"),
-    "view": (*EVERYTHING_BELOW, "compile", "__init__"),
+    "compiled": ("errors", "frontend", "emit"),
+    "compile": (*EVERYTHING_BELOW, "compiled"),
+    "__init__": (*EVERYTHING_BELOW, "compiled", "compile"),
+    "view": (*EVERYTHING_BELOW, "compiled", "compile", "__init__"),
     "__main__": ("view",),
 }
 

@@ -6,7 +6,8 @@ one with the least tile traffic wins; fewer kernels, then more fusion, break a t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,32 +19,39 @@ from blockbuster.emit.numpy_tiles import moved, numpy_schedule, numpy_tiling
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
-from blockbuster.emit.tiles import choose_tiling
-from blockbuster.errors import EmitError
+from blockbuster.emit.tiles import choose_tiling, halved_tiles
+from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.rules import Derivation, fuse, safe
+from blockbuster.rules import Derivation, fuse, overflowing, safe
 
 CPU = "cpu"
+HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves."""
+    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
+
+    ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow.
+    """
 
     graph: Graph = field(repr=False)
     snapshot: int
+    name: str
     program: TileProgram = field(repr=False)
+    tiles: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
     moved: int
     kernels: int
     key: Key = field(repr=False)
+    unsafe: tuple[str, ...] = ()
 
     @property
-    def cost(self) -> tuple[int, int, int]:
+    def cost(self) -> tuple[int, int, int, int]:
         """What the best choice has least of."""
-        return self.moved, self.kernels, -self.snapshot
+        return len(self.unsafe), self.moved, self.kernels, -self.snapshot
 
 
 @dataclass(frozen=True)
@@ -60,16 +68,27 @@ class Considered:
         ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
         if len(ranked) == 1:
             return "no other choice"
-        amounts = ", ".join(f"snapshot {c.snapshot} moves {c.moved}" for c in ranked)
-        return f"least tile traffic in elements: {amounts}"
+        amounts = ", ".join(f"{c.name} moves {c.moved}" for c in ranked)
+        fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
+        differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
+        return f"{fewest if differ else ''}least tile traffic in elements: {amounts}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know: what was no choice, and what can overflow."""
+        return *self.refused, *self.best.unsafe
 
 
 class Fused:
-    """A block program, fused once; choices for any sizes, dtype and target."""
+    """A block program, fused once; choices for any sizes, dtype and target.
+
+    What a compiler refuses is remembered and not chosen again.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._lowered: dict[int, TileProgram] = {}
+        self._lowered: dict[int, tuple[TileProgram, tuple[str, ...]]] = {}
+        self._refused: dict[Key, str] = {}
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -81,63 +100,115 @@ class Fused:
         """What may be chosen, least fused first; the unfused program is the last resort."""
         return self.derivation.snapshots
 
+    def refuse(self, choice: Choice, reason: str) -> None:
+        """Never choose this again: a compiler does not take it."""
+        self._refused[choice.key] = reason
+
     def consider(
         self, sizes: Mapping[Dim, int], dtype: str, target: str, *, one_kernel: bool = False
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
 
-        Raises EmitError where no snapshot, nor the unfused program, has a form for the target.
+        Where a compiler refused every snapshot, all are considered again with smaller tiles. Raises
+        EmitError where no snapshot, nor the unfused program, has a form for the target that
+        compiles.
         """
-        choices: list[Choice] = []
-        refused: list[str] = []
-        error: EmitError | None = None
-        for number in range(1, len(self.snapshots) + 2):
-            last_resort = number > len(self.snapshots)
-            if last_resort and choices:
+        refusals: dict[str, EmitError] = {}
+        found: list[Choice] = []
+        for choices in self._rounds(sizes, dtype, target, refusals):
+            found = found or choices
+            if any(choice.kernels == 1 for choice in choices):
+                found = choices
                 break
-            try:
-                choices.append(self._choice(number, sizes, dtype, target))
-            except EmitError as refusal:
-                error = error or refusal
-                what = "the unfused program" if last_resort else f"snapshot {number}"
-                refused.append(f"{what} is no choice: {str(refusal).splitlines()[0]}")
-        if not choices:
-            assert error is not None
-            raise error
-        single = [choice for choice in choices if choice.kernels == 1] if one_kernel else []
-        best = min(single or choices, key=lambda choice: choice.cost)
-        others = tuple(choice for choice in choices if choice is not best)
-        return Considered(best, others, tuple(refused))
+            if choices and not (one_kernel and self._refused):
+                break
+        if not found:
+            if not self._refused:
+                raise next(iter(refusals.values()))
+            raise EmitError(message("nothing compiles", origin="\n".join(refusals)))
+        single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
+        best = min(single or found, key=lambda choice: choice.cost)
+        others = tuple(choice for choice in found if choice is not best)
+        return Considered(best, others, tuple(refusals))
 
-    def _choice(self, number: int, sizes: Mapping[Dim, int], dtype: str, target: str) -> Choice:
+    def _rounds(
+        self, sizes: Mapping[Dim, int], dtype: str, target: str, refusals: dict[str, EmitError]
+    ) -> Iterator[list[Choice]]:
+        """The snapshots, at smaller tiles too if a compiler refused some; last the unfused program.
+
+        What is no choice is noted in ``refusals``.
+        """
+        unfused = len(self.snapshots) + 1
+        for numbers in (range(1, unfused), (unfused,)):
+            for halved in range(HALVED + 1 if self._refused else 1):
+                choices = []
+                for number in numbers:
+                    try:
+                        choices.append(self._choice(number, sizes, dtype, target, halved))
+                    except EmitError as refusal:
+                        reason = str(refusal).splitlines()[0]
+                        refusals.setdefault(f"{self._name(number)} is no choice: {reason}", refusal)
+                yield choices
+
+    def _name(self, number: int) -> str:
+        return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
+
+    def _choice(
+        self, number: int, sizes: Mapping[Dim, int], dtype: str, target: str, halved: int
+    ) -> Choice:
         graph = (*self.snapshots, self.graph)[number - 1]
         if number not in self._lowered:
-            self._lowered[number] = lower_to_tiles(safe(graph))
-        lowered = self._lowered[number]
+            stable = safe(graph)
+            self._lowered[number] = lower_to_tiles(stable), overflowing(stable)
         known = {size_class(d): size for d, size in sizes.items()}
-        if target == CPU:
-            blocks = numpy_tiling(lowered, known)
-            program = numpy_schedule(lowered, known, blocks)
-            looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
-            key: Key = (number, program.whole, tuple(looped.items()))
-            kernels = _kernels(program)
-        else:
-            shared = target_of(target).shared
-            tiling = choose_tiling(
-                lowered, known, {}, dtype_of(dtype), shared=shared, stages=STAGES
-            )
-            program, blocks = apply_passes(lowered, tiling), dict(tiling.blocks)
-            lanes = [d for d in blocks if not tiling.is_unit(d)]
-            ragged = tuple(d for d in lanes if tiling.ragged(d))
-            key = (number, tuple(blocks.items()), tiling.whole, ragged)
-            kernels = len(program.nests)
+        lowered, unsafe = self._lowered[number]
+        program, tiles, blocks, kernels, key = (
+            _on_the_cpu(lowered, known)
+            if target == CPU
+            else _on_a_gpu(lowered, known, dtype=dtype, target=target, halved=halved)
+        )
+        key = (number, *key)
+        if key in self._refused:
+            shown = ", ".join(f"{dim} {lanes}" for dim, lanes in blocks.items())
+            raise EmitError(f"with tiles {shown}, {self._refused[key]}")
         cost = moved(program, known, blocks)
-        return Choice(graph, number, program, blocks, cost, kernels, key)
+        name = self._name(number)
+        return Choice(graph, number, name, program, tiles, blocks, cost, kernels, key, unsafe)
 
 
-def _kernels(program: TileProgram) -> int:
-    """How many kernels a tile program would be on a GPU; where it would be none, one per nest."""
-    try:
-        return len(split_nests(program).nests)
-    except EmitError:
-        return len(program.nests)
+Schedule = tuple[TileProgram, Mapping[Dim, int], Mapping[Dim, int], int, Key]
+"""A scheduled program, tiles that are not the default, all tiles, how many kernels, and a key."""
+
+
+def _on_the_cpu(lowered: TileProgram, sizes: Mapping[Dim, int]) -> Schedule:
+    blocks = numpy_tiling(lowered, sizes)
+    program = numpy_schedule(lowered, sizes, blocks)
+    looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
+    return (
+        program,
+        {},
+        blocks,
+        len(split_nests(program).nests),
+        (program.whole, tuple(looped.items())),
+    )
+
+
+def _on_a_gpu(
+    lowered: TileProgram, sizes: Mapping[Dim, int], *, dtype: str, target: str, halved: int
+) -> Schedule:
+    choose = functools.partial(
+        choose_tiling,
+        lowered,
+        sizes,
+        dtype=dtype_of(dtype),
+        shared=target_of(target).shared,
+        stages=STAGES,
+    )
+    tiling = choose(tiles={})
+    tiles = halved_tiles(lowered, tiling, halved) if halved else {}
+    tiling = choose(tiles=tiles) if halved else tiling
+    program = apply_passes(lowered, tiling)
+    lanes = [d for d in tiling.blocks if not tiling.is_unit(d)]
+    ragged = tuple(d for d in lanes if tiling.ragged(d))
+    key = (tuple(tiling.blocks.items()), tiling.whole, ragged)
+    return program, tiles, dict(tiling.blocks), len(program.nests), key

@@ -28,14 +28,14 @@ from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed, in_order
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.rules.safety import safe
+from blockbuster.rules import overflowing, safe
 
 STAGES = 2
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """An emitted file: its text, and what it was written for.
+    """An emitted file: its text, and what it was written for. ``notes`` say what can overflow.
 
     Calling it runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
@@ -48,6 +48,7 @@ class Kernel:
     target: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def write(self, path: str | Path) -> Path:
         """Write the file; it runs on its own, without Blockbuster."""
@@ -92,7 +93,8 @@ def emit(
         program, bound, tiles or {}, dtypes.common, shared=device.shared, stages=STAGES
     )
     scheduled = apply_passes(program, tiling)
-    heading = Heading(listing(stable), target, _reference(stable, reference))
+    notes = overflowing(stable)
+    heading = Heading(listing(stable), target, _reference(stable, reference), notes)
     options = {"num_warps": choose_warps(scheduled, tiling), "num_stages": STAGES}
     source = triton_text(scheduled, tiling, dtypes, options, heading)
     return Kernel(
@@ -104,6 +106,7 @@ def emit(
         target=device.name,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),
+        notes=notes,
     )
 
 

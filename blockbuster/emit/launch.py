@@ -205,18 +205,19 @@ class Gpu:
         self._device = torch.device("cuda", index)
         self._stream = driver.active.get_current_stream
         self._current = driver.active.get_current_device if torch.cuda.device_count() > 1 else None
+        self._empty = torch.empty_strided  # the cheapest of torch's allocations with all arguments
 
     def dtype(self, name: str) -> Any:
         """torch's dtype of this name."""
         return getattr(self._torch, name)
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """A new tensor, not written yet."""
-        return self._torch.empty(shape, dtype=dtype, device=self._device)
+    def empty(self, shape: tuple[int, ...], steps: tuple[int, ...], dtype: Any) -> Any:
+        """A new tensor with these strides, not written yet."""
+        return self._empty(shape, steps, dtype=dtype, device=self._device)
 
-    def stream(self) -> int:
-        """The current stream of this device."""
-        return int(self._stream(self.index))
+    def stream(self) -> Any:
+        """The current stream of this device, as a number."""
+        return self._stream(self.index)
 
     def elsewhere(self) -> bool:
         """True if another device is the current one."""

@@ -171,12 +171,17 @@ class Family:
             self._plans[key] = self._plan(sizes, chosen)
         return self._plans[key]
 
+    def refuse(self, plan: Plan, file: File, reason: str) -> None:
+        """Never choose this file of a plan again: a compiler does not take it."""
+        assert file.considered is not None, "a plan of this family"
+        self.fused[plan.files.index(file)].refuse(file.considered.best, reason)
+
     def _plan(self, sizes: Sizes, chosen: Sequence[Considered]) -> Plan:
         found = iter(zip(self.fused, chosen, strict=True))
         steps: list[File | Call] = []
         for step in self._pieces.steps:
             steps.append(step if isinstance(step, Call) else self._file(step, *next(found), sizes))
-        notes = [note for considered in chosen for note in considered.refused]
+        notes = [note for considered in chosen for note in considered.notes]
         return Plan(
             self.name,
             self.dtype,
@@ -202,7 +207,7 @@ class Family:
         else:
             known = {d: sizes[d] for d in dict.fromkeys(map(size_class, (*dims, *sized(program))))}
             dtypes = self._array_dtypes(piece, program)
-            kernel = emit(best.graph, known, dtypes, self.target, reference=fused.graph)
+            kernel = emit(best.graph, known, dtypes, self.target, best.tiles, reference=fused.graph)
             text, blocks = kernel.source, {}
         return File(
             text,

@@ -17,9 +17,11 @@ from typing import Any
 
 from blockbuster.emit.launch import Gpu, from_host, to_host
 from blockbuster.emit.load import load_module
-from blockbuster.emit.pieces import Call
+from blockbuster.emit.pieces import Call, Seen
 from blockbuster.emit.plan import File, Plan, Sizes, call_on_host, check_results, noted, shown
-from blockbuster.errors import LaunchError, message
+from blockbuster.emit.target import Refusal, compiled_for_launch
+from blockbuster.emit.tensors import ALIGNED
+from blockbuster.errors import EmitError, LaunchError, message
 
 Tensor = Any
 # what a function written for NumPy raises when it is given tensors; raised again if arrays fail too
@@ -27,7 +29,7 @@ REFUSALS = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeE
 
 
 class Replay:
-    """A plan for tensors of one layout; the first call checks and compiles."""
+    """A plan for tensors of one layout; the first call checks, compiles and records."""
 
     def __init__(self, plan: Plan, sizes: Sizes, gpu: Gpu) -> None:
         self._plan = plan
@@ -39,7 +41,7 @@ class Replay:
             else DeviceCall(step, sizes, self._dtype)
             for step in plan.steps
         ]
-        self._names = tuple(plan.inputs)
+        self._tape: Tape | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -47,58 +49,111 @@ class Replay:
         return tuple(s.note for s in self._steps if isinstance(s, DeviceCall) and s.note)
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The program's outputs, for its inputs in order."""
-        known: dict[str, Tensor] = dict(zip(self._names, tensors, strict=True))
-        made: dict[str, None] = {}
-        for step in self._steps:
-            given = []
-            for name in step.reads:
-                tensor = known[name]
-                if tensor.dtype is not self._dtype and (
-                    name in made or isinstance(step, DeviceCall)
-                ):
-                    tensor = tensor.to(self._dtype)
-                given.append(tensor)
-            known.update(zip(step.writes, step(given), strict=True))
-            made.update(dict.fromkeys(step.writes))
-        results = [shown(known[seen.array], seen) for seen in self._plan.results]
-        for position, dtype in enumerate(self._dtypes):
-            if dtype is not None:
-                results[position] = results[position].to(dtype)
+        """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
+        tape = self._tape
+        if tape is None:
+            return self._first(tensors)
+        arrays = [*tensors]
+        for play, reads, casts in tape.moves:
+            given = [arrays[number] for number in reads]
+            for place in casts:
+                given[place] = given[place].to(self._dtype)
+            arrays += play(given)
+        results = [arrays[number] for number in tape.results]
+        for position, finish in tape.finishes:
+            results[position] = finish(results[position])
         return results
+
+    def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Run the steps by the names of their arrays; note their numbers, in order of making."""
+        numbers = {name: number for number, name in enumerate(self._plan.inputs)}
+        arrays = [*tensors]
+        moves: list[Move] = []
+        for step in self._steps:
+            reads = [numbers[name] for name in step.reads]
+            given = [arrays[number] for number in reads]
+            casts = [
+                place
+                for place, number in enumerate(reads)
+                if given[place].dtype is not self._dtype
+                and (number >= len(tensors) or isinstance(step, DeviceCall))
+            ]
+            for place in casts:
+                given[place] = given[place].to(self._dtype)
+            moves.append((step.play, reads, casts))
+            numbers.update({name: len(arrays) + i for i, name in enumerate(step.writes)})
+            arrays += step.first(given)
+        results = [numbers[seen.array] for seen in self._plan.results]
+        made = [arrays[number] for number in results]
+        finishes = []
+        for position, seen in enumerate(self._plan.results):
+            finish = _Finish(seen, self._dtypes[position])
+            if not finish.is_identity(made[position]):
+                finishes.append((position, finish))
+                made[position] = finish(made[position])
+        self._tape = Tape(moves, results, finishes)
+        return made
+
+
+Move = tuple[Callable[[list[Tensor]], list[Tensor]], list[int], list[int]]
+"""A step: what plays it, the numbers of the arrays it reads, and which of them are cast first."""
+
+
+@dataclass(frozen=True)
+class Tape:
+    """A plan with numbers for names: the inputs are 0, 1, ..., then comes what each step makes."""
+
+    moves: list[Move]
+    results: list[int]
+    finishes: list[tuple[int, _Finish]]
+
+
+@dataclass(frozen=True)
+class _Finish:
+    """What becomes of an array that is a result: its axes in order, and a cast."""
+
+    seen: Seen
+    dtype: Any
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        tensor = shown(tensor, self.seen)
+        return tensor if self.dtype is None else tensor.to(self.dtype)
+
+    def is_identity(self, tensor: Tensor) -> bool:
+        """True if this does nothing to tensors like this one."""
+        plain = self.seen.order == tuple(range(tensor.dim()))
+        return plain and self.dtype in (None, tensor.dtype)
 
 
 @dataclass(frozen=True)
 class Launch:
     """A kernel that was compiled and started: how to start it again.
 
-    ``addresses`` are the arguments that point into arrays: (argument, array,
-    bytes behind its start).
+    ``arrays`` are the numbers of the arrays whose addresses are its first arguments, ``rest`` are
+    the other arguments: sizes, strides and constants.
     """
 
     start: Callable[..., None]
     grid: int
     function: Any
     metadata: Any
-    arguments: list[Any]
-    addresses: tuple[tuple[int, int, int], ...]
+    arrays: list[int]
+    rest: tuple[Any, ...]
 
 
 class Recording:
-    """The launches of one file: made by its launcher on the first call, repeated on later ones."""
+    """The launches of one file: made by its launcher at first, repeated later."""
 
     def __init__(self, file: File, sizes: Sizes, gpu: Gpu) -> None:
         self.reads, self.writes = file.reads, file.writes
         self._file, self._sizes = file, sizes
         self._gpu = gpu
-        self._launches: list[Launch] | None = None
-        self._made: list[tuple[tuple[int, ...], Any]] = []
+        self._launches: list[Launch] = []
+        self._made: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
         self._results: list[int] = []
 
-    def __call__(self, tensors: list[Tensor]) -> list[Tensor]:
+    def play(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs for its inputs."""
-        if self._launches is None:
-            return self._record(tensors)
         gpu = self._gpu
         if gpu.elsewhere():
             with gpu.current():
@@ -106,34 +161,43 @@ class Recording:
         return self._repeat(tensors)
 
     def _repeat(self, tensors: list[Tensor]) -> list[Tensor]:
-        gpu, launches = self._gpu, self._launches
-        assert launches is not None
-        arrays = tensors + [gpu.empty(shape, dtype) for shape, dtype in self._made]
-        starts = [array.data_ptr() for array in arrays]
-        stream = gpu.stream()
-        for launch in launches:
-            arguments = launch.arguments.copy()
-            for position, array, offset in launch.addresses:
-                arguments[position] = starts[array] + offset
+        empty = self._gpu.empty
+        for shape, steps, dtype in self._made:
+            tensors.append(empty(shape, steps, dtype))
+        starts = [array.data_ptr() for array in tensors]
+        stream = self._gpu.stream()
+        for launch in self._launches:
             launch.start(
-                launch.grid, 1, 1, stream, launch.function, launch.metadata,
-                None, None, None, *arguments,
+                launch.grid, 1, 1, stream, launch.function, launch.metadata, None, None, None,
+                *[starts[number] for number in launch.arrays], *launch.rest,
             )  # fmt: skip
-        return [arrays[position] for position in self._results]
+        return [tensors[number] for number in self._results]
 
-    def _record(self, tensors: list[Tensor]) -> list[Tensor]:
+    def first(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The file's outputs, by its own launcher. Raises Refused where Triton compiles it not."""
         aliases = [tensor.detach() for tensor in tensors]  # no two are the same object
         recorder = Recorder(load_module(self._file.text))
         try:
             results = recorder.launch(aliases, self._sizes)
+        except Refusal as refusal:
+            raise Refused(self._file, refusal) from refusal
         except ValueError as error:
             name = self._file.writes[0]
             raise LaunchError(message(str(error), origin=f"launching {name}")) from error
         arrays = [*aliases, *recorder.made]
-        self._made = [(tuple(made.shape), made.dtype) for made in recorder.made]
+        self._made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
         return results
+
+
+class Refused(EmitError):
+    """A file that Triton does not compile, and why."""
+
+    def __init__(self, file: File, refusal: Refusal) -> None:
+        hint = "compile the program again, with this version of Triton"
+        super().__init__(message(f"no kernel for {', '.join(file.writes)}: {refusal}", hint=hint))
+        self.file, self.reason = file, str(refusal)
 
 
 @dataclass(frozen=True)
@@ -185,7 +249,8 @@ class _StandIn:
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         def start(*arguments: Any, **options: Any) -> None:
-            compiled = self.kernel[grid](*arguments, **options)
+            compiled = compiled_for_launch(self.kernel, arguments, options)
+            self.kernel[grid](*arguments, **options)
             name, names = self.kernel.__name__, self.kernel.arg_names
             self.noted.append(Noted(name, compiled, grid, names, arguments, options))
 
@@ -193,20 +258,24 @@ class _StandIn:
 
 
 def _as_launch(noted: Noted, arrays: Sequence[Tensor]) -> Launch:
-    """The start of a compiled kernel, with the places where addresses go."""
+    """The start of a compiled kernel, with the arrays whose addresses it takes."""
+    pointers = [argument for argument in noted.arguments if hasattr(argument, "data_ptr")]
+    numbers = [_behind(pointer, arrays) for pointer in pointers]
+    for pointer, number in zip(pointers, numbers, strict=True):
+        assert pointer.data_ptr() == arrays[number].data_ptr(), "a view begins where its array does"
+    others = noted.arguments[len(pointers) :]
+    assert not any(hasattr(argument, "data_ptr") for argument in others), "arrays come first"
     rest = noted.names[len(noted.arguments) :]
-    arguments = [*noted.arguments, *(noted.options[name] for name in rest)]
-    addresses = []
-    for position, argument in enumerate(arguments):
-        if hasattr(argument, "data_ptr"):
-            array = _behind(argument, arrays)
-            offset = argument.data_ptr() - arrays[array].data_ptr()
-            addresses.append((position, array, offset))
-            arguments[position] = 0
-    compiled, (grid, *others) = noted.compiled, noted.grid
-    assert all(size == 1 for size in others), "the grids of emitted kernels have one axis"
-    start, metadata = compiled.run, compiled.packed_metadata
-    return Launch(start, grid, compiled.function, metadata, arguments, tuple(addresses))
+    compiled, (grid, *more) = noted.compiled, noted.grid
+    assert all(size == 1 for size in more), "the grids of emitted kernels have one axis"
+    return Launch(
+        compiled.run,
+        grid,
+        compiled.function,
+        compiled.packed_metadata,
+        numbers,
+        (*others, *(noted.options[name] for name in rest)),
+    )
 
 
 def _behind(argument: Tensor, arrays: Sequence[Tensor]) -> int:
@@ -226,20 +295,21 @@ class DeviceCall:
         self.writes = call.writes
         self.note = ""
         self._call, self._sizes, self._dtype = call, sizes, dtype
-        self._decided = False
 
-    def __call__(self, tensors: list[Tensor]) -> list[Tensor]:
+    def first(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The function's results; notes whether it takes tensors."""
+        operands = self._operands(tensors)
+        return self._laid_out(self._tried(operands), operands)
+
+    def play(self, tensors: list[Tensor]) -> list[Tensor]:
         """The function's results, laid out as later kernels were recorded with."""
+        operands = self._operands(tensors)
+        results = self._on_host(operands) if self.note else self._on_device(operands)
+        return self._laid_out(results, operands)
+
+    def _operands(self, tensors: list[Tensor]) -> list[Tensor]:
         known = dict(zip(self.reads, tensors, strict=True))
-        operands = [shown(known[seen.array], seen) for seen in self._call.operands]
-        if not self._decided:
-            results = self._tried(operands)
-            self._decided = True
-        elif self.note:
-            results = self._on_host(operands)
-        else:
-            results = self._on_device(operands)
-        return [self._laid_out(result, operands) for result in results]
+        return [shown(known[seen.array], seen) for seen in self._call.operands]
 
     def _tried(self, operands: list[Tensor]) -> list[Tensor]:
         try:
@@ -268,8 +338,12 @@ class DeviceCall:
         made = call_on_host(self._call, arrays, self._sizes)
         return [from_host(array, self._dtype, operands[0].device) for array in made]
 
-    def _laid_out(self, result: Tensor, operands: list[Tensor]) -> Tensor:
-        result = result.to(self._dtype).contiguous()
-        memory = result.untyped_storage().data_ptr()
-        shared = any(t.untyped_storage().data_ptr() == memory for t in operands)
-        return result.clone() if shared or result.data_ptr() % 16 else result
+    def _laid_out(self, results: list[Tensor], operands: list[Tensor]) -> list[Tensor]:
+        used = [operand.untyped_storage().data_ptr() for operand in operands]
+        return [_own(result.to(self._dtype).contiguous(), used) for result in results]
+
+
+def _own(result: Tensor, used: list[int]) -> Tensor:
+    """An aligned tensor whose memory is none of ``used``."""
+    shared = result.untyped_storage().data_ptr() in used
+    return result.clone() if shared or result.data_ptr() % ALIGNED else result

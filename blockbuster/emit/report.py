@@ -46,7 +46,7 @@ def _file(file: File) -> list[str]:
         return lines
     best = file.considered.best
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
-    lines.append(f"    snapshot {best.snapshot} ({file.considered.reason})")
+    lines.append(f"    {best.name} ({file.considered.reason})")
     lines.append(f"    {len(best.graph.nodes)} top-level operations after fusion; tiles: {tiles}")
     return lines
 

@@ -1,4 +1,4 @@
-"""split-nests: no nest loads what it has stored; its parallel loops are distributed instead.
+"""split-nests: no nest loads what it has stored; its loops are distributed instead.
 
 before   forall m in range(M):               after   forall m in range(M):
           forall n in range(N):                       forall n in range(N):
@@ -9,6 +9,9 @@ before   forall m in range(M):               after   forall m in range(M):
 
 A kernel may not read what another of its threads has written: nothing orders the two. Local tiles
 that cross the cut become workspaces; loads are made again behind it. Costs a kernel launch.
+
+A serial loop is distributed like a parallel one: its iterations hand nothing on but accumulators,
+which are read behind it only, and an array has an entry for each iteration of all loops around it.
 """
 
 from __future__ import annotations
@@ -18,17 +21,13 @@ from dataclasses import replace
 from blockbuster.emit.cut import Workspaces, pieces
 from blockbuster.emit.dataflow import loaded, stored, workspaces_in_order
 from blockbuster.emit.tile import Buffer, For, Nest, Stmt, TileProgram
-from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim
 
 Body = tuple[Stmt, ...]
 
 
 def split_nests(program: TileProgram) -> TileProgram:
-    """``program`` whose nests load nothing that they store.
-
-    Raises EmitError where a serial loop stores and loads one array: it cannot be distributed.
-    """
+    """``program`` whose nests load nothing that they store."""
     names = (b.name for b in (*program.inputs, *program.outputs, *program.workspaces))
     spaces = Workspaces(program.units, dict.fromkeys(names))
     nests: list[Nest] = []
@@ -43,17 +42,6 @@ def conflicts(body: Body) -> tuple[Buffer, ...]:
     """The arrays that ``body`` both stores and loads."""
     written = stored(body)
     return tuple(buffer for buffer in loaded(body) if buffer in written)
-
-
-def not_distributable(loop: For) -> str:
-    """The reason why ``loop`` cannot become two loops, or an empty string."""
-    names = ", ".join(buffer.name for buffer in conflicts(loop.body))
-    if loop.parallel:
-        return ""
-    return (
-        f"the loop over {loop.dim} stores and loads {names} in each iteration, "
-        "and its iterations run one after the other"
-    )
 
 
 def _split(body: Body, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Body, ...]:
@@ -74,15 +62,5 @@ def _split(body: Body, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Body,
 def _distributed(stmt: Stmt, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Stmt, ...]:
     if not isinstance(stmt, For) or not conflicts(stmt.body):
         return (stmt,)
-    reason = not_distributable(stmt)
-    if reason:
-        lines = ", ".join(map(str, stmt.origin.lines()))
-        raise EmitError(
-            message(
-                f"no kernel can be written: {reason}",
-                origin=f"from {lines}" if lines else None,
-                hint="fuse further, so that the array between the two is not needed",
-            )
-        )
     inner = _split(stmt.body, (*path, stmt.dim), spaces)
     return tuple(replace(stmt, body=part) for part in inner)

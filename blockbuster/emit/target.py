@@ -1,7 +1,8 @@
-"""Compiling emitted kernels for a GPU that is not there: shared memory, registers and spills.
+"""Compiling emitted kernels, and what Triton says where it refuses.
 
-Triton's wheels carry the assemblers of both vendors. The compiler itself does not check how much
-shared memory a device has; ``compile_kernel`` does.
+For a GPU that is not there it also counts shared memory, registers and spills: Triton's wheels
+carry the assemblers of both vendors. The compiler itself does not check how much shared memory a
+device has; ``compile_kernel`` does.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -107,16 +109,88 @@ def _compiled(entry: dict[str, Any], target: Target) -> Any:
         attrs={(names.index(n),): [["tt.divisibility", 16]] for n in entry["divisible_by_16"]},
     )
     options = {**entry["options"], "enable_fp_fusion": True}
+    machine = GPUTarget(target.backend, target.arch, target.warp_size)
+    return accepted(
+        function.__name__, lambda: triton.compile(source, target=machine, options=options)
+    )
+
+
+class Refusal(EmitError):
+    """Triton does not compile a kernel, for a reason of its own."""
+
+
+def compiled_for_launch(function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What Triton compiles ``function`` to for these arguments, loaded; nothing is launched.
+
+    Raises Refusal where it does not compile or needs more of the device than there is.
+    """
+
+    def compile() -> Any:
+        return function.warmup(*arguments, grid=(1,), **options)
+
+    compiled = accepted(function.__name__, compile)
     try:
-        return triton.compile(
-            source,
-            target=GPUTarget(target.backend, target.arch, target.warp_size),
-            options=options,
-        )
-    except (triton.CompilationError, triton.OutOfResources, RuntimeError) as error:
-        raise EmitError(
-            message(f"Triton refuses {function.__name__}", origin=str(error))
-        ) from error
+        assert compiled.run  # loads it
+    except _triton_error() as error:
+        raise _refusal(function.__name__, str(error)) from error
+    return compiled
+
+
+def accepted(name: str, compile: Callable[[], Any]) -> Any:
+    """What ``compile`` gives. Raises Refusal, with the compiler's reason, where it raises.
+
+    A pass of Triton's that fails says why on standard error only, and the exception does not. So it
+    is made to fail once more, and to say it to us.
+    """
+    try:
+        return compile()
+    except (_triton_error(), RuntimeError) as error:
+        reason = str(error)
+        if isinstance(error, RuntimeError):
+            reason = _first_complaint(_said_in(compile)) or reason
+        raise _refusal(name, reason) from error
+
+
+def _refusal(name: str, reason: str) -> Refusal:
+    import triton
+
+    last = reason.strip().splitlines()[-1:] or ["it does not say why"]
+    return Refusal(f"Triton {triton.__version__} refuses {name}: {last[0]}")
+
+
+def _triton_error() -> type[Exception]:
+    from triton.errors import TritonError
+
+    found: type[Exception] = TritonError
+    return found
+
+
+def _said_in(failing: Callable[[], Any]) -> str:
+    """What C code writes to standard error while ``failing`` runs and raises."""
+    with tempfile.TemporaryFile() as file:
+        try:
+            kept = os.dup(2)
+        except OSError:
+            return ""  # there is no standard error
+        os.dup2(file.fileno(), 2)
+        try:
+            failing()
+        except (_triton_error(), RuntimeError):
+            pass  # it is known to fail: what it says is asked for
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        file.seek(0)
+        return file.read().decode(errors="replace")
+
+
+def _first_complaint(text: str) -> str:
+    """The first line that tells of a failed assertion or an error, without the program's path."""
+    for line in text.splitlines():
+        found = re.search(r"(\w+\.(?:cpp|h|py):\d+).*?((?:Assertion|error:).*)", line)
+        if found:
+            return f"{found[1]}: {found[2]}"
+    return ""
 
 
 def _assembled(ptx: str, arch: int) -> tuple[int, int]:

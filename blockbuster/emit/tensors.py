@@ -37,14 +37,23 @@ class Arrays:
 
 
 def described(value: Any) -> Any:
-    """A value as part of a key. Kernels that were prepared for a key run for all its arrays."""
+    """An array as part of a key; None for another value. What was prepared for a key runs for all.
+
+    All that a launch depends on is in it: what Triton specializes a kernel on (alignment, and the
+    sizes and strides, which are kernel arguments), and what ``in_common`` refuses.
+    """
+    if hasattr(value, "data_ptr"):
+        return (
+            value.shape,
+            value.stride(),
+            value.dtype,
+            value.device,
+            value.data_ptr() % ALIGNED == 0,
+            value.is_neg() or (value.requires_grad and records_gradients()),
+        )
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype
-    if hasattr(value, "data_ptr"):
-        aligned = value.data_ptr() % ALIGNED == 0
-        graded = value.requires_grad and records_gradients()
-        return value.shape, value.stride(), value.dtype, value.device, aligned, graded
-    return type(value), value
+    return None
 
 
 def dtype_name(array: Any) -> str:
@@ -111,6 +120,9 @@ def _check(name: str, array: Any) -> None:
         raise LaunchError(f"{name} is on {array.device}: kernels run on the CPU and CUDA devices")
     if str(array.layout) != "torch.strided":
         raise LaunchError(message(f"{name} is {array.layout}", hint=f"pass {name}.to_dense()"))
+    if array.is_neg():
+        hint = f"pass {name}.resolve_neg()"
+        raise LaunchError(message(f"{name} is a view that negates its memory when read", hint=hint))
     if array.requires_grad and records_gradients():
         raise LaunchError(
             message(

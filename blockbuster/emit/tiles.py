@@ -6,7 +6,7 @@ A starting point that compiles and runs everywhere; selection and tuning replace
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.emit.dtypes import Dtype
@@ -67,6 +67,8 @@ def choose_tiling(
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
     usual = UNROLLED if dtype.name == "float32" else USUAL
     blocks = {d: lanes or _default(d, shape, start, usual) for d, lanes in chosen.items()}
+    free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
+    _narrow(program, start, blocks, [d for d in free if d not in (*shape.dots, *shape.unlooped)])
     tiling = _with_whole(start, blocks, shape, chosen)
     while footprint(program, tiling, dtype, stages) > shared:
         free = [d for d in blocks if not chosen[d] and blocks[d] > LEAST and d in shape.dots]
@@ -77,6 +79,13 @@ def choose_tiling(
         tiling = _with_whole(start, blocks, shape, chosen)
     _agree(program, tiling)
     return tiling
+
+
+def halved_tiles(program: TileProgram, tiling: Tiling, times: int) -> dict[Dim, int]:
+    """The tiles of the dims that loops walk, halved so many times as they can be."""
+    shape = _shape_of(program, tiling)
+    dims = [d for d in tiling.blocks if not tiling.is_unit(d) and d not in shape.unlooped]
+    return {d: max(tiling.blocks[d] >> times, LEAST if d in shape.dots else 1) for d in dims}
 
 
 def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
@@ -103,7 +112,7 @@ def _live_lanes(nest: Nest, tiling: Tiling) -> int:
 
 
 def _lanes(tile: Tile, tiling: Tiling) -> int:
-    return math.prod(tiling.blocks[dim] for dim in tiling.lanes(tile))
+    return _product(tiling.lanes(tile), tiling.blocks)
 
 
 def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -> int:
@@ -147,6 +156,21 @@ def _default(dim: Dim, shape: _Shape, tiling: Tiling, usual: int) -> int:
         widest = max(min(power_of_two(tiling.sizes[size_class(d)]), COLUMNS) for d in shape.columns)
         return min(power_of_two(size), max(ELEMENTS // widest, 1))
     return min(power_of_two(size), VECTOR)
+
+
+def _narrow(
+    program: TileProgram, start: Tiling, blocks: dict[Dim, int], free: Sequence[Dim]
+) -> None:
+    """Halve ``blocks`` of dims that are columns here and rows there, where two meet in a tile."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            lanes = start.lanes(stmt.target) if isinstance(stmt, Let | Load) else ()
+            while lanes and set(lanes) <= set(free) and _product(lanes, blocks) > ELEMENTS:
+                blocks[max(lanes, key=blocks.__getitem__)] //= 2
+
+
+def _product(dims: Sequence[Dim], blocks: Mapping[Dim, int]) -> int:
+    return math.prod(blocks[dim] for dim in dims)
 
 
 def _with_whole(

@@ -209,6 +209,9 @@ class _KernelPrinter:
         self._places.enter(stmt)
         self._statements(stmt.body)
         self._places.leave(stmt)
+        for tile in self._uses.shared_sums(stmt):
+            name = self._tiles[tile].text.text
+            self._lines.line(f"{name} = {name} + 0.0  # Triton 3.6 wants a loop's sum read once")
 
 
 def _scale(factor: Expr) -> Expr | None:

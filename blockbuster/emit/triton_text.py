@@ -40,6 +40,7 @@ class Heading:
     listing: str
     target: str
     reference: str
+    notes: tuple[str, ...] = ()
 
 
 def triton_text(
@@ -144,6 +145,7 @@ class _FileText:
         number = len(self._program.nests)
         kernels = "one Triton kernel" if number == 1 else f"{number} Triton kernels"
         listing = "\n".join(f"    {line}" for line in heading.listing.rstrip().splitlines())
+        promise = "\n".join((self._promise(), *(f"Note: {note}." for note in heading.notes)))
         return f'''"""{outputs} from {inputs}, in {kernels}.
 
 Written by Blockbuster for {sizes}, {self._kinds(self._program.inputs)}, {heading.target}.
@@ -151,7 +153,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
 {listing}
 
-{self._promise()}
+{promise}
 
     from this_file import launch
     {", ".join(self.file.buffer(b) for b in self._program.outputs)} = launch({names})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from blockbuster.emit.dataflow import loaded, operands
 from blockbuster.emit.tile import (
@@ -12,6 +13,7 @@ from blockbuster.emit.tile import (
     Load,
     Nest,
     Stmt,
+    Store,
     Tile,
     TileProgram,
     statements,
@@ -83,8 +85,25 @@ class Uses:
                     found[stmt.target] = stmt
         return found
 
+    def shared_sums(self, loop: For) -> list[Tile]:
+        """Sums over rows that a serial loop adds up, unless all that reads them is one store.
 
-def _is_plain_sum(stmt: Stmt) -> bool:
+        Triton 3.6 fails to compile such a loop if its sum is not read exactly once behind it (an
+        assertion in its pass OptimizeThreadLocality), as x * x does, and many a scalar function.
+        """
+        if loop.parallel:
+            return []
+        rows = {s.target for s in loop.body if isinstance(s, Let) and self._reduces(s)}
+        found = [s.target for s in loop.body if _is_plain_sum(s) and s.value in rows]
+        return [tile for tile in found if [type(s) for s, _ in self.of(tile)] != [Store]]
+
+    def _reduces(self, stmt: Let) -> bool:
+        lanes = len(self.tiling.lanes(stmt.target))
+        fewer = any(len(self.tiling.lanes(arg)) > lanes for arg in stmt.args)
+        return fewer and not is_matrix_dot(stmt, self.tiling)
+
+
+def _is_plain_sum(stmt: Stmt) -> TypeGuard[Fold]:
     return isinstance(stmt, Fold) and stmt.monoid == "+" and not stmt.members
 
 

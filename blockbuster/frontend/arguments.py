@@ -89,9 +89,20 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
     return found
 
 
+def static(value: Any) -> tuple[Any, ...]:
+    """A fixed value as part of a key: 1, 1.0 and True are different values, as are 0.0 and -0.0.
+
+    >>> static((1, True)) == static((1.0, 1)), static(0.0) == static(-0.0)
+    (False, False)
+    """
+    if isinstance(value, tuple):
+        return type(value), *map(static, value)
+    return type(value), repr(value) if isinstance(value, float) else value
+
+
 def static_key(found: Sequence[Leaf]) -> tuple[Any, ...]:
-    """The static arguments as part of a key: 1, 1.0 and True are different values."""
-    return tuple((leaf.name, type(leaf.value), leaf.value) for leaf in found if not leaf.is_array)
+    """The static arguments as part of a key."""
+    return tuple((leaf.name, static(leaf.value)) for leaf in found if not leaf.is_array)
 
 
 def trace_call(fn: Callable[..., Any], found: Sequence[Leaf]) -> tuple[ArrayProgram, Shape]:

@@ -21,6 +21,7 @@ from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.fuse_reduction import FuseReduction
 from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.local_linearity import LocalLinearity
+from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.safety import safe
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
@@ -102,6 +103,7 @@ __all__ = [
     "SwapShiftDot",
     "explain",
     "fuse",
+    "overflowing",
     "reasons",
     "safe",
 ]

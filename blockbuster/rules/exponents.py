@@ -1,14 +1,15 @@
-"""Significand-exponent pairs: a value S * exp(t), with t one number per row.
+"""Significand-exponent pairs: a value S * exp(t), with t one number per row, or per element.
 
 ``t`` is kept as a formal sum of values with coefficients, so that t - t cancels because it is one
-value, not because two floats happen to be equal. The exponent is row-wise: one shared by a whole
-block would turn rows far below the block's maximum into 0/0.
+value, not because two floats happen to be equal. One exponent for a whole block would turn rows far
+below the block's maximum into 0/0. Elements have exponents of their own where blocks are added up,
+or read by columns; they come under one exponent per row where a row is reduced.
 Source: Blockbuster Part 1, appendix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from blockbuster.ir.builder import Builder
@@ -22,7 +23,7 @@ Terms = tuple[tuple[float, Value], ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """``significand`` * exp(sum of coefficient * value over ``terms``), exponents per row."""
+    """``significand`` * exp(sum of coefficient * value over ``terms``)."""
 
     significand: Value
     terms: Terms
@@ -45,11 +46,19 @@ class Emitter:
     """Adds what pairs need to a graph level: scalar expressions over values, and operators.
 
     An expression's ``Arg(i)`` stands for ``leaves[i]``; it becomes an operator when emitted, so
-    what stays plain stays composed.
+    what stays plain stays composed. ``own``: each element of an exponential gets an exponent.
     """
 
-    def __init__(self, builder: Builder, origin: Origin, leaves: tuple[Value, ...] = ()) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        origin: Origin,
+        leaves: tuple[Value, ...] = (),
+        *,
+        own: bool = False,
+    ) -> None:
         self.builder = builder
+        self.own = own
         self.leaves = list(leaves)
         self._origin = origin
 
@@ -59,7 +68,8 @@ class Emitter:
 
     def is_block(self, pair: Pair) -> bool:
         """True if one exponent is shared by several elements."""
-        return len(self.axes(pair.significand)) == 2
+        own = any(len(self.axes(value)) == 2 for _, value in pair.terms)
+        return len(self.axes(pair.significand)) == 2 and not own
 
     def leaf(self, value: Value) -> Arg:
         """The argument that stands for ``value``."""
@@ -85,8 +95,9 @@ class Emitter:
         return self.apply(Pointwise(local, axes), *operands)
 
     def exponential(self, x: Value) -> Pair:
-        """exp(x): per row of a block the maximum becomes the exponent; for a vector x itself."""
-        top = self.apply(Functional("row_max"), x) if len(self.axes(x)) == 2 else x
+        """exp(x): the maximum of each row becomes its exponent, or x itself for each element."""
+        shared = len(self.axes(x)) == 2 and not self.own
+        top = self.apply(Functional("row_max"), x) if shared else x
         below = self.emit(call("sub0", self.leaf(x), self.leaf(top)))
         return Pair(self.emit(call("exp", self.leaf(below))), ((1.0, top),))
 
@@ -124,14 +135,18 @@ class Emitter:
         top = self.emit(call("maximum", self.leaf(a), self.leaf(b)))
         return self.moved(first, a, top), self.moved(second, b, top), ((1.0, top),)
 
+    def by_rows(self, pair: Pair) -> Pair:
+        """``pair`` with the elements of each row (or of a vector) under one exponent."""
+        if self.is_block(pair) or not any(self.axes(v) for _, v in pair.terms):
+            return pair
+        t = self.exponent(pair.terms)
+        top = self.apply(Functional("row_max"), t)
+        return Pair(self.moved(pair, t, top), ((1.0, top),))
+
     def row_total(self, name: str, pair: Pair) -> Pair:
-        """A row reduction; the elements of a vector come under one exponent first."""
-        terms, significand = pair.terms, pair.significand
-        if not self.is_block(pair) and any(self.axes(v) for _, v in terms):
-            t = self.exponent(terms)
-            top = self.apply(Functional("row_max"), t)
-            terms, significand = ((1.0, top),), self.moved(pair, t, top)
-        return Pair(self.apply(Functional(name), significand), terms)
+        """A row reduction."""
+        rows = self.by_rows(pair)
+        return Pair(self.apply(Functional(name), rows.significand), rows.terms)
 
 
 # scalar functions ---------------------------------------------------------------
@@ -144,7 +159,7 @@ def _expr(to: Emitter, part: Part) -> Expr:
     return to.leaf(part.significand) if isinstance(part, Pair) else part
 
 
-def _terms(part: Part) -> Terms:
+def _terms(part: Part | Value) -> Terms:
     return part.terms if isinstance(part, Pair) else ()
 
 
@@ -165,12 +180,19 @@ def _power(fn: str, by: float) -> Lift:
     return lift
 
 
+def _multiply(to: Emitter, parts: Sequence[Part | Value], sign: float) -> bool:
+    """False for two blocks of which one has shared exponents, and for a quotient by such a one."""
+    shared = [isinstance(part, Pair) and to.is_block(part) for part in parts]
+    pairs = [part for part in parts if isinstance(part, Pair)]
+    both = len(pairs) == 2 and all(len(to.axes(pair.significand)) == 2 for pair in pairs)
+    return not (both and any(shared)) and not (sign < 0 and shared[1])
+
+
 def _product(fn: str, sign: float) -> Lift:
     """Exponents add (or subtract); row maxima of two blocks say nothing about their product's."""
 
     def lift(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
-        blocks = [isinstance(part, Pair) and to.is_block(part) for part in parts]
-        if all(blocks) or (sign < 0 and blocks[1]):
+        if not _multiply(to, parts, sign):
             return None
         significand = to.emit(call(fn, *(_expr(to, part) for part in parts)))
         return Pair(significand, joined(_terms(parts[0]), _terms(parts[1]), sign))
@@ -282,13 +304,16 @@ def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) ->
             left, right, terms = to.on_common_exponent(first, second)
             return Pair(to.apply(Functional(name), left, right), terms)
         return None
-    by_row = name in ("mul", "div", "row_scale")
-    if not by_row and (name not in ("col_scale", "dot", "outer") or isinstance(second, Pair)):
+    if name not in ("mul", "div", "row_scale", "col_scale", "dot", "outer"):
         return None
-    shared = [isinstance(a, Pair) and to.is_block(a) for a in args]
-    if all(shared) or (name == "div" and shared[1]):
-        return None
-    values = (a.significand if isinstance(a, Pair) else a for a in args)
-    exponents = [a.terms if isinstance(a, Pair) else () for a in args]
+    own = isinstance(first, Pair) and not to.is_block(first)
+    if isinstance(second, Pair) and (name in ("dot", "outer") or (name == "col_scale" and not own)):
+        return None  # the exponents would belong to columns
+    if name == "dot" and isinstance(first, Pair):
+        first = to.by_rows(first)
     sign = -1.0 if name == "div" else 1.0
-    return Pair(to.apply(Functional(name), *values), joined(exponents[0], exponents[1], sign))
+    if not _multiply(to, (first, second), sign):
+        return None
+    values = (a.significand if isinstance(a, Pair) else a for a in (first, second))
+    both = joined(_terms(first), _terms(second), sign)
+    return Pair(to.apply(Functional(name), *values), both)

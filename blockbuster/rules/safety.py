@@ -1,8 +1,9 @@
 """safe: the numerical-safety pass, last of all graph passes.
 
 Every value that descends from an exponential is carried as a pair S * exp(t) with one exponent per
-row. An accumulator of such values becomes a group: a running maximum, shared by all significands
-with the same exponent, which are rescaled as it grows. Fused attention becomes online softmax.
+row, or per element where blocks are added up or read by columns. An accumulator of such values
+becomes a group: a running maximum, shared by all significands with the same exponent, which are
+rescaled as it grows. Fused attention becomes online softmax.
 
 before   e = exp(s)                         after   z = row_max(s)
          r = row_sum(e)                             d = sub0(s, z)
@@ -41,14 +42,27 @@ from blockbuster.ir.ops import (
 )
 from blockbuster.ir.types import Dim
 from blockbuster.rules.exponents import Emitter, Pair, lifted_expression, lifted_functional
+from blockbuster.rules.granularity import by_element, in_body
+from blockbuster.rules.overflow import overflowing
 
 RESCALED = call("mul", Arg(0), call("exp", call("sub0", Arg(1), Arg(2))))
 """The factor of a significand: x * exp(r - r2), and 0 for a row that is absent (r = -inf)."""
 
 
 def safe(graph: Graph) -> Graph:
-    """``graph`` with exponentials carried as significand-exponent pairs; the same values."""
-    level = _Level(Builder(), graph)
+    """``graph`` with exponentials carried as significand-exponent pairs; the same values.
+
+    Where exponents per row leave something that can overflow, every element gets its own, if that
+    leaves less. ``overflowing`` says what is left.
+    """
+    made = _rewritten(graph, by_element(graph, [False] * len(graph.outputs)))
+    if not overflowing(made):
+        return made
+    return min(made, _rewritten(graph, None), key=lambda g: len(overflowing(g)))
+
+
+def _rewritten(graph: Graph, own: dict[Value, None] | None) -> Graph:
+    level = _Level(Builder(), graph, own)
     for port, given in enumerate(graph.inputs):
         level.plain[Value(-1, port)] = level.builder.input(given.type, given.view, given.hint)
     level.run()
@@ -58,10 +72,14 @@ def safe(graph: Graph) -> Graph:
 
 @dataclass
 class _Level:
-    """One graph level being rewritten: for each old value its plain form, and its pair if any."""
+    """One graph level being rewritten: for each old value its plain form, and its pair if any.
+
+    ``own`` are the values whose elements need exponents of their own; None: all.
+    """
 
     builder: Builder
     graph: Graph
+    own: dict[Value, None] | None
 
     def __post_init__(self) -> None:
         self.plain: dict[Value, Value] = {}
@@ -77,7 +95,7 @@ class _Level:
             made = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
             for port, value in enumerate(made):
                 self.plain[Value(position, port)] = value
-            lifted = self._lifted(node)
+            lifted = self._lifted(node, own=self.own is None or Value(position) in self.own)
             if lifted is not None:
                 self._bind(Value(position), lifted, node)
 
@@ -93,13 +111,13 @@ class _Level:
         if lifted.is_quotient and not self.graph.type_of(value).buffered:
             self.plain[value] = self._emitter(node).materialized(lifted)
 
-    def _emitter(self, node: Node) -> Emitter:
+    def _emitter(self, node: Node, *, own: bool = False) -> Emitter:
         leaves = tuple(self.plain[v] for v in node.operands)
-        return Emitter(self.builder, Origin("safe", (node.origin,)), leaves)
+        return Emitter(self.builder, Origin("safe", (node.origin,)), leaves, own=own)
 
-    def _lifted(self, node: Node) -> Pair | Value | None:
+    def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
         """What the node makes of pairs; None where it needs, and gives, plain values."""
-        to = self._emitter(node)
+        to = self._emitter(node, own=own)
         args = tuple(self.pairs.get(v, self.plain[v]) for v in node.operands)
         if isinstance(node.op, Elementwise | Pointwise):
             return self._expression(to, node, node.op.expr)
@@ -120,7 +138,9 @@ class _Level:
         if not isinstance(part, Pair):
             return None if part == expr else to.emit(part)
         (type,) = node.types
-        rows = type.axes[:1] if len(type.axes) == 2 else type.axes
+        if set(to.axes(part.significand)) < set(type.axes):
+            part = Pair(to.apply(Pointwise(Arg(0), type.axes), part.significand), part.terms)
+        rows = type.axes[:1] if to.is_block(part) else type.axes
         fits = to.axes(part.significand) == type.axes
         if fits and all(set(to.axes(v)) <= set(rows) for _, v in part.terms):
             return part
@@ -140,19 +160,20 @@ class _Level:
         return Pair(s, ((1.0, t),))
 
     def _readdressed(self, to: Emitter, node: Node, pair: Pair | Value) -> Pair | None:
-        """Casts act on the significand, relabels and list orders on both lists."""
+        """Casts act on the significand, relabels and other orders on both lists."""
         assert isinstance(pair, Pair)
         op = node.op
         if isinstance(op, Cast):
             return Pair(to.apply(op, pair.significand), pair.terms)
         type = to.builder.type_of(pair.significand)
-        if isinstance(op, Transpose) and op.axes != type.axes:
+        if isinstance(op, Transpose) and op.axes != type.axes and to.is_block(pair):
             return None  # the exponents of its rows would belong to columns
         terms = []
         for coefficient, value in pair.terms:
             given = to.builder.type_of(value)
             if isinstance(op, Transpose):
-                value = to.apply(Transpose(op.lists, given.axes), value)
+                axes = op.axes if len(given.axes) == len(op.axes) else given.axes
+                value = to.apply(Transpose(op.lists, axes), value)
             elif isinstance(op, Relabel) and op.old in given.lists + given.axes:
                 value = to.apply(op, value)
             terms.append((coefficient, value))
@@ -163,7 +184,11 @@ class _Level:
     def _map(self, position: int, node: Node, op: Map) -> None:
         operands: list[Value] = []
         iterated: list[bool] = []
-        inner = _Level(Builder(), op.body)
+        own = None
+        if self.own is not None:
+            asked = [Value(position, port) in self.own for port in range(len(op.results))]
+            own = in_body(op, asked)
+        inner = _Level(Builder(), op.body, own)
 
         def enter(value: Value, walks: bool, given: Input) -> Value:
             type = self.builder.type_of(value)

@@ -15,7 +15,7 @@ from blockbuster import examples
 from blockbuster.emit.kernel import emit
 from blockbuster.errors import BlockbusterError
 from blockbuster.frontend import ArrayProgram, lower
-from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, safe
+from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, overflowing, safe
 from blockbuster.view import check_rule
 from blockbuster.view.demo import demo
 from blockbuster.view.doctor import doctor
@@ -233,6 +233,8 @@ def run_explain(arguments: argparse.Namespace) -> int:
         print("\n".join(map(str, found)))
     else:
         print("no interior buffered edge is left: the program is one kernel")
+    if not arguments.json:
+        print("".join(f"{note}\n" for note in overflowing(safe(derivation.final))), end="")
     return 0
 
 
@@ -261,6 +263,8 @@ def run_emit(arguments: argparse.Namespace) -> int:
         tiles=parse_sizes(arguments.tiles, "--tiles") or None,
         reference=derivation.start,
     )
+    for note in kernel.notes:
+        print(f"note: {note}", file=sys.stderr)
     if arguments.output is None:
         print(kernel.source, end="")
     else:

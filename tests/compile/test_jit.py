@@ -154,6 +154,36 @@ def test_other_arguments_are_fixed():
     np.testing.assert_array_equal(function(x, bias=1), x * 2 - 1)
 
 
+def test_fixed_arguments_that_are_equal_and_not_alike():
+    (x,) = normal((3, 4))
+    zero = bb.jit(lambda x, y: 1 / (x * y))
+    pairs = bb.jit(lambda x, given: x + (10 if given[0] is True else 0))
+
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(zero(np.abs(x), 0.0), np.inf)
+        np.testing.assert_array_equal(zero(np.abs(x), -0.0), -np.inf)
+    np.testing.assert_array_equal(pairs(x, (1, 2)), x)
+    np.testing.assert_array_equal(pairs(x, (True, 2)), x + 10)
+
+
+def test_reports_name_what_can_overflow():
+    (x,) = normal((3, 4))
+    jitted = bb.jit(lambda x: bb.log(1 + bb.exp(x)))
+
+    (note,) = jitted.report_for(x).notes
+    assert re.match(r"exp \(test_jit.py:\d+\) can overflow: log \(test_jit.py:\d+\) takes it", note)
+    assert bb.jit(lambda x: bb.softmax(bb.softmax(x, axis=0), axis=1)).report_for(x).notes == ()
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_softmax_along_any_axis_of_large_values(axis):
+    (x,) = normal((5, 6, 7))
+    x = (200 + 50 * x).astype(np.float32)
+    e = np.exp(x.astype(float) - x.max(axis, keepdims=True))
+
+    close(bb.jit(lambda x: bb.softmax(x, axis=axis))(x), e / e.sum(axis, keepdims=True), 1e-4)
+
+
 def test_all_kinds_of_parameters():
     x, y, z = normal((4, 4), (4, 4), (4, 4))
 

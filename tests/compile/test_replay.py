@@ -1,5 +1,6 @@
 """What a launcher does is noted once and repeated: addresses change, nothing else."""
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.load import load_module
 from blockbuster.emit.replay import Replay
-from tests.compile.functions import doubled, normal, with_custom
+from tests.compile.functions import doubled, normal, several, with_custom
 
 
 class Started:
@@ -26,6 +27,9 @@ class Kernel:
     def __init__(self, kernel, log):
         self.__name__, self.arg_names = kernel.__name__, kernel.arg_names
         self.log = log
+
+    def warmup(self, *arguments, grid, **options):
+        return Started(self.log)
 
     def __getitem__(self, grid):
         return lambda *arguments, **options: Started(self.log)
@@ -49,7 +53,7 @@ def stage(torch, monkeypatch):
                 monkeypatch.setitem(entry, "function", Kernel(entry["function"], log))
         gpu = SimpleNamespace(
             dtype=lambda name: getattr(torch, name),
-            empty=lambda shape, dtype: torch.zeros(shape, dtype=dtype),
+            empty=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype),
             stream=lambda: 77,
             elsewhere=lambda: False,
         )
@@ -136,3 +140,34 @@ def test_results_of_functions_are_laid_out_as_recorded(stage, torch, tensors):
         replay([x])
     assert len(log) == 2
     assert log[0][9] != 0
+
+
+def test_results_are_ordered_and_cast_in_every_call(stage, tensors):
+    x, w, _ = tensors
+
+    def function(x, w):
+        results = several(x, w.T)
+        return {**results, "narrow": bb.astype(results["twice"], "float16")}
+
+    replay, _ = stage(function, x, w)
+    first, second = ([(r.shape, r.stride(), r.dtype) for r in replay([x, w])] for _ in range(2))
+
+    assert first == second
+    assert len({dtype for _, _, dtype in first}) == 2
+    assert any(steps[0] == 1 for _, steps, _ in first)
+
+
+def test_a_repeated_call_does_little(stage, tensors):
+    """What a call costs the host, as a count: every step more is paid at every call."""
+    x, y, _ = tensors
+    replay, _ = stage(lambda x, y: x - y, x, y)
+    replay([x, y])
+    calls = []
+
+    sys.setprofile(lambda frame, event, argument: calls.append((event, argument)))
+    try:
+        replay([x, y])
+    finally:
+        sys.setprofile(None)
+
+    assert sum(event in ("call", "c_call") for event, _ in calls) <= 24

@@ -89,6 +89,10 @@ def test_arrays_that_do_not_go_together(torch, tensors):
         jitted(x, x.to_sparse())
     with pytest.raises(bb.LaunchError, match="x is on meta"):
         jitted(x.to("meta"), x)
+    z = torch.complex(x, x)
+    close(jitted(x, z.imag).numpy(), 2 * x)
+    with pytest.raises(bb.LaunchError, match=r"(?s)y is a view that negates.*y.resolve_neg\(\)"):
+        jitted(x, z.conj().imag)
 
 
 def test_compiled_programs_take_tensors(tensors, tmp_path):

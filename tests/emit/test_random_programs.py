@@ -1,7 +1,5 @@
 """Tile programs of random block programs: the interpreter's numbers after every pass."""
 
-from contextlib import suppress
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +8,6 @@ from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import counted_run, run_numpy
 from blockbuster.emit.traffic import tile_traffic
 from blockbuster.emit.verify import verify_tiles
-from blockbuster.errors import EmitError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
 from tests.emit.cases import FOLDER, pass_chains
@@ -24,7 +21,7 @@ def test_every_pass_keeps_the_numbers(data):
     seed = data.draw(st.integers(0, 99), label="order")
     sizes, blocks = setting.sizes, setting.block_sizes
     wanted = evaluate(graph, inputs, sizes=sizes, block_sizes=blocks)
-    for label, program, can_pad in programs_of(graph):
+    for label, program, can_pad in pass_chains(graph):
         verify_tiles(program)
         for padded in (False, True) if can_pad else (False,):
             results = run_numpy(
@@ -32,14 +29,6 @@ def test_every_pass_keeps_the_numbers(data):
             )
             for name, array in wanted.items():
                 np.testing.assert_array_equal(results[name], array, err_msg=f"{name} {label}")
-
-
-def programs_of(graph):
-    """Every chain of passes; fewer where a serial loop stands between a store and a load."""
-    made = []
-    with suppress(EmitError):
-        made.extend(pass_chains(graph))
-    return made
 
 
 @given(data=st.data())

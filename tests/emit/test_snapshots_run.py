@@ -1,4 +1,4 @@
-"""Every snapshot that can be emitted runs in Triton's interpreter, not only the last one."""
+"""Every snapshot runs in Triton's interpreter, not only the last one."""
 
 import numpy as np
 import pytest
@@ -19,17 +19,9 @@ def test_every_snapshot_computes_the_program(name):
     arrays = {n: a.astype(np.float32) for n, a in inputs_for(program, {}).items()}
     wanted = program.numpy({n: a.astype(float) for n, a in arrays.items()})
     sizes = program.bind(arrays)
-    ran = 0
     for snapshot in bb.fuse(bb.lower(program)).snapshots:
-        try:
-            own = {d: n for d, n in sizes.items() if d in dims_of(snapshot)}
-            kernel = bb.emit(snapshot, sizes=own, dtype="float32")
-        except bb.EmitError as refused:
-            if "stores and loads" not in str(refused):  # a serial loop around a workspace
-                raise
-            continue
+        own = {d: n for d, n in sizes.items() if d in dims_of(snapshot)}
+        kernel = bb.emit(snapshot, sizes=own, dtype="float32")
         got = run_interpreted(kernel, arrays)
         for array, right in zip(got.values(), wanted.values(), strict=True):
             np.testing.assert_allclose(array, right, rtol=1e-4, atol=1e-4)
-        ran += 1
-    assert ran

@@ -8,6 +8,7 @@ import pytest
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import run_numpy
 from blockbuster.emit.split_nests import conflicts, split_nests
+from blockbuster.emit.verify import verify_tiles
 from blockbuster.errors import EmitError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
@@ -84,23 +85,44 @@ def test_after_splitting_no_nest_reads_what_it_wrote(name):
         assert conflicts(nest.body) == ()
 
 
-def test_a_serial_loop_cannot_be_split():
-    graph = parse("""
+SERIAL = """
 graph(X: M,N[M,N], W: K,N[K,N]) {
   S = map M (x in !X, w = !W) {
-    y = map K (r in !w, x2 = !x) {
+    y, q = map K (r in !w, x2 = !x) {
       p = map N (a in !x2, b in !r) { d = dot(a, b)  yield d }
       z = reduce + N (!p)
+      v = map N (d2 in !p, z2 = z) { e = d2 * z2  yield e }
+      u = reduce max N (!v)
       t = row_sum(z)
+      t2 = row_max(u)
       yield +t
+      yield max t2
     }
-    yield y
+    s = y + q
+    yield s
   }
   return S
 }
-""")
-    with pytest.raises(EmitError, match="the loop over K stores and loads I1 in each iteration"):
-        split_nests(lower_to_tiles(graph))
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_serial_loop_around_a_workspace_is_distributed(seed):
+    graph = parse(SERIAL)
+    program = lower_to_tiles(graph)
+    split = split_nests(program)
+    random = np.random.default_rng(seed)
+    shapes = {"X": (5, 7), "W": (6, 7)}
+    inputs = {name: random.integers(-3, 4, shape) * 1.0 for name, shape in shapes.items()}
+    blocks = {"M": 2, "N": 3, "K": 4}
+    wanted = evaluate(graph, inputs, block_sizes=blocks)["out"]
+
+    assert any(conflicts(nest.body) for nest in program.nests)
+    assert not any(conflicts(nest.body) for nest in split.nests)
+    verify_tiles(split)
+    for made in (program, split):
+        (found,) = run_numpy(made, inputs, block_sizes=blocks, seed=seed, folder=FOLDER).values()
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("name", OPAQUE)

@@ -1,5 +1,6 @@
 """The safety pass on single programs: each keeps its values, at moderate and at extreme inputs."""
 
+import re
 from random import Random
 
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import blockbuster as bb
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.interp.semantics import Float64
+from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
-from blockbuster.rules.safety import safe
+from blockbuster.rules import overflowing, safe
 from blockbuster.testing.matrices import MatrixPrograms
 from tests.rules.numbers import assert_same_numbers
 from tests.rules.test_safety import (
@@ -173,8 +175,8 @@ def test_batch_dims():
         np.testing.assert_allclose(found, softmax(x), rtol=1e-9)
 
 
-def test_softmax_of_columns_is_right_at_moderate_inputs():
-    """Exponents belong to rows: what is summed along columns stays as written."""
+def test_softmax_of_columns_is_right_at_extreme_inputs():
+    """The exponents of elements cross the transpose; those of rows could not."""
     graph = parse("""graph(X: M,N[M,N]) {
       E = map M (x in !X) { y = map N (b in !x) { c = exp(b) yield c } yield y }
       F = transpose N,M[N,M] (!E)
@@ -186,11 +188,13 @@ def test_softmax_of_columns_is_right_at_moderate_inputs():
       }
       return P
     }""")
-    x = np.random.default_rng(1).uniform(-5, 5, (4, 5))
-    assert safe(graph) == graph
+    x = np.random.default_rng(1).uniform(-5, 5, (4, 5)) + np.array([0, 1e4, -1e4, 5e3, 1e4])
+    x[2, 1] = -np.inf
     for form in forms(graph):
-        found = out(safe(form), {"X": x}, Float64, {"M": 2, "N": 3})
-        np.testing.assert_allclose(found, softmax(x.T), rtol=1e-9)
+        assert overflowing(form)
+        assert not overflowing(safe(form))
+        found = out(safe(form), {"X": x}, Float32, {"M": 2, "N": 3})
+        np.testing.assert_allclose(found, softmax(x.T), rtol=2e-3)
 
 
 def test_an_exp_that_is_also_a_result_is_returned_as_written():
@@ -247,3 +251,91 @@ def test_random_programs_do_have_something_to_make_safe():
     graphs = [MatrixPrograms(Random(s), whole=False, exponentials=True).graph() for s in range(40)]
 
     assert sum(safe(graph) != graph for graph in graphs) >= 10
+
+
+# array programs whose exponentials are added up along every kind of axis ------------------------
+
+
+def gated(x):
+    e = bb.exp(x)
+    return e * e / (e * e).sum(1)[:, None]
+
+
+def tanh_in_terms_of_exp(x):
+    return (bb.exp(x) - bb.exp(-x)) / (bb.exp(x) + bb.exp(-x))
+
+
+EVERY_AXIS = {
+    "leading axis": (lambda x: bb.softmax(x, axis=0), "B M N"),
+    "leading axis, logarithm": (lambda x: bb.logsumexp(x, axis=0), "B M N"),
+    "leading axis, both": (lambda x: bb.log_softmax(x, axis=0), "B M N"),
+    "middle axis": (lambda x: bb.softmax(x, axis=1), "B M N"),
+    "columns": (lambda x: bb.softmax(x, axis=0), "M N"),
+    "columns, then rows": (lambda x: bb.softmax(bb.softmax(x, axis=0), axis=1), "M N"),
+    "rows and columns": (lambda x: (bb.logsumexp(x, axis=0), bb.logsumexp(x, axis=1)), "M N"),
+    "sum of sums": (lambda x: bb.exp(x).sum(1) / bb.exp(x).sum(1).sum(0), "B M N"),
+    "squares": (gated, "M N"),
+    "tanh": (tanh_in_terms_of_exp, "M N"),
+}
+
+
+@pytest.mark.parametrize("name", EVERY_AXIS)
+def test_exponentials_along_any_axis_are_right_in_float32_at_extreme_inputs(name):
+    function, dims = EVERY_AXIS[name]
+    program = bb.trace(function, x=dims)
+    random = np.random.default_rng(5)
+    shape = {"B M N": (3, 4, 5), "M N": (4, 5)}[dims]
+    x = 150.0 + 20.0 * random.standard_normal(shape)  # exp(150) is infinite in float32 only
+    wanted = program.numpy({"x": x})
+    for form in forms(bb.lower(program)):
+        stable = safe(form)
+        verify(stable)
+        assert overflowing(stable) == ()
+        assert safe(stable) == stable
+        found = evaluate(stable, {"x": x}, semantics=Float32, blocks={"M": 2, "N": 3})
+        for got, right in zip(found.values(), wanted.values(), strict=True):
+            np.testing.assert_allclose(got, right, rtol=2e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", EVERY_AXIS)
+def test_without_the_pass_those_programs_overflow(name):
+    function, dims = EVERY_AXIS[name]
+    graph = bb.lower(bb.trace(function, x=dims))
+    x = np.full((3, 4, 5)[-len(dims.split()) :], 150.0)
+
+    assert overflowing(graph)
+    with np.errstate(all="ignore"):
+        found = evaluate(graph, {"x": x}, semantics=Float32)
+    assert not all(np.isfinite(array).all() for array in found.values())
+
+
+@pytest.mark.parametrize(
+    ("function", "taker"),
+    [
+        (lambda x: bb.log(1 + bb.exp(x)), "log"),
+        (lambda x: bb.exp(x) / (1 + bb.exp(x)), "div"),
+        (lambda x: bb.tanh(x) * bb.exp(x) - bb.exp(x), "sub"),
+    ],
+)
+def test_what_stays_unsafe_is_named_with_its_line(function, taker):
+    stable = safe(bb.lower(bb.trace(function, x="M N")))
+
+    (sentence,) = overflowing(stable)
+    assert re.fullmatch(
+        rf"exp \(\S+:\d+\) can overflow: {taker} \(\S+:\d+\) takes it as it is written", sentence
+    )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: bb.exp(x),
+        lambda x: bb.exp(x).sum(0),
+        lambda x: 1 / (1 + bb.exp(-x)),
+        lambda x: bb.tanh(bb.exp(x)),
+        lambda x: bb.exp(x) @ bb.exp(x).T,
+        lambda x: bb.where(x > 0, bb.exp(x), 0.0) * 2 + bb.exp(1.0),
+    ],
+)
+def test_what_only_grows_into_a_result_is_not_named(function):
+    assert overflowing(safe(bb.lower(bb.trace(function, x="M N")))) == ()

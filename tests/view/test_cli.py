@@ -22,6 +22,9 @@ def branch(q):
 
 def residual(x, w1, w2):
     return x + bb.gelu(bb.rms_norm(x) @ w1) @ w2
+
+def softplus(x):
+    return bb.log(1 + bb.exp(x))
 '''
 ATTENTION = ["--dims", "q=M D", "k=N D", "v=N L"]
 
@@ -97,6 +100,17 @@ def test_explain_says_what_is_at_stake(capsys, model):
     code, _, err = run(capsys, "explain", f"{model}:residual", *dims, "--sizes", "M=64")
     assert code == 2
     assert "lack" in err
+
+
+def test_explain_and_emit_name_what_can_overflow(capsys, model):
+    sentence = "can overflow: log (model.py:17) takes it as it is written"
+    place = (f"{model}:softplus", "--dims", "x=M N")
+
+    assert sentence in run(capsys, "explain", *place)[1]
+    code, out, err = run(capsys, "emit", *place, "--sizes", "M=64", "N=64")
+    assert code == 0
+    assert "Note: exp (model.py:17) can overflow" in out
+    assert sentence in err
 
 
 def test_emit_writes_a_file_that_runs_alone(capsys, model, tmp_path):

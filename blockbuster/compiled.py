@@ -1,0 +1,166 @@
+"""What a program is compiled to: a plan, run for arrays of any layout that fits it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from blockbuster.emit.choice import CPU
+from blockbuster.emit.launch import Gpu, from_host, new_like, register, to_host
+from blockbuster.emit.plan import Plan, Sizes, run_on_host
+from blockbuster.emit.replay import Refused, Replay
+from blockbuster.emit.report import Report, report
+from blockbuster.emit.saved import write_plan
+from blockbuster.emit.tensors import Arrays, described, in_common
+from blockbuster.errors import LaunchError, message
+from blockbuster.frontend.arguments import Shape
+
+KEPT = 1024  # layouts of arguments that a function or a program remembers
+
+Run = Callable[[Sequence[Any]], list[Any]]
+Instead = Callable[[Plan, Refused, Sizes], Plan]
+
+
+class Compiled:
+    """A program for one dtype, one target and one class of sizes; call it with its arrays.
+
+    Arrays come in order or by name. The result is shaped as the function returned it. ``plan`` is
+    what runs; where Triton does not compile one of its files, ``instead`` gives the next best plan
+    for the sizes at hand.
+    ``shaped`` puts the outputs in order together as the function returned them.
+    """
+
+    def __init__(
+        self, plan: Plan, shape: Shape, *, mixed: bool = False, instead: Instead | None = None
+    ) -> None:
+        self.plan = plan
+        self.shaped = shape.make
+        self._shape = shape
+        self._mixed = mixed
+        self._instead = instead
+        self._runs: dict[Any, Run] = {}
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        return f"<{plan.name} for {plan.target}, {plan.dtype}: {plan.kernels} kernels>"
+
+    @property
+    def source(self) -> str:
+        """The text of what runs: one module for each emitted file."""
+        return self.plan.source
+
+    @property
+    def report(self) -> Report:
+        """What fused, how many kernels there are, and what else runs."""
+        notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
+        return report(self.plan, tuple(dict.fromkeys(notes)))
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """The results for the program's inputs."""
+        if named or len(arrays) != len(self.plan.inputs):
+            return self.shaped(self.run(self._in_order(arrays, named)))
+        return self.shaped(self.run(arrays))
+
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        """The outputs in order, for the inputs in order."""
+        try:
+            key = tuple([described(array) for array in arrays])
+        except RuntimeError:  # a tensor without strides or memory: say which
+            in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
+            raise
+        run = self._runs.get(key)
+        return run(arrays) if run else self.prepared(key, arrays)[1]
+
+    def prepared(self, key: Any, arrays: Sequence[Any]) -> tuple[Run, list[Any]]:
+        """What runs for arrays of this layout, and what it gives for these.
+
+        Raises LaunchError where they do not fit, EmitError where Triton compiles nothing.
+        """
+        with self._lock:
+            found = in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
+            while True:
+                run = self._runs.get(key) or self._runner(found)
+                try:
+                    results = run(arrays)
+                except Refused as refused:
+                    if self._instead is None:
+                        raise
+                    sizes = self.plan.bind(found.shapes)
+                    self.plan, self._runs = self._instead(self.plan, refused, sizes), {}
+                else:
+                    keep(self._runs, key, run)
+                    return run, results
+
+    def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        inputs = self.plan.inputs
+        given = {**dict(zip(inputs, arrays, strict=False)), **named}
+        if len(given) != len(arrays) + len(named) or given.keys() != inputs.keys():
+            raise TypeError(f"{self.plan.name} takes the arrays {', '.join(inputs)}, each once")
+        return [given[name] for name in inputs]
+
+    def _runner(self, arrays: Arrays) -> Run:
+        plan = self.plan
+        for name in arrays.shapes:
+            dtype = arrays.others.get(name, arrays.dtype)
+            if dtype != plan.dtype and not self._mixed:
+                raise LaunchError(f"{name} holds {dtype}, expected {plan.dtype}")
+        sizes = plan.checked(plan.bind(arrays.shapes))
+        if (plan.target == CPU) is arrays.on_gpu:
+            place = "on a GPU" if arrays.on_gpu else "on the CPU"
+            raise LaunchError(
+                message(
+                    f"{plan.name} is compiled for {plan.target}, the arrays are {place}",
+                    hint="move them, or compile for the machine where they are",
+                )
+            )
+        if arrays.on_gpu:
+            return Replay(plan, sizes, Gpu(arrays.device.index))
+        return functools.partial(_on_host, plan, sizes, arrays.device is not None)
+
+    def save(self, path: str | Path) -> Path:
+        """Write all that is needed to run into one file, which ``load`` reads."""
+        shape = {"kind": self._shape.kind, "keys": self._shape.keys}
+        return write_plan(self.plan, Path(path), shape=shape)
+
+    def as_custom_op(self, name: str) -> Any:
+        """A ``torch.library`` operator ``namespace::name`` that runs this program on tensors.
+
+        It takes the program's arrays and returns one tensor or a tuple; ``torch.compile`` and
+        ``torch.export`` see the shapes of its results and do not look inside.
+        """
+        plan, single = self.plan, len(self.plan.results) == 1
+        takes = ", ".join(f"Tensor {name}" for name in plan.inputs)
+        gives = "Tensor" if single else f"({', '.join('Tensor' for _ in plan.results)})"
+
+        def compute(*tensors: Any) -> Any:
+            results = [made.contiguous() for made in self.run([t.detach() for t in tensors])]
+            return results[0] if single else tuple(results)
+
+        def fake(*tensors: Any) -> Any:
+            given = zip(plan.inputs, tensors, strict=True)
+            shapes = plan.result_shapes(plan.bind({name: t.shape for name, t in given}))
+            pairs = zip(shapes, plan.result_dtypes, strict=True)
+            results = [new_like(tensors[0], shape, dtype) for shape, dtype in pairs]
+            return results[0] if single else tuple(results)
+
+        return register(name, f"({takes}) -> {gives}", compute, fake)
+
+
+def _on_host(plan: Plan, sizes: Any, as_tensors: bool, arrays: Sequence[Any]) -> list[Any]:
+    """A plan for the CPU on NumPy arrays, or on tensors whose memory it reads where it lies."""
+    host = [to_host(array) for array in arrays] if as_tensors else arrays
+    results = run_on_host(plan, dict(zip(plan.inputs, host, strict=True)), sizes)
+    if not as_tensors:
+        return results
+    return [from_host(r, dtype) for r, dtype in zip(results, plan.result_dtypes, strict=True)]
+
+
+def keep(memory: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember a value; the oldest goes where there are many."""
+    if key not in memory and len(memory) >= KEPT:
+        del memory[next(iter(memory))]
+    memory[key] = value

@@ -1,0 +1,205 @@
+"""Where Triton refuses a kernel, the next best choice runs, and the report says why."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import blockbuster as bb
+from blockbuster import compiled
+from blockbuster.emit import replay
+from blockbuster.emit.load import load_module
+from blockbuster.emit.target import Refusal, accepted
+from blockbuster.emit.tensors import Arrays
+from tests.compile.functions import attention, doubled, normal, with_custom
+from tests.compile.test_replay import Started
+
+COMPLAINT = b"triton: /x/Pass.cpp:341: void run(): Assertion `loopResult.hasOneUse()' failed.\n"
+
+
+class Kernel:
+    """A kernel that compiles unless ``refuses`` says otherwise, and does nothing."""
+
+    def __init__(self, kernel, refuses, launched):
+        self.__name__, self.arg_names = kernel.__name__, kernel.arg_names
+        self.refuses, self.launched = refuses, launched
+
+    def warmup(self, *arguments, grid, **options):
+        if self.refuses(options):
+            os.write(2, COMPLAINT)
+            raise RuntimeError("PassManager::run failed")
+        return Started([])
+
+    def __getitem__(self, grid):
+        return lambda *arguments, **options: self.launched.append(options)
+
+
+@pytest.fixture
+def refusing(torch, monkeypatch):
+    """Tensors of the CPU taken for those of a GPU whose compiler refuses some kernels."""
+
+    def zeros(shape, dtype, like):
+        return torch.zeros(shape, dtype=getattr(torch, dtype))
+
+    def install(refuses):
+        launched = []
+
+        def load(text):
+            module = load_module(text)
+            monkeypatch.setattr(module.triton.knobs.runtime, "interpret", True)
+            monkeypatch.setattr(module, "empty", zeros)
+            for entry in module.KERNELS:
+                if not isinstance(entry["function"], Kernel):
+                    made = Kernel(entry["function"], refuses, launched)
+                    monkeypatch.setitem(entry, "function", made)
+            return module
+
+        gpu = SimpleNamespace(
+            dtype=lambda name: getattr(torch, name),
+            empty=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype),
+            stream=lambda: 77,
+            elsewhere=lambda: False,
+        )
+        monkeypatch.setattr(compiled, "Gpu", lambda index: gpu)
+        monkeypatch.setattr(replay, "load_module", load)
+        monkeypatch.setattr(Arrays, "on_gpu", True)
+        return launched
+
+    return install
+
+
+@pytest.fixture
+def tensors(torch):
+    return [torch.from_numpy(a) for a in normal((256, 64), (256, 64), (256, 64))]
+
+
+def largest(options):
+    return max(size for name, size in options.items() if name.startswith("BLOCK_"))
+
+
+def test_smaller_tiles_are_tried_and_the_report_says_why(refusing, tensors, capfd):
+    launched = refusing(lambda options: largest(options) >= 32)
+    jitted = bb.jit(attention, machine="h200")
+
+    jitted(*tensors)
+    jitted(*tensors)
+
+    assert len(launched) == jitted.plan_for(*tensors).kernels
+    assert max(map(largest, launched)) == 16
+    report = jitted.report_for(*tensors)
+    why = "Pass.cpp:341: Assertion `loopResult.hasOneUse()' failed"
+    assert any("tiles" in note and why in note for note in report.notes)
+    assert "16" in str(report).split("tiles:")[1].splitlines()[0]
+
+
+def test_the_next_choice_is_for_the_sizes_at_hand(torch, refusing):
+    """128 and 192 are of one class at tiles of 64, but not at every other snapshot's tiles."""
+    refusing(lambda options: largest(options) in (64, 128))
+    jitted = bb.jit(lambda x, w: bb.softmax(x @ w) @ w.T, machine="h200")
+
+    for rows in (192, 128, 320):
+        x, w = (torch.from_numpy(a) for a in normal((rows, 64), (64, 192), dtype="float16"))
+        assert jitted(x, w).shape == (rows, 64)
+        assert jitted(x, w).shape == (rows, 64)
+
+
+def test_another_snapshot_is_taken_before_smaller_tiles(refusing, tensors):
+    refused = []
+
+    def only_the_first(options):
+        refused.append(options)
+        return len(refused) <= 2  # once, and once more for its reason
+
+    launched = refusing(only_the_first)
+    jitted = bb.jit(attention, machine="h200")
+    first = jitted.plan_for(*tensors).files[0].considered.best
+
+    jitted(*tensors)
+
+    best = jitted.plan_for(*tensors).files[0].considered.best
+    assert best.snapshot != first.snapshot
+    assert best.tiles == {}
+    assert launched
+    (note,) = jitted.report_for(*tensors).notes
+    assert note.startswith(f"snapshot {first.snapshot} is no choice: with tiles ")
+
+
+def test_all_are_refused(refusing, tensors):
+    refusing(lambda options: True)
+
+    with pytest.raises(bb.EmitError, match=r"(?s)nothing compiles.*snapshot 1.*unfused program"):
+        bb.jit(attention, machine="h200")(*tensors)
+
+
+def test_one_kernel_stays_one_kernel(refusing, tensors):
+    refusing(lambda options: largest(options) >= 64)
+    jitted = bb.jit(attention, one_kernel=True, machine="h200")
+
+    jitted(*tensors)
+    assert jitted.plan_for(*tensors).kernels == 1
+
+
+def test_functions_between_kernels_stay(refusing, tensors):
+    refusing(lambda options: largest(options) >= 64)
+    jitted = bb.jit(with_custom(doubled), machine="h200")
+
+    assert jitted(tensors[0]).shape == tensors[0].shape
+    assert jitted.plan_for(tensors[0]).calls
+
+
+def test_ahead_of_time_and_loaded(refusing, tensors, tmp_path):
+    program = bb.trace(attention, q="M D", k="N D", v="N L")
+    sizes = {"M": 256, "N": 256, "D": 64, "L": 64}
+    ahead = bb.compile(program, sizes, dtype="float32", machine="h200")
+    path = ahead.save(tmp_path / "a.json")
+    refusing(lambda options: largest(options) >= 64)
+
+    ahead(*tensors)
+
+    assert ahead.report.notes
+    with pytest.raises(bb.EmitError, match=r"(?s)no kernel for out.*compile the program again"):
+        bb.load(path)(*tensors)
+
+
+def test_errors_of_a_launch_are_no_refusals(refusing, tensors, monkeypatch):
+    refusing(lambda options: False)
+
+    def broken(self, grid):
+        raise RuntimeError("an illegal memory access")
+
+    monkeypatch.setattr(Kernel, "__getitem__", broken)
+    with pytest.raises(RuntimeError, match="an illegal memory access"):
+        bb.jit(attention, machine="h200")(*tensors)
+
+
+def test_what_triton_says_itself_is_the_reason(torch):
+    from triton.runtime.errors import OutOfResources
+
+    def fails():
+        raise OutOfResources(300_000, 232_448, "shared memory")
+
+    with pytest.raises(Refusal, match=r"Triton \S+ refuses a_kernel: out of resource: shared"):
+        accepted("a_kernel", fails)
+
+
+SUMS = """
+import blockbuster as bb
+from blockbuster.emit.target import compile_kernel
+for axis in (0, 1):
+    def function(x):
+        s = x.sum(axis)
+        return s * s + bb.exp(s), s
+    graph = bb.fuse(bb.lower(bb.trace(function, x="M N"))).final
+    compile_kernel(bb.emit(graph, dict(M=370, N=7000), "float32"))
+"""
+
+
+def test_sums_that_are_read_twice_compile(torch, tmp_path):
+    """Triton 3.6 asserts that what a loop adds up is read once; the text sees to it."""
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", SUMS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr[-2000:]
