@@ -8,7 +8,7 @@ import pytest
 
 from blockbuster.view.cli import main
 
-MODEL = '''
+MODEL = """
 import blockbuster as bb
 
 def attention(q, k, v):
@@ -25,7 +25,7 @@ def residual(x, w1, w2):
 
 def softplus(x):
     return bb.log(1 + bb.exp(x))
-'''
+"""
 ATTENTION = ["--dims", "q=M D", "k=N D", "v=N L"]
 
 
@@ -68,9 +68,7 @@ def test_prove_proves_every_step_and_the_safe_form(capsys, model):
     assert "start and final program" in out
     assert "safe form      tier B; randomized check, no proven bound" in out
 
-    code, out, _ = run(
-        capsys, "prove", f"{model}:attention", *ATTENTION, "--trials", "1", "--json"
-    )
+    code, out, _ = run(capsys, "prove", f"{model}:attention", *ATTENTION, "--trials", "1", "--json")
     data = json.loads(out)
     assert code == 0
     assert data["schema"] == "blockbuster.proofs/1"
