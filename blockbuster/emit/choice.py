@@ -30,7 +30,10 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves."""
+    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
+
+    ``notes``: what to know about its numbers.
+    """
 
     graph: Graph = field(repr=False)
     snapshot: int
@@ -39,6 +42,7 @@ class Choice:
     moved: int
     kernels: int
     key: Key = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     @property
     def cost(self) -> tuple[int, int, int]:
@@ -55,6 +59,11 @@ class Considered:
     refused: tuple[str, ...]
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about the choice."""
+        return (*self.refused, *self.best.notes)
+
+    @property
     def reason(self) -> str:
         """Why the best is the best, in words."""
         ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
@@ -69,7 +78,7 @@ class Fused:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._lowered: dict[int, TileProgram] = {}
+        self._lowered: dict[int, tuple[TileProgram, tuple[str, ...]]] = {}
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -112,8 +121,10 @@ class Fused:
     def _choice(self, number: int, sizes: Mapping[Dim, int], dtype: str, target: str) -> Choice:
         graph = (*self.snapshots, self.graph)[number - 1]
         if number not in self._lowered:
-            self._lowered[number] = lower_to_tiles(safe(graph))
-        lowered = self._lowered[number]
+            said: list[str] = []
+            program = lower_to_tiles(safe(graph, said.append))
+            self._lowered[number] = program, tuple(dict.fromkeys(said))
+        lowered, notes = self._lowered[number]
         known = {size_class(d): size for d, size in sizes.items()}
         if target == CPU:
             blocks = numpy_tiling(lowered, known)
@@ -132,7 +143,7 @@ class Fused:
             key = (number, tuple(blocks.items()), tiling.whole, ragged)
             kernels = len(program.nests)
         cost = moved(program, known, blocks)
-        return Choice(graph, number, program, blocks, cost, kernels, key)
+        return Choice(graph, number, program, blocks, cost, kernels, key, notes)
 
 
 def _kernels(program: TileProgram) -> int:

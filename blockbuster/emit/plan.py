@@ -176,7 +176,7 @@ class Family:
         steps: list[File | Call] = []
         for step in self._pieces.steps:
             steps.append(step if isinstance(step, Call) else self._file(step, *next(found), sizes))
-        notes = [note for considered in chosen for note in considered.refused]
+        notes = [note for considered in chosen for note in considered.notes]
         return Plan(
             self.name,
             self.dtype,
