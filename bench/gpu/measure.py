@@ -3,8 +3,9 @@
 The error ratio of an output is our error over eager's, both against the same function in float64
 on the same (rounded) inputs: once for the largest absolute error, once for the root mean square.
 An output passes where both ratios are at most 1.5, or where our error, over the largest result (or
-its root mean square), is no more than one rounding to the dtype of the result: eager may have been
-exact by luck. For float32, in which the arithmetic itself is done, two such roundings are allowed.
+its root mean square), is no more than one rounding to the dtype of the result: a ratio to eager's
+error means nothing where eager is exact. For float32, in which the arithmetic itself is done, two
+such roundings are allowed. Several draws are judged together: of few numbers the ratio is luck.
 """
 
 from __future__ import annotations

@@ -65,22 +65,33 @@ def check_kind(workload: Any, graph: Any, dtype: str, kind: str, device: str) ->
     if kind == "tiles":
         kernel = other_tiles(graph, sizes, dtype, kernel)
     poison_workspaces(kernel)
-    seeds = range(12 if kind == "tiny" else 1)  # one tiny result says nothing about an error ratio
     kind_of = getattr(torch, dtype)
-    draws = [make_inputs(workload, sizes, kind, kind_of, device, seed) for seed in seeds]
-    inputs = draws[-1]
-    error, outputs = judge(workload, kernel, draws, strided=kind == "strided")
+
+    def draw(seed: int) -> Any:
+        return make_inputs(workload, sizes, kind, kind_of, device, seed)
+
+    inputs = draw(0)
+    count = enough_draws(workload, inputs, kind) if device == "cuda" else 1
+    draws = [draw(seed) for seed in range(1, count)]
+    error, outputs = judge(workload, kernel, [*draws, inputs], strided=kind == "strided")
     record: Record = {**error.data(), "sizes": sizes, "tiles": dict(kernel.tiles)}
     again = tuple(torch.full_like(x, 7) for x in outputs)
     run_into(kernel, inputs, again)
     record["reproducible"] = same_bits(outputs, again)
     if kind == "timed":
         record |= capture_and_stream(kernel, inputs, outputs)
-    if kind == "shifted":  # told, not judged: cancellation that a fused LayerNorm has by design
-        record["passed"] = record["lost"] == 0
     checks = ("passed", "reproducible", "captured", "streamed")
     record["passed"] = all(record.get(check, True) for check in checks)
     return record
+
+
+def enough_draws(workload: Any, inputs: Any, kind: str) -> int:
+    """How many draws are judged together: the ratio of two largest errors of few is luck."""
+    from bench.gpu.measure import as_tuple
+    from bench.programs import eager
+
+    fewest = min(x.numel() for x in as_tuple(eager(workload.fn)(**inputs)))
+    return max(1 if kind == "timed" else 8, min(200, 4096 // fewest))
 
 
 def other_tiles(graph: Any, sizes: dict[str, int], dtype: str, kernel: Any) -> Any:
@@ -245,9 +256,9 @@ class Parent:
             what = r.get("error") or {k: r.get(k) for k in SHOWN if k in r}
             print(f"FAILED {r['program']} {r['dtype']} {r['kind']}: {str(what)[:300]}")
         for r in checks:
-            if r["kind"] == "shifted" and r.get("ratio_rms", 0) > 1.5:
-                shown = f"{r['ratio_max']:.1f}|{r['ratio_rms']:.1f}, relative {r['relative']:.1e}"
-                print(f"inputs of mean 8 deviations: {r['program']} {r['dtype']} ratio {shown}")
+            if r.get("passed") and r.get("ratio_max", 0) > 1.5:
+                shown = f"{r['ratio_max']:.2f}|{r['ratio_rms']:.2f}, relative {r['relative']:.1e}"
+                print(f"by the floor only: {r['program']} {r['dtype']} {r['kind']} ratio {shown}")
         print(table(self.names, checks, times))
         kinds = {(r["program"], r["dtype"]) for r in checks}
         print(
@@ -331,7 +342,6 @@ def table(names: list[str], checks: list[Record], times: list[Record]) -> str:
         ratios, clocks = [], []
         for dtype in DTYPES:
             of = [r for r in mine if r["dtype"] == dtype and "ratio_max" in r]
-            of = [r for r in of if r["kind"] != "shifted"]
             peak = max((r["ratio_max"] for r in of), default=float("nan"))
             mean = max((r["ratio_rms"] for r in of), default=float("nan"))
             ratios.append(f"{peak:.2f}|{mean:.2f}")

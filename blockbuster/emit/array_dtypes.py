@@ -23,10 +23,14 @@ from blockbuster.ir.ops import Cast, Map, Relabel, Transpose
 
 @dataclass(frozen=True)
 class ArrayDtypes:
-    """``common``: what dots read, and most outputs have; ``of``: per input and output."""
+    """``common``: what dots read, and most outputs have; ``of``: per input and output.
+
+    ``accurate``: float32 is the common dtype or that of an output.
+    """
 
     common: Dtype
     of: Mapping[str, Dtype]
+    accurate: bool = False
 
 
 def array_dtypes(graph: Graph, program: TileProgram, given: str | Mapping[str, str]) -> ArrayDtypes:
@@ -49,7 +53,8 @@ def array_dtypes(graph: Graph, program: TileProgram, given: str | Mapping[str, s
     for buffer, cast in zip(program.outputs, casts.values(), strict=True):
         asked = named.get(buffer.name)
         found[buffer.name] = dtype_of(asked) if asked else DTYPES.get(cast, common)
-    return ArrayDtypes(common, found)
+    wide = (common.name, *(found[b.name].name for b in program.outputs))
+    return ArrayDtypes(common, found, "float32" in wide)
 
 
 def _common(program: TileProgram, given: str, named: Mapping[str, str]) -> Dtype:

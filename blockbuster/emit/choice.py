@@ -34,7 +34,8 @@ Key = tuple[Any, ...]
 class Choice:
     """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
 
-    ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow.
+    ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
+    ``notes`` what else to know about its numbers.
     """
 
     graph: Graph = field(repr=False)
@@ -47,6 +48,7 @@ class Choice:
     kernels: int
     key: Key = field(repr=False)
     unsafe: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
@@ -75,8 +77,8 @@ class Considered:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know: what was no choice, and what can overflow."""
-        return *self.refused, *self.best.unsafe
+        """What a user should know: what was no choice, what can overflow or lose digits."""
+        return *self.refused, *self.best.unsafe, *self.best.notes
 
 
 class Fused:
@@ -87,7 +89,7 @@ class Fused:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._lowered: dict[int, tuple[TileProgram, tuple[str, ...]]] = {}
+        self._lowered: dict[int, tuple[TileProgram, tuple[str, ...], tuple[str, ...]]] = {}
         self._refused: dict[Key, str] = {}
 
     @cached_property
@@ -158,10 +160,12 @@ class Fused:
     ) -> Choice:
         graph = (*self.snapshots, self.graph)[number - 1]
         if number not in self._lowered:
-            stable = safe(graph)
-            self._lowered[number] = lower_to_tiles(stable), overflowing(stable)
+            said: list[str] = []
+            stable = safe(graph, said.append)
+            notes = tuple(dict.fromkeys(said))
+            self._lowered[number] = lower_to_tiles(stable), overflowing(stable), notes
         known = {size_class(d): size for d, size in sizes.items()}
-        lowered, unsafe = self._lowered[number]
+        lowered, unsafe, notes = self._lowered[number]
         program, tiles, blocks, kernels, key = (
             _on_the_cpu(lowered, known)
             if target == CPU
@@ -173,7 +177,9 @@ class Fused:
             raise EmitError(f"with tiles {shown}, {self._refused[key]}")
         cost = moved(program, known, blocks)
         name = self._name(number)
-        return Choice(graph, number, name, program, tiles, blocks, cost, kernels, key, unsafe)
+        return Choice(
+            graph, number, name, program, tiles, blocks, cost, kernels, key, unsafe, notes
+        )
 
 
 Schedule = tuple[TileProgram, Mapping[Dim, int], Mapping[Dim, int], int, Key]

@@ -84,7 +84,8 @@ def emit(
     {'M': 1024}
     """
     device = target_of(target)
-    stable = safe(graph)
+    said: list[str] = []
+    stable = safe(graph, said.append)
     program = lower_to_tiles(stable)
     dtypes = array_dtypes(graph, program, dtype)
     _check_dims(program, sizes, tiles or {})
@@ -93,7 +94,7 @@ def emit(
         program, bound, tiles or {}, dtypes.common, shared=device.shared, stages=STAGES
     )
     scheduled = apply_passes(program, tiling)
-    notes = overflowing(stable)
+    notes = (*overflowing(stable), *dict.fromkeys(said))
     heading = Heading(listing(stable), target, _reference(stable, reference), notes)
     options = {"num_warps": choose_warps(scheduled, tiling), "num_stages": STAGES}
     source = triton_text(scheduled, tiling, dtypes, options, heading)

@@ -1,9 +1,13 @@
-"""Scalar expressions as Triton text: float32 arithmetic, and NaN goes through everything."""
+"""Scalar expressions as Triton text: float32 arithmetic, and NaN goes through everything.
+
+For float32 results, division, roots and exp are as exact as CUDA's library has them
+(``ACCURATE_CALLS``); for narrower results, the GPU's approximations do.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
@@ -62,13 +66,23 @@ _OWN = {
     "tanh": "_tanh", "sigmoid": "_sigmoid", "silu": "_silu", "gelu": "_gelu", "sub0": "_sub0",
     "recip0": "_recip0", "pow": "_power",
 }  # fmt: skip
+ACCURATE_CALLS = {"div": "tl.div_rn", "sqrt": "tl.sqrt_rn", "exp": "_exp"}
 
 
 class ScalarPrinter:
-    """Prints expressions; ``helpers`` collects the functions the file has to define."""
+    """Prints expressions; ``helpers`` collects the functions the file has to define.
 
-    def __init__(self, size_text: Callable[[Dim], str], helpers: dict[str, None]) -> None:
+    ``calls``: scalar functions that are to be spelled as a call of something else.
+    """
+
+    def __init__(
+        self,
+        size_text: Callable[[Dim], str],
+        helpers: dict[str, None],
+        calls: Mapping[str, str],
+    ) -> None:
         self._size_text = size_text
+        self._calls = calls
         self.helpers = helpers
 
     def text(self, expr: Expr, args: Sequence[Text]) -> Text:
@@ -85,6 +99,20 @@ class ScalarPrinter:
             case Call(fn, operands):
                 return self._call(fn, [self.text(a, args) for a in operands])
         raise AssertionError(expr)
+
+    def summand(self, expr: Expr, args: Sequence[Text]) -> Text:
+        """``expr`` as what lanes will add up: a product is rounded before it meets an addition."""
+        match expr:
+            case Call("mul", (left, right)):
+                factors = left, right
+            case Call("square", (base,)) | Call("pow", (base, Const(2.0))):
+                factors = base, base
+            case Call("neg" | "silu" | "gelu" | "pow"):  # a product inside
+                factors = expr, Const(1.0)
+            case _:
+                return self.text(expr, args)
+        a, b = (as_float(self.text(factor, args)).text for factor in factors)
+        return Text(f"tl.fma({a}, {b}, 0.0)")
 
     def helper(self, name: str, *args: str) -> Text:
         """A call of a function that the file defines."""
@@ -114,15 +142,23 @@ class ScalarPrinter:
     def _float_call(self, fn: str, args: list[Text]) -> Text:
         if all(a.kind == NUMBER for a in args):
             args = [Text(f"tl.full((), {args[0].text}, tl.float32)"), *args[1:]]
+        if fn == "reciprocal":
+            return self._float_call("div", [Text("1.0", NUMBER), *args])
+        if fn in self._calls:
+            return self._called(self._calls[fn], args)
         if fn in _INFIX:
             return _infix(fn, args)
         if fn == "neg":
             return Text(f"-{args[0].at(_UNARY + 1)}", FLOAT, _UNARY)
-        if fn == "reciprocal":
-            return Text(f"1.0 / {args[0].at(_MUL + 1)}", FLOAT, _MUL)
         if fn in _BUILTIN:
             return Text(f"{_BUILTIN[fn]}({args[0].text})")
-        return self.helper(_OWN[fn], *(a.text for a in args))
+        return self._called(_OWN[fn], args)
+
+    def _called(self, name: str, args: list[Text]) -> Text:
+        """A call of a function of Triton's, or of one that the file defines."""
+        given = [a.text for a in args]
+        own = name.startswith("_")
+        return self.helper(name, *given) if own else Text(f"{name}({', '.join(given)})")
 
     def _power(self, base: Text, exponent: float) -> Text:
         """A power with a known exponent: multiplications and roots where they do."""

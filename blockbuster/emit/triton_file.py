@@ -20,13 +20,15 @@ class File:
     """Names and dtypes of one file. ``helpers`` collects the functions its kernels call.
 
     ``dtype`` is the common one, ``arrays`` that of each input and output. ``narrow``: the
-    workspaces that hold the common dtype; the others are float32.
+    workspaces that hold the common dtype; the others are float32. ``accurate``: results are
+    float32, and so is the accuracy of scalar functions.
     """
 
     tiling: Tiling
     dtype: Dtype
     names: Names
     narrow: tuple[str, ...] = ()
+    accurate: bool = False
     arrays: Mapping[str, Dtype] = field(default_factory=dict)
     helpers: dict[str, None] = field(default_factory=dict)
 

@@ -1,4 +1,9 @@
-"""Functions that Triton lacks or has without NaN: defined in a file whose kernels call them."""
+"""Functions that Triton lacks or has without NaN: defined in a file whose kernels call them.
+
+Triton's division, sqrt and exp are the GPU's approximations: off by a unit in the last place of
+float32, exp by up to 63 (measured; the error grows with the argument). Results in float16 or
+bfloat16 do not show it; where results are float32, ``ACCURATE`` has what stands in for them.
+"""
 
 from __future__ import annotations
 
@@ -103,13 +108,68 @@ def _recip0(x):
     ),
 }
 
+# to float32 accuracy: within two units of CUDA's own functions
+ACCURATE: dict[str, tuple[str, tuple[str, ...]]] = {
+    # exp2 of a rounded product would lose the digits of a large x
+    "_exp": (
+        '''
+def _exp(x):
+    """e ** x to float32 accuracy."""
+    t = x * 1.4426950408889634
+    lost = tl.fma(x, 1.4426950408889634, -t) + x * 1.925963033500112e-08
+    power = tl.exp2(t)
+    return tl.where(tl.abs(t) < 127.0, tl.fma(power, lost * 0.6931471805599453, power), power)
+''',
+        (),
+    ),
+    "_sigmoid": (
+        '''
+def _sigmoid(x):
+    """1 / (1 + exp(-x)), without overflow."""
+    small = _exp(-tl.abs(x))
+    return tl.div_rn(tl.where(x >= 0.0, 1.0, small), 1.0 + small)
+''',
+        ("_exp",),
+    ),
+    "_silu": (
+        '''
+def _silu(x):
+    """x / (1 + exp(-x)), without overflow."""
+    small = _exp(-tl.abs(x))
+    return tl.div_rn(tl.where(x >= 0.0, x, x * small), 1.0 + small)
+''',
+        ("_exp",),
+    ),
+    "_tanh": (
+        '''
+def _tanh(x):
+    """tanh to float32 accuracy, also near 0."""
+    s = x * x
+    p = -0.053688019478743985 + s * (0.020469410104041776 + s * -0.005515154677742939)
+    near = x + x * s * (-0.3333325984546392 + s * (0.13330830291283585 + s * p))
+    far = 1.0 - tl.div_rn(2.0, _exp(2.0 * tl.abs(x)) + 1.0)
+    return tl.where(tl.abs(x) < 0.625, near, tl.where(x < 0.0, -far, far))
+''',
+        ("_exp",),
+    ),
+    "_recip0": (
+        '''
+def _recip0(x):
+    """1 / x, and 0 where x is 0."""
+    return tl.where(x == 0.0, 0.0, tl.div_rn(1.0, x))
+''',
+        (),
+    ),
+}
 
-def helper_sources(names: Iterable[str]) -> list[str]:
+
+def helper_sources(names: Iterable[str], accurate: bool) -> list[str]:
     """The sources of ``names`` and of what they call, callees first."""
+    known = {**HELPERS, **ACCURATE} if accurate else HELPERS
     found: dict[str, str] = {}
 
     def visit(name: str) -> None:
-        source, needs = HELPERS[name]
+        source, needs = known[name]
         for need in needs:
             visit(need)
         found.setdefault(name, f"@triton.jit\n{source.strip()}\n")

@@ -45,6 +45,7 @@ def spread(lanes: Lanes, target: Lanes) -> str:
     return "[:, None]" if lanes[0] == target[0] else "[None, :]"
 
 
+_PRODUCT = Call("mul", (Arg(0), Arg(1)))
 _EXPRESSION: dict[str, Expr] = {
     name: Call(fn, (Arg(0), Arg(1)))
     for name, fn in {
@@ -63,17 +64,22 @@ class OpPrinter:
     scalars: ScalarPrinter
     shape: Callable[[Lanes], str]
 
-    def text(self, op: Op, args: list[Operand], lanes: Lanes) -> Text:
-        """``op`` applied to ``args``; the result has ``lanes``."""
+    def text(self, op: Op, args: list[Operand], lanes: Lanes, *, summed: bool = False) -> Text:
+        """``op`` applied to ``args``; the result has ``lanes``, which are ``summed`` later or not.
+
+        A product that lanes add up is rounded first, by an fma with zero. Left to itself, the
+        compiler fuses it with the first addition, in which each lane rounds the other's product
+        but not its own: then lanes hold different sums of one row, and which one counts is a race.
+        """
         match op:
             case Functional("dot"):
                 return self._dot(args[0], args[1], lanes)
             case Functional(name) if name in _EXPRESSION:
-                return self._pointwise(_EXPRESSION[name], args, lanes)
+                return self._pointwise(_EXPRESSION[name], args, lanes, summed=summed)
             case Functional(name):
                 return self._reduced(name.removeprefix("row_"), args[0], lanes)
             case Elementwise(expr) | Pointwise(expr):
-                return self._pointwise(expr, args, lanes)
+                return self._pointwise(expr, args, lanes, summed=summed)
             case Cast(dtype):
                 return self._cast(args[0], dtype)
             case Transpose():
@@ -114,7 +120,7 @@ class OpPrinter:
         both = tuple(dict.fromkeys((*a.lanes, *b.lanes)))
         rest = tuple(d for d in both if d not in lanes)
         order = (*lanes, *rest)
-        product = self.scalars.text(Call("mul", (Arg(0), Arg(1))), [a.over(order), b.over(order)])
+        product = self.scalars.summand(_PRODUCT, [a.over(order), b.over(order)])
         return Text(f"tl.sum({product.text}, {len(lanes)})") if rest else product
 
     def _reduced(self, kind: str, arg: Operand, lanes: Lanes) -> Text:
@@ -129,8 +135,11 @@ class OpPrinter:
         self.scalars.helpers.setdefault(helper)
         return Text(f"tl.reduce({value.text}, {axis}, {helper})")
 
-    def _pointwise(self, expr: Expr, args: list[Operand], lanes: Lanes) -> Text:
-        text = self.scalars.text(expr, [arg.over(lanes) for arg in args])
+    def _pointwise(
+        self, expr: Expr, args: list[Operand], lanes: Lanes, *, summed: bool = False
+    ) -> Text:
+        spelled = self.scalars.summand if summed else self.scalars.text
+        text = spelled(expr, [arg.over(lanes) for arg in args])
         return self.filled(text, lanes, tuple(d for arg in args for d in arg.lanes))
 
     def filled(self, text: Text, lanes: Lanes, present: Lanes) -> Text:

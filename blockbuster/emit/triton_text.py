@@ -13,7 +13,7 @@ from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of
 from blockbuster.emit.triton_file import File, literal, wrapped
 from blockbuster.emit.triton_harness import ARRAYS, COMMANDS, START
-from blockbuster.emit.triton_helpers import HELPERS, helper_sources
+from blockbuster.emit.triton_helpers import ACCURATE, HELPERS, helper_sources
 from blockbuster.emit.triton_kernel import kernel_body
 from blockbuster.emit.triton_launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.triton_table import kernel_table
@@ -29,7 +29,7 @@ _RESERVED = (
     "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
     "argument", "strides", "empty",
     "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
-    "argparse", "contextlib", *HELPERS,
+    "argparse", "contextlib", *HELPERS, *ACCURATE,
 )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def triton_text(
         START.strip(),
         "import numpy as np\nimport triton\nimport triton.language as tl",
         text.constants(),
-        *helper_sources(text.file.helpers),
+        *helper_sources(text.file.helpers, text.file.accurate),
         *(text.function(kernel) for kernel in text.kernels),
         kernel_table(text.file, text.kernels),
         launcher_text(program, text.file, text.kernels),
@@ -109,7 +109,9 @@ class _FileText:
         self._tiling = tiling
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
         narrow = narrow_workspaces(program, tiling)
-        self.file = File(tiling, dtypes.common, Names(_RESERVED), narrow, arrays=dtypes.of)
+        self.file = File(
+            tiling, dtypes.common, Names(_RESERVED), narrow, dtypes.accurate, dtypes.of
+        )
         self._dims, self._free = sizes_shown(program)
         self._claim_names()
         self.kernels = [self._kernel(nest, options) for nest in program.nests]

@@ -9,6 +9,7 @@ from blockbuster.emit.dataflow import loaded, operands
 from blockbuster.emit.tile import (
     Fold,
     For,
+    Guard,
     Let,
     Load,
     Nest,
@@ -19,7 +20,7 @@ from blockbuster.emit.tile import (
     statements,
 )
 from blockbuster.emit.tiling import Tiling
-from blockbuster.ir.ops import Functional
+from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
 
 
 def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
@@ -53,6 +54,18 @@ class Uses:
     def read_transposed(self, tile: Tile) -> bool:
         """True if every use is as the second operand of a matrix dot, which wants columns."""
         return self.only_in_dots(tile) and all(index == 1 for _, index in self.of(tile))
+
+    def summed(self, tile: Tile) -> bool:
+        """True if lanes of ``tile`` are added up, as it is or after moves, casts and masks."""
+        return any(map(self._sums, (stmt for stmt, _ in self.of(tile))))
+
+    def _sums(self, stmt: Stmt) -> bool:
+        match stmt:
+            case Let(op=Functional("row_sum")):
+                return True
+            case Guard() | Let(op=Relabel() | Transpose() | Cast()):
+                return self.summed(stmt.target)
+        return False
 
     def mixed(self) -> bool:
         """True if a loop reads an array both for a matrix dot and for arithmetic.

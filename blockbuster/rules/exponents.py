@@ -77,12 +77,12 @@ class Emitter:
             self.leaves.append(value)
         return Arg(self.leaves.index(value))
 
-    def apply(self, op: Op, *operands: Value) -> Value:
+    def apply(self, op: Op, *operands: Value, hint: str = "") -> Value:
         """One operator with one result."""
-        (result,) = self.builder.add(op, *operands, origin=self._origin)
+        (result,) = self.builder.add(op, *operands, hints=(hint,), origin=self._origin)
         return result
 
-    def emit(self, expr: Expr) -> Value:
+    def emit(self, expr: Expr, hint: str = "") -> Value:
         """The value of a scalar expression; operands of different axes are matched by dim."""
         if isinstance(expr, Arg):
             return self.leaves[expr.index]
@@ -91,8 +91,8 @@ class Emitter:
         local = rewrite(expr, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
         axes = max((self.axes(v) for v in operands), key=len)
         if all(self.axes(v) == axes for v in operands):
-            return self.apply(Elementwise(local), *operands)
-        return self.apply(Pointwise(local, axes), *operands)
+            return self.apply(Elementwise(local), *operands, hint=hint)
+        return self.apply(Pointwise(local, axes), *operands, hint=hint)
 
     def exponential(self, x: Value) -> Pair:
         """exp(x): the maximum of each row becomes its exponent, or x itself for each element."""

@@ -16,11 +16,13 @@ Each value also keeps its plain form, for consumers that cannot take a pair (an 
 1 + exp(x)): there, and in a map without its first iteration,
 the program stays as written. What nobody reads is dropped when the graph is
 finished. Programs without exp are left as they are; sigmoid, silu, tanh are stable by themselves.
-Source: Blockbuster Part 1, appendix.
+Source: Blockbuster Part 1, appendix. Before that, variances are taken around the mean: see
+centering.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from blockbuster.ir.builder import Builder
@@ -41,6 +43,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.types import Dim
+from blockbuster.rules.centering import centered
 from blockbuster.rules.exponents import Emitter, Pair, lifted_expression, lifted_functional
 from blockbuster.rules.granularity import by_element, in_body
 from blockbuster.rules.overflow import overflowing
@@ -49,12 +52,14 @@ RESCALED = call("mul", Arg(0), call("exp", call("sub0", Arg(1), Arg(2))))
 """The factor of a significand: x * exp(r - r2), and 0 for a row that is absent (r = -inf)."""
 
 
-def safe(graph: Graph) -> Graph:
-    """``graph`` with exponentials carried as significand-exponent pairs; the same values.
+def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
+    """``graph`` with exponentials as significand-exponent pairs, variances around the mean.
 
-    Where exponents per row leave something that can overflow, every element gets its own, if that
-    leaves less. ``overflowing`` says what is left.
+    The same values in exact arithmetic. Where exponents per row leave something that can overflow,
+    every element gets its own, if that leaves less; ``overflowing`` says what is left. ``note`` is
+    told which variances stay as they are, and why.
     """
+    graph = centered(graph, note)
     made = _rewritten(graph, by_element(graph, [False] * len(graph.outputs)))
     if not overflowing(made):
         return made

@@ -1,0 +1,48 @@
+"""LayerNorm of rows whose mean is many deviations: errors beside eager's, and times.
+
+python3 -m bench.gpu.shifted_rows
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+import torch
+from triton.testing import do_bench
+
+import blockbuster as bb
+from bench.gpu.measure import as_tuple, final_graph, judge, make_inputs, poisoned, run_into
+from bench.gpu.run_programs import graph_time, machine
+from bench.programs import WORKLOADS, eager
+
+DEVIATIONS = (0, 8, 100)
+
+
+def main() -> int:
+    torch.backends.cuda.matmul.allow_tf32 = False
+    print(machine())
+    for name in ("layernorm-matmul", "layer-norm"):
+        workload = WORKLOADS[name]
+        sizes = workload.sizes_of("timed")
+        for dtype in ("float16", "float32"):
+            kernel = bb.emit(final_graph(workload), sizes=sizes, dtype=dtype)
+            kind = getattr(torch, dtype)
+            inputs = make_inputs(workload, sizes, "random", kind, "cuda")  # of deviation 1/2
+            shown = []
+            for deviations in DEVIATIONS:
+                x = (inputs["x"].float() + deviations / 2).to(kind)
+                error, _ = judge(workload, kernel, [{**inputs, "x": x}])
+                shown.append(
+                    f"mean {deviations} deviations: {error.ratio_max:.2f}|{error.ratio_rms:.2f}"
+                    f" {error.relative:.1e}"
+                )
+            outputs = poisoned(as_tuple(eager(workload.fn)(**inputs)))
+            run = partial(run_into, kernel, inputs, outputs)
+            times = f"{1e3 * do_bench(run, return_mode='median'):.1f} us g {graph_time(run):.1f}"
+            print(f"{name:17} {dtype} {times:20} {'; '.join(shown)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+"""What float32 results are computed with, and that lanes which add up a row agree on its sum."""
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.load import load_module
+from blockbuster.emit.target import TARGETS, _compiled
+from blockbuster.emit.triton_helpers import ACCURATE, HELPERS
+
+SIZES = {"M": 64, "K": 64, "N": 64}
+X = {"x": "M K"}
+
+
+def emitted(function, inputs, dtype="float32", sizes=SIZES, **tiles):
+    graph = bb.fuse(bb.lower(bb.trace(function, **inputs))).final
+    return bb.emit(graph, {d: sizes[d] for s in inputs.values() for d in s.split()}, dtype, **tiles)
+
+
+def kernels(source: str) -> str:
+    """The jitted functions of a file."""
+    return source[source.index("@triton.jit") : source.index("# for compiling without a GPU")]
+
+
+# accurate functions -----------------------------------------------------------------------
+
+
+def scalar(x):
+    return bb.exp(x) / (1 + bb.sqrt(x))
+
+
+def test_float32_results_are_made_by_exact_division_and_roots():
+    wide, narrow = (kernels(emitted(scalar, X, dtype).source) for dtype in ("float32", "float16"))
+
+    for name in ("tl.div_rn(", "tl.sqrt_rn(", "_exp("):
+        assert name in wide
+        assert name not in narrow
+    assert "tl.exp(" in narrow
+    assert "tl.sqrt(" in narrow
+    assert " / " in narrow.split("def ")[-1]
+
+
+def test_a_float32_output_of_narrow_inputs_is_accurate_too():
+    def cast(x):
+        return bb.astype(bb.exp(x), "float32")
+
+    assert "_exp(" in kernels(emitted(cast, X, "float16").source)
+
+
+def test_beside_a_dot_exp_is_the_fast_one():
+    def attention(x, k, v):
+        return bb.softmax(x @ k.T) @ v
+
+    text = kernels(emitted(attention, {"x": "M K", "k": "N K", "v": "N K"}).source)
+
+    assert "tl.exp(" in text
+    assert "_exp(" not in text.replace("tl.exp(", "")
+    assert "tl.div_rn(" in text  # once per row, after the loop
+
+
+def fma(a, b, c):
+    """One rounding: a product of two float32 is exact in float64."""
+    exact = np.asarray(a, np.float64) * np.asarray(b, np.float32) + np.asarray(c, np.float64)
+    return exact.astype(np.float32)
+
+
+def accurate(name):
+    """A function of the table on float32 arrays, as the GPU would compute it but for exp2."""
+    language = SimpleNamespace(
+        fma=fma,
+        where=np.where,
+        abs=np.abs,
+        exp2=lambda t: np.exp2(t.astype(np.float64)).astype(np.float32),
+        div_rn=lambda a, b: np.float32(a) / b,
+    )
+    space = {"tl": language}
+    for each in (*ACCURATE[name][1], name):
+        exec(ACCURATE[each][0], space)
+
+    def call(x):
+        with np.errstate(all="ignore"):
+            return space[name](x)
+
+    return call
+
+
+EXACT = {
+    "_exp": np.exp,
+    "_sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "_silu": lambda x: x / (1 + np.exp(-x)),
+    "_tanh": np.tanh,
+    "_recip0": lambda x: np.where(x == 0, 0, 1 / x),
+}
+
+
+@pytest.mark.parametrize("name", ACCURATE)
+@pytest.mark.parametrize("most", [1.0, 20.0, 85.0])
+def test_accurate_functions_are_off_by_few_units(name, most):
+    x = np.random.default_rng(0).uniform(-most, most, 20000).astype(np.float32)
+    exact = EXACT[name](x.astype(np.float64))
+    unit = np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
+
+    assert np.max(np.abs(accurate(name)(x) - exact) / unit) < 4
+
+
+def test_exp_at_the_ends():
+    x = np.array([-np.inf, -200, -104, 0, 89, 1000, np.inf, np.nan], np.float32)
+
+    np.testing.assert_array_equal(
+        accurate("_exp")(x), np.array([0, 0, 0, 1, np.inf, np.inf, np.inf, np.nan], np.float32)
+    )
+
+
+def test_every_accurate_function_stands_in_for_a_helper_or_is_called_by_one():
+    needed = {name for _, needs in ACCURATE.values() for name in needs}
+
+    assert set(ACCURATE) <= {*HELPERS, *needed}
+
+
+# sums over lanes --------------------------------------------------------------------------
+
+
+def mean_square(x):
+    return bb.mean(bb.square(x), axis=-1)
+
+
+def product_sum(x, y):
+    return bb.sum(x * y, axis=-1)
+
+
+def gated_sum(x):
+    return bb.sum(bb.silu(x), axis=-1)
+
+
+def negated_sum(x):
+    return bb.sum(-(x * x), axis=-1)
+
+
+def row_scaled(x, r):
+    return bb.sum(bb.sum(x * r, axis=-1), axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (mean_square, X),
+        (product_sum, {"x": "M K", "y": "M K"}),
+        (gated_sum, X),
+        (negated_sum, X),
+        (row_scaled, {"x": "M K", "r": "K"}),
+    ],
+)
+@pytest.mark.parametrize("ragged", [False, True])
+def test_lanes_round_a_product_before_they_add_it(function, inputs, ragged, tmp_path, monkeypatch):
+    """No lane may fuse its product with the sum that it gets from another: see the reproducer."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    sizes = {d: n - 1 for d, n in SIZES.items()} if ragged else SIZES
+    kernel = emitted(function, inputs, "float16", sizes, tiles={"K": 32})
+
+    assert fused_with_a_lane(kernel) == []
+
+
+def test_left_alone_lanes_would_fuse(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    kernel = emitted(
+        mean_square, X, "float16", {d: n - 1 for d, n in SIZES.items()}, tiles={"K": 32}
+    )
+    plain = re.sub(r"tl\.fma\((.*), (.*), 0\.0\)", r"\1 * \2", kernel.source)
+
+    assert plain != kernel.source
+    assert fused_with_a_lane(replace(kernel, source=plain))
+
+
+def fused_with_a_lane(kernel) -> list[str]:
+    """The instructions of compiled code that add a product to what another lane holds."""
+    found = []
+    for entry in load_module(kernel.source).KERNELS:
+        text = _compiled(entry, TARGETS["sm_90"]).asm["ptx"]
+        shuffled = set(re.findall(r"shfl\.sync\S*\s+(%r\d+)", text))
+        fused = re.findall(r"fma\.rn\.f32\s+%r\d+, %r\d+, %r\d+, (%r\d+);", text)
+        found += [register for register in fused if register in shuffled]
+    return found
