@@ -6,6 +6,8 @@
 # make prove  the thorough profile: 20,000 random programs, 100,000 checked steps (ARGS="--seed 1")
 # make docs   the documentation site, in build/docs: strict, and without the network
 # make pictures  draw the pictures of the documents again
+# make notebooks  run the sources in notebooks/ and write the .ipynb beside them (NAMES="03 puzzles")
+# make check-notebooks  run them, write nothing, fail where a notebook is not what its source gives
 # make lint   ruff        make types   mypy --strict        make clean   remove what make made
 #
 # The first use makes .venv and installs into it; stamp files in .venv remember what is there.
@@ -13,6 +15,7 @@
 PYTHON ?= python3
 EXAMPLE ?= attention
 ARGS ?=
+NAMES ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +23,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 CONFIG := pyproject.toml constraints.txt
 PROFILE := $(if $(CI),--hypothesis-profile=ci)
 
-.PHONY: targets help demo test slow prove docs pictures lint types install dev torch clean
+.PHONY: notebooks check-notebooks targets help demo test slow prove docs pictures lint types install dev \
+        torch clean
 .DEFAULT_GOAL := help
 
 help:
@@ -37,6 +41,12 @@ slow: $(VENV)/.installed-test
 
 prove: $(VENV)/.installed
 	$(BIN)/python -m blockbuster.testing.thorough $(ARGS)
+
+notebooks: $(VENV)/.installed-notebooks
+	$(BIN)/python notebooks/build.py $(NAMES)
+
+check-notebooks: $(VENV)/.installed-notebooks
+	$(BIN)/python notebooks/build.py --check $(NAMES)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -91,6 +101,10 @@ $(VENV)/.installed-dev: $(VENV)/.created $(CONFIG)
 
 $(VENV)/.installed-docs: $(VENV)/.created $(CONFIG)
 	$(INSTALL) -e '.[docs]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-notebooks: $(VENV)/.created $(CONFIG)
+	$(INSTALL) -e '.[draw,notebooks,prove]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-torch: $(VENV)/.created $(CONFIG)

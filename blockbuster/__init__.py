@@ -71,7 +71,6 @@ from blockbuster.interp import (
     Proof,
     evaluate,
     prove_equal,
-    traffic,
 )
 from blockbuster.ir import Graph, parse, verify
 from blockbuster.rules import (
@@ -85,6 +84,7 @@ from blockbuster.rules import (
     reasons,
     safe,
 )
+from blockbuster.selection import Traffic, traffic
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.report import RuleReport
 
@@ -102,8 +102,10 @@ __all__ = [
     "Graph", "parse", "verify", "Rule", "PAPER_RULES", "RULES", "fuse", "Derivation", "safe",
     "overflowing", "explain", "reasons",
     # meaning and proof
-    "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "traffic", "GraphTraffic",
+    "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "GraphTraffic",
     "check_rule", "RuleReport",
+    # cost
+    "traffic", "Traffic",
     # kernels
     "emit", "Kernel", "check_kernel", "KernelReport",
     "jit", "compile", "load", "Jitted", "Compiled", "Plan",

@@ -4,7 +4,6 @@ from blockbuster.interp.equal import Proof, prove_equal
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.semantics import Float16, Float32, Float64
 from blockbuster.interp.traffic import GraphTraffic
-from blockbuster.interp.traffic import graph_traffic as traffic
 
 __all__ = [
     "Float16",
@@ -14,5 +13,4 @@ __all__ = [
     "Proof",
     "evaluate",
     "prove_equal",
-    "traffic",
 ]

@@ -170,7 +170,10 @@ class Interpreter:
                 if collected[port]:
                     lists[port].append(held.data)
                     if self.watched:
-                        homes[port] = self.store(held, homes[port])
+                        home = self.store(held, homes[port])
+                        homes[port] = homes[port] if at else home  # the first entry's, if several
+                elif at and self.watched:
+                    self.observer.fold(op.results[port], held.data)
         return [
             Held(type, lists[port], homes[port] if self.watched else None)
             if collected[port]
@@ -185,6 +188,8 @@ class Interpreter:
         for at in range(len(args[0].data)):
             held = args[0].element(at)
             self.load(held)
+            if at:
+                self.observer.fold(Accumulate(op.monoid), held.data)
             total.add([held.data])
         return [Held(type, total.value(0, site.extents(type)))]
 
@@ -200,8 +205,6 @@ class Interpreter:
     def local(self, op: Op, site: Site, args: Sequence[Held]) -> list[Held]:
         """An operator on items."""
         items = [held.data for held in args]
-        if self.watched:
-            self.observer.execute(op, tuple(items))
         match op:
             case Functional(name):
                 item = self.semantics.functional(name, items)
@@ -213,6 +216,8 @@ class Interpreter:
                 item = np.broadcast_to(item, self.shape(axes, args, site))
             case Cast(dtype):
                 item = self.semantics.cast(items[0], dtype)
+        if self.watched:
+            self.observer.execute(op, tuple(items), item)
         return [Held(site.node.types[0], item)]
 
     def shape(self, axes: Sequence[Dim], args: Sequence[Held], site: Site) -> list[int]:

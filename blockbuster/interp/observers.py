@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from blockbuster.interp.layout import Array
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Map, Op, Relabel, Transpose
+from blockbuster.ir.ops import Collect, Map, Op, Relabel, Result, Transpose
 
 Path = tuple[int, ...]
 
@@ -37,8 +37,11 @@ class Observer:
     def store(self, tensor: Tensor, item: Array) -> None:
         """An item is written to global memory."""
 
-    def execute(self, op: Op, args: tuple[Array, ...]) -> None:
-        """A functional operator is applied to items."""
+    def execute(self, op: Op, args: tuple[Array, ...], made: Array) -> None:
+        """An operator on items is applied to ``args`` and gives ``made``."""
+
+    def fold(self, result: Result, item: Array) -> None:
+        """An item is folded into what the items before it gave."""
 
 
 @lru_cache(maxsize=4096)

@@ -11,8 +11,9 @@ from blockbuster.interp.binding import sources
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.layout import Array
 from blockbuster.interp.observers import Observer, Tensor
+from blockbuster.ir.expr import calls
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Functional, Op
+from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise, Rescale, Result
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -28,10 +29,15 @@ class Moved:
 
 @dataclass
 class GraphTraffic(Observer):
-    """Counts loads and stores per tensor, and executed dots, while a program is interpreted."""
+    """Counts loads and stores per tensor, dots and flops, while a program is interpreted.
+
+    ``flops`` are multiplications and additions of dots on matrix units, and on vector units every
+    function applied to an element, folds included. Casts count for nothing.
+    """
 
     tensors: dict[Tensor, Moved] = field(default_factory=dict)
     dots: int = 0
+    flops: dict[str, int] = field(default_factory=lambda: {"matrix": 0, "vector": 0})
 
     def load(self, tensor: Tensor, item: Array) -> None:
         moved = self.tensors.setdefault(tensor, Moved())
@@ -43,8 +49,20 @@ class GraphTraffic(Observer):
         moved.stores += 1
         moved.stored_elements += item.size
 
-    def execute(self, op: Op, args: tuple[Array, ...]) -> None:
-        self.dots += op == Functional("dot")
+    def execute(self, op: Op, args: tuple[Array, ...], made: Array) -> None:
+        match op:
+            case Functional("dot"):
+                self.dots += 1
+                self.flops["matrix"] += 2 * args[0].size * args[1].shape[0]
+            case Functional("outer"):
+                self.flops["vector"] += made.size
+            case Functional():
+                self.flops["vector"] += args[0].size
+            case Elementwise(expr) | Pointwise(expr):
+                self.flops["vector"] += calls(expr) * made.size
+
+    def fold(self, result: Result, item: Array) -> None:
+        self.flops["vector"] += fold_flops(result) * item.size
 
     @property
     def loads(self) -> int:
@@ -55,6 +73,11 @@ class GraphTraffic(Observer):
     def stores(self) -> int:
         """Items written, over all tensors."""
         return sum(moved.stores for moved in self.tensors.values())
+
+
+def fold_flops(result: Result) -> int:
+    """Operations per element to fold an item in: in a group, both sides are rescaled before."""
+    return 1 + (2 * calls(result.factor) if isinstance(result, Rescale) else 0)
 
 
 def graph_traffic(

@@ -16,13 +16,14 @@ from blockbuster.emit.kernel import Kernel, emit
 from blockbuster.emit.launch import run_interpreted
 from blockbuster.examples import Example
 from blockbuster.frontend import ArrayProgram, lower
-from blockbuster.interp import Float32, Float64, evaluate, prove_equal, traffic
+from blockbuster.interp import Float32, Float64, evaluate, prove_equal
 from blockbuster.interp.binding import dims_of
 from blockbuster.interp.equal import check_equal_exactly
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, fuse, safe
 from blockbuster.rules.derivation import path_in_words
+from blockbuster.selection import traffic
 from blockbuster.view.why import why
 
 Arrays = Mapping[str, NDArray[np.float64]]

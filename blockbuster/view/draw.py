@@ -32,6 +32,8 @@ from blockbuster.view import dot
 from blockbuster.view.picture import DEFAULTS, Picture
 from blockbuster.view.render import can_render, render
 
+PAGE = 620  # points that fit between the margins of a notebook
+
 STYLE = """<style>
 .blockbuster text { fill: currentColor; }
 .blockbuster:root { color: black; }
@@ -77,7 +79,10 @@ class Drawing:
         return place
 
     def _repr_svg_(self) -> str | None:
-        return self.svg() if can_render("svg") else None
+        """The picture, no wider than the page; None if no Graphviz is installed."""
+        if not can_render("svg"):
+            return None
+        return _no_wider(self.svg(), PAGE)
 
 
 def to_dot(
@@ -166,6 +171,17 @@ def _check_path(graph: Graph, path: Path) -> None:
             raise ValueError(message("the program has no node at this path", value=path))
         op = level.nodes[position].op
         level = op.body if isinstance(op, Map) else None
+
+
+def _no_wider(svg: str, points: float) -> str:
+    """The element scaled down to this width, if it is wider."""
+    head, end, rest = svg.partition(">")
+    size = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', head)
+    if not size or float(size[1]) <= points:
+        return svg
+    height = float(size[2]) * points / float(size[1])
+    scaled = f'width="{points:g}pt" height="{height:.0f}pt"'
+    return head[: size.start()] + scaled + head[size.end() :] + end + rest
 
 
 def _themed(svg: str) -> str:

@@ -195,7 +195,21 @@ def test_another_suffix():
 def test_graphs_show_themselves_in_notebooks():
     graph = parse(SMALL)
 
-    assert graph._repr_svg_() == draw(graph).svg()
+    assert graph._repr_svg_() == draw(graph)._repr_svg_()
+    assert graph._repr_svg_().startswith("<svg ")
+
+
+def test_wide_pictures_fit_a_notebook():
+    drawing = draw(bb.lower(examples.ALL[0].program()))
+    whole, shown = (
+        re.search(r'width="(\d+)pt" height="(\d+)pt"', svg)
+        for svg in (drawing.svg(), drawing._repr_svg_())
+    )
+    width, height = map(int, whole.groups())
+
+    assert width > 620
+    assert shown.groups() == ("620", f"{height * 620 / width:.0f}")
+    assert drawing.svg().partition("viewBox")[2] == drawing._repr_svg_().partition("viewBox")[2]
 
 
 @pytest.fixture
