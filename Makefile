@@ -2,6 +2,7 @@
 # make test   the test suite          (ARGS="-k name" passes arguments on to pytest)
 # make slow   the few tests that take half a minute each
 # make torch  torch for the tests that need it, which are skipped without (a CPU build will do)
+# make browser  what the explorer's tests need beside Chromium, without which they are skipped
 # make targets  compile many programs for four GPU targets and record what they became (4 minutes)
 # make prove  the thorough profile: 20,000 random programs, 100,000 checked steps (ARGS="--seed 1")
 # make docs   the documentation site, in build/docs: strict, and without the network
@@ -24,7 +25,7 @@ CONFIG := pyproject.toml constraints.txt
 PROFILE := $(if $(CI),--hypothesis-profile=ci)
 
 .PHONY: notebooks check-notebooks targets help demo test slow prove docs pictures lint types install dev \
-        torch clean
+        torch browser clean
 .DEFAULT_GOAL := help
 
 help:
@@ -69,6 +70,7 @@ pictures: $(VENV)/.installed-docs
 install: $(VENV)/.installed
 dev: $(VENV)/.installed-dev
 torch: $(VENV)/.installed-torch
+browser: $(VENV)/.installed-browser
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -109,4 +111,8 @@ $(VENV)/.installed-notebooks: $(VENV)/.created $(CONFIG)
 
 $(VENV)/.installed-torch: $(VENV)/.created $(CONFIG)
 	$(INSTALL) -e '.[torch]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-browser: $(VENV)/.created $(CONFIG)
+	$(INSTALL) -e '.[browser]'
 	@touch $@ $(VENV)/.installed

@@ -42,6 +42,7 @@ HELP_WIDTH = 88
 CONTENTS = {
     "Start": ("docs/tutorial",),
     "How to": (
+        "docs/read_an_explorer_page",
         "docs/use_jit",
         "docs/write_your_own_rule",
         "docs/add_an_operator",

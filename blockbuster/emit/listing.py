@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from blockbuster.emit.dataflow import defined, reads
 from blockbuster.emit.lower import lower_to_tiles
@@ -27,11 +27,13 @@ from blockbuster.emit.tile import (
     View,
 )
 from blockbuster.ir.expr import show_expr, show_number
-from blockbuster.ir.graph import Graph
+from blockbuster.ir.graph import Graph, Origin
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Strided
+
+Line: TypeAlias = tuple[str, Origin]
 
 
 def listing(program: Graph | TileProgram) -> str:
@@ -46,9 +48,13 @@ def listing(program: Graph | TileProgram) -> str:
      store(t2,O[m])
     <BLANKLINE>
     """
+    return "\n".join([*(text for text, _ in listing_lines(program)), ""])
+
+
+def listing_lines(program: Graph | TileProgram) -> Iterator[Line]:
+    """The lines of the listing, each with where its statement came from."""
     tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
-    lines = _Listing(tiles).lines()
-    return "\n".join([*lines, ""])
+    return _Listing(tiles).lines()
 
 
 class _Listing:
@@ -59,29 +65,29 @@ class _Listing:
         self._outputs = {"out": "O"} if single else {}
         self._names: dict[Tile, str] = {}
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[Line]:
         for nest in self._program.nests:
             for depth, dim in enumerate(nest.grid):
-                yield " " * depth + _loop(dim, True)
+                yield " " * depth + _loop(dim, True), Origin()
             yield from self._body(nest.body, nest.grid, len(nest.grid))
 
-    def _body(self, body: tuple[Stmt, ...], loops: tuple[Dim, ...], depth: int) -> Iterator[str]:
-        inlined = _folded_once(body)
+    def _body(self, body: tuple[Stmt, ...], loops: tuple[Dim, ...], depth: int) -> Iterator[Line]:
+        inlined, indent = _folded_once(body), " " * depth
         for stmt in body:
             if isinstance(stmt, For):
-                yield " " * depth + _loop(stmt.dim, stmt.parallel)
+                yield indent + _loop(stmt.dim, stmt.parallel), stmt.origin
                 yield from self._body(stmt.body, (*loops, stmt.dim), depth + 1)
-            elif isinstance(stmt, Fold):
-                for line in self._fold(stmt, inlined):
-                    yield " " * depth + line
-            elif isinstance(stmt, Store):
-                place = self._place(stmt.view, stmt.value, loops)
-                yield f"{' ' * depth}store({self._name(stmt.value)},{place})"
-            elif defined(stmt) not in inlined and not isinstance(stmt, Init):
-                text = self._value(stmt, loops)
-                yield f"{' ' * depth}{self._name(stmt.target)} = {text}"
             elif isinstance(stmt, Init):
                 self._name(stmt.target)
+            elif isinstance(stmt, Fold):
+                for text, origin in self._fold(stmt, inlined):
+                    yield indent + text, origin
+            elif isinstance(stmt, Store):
+                place = self._place(stmt.view, stmt.value, loops)
+                yield f"{indent}store({self._name(stmt.value)},{place})", stmt.origin
+            elif defined(stmt) not in inlined:
+                text = self._value(stmt, loops)
+                yield f"{indent}{self._name(stmt.target)} = {text}", stmt.origin
 
     def _name(self, tile: Tile) -> str:
         """t1, t2, ... in the order in which tiles appear."""
@@ -99,13 +105,17 @@ class _Listing:
                 return SPELLING[type(stmt.op)](stmt.op, [self._name(a) for a in stmt.args])
         raise AssertionError(stmt)
 
-    def _fold(self, fold: Fold, inlined: dict[Tile, Let]) -> Iterator[str]:
+    def _fold(self, fold: Fold, inlined: dict[Tile, Let]) -> Iterator[Line]:
+        def origin(tile: Tile) -> Origin:
+            return inlined[tile].origin if tile in inlined else fold.origin
+
         lead = self._name(fold.target)
-        yield self._update(lead, fold.monoid, self._operand(fold.value, inlined), "+=")
+        value = self._operand(fold.value, inlined)
+        yield self._update(lead, fold.monoid, value, "+="), origin(fold.value)
         for member in fold.members:
             value = self._operand(member.value, inlined)
             line = self._update(self._name(member.target), member.monoid, value, "(+)=")
-            yield f"{line}   # rescaled by running exponent {lead}"
+            yield f"{line}   # rescaled by running exponent {lead}", origin(member.value)
 
     def _update(self, target: str, monoid: str, value: str, plus: str) -> str:
         return (

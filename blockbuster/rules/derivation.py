@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.errors import RuleError, message
@@ -13,6 +14,7 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.ir.ports import inputs_by_first_use
+from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Rule
 
 if TYPE_CHECKING:
@@ -164,6 +166,31 @@ class Derivation:
             )
             edges = left
         return "\n".join(lines) + "\n" if lines else "no rule applies\n"
+
+    def to_html(
+        self,
+        path: str | PathLike[str],
+        *,
+        sizes: Mapping[Dim, int] | None = None,
+        blocks: Mapping[Dim, int] | None = None,
+        dtype: str = "float16",
+        title: str = "",
+        prove: bool = True,
+        trials: int = 8,
+        seed: int = 0,
+    ) -> None:
+        """Write the derivation explorer: one HTML page that needs nothing beside itself.
+
+        The page opens with these ``sizes`` (elements) and numbers of ``blocks`` of dims, default
+        256 and 4, and recomputes its numbers for others. ``dtype`` is that of the kernel it shows.
+        With ``prove`` every step is proved (``trials``, ``seed``), which takes the longest. Raises
+        ValueError for sizes that do not fit the program. The file appears complete or not at all.
+        """
+        from blockbuster.view.explorer.export import write_html
+        from blockbuster.view.explorer.setting import Setting
+
+        setting = Setting(sizes or {}, blocks or {}, dtype, trials=trials, seed=seed)
+        write_html(self, path, setting, title=title, prove=prove)
 
     def to_json(self) -> str:
         """The derivation as JSON, text forms included; the schema is named in it."""

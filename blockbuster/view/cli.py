@@ -16,7 +16,7 @@ from blockbuster.emit.kernel import emit
 from blockbuster.errors import BlockbusterError
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, overflowing, safe
-from blockbuster.view import check_rule
+from blockbuster.view import check_rule, explore
 from blockbuster.view.demo import demo
 from blockbuster.view.doctor import doctor
 from blockbuster.view.draw import draw, draw_step
@@ -28,6 +28,7 @@ RULE_SETS = {"default": RULES, "paper": PAPER_RULES}
 FUSE_EXAMPLES = """examples:
   blockbuster fuse model.py:attention --dims q="M D" k="N D" v="N L"
   blockbuster fuse model.py:mlp --dims x="B M D" w="D K" --rules paper --json steps.json
+  blockbuster fuse model.py:mlp --dims x="B M D" w="D K" --html mlp.html --sizes M=4096
 """
 EXPLAIN_EXAMPLES = """examples:
   blockbuster explain model.py:block --dims x="M D" w="D K"
@@ -84,6 +85,8 @@ def build_parser() -> argparse.ArgumentParser:
     check_rule.add_arguments(
         _add(commands, "check-rule", summary, check_rule.run, check_rule.EXAMPLES)
     )
+    summary = "the explorer of a derivation that was written as JSON, as one HTML page"
+    explore.add_arguments(_add(commands, "view", summary, explore.run, explore.EXAMPLES))
     _add(commands, "doctor", "what is installed and what will be used", run_doctor, "")
     return parser
 
@@ -135,6 +138,8 @@ def _add_fuse(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     _add_program(command)
     _add_rules(command)
     command.add_argument("--json", type=Path, metavar="FILE", help="write the derivation as JSON")
+    command.add_argument("--html", type=Path, metavar="FILE", help="write the explorer, one page")
+    explore.add_numbers(command)
     command.add_argument("--text", action="store_true", help="the final program in its text form")
 
 
@@ -210,6 +215,9 @@ def run_fuse(arguments: argparse.Namespace) -> int:
     program, derivation = _derived(arguments)
     if arguments.json:
         arguments.json.write_text(derivation.to_json(), encoding="utf-8")
+    if arguments.html:
+        setting = explore.setting_of(arguments, program.sizes)
+        explore.write_page(derivation, arguments.html, setting, title=program.name)
     print(program.listing())
     print(derivation.show())
     print(derivation.final.show() if arguments.text else derivation.final.listing(), end="")

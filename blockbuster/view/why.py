@@ -14,7 +14,21 @@ def why(rule: Rule) -> str:
     >>> why(FuseReduction())[:28]
     'Saves one buffered edge. Cos'
     """
-    text = sys.modules[type(rule).__module__].__doc__ or type(rule).__doc__ or ""
-    paragraphs = [" ".join(p.split()) for p in text.split("\n\n")]
+    paragraphs = _paragraphs(rule)
     told = [p for p in paragraphs[1:] if not p.startswith(("before", "Source"))]
     return (told or paragraphs)[0].partition(" Source:")[0]
+
+
+def lead(rule: Rule) -> str:
+    """The sentence that says what the rule does, without the name in front.
+
+    >>> from blockbuster.rules import FuseReduction
+    >>> lead(FuseReduction())
+    'a map whose list is reduced folds it on the fly.'
+    """
+    return _paragraphs(rule)[0].removeprefix(f"{rule.name}: ")
+
+
+def _paragraphs(rule: Rule) -> list[str]:
+    text = sys.modules[type(rule).__module__].__doc__ or type(rule).__doc__ or ""
+    return [" ".join(p.split()) for p in text.split("\n\n")]

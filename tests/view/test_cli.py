@@ -173,7 +173,7 @@ def test_a_program_that_fails_to_import_is_reported_with_its_line(capsys, tmp_pa
     assert "not valid Python" in run(capsys, "fuse", f"{path}:f")[2]
 
 
-@pytest.mark.parametrize("command", ["demo", "fuse", "explain", "emit", "draw", "doctor"])
+@pytest.mark.parametrize("command", ["demo", "fuse", "explain", "emit", "draw", "view", "doctor"])
 def test_every_command_has_help(capsys, command):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])
@@ -231,3 +231,51 @@ def test_draw_writes_svg(capsys, model, tmp_path):
 
     assert run(capsys, "draw", f"{model}:attention", *ATTENTION, "-o", str(path))[0] == 0
     assert path.read_text().startswith("<svg")
+
+
+def test_fuse_and_view_write_the_explorer(capsys, model, tmp_path):
+    page, steps = tmp_path / "page.html", tmp_path / "steps.json"
+    sizes = ["--sizes", "M=40,N=48", "D=16,L=24", "--blocks", "N=3", "--trials", "0"]
+    arguments = [f"{model}:attention", *ATTENTION, "--html", str(page), "--json", str(steps)]
+
+    code, out, _ = run(capsys, "fuse", *arguments, *sizes)
+    assert code == 0
+    assert f"wrote {page}" in out
+    text = page.read_text()
+    assert "<title>attention: derivation</title>" in text
+    assert '{"name":"N","size":48,"blocks":3,' in text
+    assert '"proof":null' in text
+
+    code, out, _ = run(capsys, "view", str(steps), "--trials", "1")
+    assert code == 0
+    text = (tmp_path / "steps.html").read_text()
+    assert "<title>steps: derivation</title>" in text
+    assert '"word":"equal"' in text
+
+
+def test_view_refuses_what_is_no_derivation(capsys, tmp_path):
+    path = tmp_path / "other.json"
+    path.write_text('{"schema": "blockbuster.proofs/1"}')
+
+    code, _, err = run(capsys, "view", str(path))
+    assert code == 2
+    assert "expected the schema blockbuster.derivation/1" in err
+    assert "blockbuster.proofs/1" in err
+    assert run(capsys, "view", str(path), "-o", str(path))[0] == 2
+    assert run(capsys, "view", str(tmp_path / "none.json"))[0] == 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_page_for_functions_of_whole_arrays_is_read_back(capsys, tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import blockbuster as bb\nimport numpy as np\n\n"
+        "def ranked(x):\n    return bb.custom(np.sort, bb.exp(x), shape=x.shape) + 1\n"
+    )
+    steps = tmp_path / "steps.json"
+    arguments = [f"{path}:ranked", "--dims", "x=M N", "--text", "--json", str(steps)]
+    assert run(capsys, "fuse", *arguments)[0] == 0
+
+    code, _, err = run(capsys, "view", str(steps), "--trials", "1")
+    assert code == 0, err
+    assert '"word":"equal"' in (tmp_path / "steps.html").read_text()

@@ -1,0 +1,97 @@
+"""Derivations read back from JSON: every step is found again and applied again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from blockbuster.errors import RuleError, message
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Map
+from blockbuster.ir.parse import Functions, parse
+from blockbuster.rules.base import Rule
+from blockbuster.rules.derivation import SCHEMA, Application, Derivation, apply_at
+
+CHECKPOINT_EVERY = 16
+
+
+def restore(text: str, rules: Sequence[Rule], functions: Functions | None = None) -> Derivation:
+    """The derivation that ``Derivation.to_json`` wrote, replayed with ``rules``.
+
+    ``functions`` gives the meaning of misc operators by name. A step counts only where its rule
+    matches: what is read was not necessarily written by us. Raises ValueError for another schema,
+    damaged data and unknown rules, RuleError for a step that does not apply or another final
+    program, ParseError for a program that is none.
+    """
+    data = _checked(text)
+    known = {rule.name: rule for rule in rules}
+    graph = start = parse(data["start"], functions)
+    checkpoints, applications = {0: start}, []
+    for index, step in enumerate(data["steps"]):
+        application = _application(graph, index, step, known)
+        graph = apply_at(graph, application)[0]
+        applications.append(application)
+        if len(applications) % CHECKPOINT_EVERY == 0:
+            checkpoints[len(applications)] = graph
+    counts = tuple(data["snapshots_after"])
+    if not counts or sorted(set(counts)) != list(counts) or counts[-1] > len(applications):
+        raise ValueError(message("snapshots_after does not fit the steps", value=counts))
+    derivation = Derivation(start, tuple(applications), counts, checkpoints)
+    if derivation.final != parse(data["final"], functions):
+        raise RuleError("replaying the steps does not give the final program that stands there")
+    return derivation
+
+
+def _checked(text: str) -> dict[str, Any]:
+    """The data, if its schema is ours and its parts have the types they should."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"a derivation is JSON, and this is not: {error}") from error
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        hint = "write one with `blockbuster fuse FILE.py:FUNCTION --json steps.json`"
+        raise ValueError(message(f"expected the schema {SCHEMA}", value=schema, hint=hint))
+    parts = {"start": str, "final": str, "snapshots_after": list, "steps": list}
+    for name, kind in parts.items():
+        if not isinstance(data.get(name), kind):
+            raise ValueError(message(f"{name} is missing or of another type", value=data.get(name)))
+    if not all(type(count) is int for count in data["snapshots_after"]):
+        raise ValueError(message("snapshots_after holds counts", value=data["snapshots_after"]))
+    return dict(data)
+
+
+def _application(graph: Graph, index: int, step: Any, known: Mapping[str, Rule]) -> Application:
+    """The step as an application, if its rule matches there."""
+    try:
+        name, path = step["rule"], tuple(map(int, step["path"]))
+        nodes = {str(role): int(at) for role, at in step["match"].items()}
+        description = str(step["description"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(message(f"step {index + 1} is damaged", value=step)) from error
+    if name not in known:
+        hint = f"known: {', '.join(known)}"
+        raise ValueError(message(f"step {index + 1}: unknown rule", value=name, hint=hint))
+    rule = known[name]
+    level = _level(graph, path)
+    if level is None or not _found(rule, level, nodes):
+        raise RuleError(
+            message(f"step {index + 1}: {name} does not apply there", value=f"{path}: {nodes}")
+        )
+    return Application(rule, path, nodes, description)
+
+
+def _level(graph: Graph, path: tuple[int, ...]) -> Graph | None:
+    for position in path:
+        if not 0 <= position < len(graph.nodes):
+            return None
+        op = graph.nodes[position].op
+        if not isinstance(op, Map):
+            return None
+        graph = op.body
+    return graph
+
+
+def _found(rule: Rule, level: Graph, nodes: Mapping[str, int]) -> bool:
+    return any(dict(match.nodes) == dict(nodes) for match in rule.matches(level))

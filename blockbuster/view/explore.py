@@ -1,0 +1,88 @@
+"""`blockbuster view`, and the page that `blockbuster fuse --html` writes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from blockbuster.errors import message
+from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, Derivation
+from blockbuster.rules.restore import restore
+from blockbuster.view.explorer.export import write_html
+from blockbuster.view.explorer.setting import Setting
+from blockbuster.view.load import parse_sizes
+
+EXAMPLES = """examples:
+  blockbuster fuse model.py:attention --dims q="M D" k="N D" v="N L" --json steps.json
+  blockbuster view steps.json -o attention.html --sizes M=4096,N=4096 --open
+"""
+MISC = re.compile(r'misc \\"(.*?)\\"')  # as it stands in JSON
+KNOWN = tuple(dict.fromkeys((*RULES, *PAPER_RULES, *PEELING_RULES)))
+
+
+def add_numbers(command: argparse.ArgumentParser) -> None:
+    """The sizes and blocks that a page opens with, and how often each step is tried."""
+    for name, what in (("sizes", "size of dims"), ("blocks", "number of blocks of dims")):
+        command.add_argument(
+            f"--{name}",
+            nargs="+",
+            default=[],
+            metavar="DIM=NUMBER",
+            help=f"the {what} that the page opens with",
+        )
+    command.add_argument(
+        "--trials", type=int, default=8, help="random trials of each proof, 0 for none (default 8)"
+    )
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The arguments of `blockbuster view`."""
+    command.add_argument("derivation", type=Path, help="JSON written by `blockbuster fuse --json`")
+    command.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: beside it, as .html"
+    )
+    command.add_argument("--open", action="store_true", help="open the page in a browser")
+    add_numbers(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`blockbuster view`."""
+    source: Path = arguments.derivation
+    output: Path = arguments.output or source.with_suffix(".html")
+    if output.resolve() == source.resolve():
+        raise ValueError(message("the page would replace the derivation", value=str(output)))
+    text = source.read_text(encoding="utf-8")
+    functions = dict.fromkeys(MISC.findall(text), _not_at_hand)
+    derivation = restore(text, KNOWN, functions)
+    write_page(derivation, output, setting_of(arguments), title=source.stem)
+    if arguments.open:
+        webbrowser.open(output.resolve().as_uri())
+    return 0
+
+
+def _not_at_hand(*_: Any) -> Any:
+    """A function of whole arrays: the page shows and proves by its name, and never runs it."""
+    raise ValueError("a derivation read from JSON has no functions of whole arrays to run")
+
+
+def setting_of(arguments: argparse.Namespace, fixed: dict[str, int] | None = None) -> Setting:
+    """The numbers on the command line, beside the sizes that a program fixes."""
+    sizes = {**(fixed or {}), **parse_sizes(arguments.sizes)}
+    blocks = parse_sizes(arguments.blocks, "--blocks")
+    return Setting(sizes=sizes, blocks=blocks, trials=arguments.trials)
+
+
+def write_page(derivation: Derivation, path: Path, setting: Setting, *, title: str = "") -> None:
+    """Write the page, with a spinner on the terminal that names what is being done."""
+    console = Console(stderr=True)
+    prove = setting.trials > 0
+    with console.status("rewriting") as status:
+        write_html(
+            derivation, path, setting, title=title, prove=prove, progress=status.update
+        )
+    print(f"wrote {path}")

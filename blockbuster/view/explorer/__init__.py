@@ -1,0 +1,1 @@
+"""The derivation explorer: a derivation as one self-contained HTML page."""

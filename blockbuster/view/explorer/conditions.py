@@ -1,0 +1,72 @@
+"""What a rule checks before it applies: the named side conditions that its search reaches.
+
+A side condition is a function that returns "" or a reason in words, and whose docstring states the
+condition. They are found from the code of ``matches``, so the page cannot fall behind the rules.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+
+from blockbuster.rules import Rule, legality
+
+
+def conditions(rule: Rule) -> tuple[tuple[str, str], ...]:
+    """Names and sentences of the rule's side conditions, in the order in which it asks them.
+
+    >>> from blockbuster.rules import FuseReduction
+    >>> [name for name, _ in conditions(FuseReduction())]
+    ['first iteration gone']
+    """
+    found: dict[FunctionType, None] = {}
+    todo = [getattr(type(rule), name) for name in ("matches_at", "matches") if _own(rule, name)]
+    for function in todo:  # grows
+        for other in _mentioned(function):
+            if other not in todo:
+                todo.append(other)
+            if _is_condition(other, type(rule).__module__):
+                found.setdefault(other)
+    return tuple((f.__name__.strip("_").replace("_", " "), _sentence(f)) for f in found)
+
+
+def _own(rule: Rule, name: str) -> bool:
+    method = getattr(type(rule), name, None)
+    return isinstance(method, FunctionType) and _is_of_rules(method, type(rule).__module__)
+
+
+def _mentioned(function: FunctionType) -> Iterator[FunctionType]:
+    """The functions of rules that a function mentions, in order."""
+    for name in _names(function.__code__):
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType) and _is_of_rules(value, function.__module__):
+            yield value
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _is_of_rules(function: FunctionType, own: str) -> bool:
+    base = sys.modules[Rule.__module__]
+    module = function.__module__
+    rules = base.__name__.rpartition(".")[0]
+    return module != base.__name__ and (module == own or module.startswith(f"{rules}."))
+
+
+def _is_condition(function: FunctionType, own: str) -> bool:
+    shared = function.__module__ == legality.__name__
+    return (
+        inspect.signature(function).return_annotation in ("str", str)
+        and function.__doc__ is not None
+        and (shared or function.__module__ == own or function.__name__.startswith("_"))
+    )
+
+
+def _sentence(function: FunctionType) -> str:
+    return " ".join((function.__doc__ or "").split("\n\n")[0].split())

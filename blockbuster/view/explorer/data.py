@@ -1,0 +1,92 @@
+"""A derivation as plain data: everything that the explorer's page shows and computes with.
+
+What occurs again (lines of text, polynomials, pictures) is stored once and named by its number.
+A *state* is a program between steps: state 0 the start, state i what step i made; where the
+numerically safe form differs from the last snapshot, it is one more step and state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from blockbuster.emit.dtypes import dtype_of
+from blockbuster.ir.graph import Graph
+from blockbuster.rules import Derivation, explain
+from blockbuster.view.explorer.costs import Table
+from blockbuster.view.explorer.frames import frames
+from blockbuster.view.explorer.kernel import kernel_text
+from blockbuster.view.explorer.pictures import pictures_data
+from blockbuster.view.explorer.setting import Setting, dims_data, rules_of_sizes
+from blockbuster.view.explorer.source import Source, source_of
+from blockbuster.view.explorer.states import Strings, states_data, text_data
+from blockbuster.view.explorer.steps import left_data, proofs_data, rules_data, steps_data
+
+SCHEMA = "blockbuster.explorer/1"
+DTYPES = ("float16", "bfloat16", "float32")  # what a kernel is written for
+
+Data = dict[str, Any]
+
+
+def explorer_data(
+    derivation: Derivation,
+    setting: Setting,
+    *,
+    title: str = "",
+    prove: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Data:
+    """What the page shows. ``progress`` is told what comes before each long part.
+
+    Raises ValueError for sizes and blocks that do not fit the program.
+    """
+    dims = dims_data(derivation.start, setting)
+    source = source_of(derivation.start)
+    progress("rewriting")
+    found = frames(derivation)
+    graphs = [derivation.start, *(frame.after for frame in found)]
+    strings, table = Strings(), Table([dim["name"] for dim in dims])
+    states = states_data(graphs, strings, table)
+    proofs, whole = proofs_data(derivation, found, setting, progress) if prove else ([], None)
+    progress("drawing")
+    pictures = pictures_data(graphs)
+    progress("emitting the kernel")
+    kernel = _kernel(graphs[-1], derivation.start, dims, setting, strings)
+    return {
+        "schema": SCHEMA,
+        "title": title or (source.function if source else "block program"),
+        "source": _source(source),
+        "dims": dims,
+        "rules_of_sizes": rules_of_sizes(derivation.start),
+        "element_bytes": {name: dtype_of(name).bytes for name in DTYPES},
+        "dtype": setting.dtype,
+        "states": states,
+        "steps": steps_data(derivation, found, states, proofs),
+        "snapshots": list(derivation.snapshots_after),
+        "rules": rules_data(dict.fromkeys(a.rule for a in derivation.applications)),
+        "proof": whole,
+        "left": left_data(derivation.final, explain(derivation.final)),
+        "kernel": kernel,
+        "strings": list(strings.numbers),
+        "polynomials": table.data(),
+        "pictures": pictures,
+    }
+
+
+def _kernel(
+    graph: Graph, reference: Graph, dims: list[Data], setting: Setting, strings: Strings
+) -> Data:
+    sizes = {dim["name"]: dim["size"] for dim in dims}
+    kernel = kernel_text(graph, reference, sizes, setting.dtype, setting.target)
+    return {
+        **text_data(kernel.text, strings),
+        "kernels": [list(span) for span in kernel.kernels],
+        "tiles": dict(kernel.tiles or {}),
+        "target": kernel.target,
+    }
+
+
+def _source(source: Source | None) -> Data | None:
+    if source is None:
+        return None
+    return {"file": source.file, "first": source.first, "lines": list(source.lines)}

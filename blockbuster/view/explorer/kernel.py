@@ -1,0 +1,79 @@
+"""The emitted file of the final program, with the node behind each line of its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from blockbuster.emit.kernel import emit
+from blockbuster.errors import EmitError
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.types import Dim
+from blockbuster.view.explorer.places import filled, place_in, with_places
+from blockbuster.view.explorer.texts import Span, Text
+
+JIT = "@triton.jit"
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """The file's text, the lines of each kernel in it, and what it was written for."""
+
+    text: Text
+    kernels: tuple[Span, ...] = ()
+    tiles: Mapping[Dim, int] | None = None
+    target: str = ""
+
+
+def kernel_text(
+    graph: Graph, reference: Graph, sizes: Mapping[Dim, int], dtype: str, target: str
+) -> KernelText:
+    """The Triton file of a numerically safe program; ``text.missing`` says why there is none.
+
+    It is emitted twice, once with the places of nodes for comments: line by line the texts agree.
+    """
+    try:
+        kernel = emit(graph, sizes, dtype, target, reference=reference)
+        marked = emit(with_places(graph), sizes, dtype, target, reference=reference)
+    except EmitError as error:
+        return KernelText(Text((), (), str(error)))
+    lines, other = kernel.source.splitlines(), marked.source.splitlines()
+    kernels = _kernels(lines)
+    places = [""] * len(lines)
+    for first, end in kernels:
+        own = _statements(lines[first:end], [place_in(line) for line in other[first:end]])
+        places[first:end] = filled(lines[first:end], own)
+    return KernelText(Text(tuple(lines), tuple(places)), kernels, kernel.tiles, kernel.target)
+
+
+def _kernels(lines: list[str]) -> tuple[Span, ...]:
+    """The functions that are launched; the small ones they call have names with an underscore."""
+    starts = [
+        at
+        for at, line in enumerate(lines)
+        if line == JIT and not lines[at + 1].startswith("def _")
+    ]
+    return tuple((start, _end(lines, start)) for start in starts)
+
+
+def _end(lines: list[str], start: int) -> int:
+    """The line behind the last line of the function that starts there."""
+    end = lines.index("):", start) + 1
+    while end < len(lines) and (not lines[end] or lines[end].startswith(" ")):
+        end += 1
+    while not lines[end - 1]:
+        end -= 1
+    return end
+
+
+def _statements(lines: list[str], places: list[str]) -> list[str]:
+    """The lines of a call over several lines have the place of the first."""
+    result, open_call = [], ""
+    for line, place in zip(lines, places, strict=True):
+        code = line.split("  #")[0].rstrip()
+        if code.endswith("(") and place:
+            open_call = place
+        result.append(place or open_call)
+        if code.endswith(")") and not code.endswith("("):
+            open_call = "" if code.strip() == ")" else open_call
+    return result

@@ -1,0 +1,66 @@
+"""The explorer's data as one HTML page that needs nothing beside itself."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+SCRIPTS = ("numbers.js", "picture.js", "texts.js", "details.js", "script.js")
+
+
+def page(data: dict[str, Any]) -> str:
+    """The page as text: template, style and script of this folder, and the data."""
+    pictures = data["pictures"]
+    packed = {**data, "pictures": {**pictures, "svgs": [_packed(s) for s in pictures["svgs"]]}}
+    parts = {
+        "title": escape(f"{data['title']}: derivation"),
+        "style": _asset("style.css"),
+        "script": _script(),
+        "data": _in_script(packed),
+    }
+    before, *rest = _asset("template.html").split("[[")
+    text = before
+    for part in rest:  # never looks into what was put in
+        name, _, after = part.partition("]]")
+        text += parts[name] + after
+    return text
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Write a file that appears complete or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _script() -> str:
+    """The parts of the script in one scope: each uses what stands before it."""
+    parts = "\n".join(map(_asset, SCRIPTS))
+    return f'(() => {{\n"use strict";\n{parts}}})();'
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _in_script(data: dict[str, Any]) -> str:
+    """JSON that ends no script element and starts no comment in it."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _packed(svg: str) -> str:
+    """Deflated and in base 64: the page unpacks a picture when it is looked at."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return base64.b64encode(deflate.compress(svg.encode()) + deflate.flush()).decode("ascii")

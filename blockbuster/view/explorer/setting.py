@@ -1,0 +1,90 @@
+"""The numbers that a page opens with: sizes and blocks of dims, and what the kernel is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import lcm
+from typing import Any
+
+from blockbuster.errors import message
+from blockbuster.interp.binding import dims_of
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import fitted
+from blockbuster.ir.list_only import list_only
+from blockbuster.ir.types import Dim, size_class
+
+SIZE, UNIT_SIZE, BLOCKS = 256, 4, 4  # where the caller says nothing; a unit is a list-only dim
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Sizes and numbers of blocks by dim, the dtype and target of the kernel, seeds of proofs."""
+
+    sizes: Mapping[Dim, int] = field(default_factory=dict)
+    blocks: Mapping[Dim, int] = field(default_factory=dict)
+    dtype: str = "float16"
+    target: str = "sm_90"
+    trials: int = 8
+    seed: int = 0
+
+
+def dims_data(graph: Graph, setting: Setting) -> list[dict[str, Any]]:
+    """Every dim with its size and number of blocks, and whether the page may change them.
+
+    Raises ValueError for unknown dims and for sizes that the program does not allow.
+    """
+    names = tuple(dict.fromkeys(map(size_class, dims_of(graph))))
+    for what, given in (("sizes", setting.sizes), ("blocks", setting.blocks)):
+        for dim, number in given.items():
+            if dim not in names:
+                hint = f"the dims are {', '.join(names)}"
+                raise ValueError(message(f"unknown dim {dim} in {what}", hint=hint))
+            if number < 1:
+                raise ValueError(f"{what} has {number} for {dim}, expected at least 1")
+    units = list_only(graph)
+    usual = {dim: UNIT_SIZE if dim in units else SIZE for dim in names}
+    sizes = fitted({**usual, **setting.sizes}, graph.size_rules)
+    for dim, number in setting.sizes.items():
+        if sizes[dim] != number:
+            rules = "; ".join(map(str, graph.size_rules))
+            raise ValueError(message(f"{dim} cannot be {number} here", hint=rules))
+    follow = {rule.dim for rule in graph.size_rules if rule.exact}
+    return [
+        {
+            "name": dim,
+            "size": sizes[dim],
+            "blocks": _count(sizes[dim], setting.blocks.get(dim, BLOCKS), dim in units),
+            "unit": dim in units,
+            "follows": dim in follow,
+            "step": _step(graph, dim),
+        }
+        for dim in names
+    ]
+
+
+def _count(size: int, wanted: int, unit: bool) -> int:
+    """The nearest number of equal blocks (the last may be smaller) that there can be."""
+    return size if unit else -(-size // -(-size // min(wanted, size)))
+
+
+def _step(graph: Graph, dim: Dim) -> int:
+    """What the size of a dim must be a multiple of."""
+    terms = [term for rule in graph.size_rules for term in rule.length.terms]
+    return lcm(*(share.denominator for dims, share in terms if dim in dims))
+
+
+def rules_of_sizes(graph: Graph) -> list[dict[str, Any]]:
+    """What sizes follow from others: dim = sum of (times, dims) / divisor, or at least that."""
+    found = []
+    for rule in graph.size_rules:
+        terms, divisor = rule.length.parts()
+        found.append(
+            {
+                "dim": rule.dim,
+                "exact": rule.exact,
+                "terms": [[times, list(dims)] for times, dims in terms],
+                "divisor": divisor,
+            }
+        )
+    return found

@@ -1,0 +1,367 @@
+"""The explorer's page in headless Chromium: it moves, computes what Python computes, and fits."""
+
+import shutil
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.interp.traffic import graph_traffic as traffic
+from blockbuster.selection import closed_traffic
+from blockbuster.view.explorer.page import page, write_whole
+from blockbuster.view.render import can_render
+from tests.view.explorer_cases import SETTINGS, data, derivation
+from tests.view.test_explorer import graphs
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no chromium with its driver"),
+    pytest.mark.skipif(not can_render("svg"), reason="nothing is installed that draws pictures"),
+]
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The page of each derivation, by name."""
+    folder = tmp_path_factory.mktemp("pages")
+    pages = {"attention": data("attention", prove=True), "heads": data("heads"),
+             "residual": data("residual")}  # fmt: skip
+    return {name: write_whole(folder / f"{name}.html", page(d)) for name, d in pages.items()}
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    profile = tmp_path_factory.mktemp("profile")
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+class Page:
+    """One page in the browser, and the few things that the tests do with it."""
+
+    def __init__(self, driver, path):
+        self.driver = driver
+        self.resize(1280, 800)
+        self.dark(False)
+        driver.get("about:blank")
+        driver.get(path.as_uri())
+
+    def resize(self, width, height):
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def dark(self, dark):
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def js(self, text, *arguments):
+        return self.driver.execute_script(text, *arguments)
+
+    def find(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def all(self, selector):
+        return self.driver.find_elements("css selector", selector)
+
+    def wait(self, condition):
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        return WebDriverWait(self.driver, 20).until(lambda _: condition())
+
+    def press(self, *keys):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def enter(self, selector, value, event="change"):
+        script = "const [e, value, type] = arguments; e.value = value;"
+        script += "e.dispatchEvent(new Event(type))"
+        self.js(script, self.find(selector), value, event)
+
+    def tap(self, selector):
+        """A click that does not scroll; it also works on SVG."""
+        event = "new MouseEvent('click', {bubbles: true})"
+        self.js(f"arguments[0].dispatchEvent({event})", self.find(selector))
+
+    def click(self, selector):
+        self.js("arguments[0].scrollIntoView({block: 'center'})", self.find(selector))
+        self.find(selector).click()
+
+    @property
+    def at(self):
+        """The state that is shown, where the page tells it in four places."""
+        slider = int(self.find("#slider").get_attribute("value"))
+        current = self.find("#steps [aria-current] .number").get_attribute("textContent")
+        assert self.js("return location.hash") == f"#{slider}"
+        assert int(current) == slider
+        return slider
+
+    def number(self, selector):
+        return float(self.find(selector).get_attribute("data-value"))
+
+
+@pytest.fixture
+def attention(chromium, files):
+    page = Page(chromium, files["attention"])
+    yield page
+    errors = [entry for entry in chromium.get_log("browser") if entry["level"] != "INFO"]
+    assert errors == []
+
+
+@pytest.mark.parametrize("name", ["attention", "heads", "residual"])
+def test_every_state_shows_without_errors(chromium, files, name):
+    shown = Page(chromium, files[name])
+    for at in range(len(data(name)["states"])):
+        assert shown.at == at
+        assert len(shown.all("#text li")) == len(data(name)["states"][at]["text"]["lines"])
+        shown.wait(lambda: shown.all("#canvas svg"))
+        if at:
+            shown.wait(lambda: shown.all("#canvas .taken"))
+            shown.press("b")
+            shown.wait(lambda: shown.find("#side [data-value=before][aria-pressed=true]"))
+            assert shown.all("#text .gone") or data(name)["states"][at - 1]["text"]["gone"] == []
+            shown.press("b")
+        shown.press("\ue014")  # right
+    assert chromium.get_log("browser") == []
+
+
+def whole_arrays(x, w):
+    y = x @ w
+    return bb.exp(bb.custom(len, y, shape=y.shape) + 1)
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+@pytest.mark.parametrize(
+    ("program", "dims", "words"),
+    [
+        (lambda x: x + 1, {"x": "M N"}, ("one kernel", "forall m")),
+        (whole_arrays, {"x": "M K", "w": "K N"}, ("2 buffered edges left", "no loops")),
+    ],
+)
+def test_programs_without_steps_loops_or_pictures(
+    chromium, tmp_path, monkeypatch, program, dims, words, drawn
+):
+    monkeypatch.setattr("blockbuster.view.explorer.pictures.can_render", lambda _: drawn)
+    path = tmp_path / "page.html"
+    bb.fuse(bb.lower(bb.trace(program, **dims))).to_html(path, prove=False)
+    shown = Page(chromium, path)
+
+    assert words[0] in shown.find("#summary").text
+    shown.press("\ue014", "b", "[", "e", "e", "\ue011")
+    shown.find("#form [data-value=loops]").click()
+    assert words[1] in shown.find("#text").text
+    if drawn:
+        shown.wait(lambda: shown.all("#canvas svg"))
+    else:
+        assert "no pictures" in shown.find("#canvas").text
+        assert not shown.find("#depth").is_displayed()
+    assert chromium.get_log("browser") == []
+
+
+def test_keys_buttons_and_slider_move(attention):
+    last = len(data("attention")["states"]) - 1
+    keys = {"right": "\ue014", "left": "\ue012", "home": "\ue011", "end": "\ue010"}
+
+    attention.press(keys["right"], keys["right"], keys["left"])
+    assert attention.at == 1
+    attention.press(keys["end"])
+    assert attention.at == last
+    attention.press(keys["right"])
+    assert attention.at == last
+    attention.press(keys["home"])
+    assert attention.at == 0
+    attention.click("#on")
+    assert attention.at == 1
+    attention.enter("#slider", 5, "input")
+    assert attention.at == 5
+    attention.click("#steps li:nth-child(4) button")
+    assert attention.at == 3
+    attention.find("body").click()
+    attention.press(" ")
+    attention.wait(lambda: attention.at == 4)
+    attention.press(" ")
+    assert attention.find("#play").text == "Play"
+
+
+def test_curve_leads_to_snapshots_and_the_live_region_tells(attention):
+    snapshots = data("attention")["snapshots"]
+    marked = [int(dot.get_attribute("data-at")) for dot in attention.all("#curve .snapshot")]
+
+    assert marked == snapshots
+    attention.tap(f"#curve .hit[data-at='{snapshots[0]}']")
+    assert attention.at == snapshots[0]
+    assert f"Step {snapshots[0]} of" in attention.find("#live").get_attribute("textContent")
+
+
+@pytest.mark.parametrize(("sizes", "blocks"), SETTINGS)
+def test_numbers_follow_sizes_and_are_those_of_python(attention, sizes, blocks):
+    for dim in sizes:
+        for what, table in (("size", sizes), ("blocks", blocks)):
+            attention.enter(f"input[data-{what}='{dim}']", table[dim])
+    for at, graph in enumerate(graphs("attention")):
+        attention.js("location.hash = `#${arguments[0]}`", at)
+        attention.wait(lambda at=at: attention.at == at)
+        counted = traffic(graph, sizes, blocks)
+        closed = closed_traffic(graph).at(sizes, blocks, item_bytes=2)
+        wanted = {
+            "bytes": closed.bytes, "loads": counted.loads, "stores": counted.stores,
+            "edges": len(graph.buffered_edges()), "footprint": closed.footprint * 2,
+            "matrix": counted.flops["matrix"], "vector": counted.flops["vector"],
+        }  # fmt: skip
+        for metric, number in wanted.items():
+            assert attention.number(f"#numbers [data-metric={metric}] .after") == number, metric
+        if at:
+            before = closed_traffic(graphs("attention")[at - 1]).at(sizes, blocks, item_bytes=2)
+            assert attention.number("#saved") == before.bytes - closed.bytes
+
+
+def test_sliders_change_sizes_and_reset_takes_it_back(attention):
+    before = attention.number("#numbers [data-metric=bytes] .after")
+    attention.click("#tab-sizes")
+    attention.enter("[data-size-slider=N]", 6, "input")
+
+    assert attention.find("input[data-size=N]").get_attribute("value") == "64"
+    assert attention.number("#numbers [data-metric=bytes] .after") > before
+    attention.click("#reset")
+    assert attention.number("#numbers [data-metric=bytes] .after") == before
+    attention.enter("#dtype", "float32")
+    assert attention.number("#numbers [data-metric=bytes] .after") == 2 * before
+
+
+def test_sizes_that_follow_keep_their_rules(chromium, files):
+    shown = Page(chromium, files["heads"])
+    heads = next(dim["name"] for dim in data("heads")["dims"] if dim["unit"])
+    shown.enter("input[data-size=E]", 31)
+    sizes = {
+        dim["name"]: int(shown.find(f"[data-size='{dim['name']}']").get_property("value"))
+        for dim in data("heads")["dims"]
+    }
+
+    assert sizes["E"] == 32
+    assert sizes[heads] == 2
+    graph = derivation("heads").start
+    form = closed_traffic(graph)
+    blocks = {
+        dim["name"]: int(shown.find(f"[data-blocks='{dim['name']}']").get_property("value"))
+        for dim in data("heads")["dims"]
+    }
+    moved = form.at(sizes, blocks, item_bytes=2)
+    assert shown.number("#numbers [data-metric=bytes] .after") == moved.bytes
+
+
+def test_lines_of_the_kernel_show_their_node(attention):
+    attention.click("#tab-kernel")
+    assert attention.at == len(data("attention")["states"]) - 1
+    attention.wait(lambda: attention.all("#canvas svg"))
+    (line,) = (li for li in attention.all("#panel-kernel li") if "= tl.exp(t" in li.text)
+    place = line.get_attribute("data-place")
+    attention.js("arguments[0].click()", line)
+
+    (node,) = attention.all("#canvas .linked")
+    assert node.get_attribute("data-place") == place
+    assert "exp" in node.text
+    (listed,) = attention.all("#text .linked")
+    assert "exp" in listed.text
+    attention.press("\ue00c")  # escape
+    attention.click("#title")
+    assert attention.all("#canvas .linked") == []
+    attention.click("#whole")
+    assert len(attention.all("#panel-kernel li")) == len(data("attention")["kernel"]["lines"])
+
+
+def test_maps_open_and_crumbs_lead_back(chromium, files):
+    shown = Page(chromium, files["residual"])
+    shown.wait(lambda: shown.all("#canvas svg"))
+    maps = data("residual")["pictures"]["states"][0]["maps"]
+    inner = max(maps, key=lambda place: (place.count("-"), place))
+    outer = inner.split("-")[0]
+    for place in (outer, inner):
+        selector = f'#canvas [data-place="{place}"]'
+        shown.wait(lambda s=selector: shown.all(s))
+        shown.tap(selector)
+        shown.wait(lambda p=place: len(shown.all("#crumbs button")) == 1 + len(p.split("-")))
+    shown.wait(lambda: shown.all(f'#canvas [data-place="{inner}-0"]'))
+    shown.press("\ue00c")
+    assert len(shown.all("#crumbs button")) == len(inner.split("-"))
+    shown.find("#crumbs button").click()
+    shown.wait(lambda: len(shown.all("#crumbs button")) == 1)
+    first = shown.find(f'#canvas [data-place="{outer}"]')
+    assert first.get_attribute("aria-label").startswith("Look into")
+    shown.js("arguments[0].focus()", first)
+    shown.press("\ue007")  # enter
+    shown.wait(lambda: len(shown.all("#crumbs button")) == 2)
+    shown.press("\ue00c")
+    depths = [option.get_attribute("value") for option in shown.all("#depth option")]
+    shown.press("[" * len(depths))
+    assert shown.find("#depth").get_attribute("value") == depths[0]
+
+
+def test_why_it_stops_leads_to_the_edge(chromium, files):
+    shown = Page(chromium, files["residual"])
+    left = data("residual")["left"]
+    shown.click("#tab-why")
+    assert len(shown.all("#panel-why .reasons > li")) == len(left)
+    shown.click("#panel-why .reasons button")
+
+    assert shown.at == data("residual")["snapshots"][-1]
+    linked = shown.all("#text .linked")
+    assert linked
+    assert {li.get_attribute("data-place") for li in linked} == {left[0]["place"]}
+
+
+def test_dark_and_light(attention):
+    def ground():
+        return attention.js("return getComputedStyle(document.documentElement).backgroundColor")
+
+    light = ground()
+    attention.click("#theme")
+    dark = ground()
+    assert light != dark
+    attention.click("#theme")
+    assert ground() == light
+    attention.dark(True)
+    attention.wait(lambda: ground() == dark)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (800, 1000), (420, 900), (320, 640)])
+@pytest.mark.parametrize("tab", ["step", "sizes", "kernel", "why", "source"])
+def test_nothing_runs_out_of_the_window(attention, width, height, tab):
+    attention.resize(width, height)
+    attention.click(f"#tab-{tab}")
+
+    assert attention.js("return document.documentElement.scrollWidth") <= width
+    wide = attention.js(
+        "return [...document.querySelectorAll('header *, .timeline *, .bar *, #crumbs *')]"
+        ".filter((e) => e.getClientRects().length && !e.closest('.tabs')"
+        " && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert wide == []
+
+
+def test_controls_have_names(attention):
+    nameless = attention.js(
+        "return [...document.querySelectorAll('button, input, select')].filter((e) =>"
+        " !e.textContent.trim() && !e.ariaLabel && !e.labels?.length).map((e) => e.outerHTML)"
+    )
+    assert nameless == []
+    assert attention.find("#slider").get_attribute("aria-valuetext").startswith("0 of")
+
+
+def test_the_page_opens_in_a_second(attention):
+    loaded = attention.js(
+        "const t = performance.getEntriesByType('navigation')[0]; return t.loadEventEnd"
+    )
+    assert 0 < loaded < 3000, "the promise is one second; a busy machine gets three"
