@@ -102,7 +102,7 @@ def nothing_buffered(numbers):
 
 _ = check(answer, nothing_buffered)
 
-# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution"]
+# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution", "hide-cell"]
 # Merge the loops over M, then those over N, then add up on the fly. The numbers change after every
 # move, because moves appear and disappear. Any order works here.
 solution = [0, 0, 0]
@@ -145,7 +145,7 @@ def indispensable(name):
 
 _ = check(answer, indispensable)
 
-# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution"]
+# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution", "hide-cell"]
 # Rule 4. As written, the product with v waits for the row sums: every weight is divided first. Rule
 # 4 divides the result instead, and then both need the exponentials in the same loop.
 solution = SwapScaleDot.name
@@ -171,7 +171,7 @@ def flash(numbers):
 
 _ = check(answer, flash)
 
-# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution"]
+# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution", "hide-cell"]
 # Rule 9, fuse-elementwise, joins operators on values that are local anyway: pass it by.
 solution = [0] * 12 + [2, 2, 0, 0]
 assert check(solution, flash)
@@ -209,7 +209,7 @@ def fewest_bytes(numbers):
 
 _ = check(answer, fewest_bytes)
 
-# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution"]
+# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution", "hide-cell"]
 # Stop before rule 6, extend-map: it would compute the scores once for each of the 8 blocks of L.
 # This is what snapshots are for: the derivation keeps the program before every such step.
 solution = [0] * 12 + [1, 1, 1]
@@ -256,7 +256,7 @@ def one_pass(text):
 
 _ = check(answer, one_pass)
 
-# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution"]
+# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["solution", "hide-cell"]
 # One loop over M, one over K in it, three running totals.
 solution = """graph(X: M,K[M,K], Y: M,K[M,K]) {
   C = map M (x in !X, y in !Y) {
