@@ -186,3 +186,10 @@ def judge(
         for o in zip(*runs, strict=True)
     ]
     return worst([compare(*output) for output in joined]), outputs
+
+
+def judge_call(workload: Workload, call: Callable[..., Any], inputs: Mapping[str, Tensor]) -> Error:
+    """The errors of a function that makes its own outputs, such as one from ``bb.jit``."""
+    fn = eager(workload.fn)
+    found = (call(**inputs), fn(**inputs), fn(**{n: x.double() for n, x in inputs.items()}))
+    return worst([compare(*row) for row in zip(*map(as_tuple, found), strict=True)])

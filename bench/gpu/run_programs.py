@@ -58,7 +58,14 @@ def check_kind(workload: Any, graph: Any, dtype: str, kind: str, device: str) ->
     import torch
 
     import blockbuster as bb
-    from bench.gpu.measure import judge, make_inputs, poison_workspaces, run_into, same_bits
+    from bench.gpu.measure import (
+        judge,
+        judge_call,
+        make_inputs,
+        poison_workspaces,
+        run_into,
+        same_bits,
+    )
 
     sizes = workload.sizes_of(kind if kind in ("timed", "tiny") else "ragged")
     kernel = bb.emit(graph, sizes=sizes, dtype=dtype)
@@ -80,7 +87,9 @@ def check_kind(workload: Any, graph: Any, dtype: str, kind: str, device: str) ->
     record["reproducible"] = same_bits(outputs, again)
     if kind == "timed":
         record |= capture_and_stream(kernel, inputs, outputs)
-    checks = ("passed", "reproducible", "captured", "streamed")
+        jitted = judge_call(workload, bb.jit(workload.fn), inputs)
+        record |= {"jitted": jitted.passed, "jitted_errors": jitted.data()}
+    checks = ("passed", "reproducible", "captured", "streamed", "jitted")
     record["passed"] = all(record.get(check, True) for check in checks)
     return record
 
@@ -135,40 +144,40 @@ def time_all(names: list[str], dtypes: list[str], out: Path) -> None:
     """Append a record per program and dtype."""
     import torch
 
-    from bench.gpu.measure import final_graph
     from bench.programs import WORKLOADS
 
     torch.backends.cuda.matmul.allow_tf32 = False
     with out.open("a") as file:
         for name in names:
-            graph = final_graph(WORKLOADS[name])
             for dtype in dtypes:
                 record: Record = {"program": name, "dtype": dtype}
                 file.write(json.dumps({**record, "begun": True}) + "\n")
                 file.flush()
                 try:
-                    record |= time_one(WORKLOADS[name], graph, dtype)
+                    record |= time_one(WORKLOADS[name], dtype)
                 except Exception as error:
                     record |= {"error": f"{type(error).__name__}: {error}"[:800]}
                 file.write(json.dumps(record) + "\n")
                 file.flush()
 
 
-def time_one(workload: Any, graph: Any, dtype: str) -> Record:
-    """Medians in microseconds of three alternating rounds; by CUDA graph where below 100."""
+def time_one(workload: Any, dtype: str) -> Record:
+    """Medians in microseconds of three alternating rounds; by CUDA graph where below 100.
+
+    Ours is the function from ``bb.jit``: both make their outputs, as a user's call does.
+    """
     import torch
     from triton.testing import do_bench
 
     import blockbuster as bb
-    from bench.gpu.measure import as_tuple, make_inputs, poisoned, run_into
+    from bench.gpu.measure import make_inputs
     from bench.programs import eager
 
-    sizes = workload.sizes_of("timed")
-    kernel = bb.emit(graph, sizes=sizes, dtype=dtype)
-    inputs = make_inputs(workload, sizes, "random", getattr(torch, dtype), "cuda")
-    fn = eager(workload.fn)
-    outputs = poisoned(as_tuple(fn(**inputs)))
-    runs = {"ours": lambda: run_into(kernel, inputs, outputs), "eager": lambda: fn(**inputs)}
+    inputs = make_inputs(
+        workload, workload.sizes_of("timed"), "random", getattr(torch, dtype), "cuda"
+    )
+    fast, fn = bb.jit(workload.fn), eager(workload.fn)
+    runs = {"ours": lambda: fast(**inputs), "eager": lambda: fn(**inputs)}
     found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(3):
         for name, run in runs.items():
