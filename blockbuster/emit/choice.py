@@ -1,7 +1,8 @@
 """Which snapshot becomes the kernel: the one that moves least, at the default tiles.
 
 Until selection exists: every snapshot of a piece is lowered to tiles for the sizes at hand, and the
-one with the least tile traffic wins; fewer kernels, then more fusion, break a tie.
+one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On a GPU the
+traffic of a kernel with few programs counts more, because most of the device is idle meanwhile.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any
 from blockbuster.emit.dtypes import dtype_of
 from blockbuster.emit.kernel import STAGES, apply_passes
 from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.numpy_tiles import moved, numpy_schedule, numpy_tiling
+from blockbuster.emit.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
 from blockbuster.emit.tiles import choose_tiling, halved_tiles
+from blockbuster.emit.traffic import NestTraffic, traffic_by_nest
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
@@ -44,7 +46,8 @@ class Choice:
     program: TileProgram = field(repr=False)
     tiles: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
-    moved: int
+    nests: tuple[NestTraffic, ...]
+    processors: int
     kernels: int
     key: Key = field(repr=False)
     unsafe: tuple[str, ...] = ()
@@ -53,7 +56,28 @@ class Choice:
     @property
     def cost(self) -> tuple[int, int, int, int]:
         """What the best choice has least of."""
-        return len(self.unsafe), self.moved, self.kernels, -self.snapshot
+        return len(self.unsafe), self.weighed, self.kernels, -self.snapshot
+
+    @property
+    def moved(self) -> int:
+        """The tile traffic in elements."""
+        return sum(nest.elements for nest in self.nests)
+
+    @property
+    def weighed(self) -> int:
+        """The same, where idle processors count."""
+        return sum(nest.weighed(self.processors) for nest in self.nests)
+
+    @property
+    def amount(self) -> str:
+        """What it moves, in words."""
+        if self.weighed == self.moved:
+            return f"{self.name} moves {self.moved}"
+        fewest = min(nest.programs for nest in self.nests)
+        return (
+            f"{self.name} moves {self.moved}, which counts as {self.weighed}"
+            f" since {fewest} programs leave some of {self.processors} processors idle"
+        )
 
 
 @dataclass(frozen=True)
@@ -70,7 +94,7 @@ class Considered:
         ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
         if len(ranked) == 1:
             return "no other choice"
-        amounts = ", ".join(f"{c.name} moves {c.moved}" for c in ranked)
+        amounts = ", ".join(choice.amount for choice in ranked)
         fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
         differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
         return f"{fewest if differ else ''}least tile traffic in elements: {amounts}"
@@ -175,10 +199,19 @@ class Fused:
         if key in self._refused:
             shown = ", ".join(f"{dim} {lanes}" for dim, lanes in blocks.items())
             raise EmitError(f"with tiles {shown}, {self._refused[key]}")
-        cost = moved(program, known, blocks)
-        name = self._name(number)
         return Choice(
-            graph, number, name, program, tiles, blocks, cost, kernels, key, unsafe, notes
+            graph=graph,
+            snapshot=number,
+            name=self._name(number),
+            program=program,
+            tiles=tiles,
+            blocks=blocks,
+            nests=traffic_by_nest(program, known, blocks),
+            processors=1 if target == CPU else target_of(target).processors,
+            kernels=kernels,
+            key=key,
+            unsafe=unsafe,
+            notes=notes,
         )
 
 

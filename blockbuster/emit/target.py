@@ -24,21 +24,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A GPU architecture. ``shared``: bytes of shared memory that one block of threads can have."""
+    """A GPU architecture.
+
+    ``shared``: bytes of shared memory that one block of threads can have; ``processors``: how many
+    such blocks run at once at least, those of the largest device that is sold.
+    """
 
     name: str
     backend: str
     arch: int | str
     warp_size: int
     shared: int
+    processors: int
 
 
 # the two NVIDIA limits were measured on no device of ours: they are the vendor's opt-in maxima
 TARGETS: dict[str, Target] = {
-    "sm_80": Target("sm_80", "cuda", 80, 32, 166_912),
-    "sm_90": Target("sm_90", "cuda", 90, 32, 232_448),
-    "sm_100": Target("sm_100", "cuda", 100, 32, 232_448),
-    "gfx942": Target("gfx942", "hip", "gfx942", 64, 65_536),
+    "sm_80": Target("sm_80", "cuda", 80, 32, 166_912, 108),
+    "sm_90": Target("sm_90", "cuda", 90, 32, 232_448, 132),
+    "sm_100": Target("sm_100", "cuda", 100, 32, 232_448, 148),
+    "gfx942": Target("gfx942", "hip", "gfx942", 64, 65_536, 304),
 }
 
 

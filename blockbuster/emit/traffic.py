@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -46,6 +47,32 @@ def tile_traffic(
     for nest in program.nests:
         _count(nest.body, nest.grid, extents, moved)
     return moved
+
+
+@dataclass(frozen=True)
+class NestTraffic:
+    """What one nest moves, in elements, and how many programs share the work."""
+
+    elements: int
+    programs: int
+
+    def weighed(self, processors: int) -> int:
+        """The elements, as many times over as processors are idle for each that is busy."""
+        return -(-self.elements * max(processors, self.programs) // self.programs)
+
+
+def traffic_by_nest(
+    program: TileProgram, sizes: Mapping[Dim, int], block_sizes: Mapping[Dim, int] | None = None
+) -> tuple[NestTraffic, ...]:
+    """The traffic of each nest, over all arrays; sizes as for ``tile_traffic``."""
+    extents = _Extents(sizes, bound_blocks(program, sizes, block_sizes))
+    found = []
+    for nest in program.nests:
+        moved: dict[str, Moved] = defaultdict(Moved)
+        _count(nest.body, nest.grid, extents, moved)
+        elements = sum(m.elements_loaded + m.elements_stored for m in moved.values())
+        found.append(NestTraffic(elements, max(1, prod(map(extents.trips, nest.grid)))))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from blockbuster import compile, layer_norm, trace
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import counted_run
-from blockbuster.emit.traffic import Moved, tile_traffic
+from blockbuster.emit.traffic import Moved, NestTraffic, tile_traffic, traffic_by_nest
 from blockbuster.interp.binding import list_only
 from blockbuster.ir.parse import parse
+from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import (
     FOLDER,
     PORTS,
@@ -65,3 +67,37 @@ def test_ragged_blocks_count_what_they_have():
     moved = tile_traffic(CHAINS["attention final"][0], sizes, ragged_blocks(graph, sizes))
 
     assert moved["out"].elements_stored == sizes["M"] * sizes["L"]
+
+
+@pytest.mark.parametrize(
+    ("programs", "processors", "weighed"),
+    [(1, 1, 100), (4, 1, 100), (132, 132, 100), (500, 132, 100), (66, 132, 200), (1, 132, 13_200),
+     (100, 132, 132), (97, 132, 137)],
+)  # fmt: skip
+def test_idle_processors_count(programs, processors, weighed):
+    assert NestTraffic(100, programs).weighed(processors) == weighed
+
+
+@given(block_graphs(), st.data())
+def test_nests_move_together_what_the_program_moves(graph, data):
+    setting = data.draw(sizes_and_blocks(graph), label="sizes")
+    program = lower_to_tiles(graph)
+    nests = traffic_by_nest(program, setting.sizes, setting.block_sizes)
+
+    moved = tile_traffic(program, setting.sizes, setting.block_sizes).values()
+    total = sum(m.elements_loaded + m.elements_stored for m in moved)
+    assert sum(nest.elements for nest in nests) == total
+    assert len(nests) == len(program.nests)
+
+
+def test_a_kernel_of_few_programs_is_not_chosen_for_its_traffic_alone():
+    """Two snapshots of LayerNorm + matmul: one moves half as much, in one program per row block."""
+    program = trace(lambda x, w: layer_norm(x) @ w, x="M K", w="K N")
+    sizes = {"M": 2048, "K": 1024, "N": 1024}
+    (best,) = (f.considered.best for f in compile(program, sizes, machine="sm_90").plan.files)
+    large = {**sizes, "M": 2048 * 32}
+    (other,) = (f.considered.best for f in compile(program, large, machine="sm_90").plan.files)
+
+    assert (best.snapshot, other.snapshot) == (2, 1)
+    assert "counts as" not in best.amount
+    assert best.weighed == best.moved
