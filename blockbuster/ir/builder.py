@@ -73,9 +73,12 @@ class Builder:
 
         for given, arg in zip(graph.inputs, args, strict=True):
             assert self.type_of(arg) == given.type, (self.type_of(arg), given.type)
+        before = set(self._changed)
         for node in graph.nodes:
-            operands = tuple(resolved(v) for v in node.operands)
+            operands = tuple(map(resolved, node.operands))
             made.append(self._append(node.reading(operands)))
+        if len(set(args)) == len(args):
+            self._changed = before  # what reads distinct values is as canonical as it was
         outputs = tuple(resolved(output.value) for output in graph.outputs)
         self._inlined = (len(graph.nodes), outputs)
         return outputs
@@ -127,7 +130,10 @@ class Builder:
         return self._numbered(nodes, order, ends)
 
     def _ends(self, outputs: Sequence[Value | Output]) -> list[Output]:
-        chosen = outputs or [replace(o, value=self._redirected(o.value)) for o in self._outputs]
+        chosen = outputs or [
+            replace(o, value=self._redirected(o.value)) if o.value in self._redirects else o
+            for o in self._outputs
+        ]
         return [o if isinstance(o, Output) else Output(o) for o in chosen]
 
     def _order_if_one_after_the_other(self, ends: Sequence[Output]) -> list[int] | None:
@@ -144,7 +150,10 @@ class Builder:
         made = [output.value for output in self._outputs]
         before = {value.node for value in made}
         single = len(before) == 1 and (others or any(v.node in before for v in first.operands))
-        if values[len(others) :] != [*inlined] or min(self._changed) < self._kept:
+        if (
+            values[len(others) :] != [*inlined]
+            or min(self._changed, default=self._kept) < self._kept
+        ):
             return None
         return list(self._nodes) if others == made or (single and {*others} <= {*made}) else None
 
@@ -179,13 +188,13 @@ class Builder:
             if moved != operands:
                 nodes[at] = nodes[at].reading(moved)
         graph = Graph(tuple(self._inputs), tuple(nodes), ())
-        outputs = (replace(o, value=Value(places[o.value[0]], o.value[1])) for o in ends)
+        outputs = [Output(Value(places[o.value[0]], o.value[1]), o.name, o.axes) for o in ends]
         return replace(graph, outputs=tuple(_plain(graph, o) for o in outputs))
 
 
 def _plain(graph: Graph, output: Output) -> Output:
     """The output without axes where they are its list dims in order."""
-    natural = output.axes == graph.type_of(output.value).lists
+    natural = output.axes is not None and output.axes == graph.type_of(output.value).lists
     return replace(output, axes=None) if natural else output
 
 
