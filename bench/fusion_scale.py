@@ -82,11 +82,60 @@ def decoder(count: int) -> Any:
     return with_inputs(blocks, {**shapes, "w2": "D K", "w3": "K D"})
 
 
+def stacked(count: int) -> Any:
+    """Decoder blocks with weights of their own: about 27 operators a block."""
+
+    def blocks(h: Any, **weights: Any) -> Any:
+        flat = iter(weights.values())
+        for wq, wk, wv, wo, w1, w2, w3 in zip(*[flat] * 7, strict=True):
+            x = bb.rms_norm(h)
+            h = h + (bb.softmax(((x @ wq) @ (x @ wk).T) * 0.1) @ (x @ wv)) @ wo
+            x = bb.rms_norm(h)
+            h = h + (bb.silu(x @ w1) * (x @ w2)) @ w3
+        return h
+
+    shapes = {"h": "S D"}
+    for i in range(count // 27):
+        shapes |= dict.fromkeys((f"wq{i}", f"wk{i}"), f"D E{i}")
+        shapes |= {f"wv{i}": f"D L{i}", f"wo{i}": f"L{i} D"}
+        shapes |= {f"w1_{i}": f"D K{i}", f"w2_{i}": f"D K{i}", f"w3_{i}": f"K{i} D"}
+    return with_inputs(blocks, shapes)
+
+
+def wide(count: int) -> Any:
+    """Branches of four operators from one input, added up: five operators a branch."""
+
+    def branches(x: Any) -> Any:
+        total = x
+        for i in range(count // 5):
+            total = total + bb.exp(bb.tanh(x * float(i + 2)) + 1.0)
+        return total
+
+    return with_inputs(branches, {"x": "M N"})
+
+
+def outputs(count: int) -> Any:
+    """A chain in which every fifth value is a result."""
+
+    def chain(x: Any) -> Any:
+        results = []
+        for i in range(count):
+            x = bb.tanh(x) if i % 2 else x * 1.5
+            if i % 5 == 4:
+                results.append(x)
+        return tuple(results)
+
+    return with_inputs(chain, {"x": "M N"})
+
+
 FAMILIES: dict[str, tuple[Callable[[int], Any], tuple[int, ...]]] = {
     "elementwise": (elementwise, (10, 30, 100, 300, 1000)),
     "matmuls": (matmuls, (10, 30, 100, 300, 1000)),
     "mixed": (mixed, (12, 40, 100, 300, 1000)),
     "decoder": (decoder, (1, 2, 4, 16)),
+    "stacked": (stacked, (27, 108, 432, 999)),
+    "wide": (wide, (10, 30, 100, 300, 1000)),
+    "outputs": (outputs, (10, 30, 100, 300, 1000)),
 }
 RULE_SETS = {"paper": bb.PAPER_RULES, "default": bb.RULES}
 

@@ -29,7 +29,7 @@ class RuleError(BlockbusterError):
 
 
 class FusionError(BlockbusterError):
-    """A program was asked to be one kernel and is not; the message explains what stands between."""
+    """A program cannot be fused as asked; the message explains what stands between."""
 
 
 class EmitError(BlockbusterError):

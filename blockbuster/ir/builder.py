@@ -73,9 +73,12 @@ class Builder:
 
         for given, arg in zip(graph.inputs, args, strict=True):
             assert self.type_of(arg) == given.type, (self.type_of(arg), given.type)
+        before = set(self._changed)
         for node in graph.nodes:
-            operands = tuple(resolved(v) for v in node.operands)
+            operands = tuple(map(resolved, node.operands))
             made.append(self._append(node.reading(operands)))
+        if len(set(args)) == len(args):
+            self._changed = before  # what reads distinct values is as canonical as it was
         outputs = tuple(resolved(output.value) for output in graph.outputs)
         self._inlined = (len(graph.nodes), outputs)
         return outputs
@@ -144,7 +147,10 @@ class Builder:
         made = [output.value for output in self._outputs]
         before = {value.node for value in made}
         single = len(before) == 1 and (others or any(v.node in before for v in first.operands))
-        if values[len(others) :] != [*inlined] or min(self._changed) < self._kept:
+        if (
+            values[len(others) :] != [*inlined]
+            or min(self._changed, default=self._kept) < self._kept
+        ):
             return None
         return list(self._nodes) if others == made or (single and {*others} <= {*made}) else None
 

@@ -1,9 +1,11 @@
 """Canonical form, in passes of one idea each over the nodes of one graph.
 
-``canonical`` *orders* nodes depth-first from the outputs, *merges* duplicate ports, *drops* results
-and operands that nobody needs, and *sorts* ports by first use, consumers before producers. Only
-nodes that were added or edited need work, and those whose several results may have changed places.
-``ports.py`` does what concerns a single node.
+Nodes are ordered depth-first from the outputs. ``merge`` unites duplicate ports, ``tidy`` drops
+operands that no result needs, ``drop`` results that nobody reads, and ``sort`` puts results in
+order of first use, consumers before producers. ``merge`` and ``tidy`` look at nodes that were added
+or edited; ``drop`` and ``sort`` look at all nodes, and only where some node has several results:
+``level.py`` knows which of them to ``keep``, and when they need no sorting. ``ports.py`` does what
+concerns a single node.
 """
 
 from __future__ import annotations
@@ -31,10 +33,13 @@ def canonical(
     ``changed`` holds the nodes that were added or edited, and afterwards all that are new.
     ``order`` is that of the nodes as they are given, where the caller knows it.
     """
-    work = _Canonical(nodes, list(ends), changed, rebuild, order)
+    work = Canonical(nodes, list(ends), changed, rebuild, order)
     work.merge()
-    work.drop()
-    work.sort()
+    if max({len(node.types) for node in nodes.values()}, default=1) > 1:
+        work.drop()
+        work.sort()
+    else:
+        work.tidy()
     return work.order, work.ends
 
 
@@ -42,31 +47,30 @@ def dependency_order(nodes: Nodes, ends: Sequence[Value]) -> list[int]:
     """Keys of the nodes that ``ends`` need: depth-first, operands left to right."""
     order: list[int] = []
     done, entered = {-1}, {-1}
-    path: list[tuple[int, Iterator[Value]]] = []
-    for end in ends:
-        key, operands = end[0], iter((end,))
-        path.append((-1, operands))
-        while path:
-            key, operands = path[-1]
-            for value in operands:
-                below = value[0]
-                if below in done:
-                    continue
-                if below in entered:
-                    raise VerifyError("the graph has a cycle: a node depends on its own result")
-                entered.add(below)
-                path.append((below, iter(nodes[below].operands)))
-                break
-            else:
-                path.pop()
-                if key not in done:
-                    done.add(key)
-                    order.append(key)
+    stack = [end[0] for end in reversed(ends)]
+    while stack:
+        key = stack[-1]
+        if key not in done and key not in entered:
+            entered.add(key)
+            below = [value[0] for value in reversed(nodes[key].operands) if value[0] not in done]
+            if not entered.isdisjoint(below):
+                raise VerifyError("the graph has a cycle: a node depends on its own result")
+            if below:
+                stack += below
+                continue  # until all of them are done and the node is on top again
+        stack.pop()
+        if key not in done:
+            done.add(key)
+            order.append(key)
     return order
 
 
-class _Canonical:
-    """Nodes on their way to canonical form. ``order`` is that of the nodes as they are."""
+class Canonical:
+    """Nodes on their way to canonical form. ``order`` is that of the nodes as they are.
+
+    The passes come in the order merge, then tidy or drop, then sort: each counts on the ones
+    before it. Each leaves ``changed`` with all nodes that are not what they were.
+    """
 
     def __init__(
         self,
@@ -83,7 +87,6 @@ class _Canonical:
         self.order: list[int] = order or []
         if order is None:
             self._reorder()
-        self._several = False
 
     def _reorder(self) -> None:
         self.order = dependency_order(self.nodes, [o.value for o in self.ends])
@@ -104,33 +107,46 @@ class _Canonical:
                 self.nodes[key] = merge_repeated_arguments(node)
         self._rename((), twin_of)
 
+    def tidy(self) -> None:
+        """Drop operands that no result of their node needs, where every result is read."""
+        changed = [key for key in reversed(self.order) if key in self.changed]
+        self.keep({key: range(len(self.nodes[key].types)) for key in changed}, self.order)
+
+    def keep(self, ports: Mapping[int, Sequence[int]], readers: Iterable[int]) -> bool:
+        """Drop all results but ``ports`` of the nodes there, and operands that those do not need.
+
+        ``readers`` are the nodes that read them. Returns whether a node changed.
+        """
+        old = [self.nodes[key] for key in ports]
+        moved: dict[Value, Value] = {}
+        lost = [self._select(key, ports[key], moved) for key in ports]
+        self._rename(readers, moved)
+        if any(lost):
+            self._reorder()
+        return any(self.nodes[key] is not node for key, node in zip(ports, old, strict=True))
+
     def drop(self) -> None:
         """Drop results that nobody reads and operands that nobody needs, consumers first."""
-        self._several = any(len(self.nodes[key].types) > 1 for key in self.order)
-        suspects = self.order if self._several else [k for k in self.order if k in self.changed]
         used: dict[int, dict[int, None]] = {}
         for output in self.ends:
             used.setdefault(output.value.node, {})[output.value.port] = None
         moved: dict[Value, Value] = {}
         lost = False
-        for key in reversed(suspects):
-            ports = used.get(key) if self._several else {0: None}
-            if ports is None:
+        for key in reversed(self.order):
+            if key not in used:
                 lost = True
                 continue
+            ports = used[key]
             if key in self.changed or len(ports) < len(self.nodes[key].types):
                 lost |= self._select(key, sorted(ports), moved)
-            if self._several:
-                for node, port in self.nodes[key].operands:
-                    used.setdefault(node, {})[port] = None
+            for node, port in self.nodes[key].operands:
+                used.setdefault(node, {})[port] = None
         self._rename(self.order, moved)
         if lost:
             self._reorder()
 
     def sort(self) -> None:
         """Put results in order of first use, and operands by first use in the body."""
-        if not self._several:
-            return
         first_use: dict[int, dict[int, tuple[int, int]]] = {key: {} for key in self.order}
         for rank, output in enumerate(self.ends):
             if output.value.node >= 0:

@@ -190,6 +190,13 @@ class Graph:
         return {value: tuple(places) for value, places in found.items()}
 
     @cached_property
+    def inputs_by_first_use(self) -> tuple[int, ...]:
+        """The inputs that are used, the one that is read first before the others."""
+        read = [port for node in self.nodes for at, port in node.operands if at < 0]
+        read += [output.value.port for output in self.outputs if output.value.node < 0]
+        return tuple(dict.fromkeys(read))
+
+    @cached_property
     def output_values(self) -> frozenset[Value]:
         """The values that leave the graph."""
         return frozenset(output.value for output in self.outputs)
@@ -249,6 +256,11 @@ class Graph:
         for path, graph in queue:
             yield path, graph
             queue.extend(((*path, position), op.body) for position, op in graph.of_type(Map))
+
+    @property
+    def depth(self) -> int:
+        """How many maps are nested at most."""
+        return max(len(path) for path, _ in self.walk())
 
     def buffered_edges(self) -> tuple[tuple[tuple[int, ...], Value, int], ...]:
         """Interior buffered edges at all levels: (path, producer's value, consuming node).

@@ -8,14 +8,16 @@ position that a node has in ``graph()``.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from itertools import pairwise
+from typing import NamedTuple, TypeVar, cast
 
 from blockbuster.ir.builder import Builder, rebuild
-from blockbuster.ir.canonical import canonical
+from blockbuster.ir.canonical import Canonical
 from blockbuster.ir.graph import Graph, Input, Node, Output, Value
 from blockbuster.ir.ops import Op
+from blockbuster.ir.uses import Uses, results_of
 
 OpT = TypeVar("OpT", bound=Op)
 
@@ -36,6 +38,14 @@ class Change:
     cut: bool = False
 
 
+class _Before(NamedTuple):
+    """What an edit found: the order, where values left, and what nodes read that it changed."""
+
+    order: Sequence[int]
+    leaves_at: Mapping[Value, int]
+    reads: dict[int, tuple[Value, ...]]
+
+
 class Level(Builder):
     """A builder that is canonical between edits, with the part of ``Graph`` that rules read."""
 
@@ -47,9 +57,13 @@ class Level(Builder):
         self.found_path = False
         """Set by ``reaches`` when it answers yes: what a rule concludes from that is not local."""
         self._read: dict[int, tuple[Value, ...]] = {}
+        """The operands of each node, as ``_readers`` has them."""
         self._readers: dict[Value, dict[int, None]] = {}
+        self._unsure = self._of_several_results(self.order)
+        """The nodes of several results whose order may depend on more than paths among readers."""
         self._graph: Graph | None = graph
-        self._results = len(self.output_values)
+        self._leaves_at = _first_places(self._outputs)
+        self._results = len(self._leaves_at)
         self._unused = (sys.maxsize, 0)
         self._link(self.order)
 
@@ -71,9 +85,9 @@ class Level(Builder):
         return self._outputs
 
     @property
-    def output_values(self) -> frozenset[Value]:
+    def output_values(self) -> KeysView[Value]:
         """The values that leave the graph."""
-        return frozenset(output.value for output in self._outputs)
+        return self._leaves_at.keys()
 
     def places(self) -> Iterable[int]:
         """The keys of the nodes in canonical order."""
@@ -108,13 +122,13 @@ class Level(Builder):
     def readers(self, key: int) -> dict[int, None]:
         """The nodes that read a result of ``key``."""
         found: dict[int, None] = {}
-        for port in range(len(self._nodes[key].types)):
-            found |= self._readers.get(Value(key, port), {})
+        for value in results_of(self._nodes, key):
+            found |= self._readers.get(value, {})
         return found
 
-    def neighbours(self, key: int) -> dict[int, None]:
-        """The nodes that read a result of ``key``, or that read what it reads."""
-        found = self.readers(key)
+    def siblings(self, key: int) -> dict[int, None]:
+        """The nodes that read what ``key`` reads."""
+        found: dict[int, None] = {}
         for value in self._nodes[key].operands:
             found |= self._readers[value]
         return found
@@ -138,23 +152,14 @@ class Level(Builder):
                 operands = self._nodes[key].operands
                 places[key] = dict(zip(reversed(operands), range(-len(operands), 0), strict=True))
             return self.rank[key], -places[key][value]
-        at = [i for i, output in enumerate(self._outputs) if output.value == value]
-        return (len(self.order), at[0]) if at else self._unused
+        at = self._leaves_at.get(value)
+        return self._unused if at is None else (len(self.order), at)
 
     def reaches(self, producer: int, consumer: int) -> bool:
         """True if ``consumer`` depends on ``producer``, directly or through others."""
-        first = self.rank[producer]
-        seen, stack = {consumer}, [consumer]
-        while stack:
-            for value in self._nodes[stack.pop()].operands:
-                node = value[0]
-                if node == producer:
-                    self.found_path = True
-                    return True
-                if node >= 0 and node not in seen and self.rank[node] > first:
-                    seen.add(node)
-                    stack.append(node)
-        return False
+        found = self._uses().path(producer, consumer)
+        self.found_path |= found
+        return found
 
     def graph(self) -> Graph:
         """The level as a graph."""
@@ -167,16 +172,25 @@ class Level(Builder):
     def finish(self, *outputs: Value | Output) -> Graph:
         """Ends an edit: the level itself, canonical again; ``change`` says what happened."""
         ends = self._ends(outputs)
+        self._changed.update(range(self._kept, self._next))
         self._apply_redirects(
             dict.fromkeys(k for old in self._redirects for k in self._readers.get(old, ()))
         )
         known = self._order_if_contracted(ends)
-        order, ends = canonical(self._nodes, ends, self._changed, rebuild, known)
-        old_order, self.order = self.order, order
-        self.rank = dict(zip(order, range(len(order)), strict=True))
-        self._outputs = tuple(ends)
+        before = _Before(self.order, self._leaves_at, {})
+        work = Canonical(self._nodes, ends, self._changed, rebuild, known)
+        work.merge()
+        work.tidy()
+        self._relink(work, before)
+        while self._drop_unread(work, before):
+            self._relink(work, before)
+        if not self._sure_of_results(before):
+            work.sort()
+            self._relink(work, before)
         self._graph = None
-        self.change = self._relinked(old_order, order is known)
+        self.change = self._change_since(before, work.order is known)
+        for key in self._changed.union(before.reads).difference(self.rank):
+            del self._nodes[key]
         self._kept, self._redirects, self._changed = self._next, {}, set()
         return cast(Graph, self)
 
@@ -231,25 +245,33 @@ class Level(Builder):
         found = self.readers(key)
         return {r for r in found if any(v.node == key for v in self._nodes[r].operands)}
 
-    def _relinked(self, old_order: list[int], contracted: bool) -> Change:
-        """Bring the readers up to date."""
-        gone = tuple(key for key in old_order if key not in self.rank)
-        new = tuple(sorted(key for key in self._changed if key in self.rank))
-        cut = self._cuts(gone, new)
-        later = self._read[gone[-1]] if gone else ()  # a contraction moves no other uses
-        read = [value for key in (*gone, *new) for value in self._read.get(key, ())]
-        for key in (*gone, *new):
-            for value in dict.fromkeys(self._read.pop(key, ())):
+    def _relink(self, work: Canonical, before: _Before) -> None:
+        """Bring order, outputs and readers up to date; notes in ``before`` what was read."""
+        rank = dict(zip(work.order, range(len(work.order)), strict=True))
+        gone = [key for key in self.order if key not in rank]
+        self.order, self.rank = work.order, rank
+        self._outputs = tuple(work.ends)
+        self._leaves_at = _first_places(self._outputs)
+        edited = sorted(self._changed)
+        for key in (*gone, *edited):
+            operands = self._read.pop(key, ())
+            if key < self._kept:
+                before.reads.setdefault(key, operands)
+            for value in dict.fromkeys(operands):
                 del self._readers[value][key]
-        for key in self._changed.union(gone).difference(self.rank):
-            del self._nodes[key]
-        self._link(new)
+        self._link(key for key in edited if key in rank)
+
+    def _change_since(self, before: _Before, contracted: bool) -> Change:
+        gone = tuple(key for key in before.order if key not in self.rank)
+        new = tuple(sorted(key for key in self._changed if key in self.rank))
+        later = before.reads[gone[-1]] if gone else ()  # a contraction moves no other uses
+        read = [value for key in (*gone, *new) for value in before.reads.get(key, ())]
         read += [value for key in new for value in self._nodes[key].operands]
         near = dict.fromkeys(value.node for value in read)
         inputs = dict.fromkeys(v.port for v in (later if contracted else read) if v.node < 0)
-        moved = () if contracted else _moved(old_order, self.order)
+        moved = () if contracted else _moved(before.order, self.order)
         beside = tuple(key for key in near if key in self.rank)
-        return Change(new, beside, gone, tuple(inputs), moved, cut)
+        return Change(new, beside, gone, tuple(inputs), moved, self._cuts(before))
 
     def _link(self, keys: Iterable[int]) -> None:
         for key in keys:
@@ -258,24 +280,77 @@ class Level(Builder):
             for value in operands:
                 self._readers.setdefault(value, {})[key] = None
 
-    def _cuts(self, gone: tuple[int, ...], new: tuple[int, ...]) -> bool:
+    def _cuts(self, before: _Before) -> bool:
         """Whether a path may have gone: not if one new node stands for all that went."""
+        new = sorted(key for key in self._changed if key in self.rank)
         made = [key for key in new if key >= self._kept]
         if len(made) != 1:
             return True
-        instead = dict.fromkeys(gone, made[0])
-        for key in (*gone, *new):
+        instead = {key: made[0] for key in before.reads if key not in self.rank}
+        for key, was_read in before.reads.items():
             reader = instead.get(key, key)
             reads = {value.node for value in self._nodes[reader].operands} | {reader}
-            if any(instead.get(v.node, v.node) not in reads for v in self._read.get(key, ())):
+            if any(instead.get(v.node, v.node) not in reads for v in was_read):
                 return True
         return False
 
+    # the order of results
 
-def _moved(old: list[int], new: list[int]) -> tuple[int, ...]:
+    def _uses(self) -> Uses:
+        return Uses(self._nodes, self.rank, self._readers, self._leaves_at)
+
+    def _of_several_results(self, keys: Iterable[int]) -> dict[int, None]:
+        return {key: None for key in keys if key in self.rank and len(self._nodes[key].types) > 1}
+
+    def _touched(self, before: _Before) -> dict[int, None]:
+        """The nodes of several results of which some result is or was read by what changed."""
+        keys = [*sorted(self._changed)]
+        reads = [self._nodes[key].operands for key in keys if key in self.rank]
+        keys += [value.node for operands in (*before.reads.values(), *reads) for value in operands]
+        left = self._leaves_at.items() ^ before.leaves_at.items()
+        return self._of_several_results(dict.fromkeys([*keys, *sorted(v.node for v, _ in left)]))
+
+    def _drop_unread(self, work: Canonical, before: _Before) -> bool:
+        """Drop results that an edit left without a reader; tells whether there were some."""
+        ports = {
+            key: [v.port for v in values if self._readers.get(v) or v in self._leaves_at]
+            for key in self._touched(before)
+            for values in [results_of(self._nodes, key)]
+        }
+        ports = {
+            key: read for key, read in ports.items() if len(read) < len(self._nodes[key].types)
+        }
+        return work.keep(ports, dict.fromkeys(r for key in ports for r in self.readers(key)))
+
+    def _sure_of_results(self, before: _Before) -> bool:
+        """True if results stand in order of first use whatever else the level looks like.
+
+        Once sure of a node, we stay so until something near it changes or a path goes.
+        """
+        if self._cuts(before):
+            self._unsure = self._of_several_results(self.order)
+        self._unsure |= self._touched(before)
+        uses = self._uses()
+        for key in tuple(self._unsure):
+            pairs = pairwise(results_of(self._nodes, key)) if key in self.rank else ()
+            if not all(uses.surely_before(first, second) for first, second in pairs):
+                return False
+            del self._unsure[key]
+        return True
+
+
+def _moved(old: Sequence[int], new: Sequence[int]) -> tuple[int, ...]:
     """The nodes of both between the first and the last that stand elsewhere among them."""
     was, now = {*old}, {*new}
     before = [key for key in old if key in now]
     after = [key for key in new if key in was]
     places = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
     return tuple(after[places[0] : places[-1] + 1]) if places else ()
+
+
+def _first_places(outputs: Sequence[Output]) -> dict[Value, int]:
+    """The values that leave the graph, and where each does so first."""
+    places: dict[Value, int] = {}
+    for at, output in enumerate(outputs):
+        places.setdefault(output.value, at)
+    return places

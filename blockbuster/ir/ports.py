@@ -83,8 +83,8 @@ def select_results(
         if firsts:
             kept = (*op.entering(node.operands), *(firsts[old] for old in order))
             node = replace(node, operands=kept)
-    wanted = inputs_by_first_use(op.body)
-    if wanted != list(range(len(op.iterated))):
+    wanted = op.body.inputs_by_first_use
+    if wanted != tuple(range(len(op.iterated))):
         op = replace(
             op,
             body=with_inputs(op.body, wanted),
@@ -107,21 +107,6 @@ def _leads_first(results: tuple[Result, ...], used: Sequence[int]) -> tuple[int,
 
 def _moved(result: Result, place: dict[int, int]) -> Result:
     return replace(result, lead=place[result.lead]) if isinstance(result, Rescale) else result
-
-
-def inputs_by_first_use(body: Graph) -> list[int]:
-    """The inputs that are used, the one that is read first before the others."""
-    used: dict[int, None] = {}
-    for node in body.nodes:
-        if len(used) == len(body.inputs):
-            break
-        for operand in node.operands:
-            if operand.node < 0:
-                used.setdefault(operand.port)
-    for output in body.outputs:
-        if output.value.node < 0:
-            used.setdefault(output.value.port)
-    return list(used)
 
 
 def with_inputs(body: Graph, wanted: Sequence[int]) -> Graph:

@@ -52,6 +52,10 @@ class LocalRule(Rule):
     in place as well as on a graph.
     """
 
+    looks_beside: ClassVar[bool] = True
+    """False if ``matches_at`` does not look at what else reads the node's operands: a node that
+    many read is then no reason to look at all of them again."""
+
     def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
         for position in graph.places():
             yield from self.matches_at(graph, position, note)
@@ -120,10 +124,13 @@ def reasons(rule: Rule, graph: Graph) -> list[str]:
 
 LABEL_WIDTH = 60
 LABEL_DEPTH = 8
+LABEL_MAPS = LABEL_WIDTH // 2  # a map takes two characters or more, as in "M<"
 
 
-def label(node: Node) -> str:
+def label(node: Node, maps: int = LABEL_MAPS) -> str:
     """A short name for what a node computes: ``N<dot exp row_sum>`` is a map over N of three.
+
+    What stands inside more than ``maps`` maps is left out.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse("graph(X: M[M]) { Y = map M (x in X) { y = exp(x)  yield y } return Y }")
@@ -133,7 +140,7 @@ def label(node: Node) -> str:
     match node.op:
         case Map(dim, body, start=start):
             begin = f" from {start}" if start else ""
-            return _short(f"{dim}{begin}<{_labels(body)}>")
+            return _short(f"{dim}{begin}<{_labels(body, maps - 1) if maps else ''}>")
         case Functional(name):
             return name
         case Reduce(dim, monoid):
@@ -150,11 +157,11 @@ def _short(text: str) -> str:
     return text if len(text) <= LABEL_WIDTH else f"{text[: LABEL_WIDTH - 4]}...>"
 
 
-def _labels(body: Graph) -> str:
+def _labels(body: Graph, maps: int) -> str:
     """The labels of the nodes, as far as they matter for a label."""
     text = ""
     for inner in body.nodes:
-        text += (" " if text else "") + label(inner)
+        text += (" " if text else "") + label(inner, maps)
         if len(text) > LABEL_WIDTH:
             break
     return text

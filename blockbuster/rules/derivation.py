@@ -13,7 +13,6 @@ from blockbuster.errors import RuleError, message
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
-from blockbuster.ir.ports import inputs_by_first_use
 from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Rule
 
@@ -249,7 +248,7 @@ def _same_ports(old: Graph, new: Graph) -> bool:
         values = [output.value for output in graph.outputs]
         return [values.index(value) for value in values]
 
-    return inputs_by_first_use(new) == list(range(len(old.inputs))) and repeats(old) == repeats(new)
+    return new.inputs_by_first_use == tuple(range(len(old.inputs))) and repeats(old) == repeats(new)
 
 
 def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, tuple[Positions, ...]]:

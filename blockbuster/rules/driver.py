@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from blockbuster.errors import RuleError, VerifyError, message
+from blockbuster.errors import FusionError, RuleError, VerifyError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
 from blockbuster.ir.ops import Map
@@ -27,18 +27,25 @@ from blockbuster.rules.derivation import (
     moved,
     splice,
 )
-from blockbuster.rules.worklist import Worklist
+from blockbuster.rules.worklist import Worklist, result_types
 
 CHECKPOINT_EVERY = 16
+DEEPEST = 80
+"""Nested maps: comparing programs takes ten calls for each, of the 1000 that Python allows."""
 STEP_LIMIT = 100_000
 
 
 def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
     """Fuse ``graph`` with ``rules``, the first with the highest priority.
 
-    Raises RuleError where a rule makes an ill-formed graph or the rules loop.
+    Raises RuleError where a rule makes an ill-formed graph or the rules loop, FusionError where
+    more than 80 maps are nested.
     """
     verify(graph)
+    if graph.depth > DEEPEST:
+        what = f"the program nests {graph.depth} maps, more than {DEEPEST}"
+        hint = "run some of its dims as a loop around it, or as axes of larger blocks"
+        raise FusionError(message(what, hint=hint))
     work = _Work(graph)
     ordinary = [rule for rule in rules if rule.kind != "extension"]
     extensions = [rule for rule in rules if rule.kind == "extension"]
@@ -111,9 +118,8 @@ class _Work:
     def _edit(self, path: Path, found: Match, todo: Worklist) -> Path:
         level = todo.level
         self._note(path, found, {role: level.rank[key] for role, key in found.nodes.items()})
-        before = _result_types(level)
         found.rule.apply(found)
-        self._check_edit(level, before)
+        self._check_edit(level, todo.result_types)
         todo.update()
         if level.ports_moved():
             path = self._put_back(path, level)
@@ -157,9 +163,9 @@ class _Work:
         self._checkpoints[len(self._done)] = self.graph
         self._next_checkpoint = len(self._done) + CHECKPOINT_EVERY + len(self.graph.nodes) // 16
 
-    def _check_edit(self, level: Level, before: list[Type]) -> None:
+    def _check_edit(self, level: Level, before: Sequence[Type]) -> None:
         """What the last step made must be well-formed; snapshots are verified as a whole."""
-        if before == _result_types(level) and not any(verify_nodes(level, level.change.new)):
+        if before == result_types(level) and not any(verify_nodes(level, level.change.new)):
             return
         self._blame()
 
@@ -189,13 +195,9 @@ class _Work:
         )
 
 
-def _result_types(graph: Graph | Level) -> list[Type]:
-    return [graph.type_of(output.value) for output in graph.outputs]
-
-
 def check_rewritten(graph: Graph, found: Match) -> None:
     """A rule must give a well-formed graph that makes the same results."""
-    before, after = _result_types(found.graph), _result_types(graph)
+    before, after = result_types(found.graph), result_types(graph)
     try:
         verify(graph)
         if before != after:

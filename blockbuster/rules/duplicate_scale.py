@@ -28,6 +28,7 @@ class DuplicateScale(LocalRule):
     name: ClassVar[str] = "duplicate-scale"
     number: ClassVar[int | None] = 8
     kind: ClassVar[Kind] = "companion"
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

@@ -32,6 +32,7 @@ class DuplicateScalePartially(LocalRule):
 
     name: ClassVar[str] = "duplicate-scale-partially"
     kind: ClassVar[Kind] = "companion"
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

@@ -27,6 +27,7 @@ class DuplicateShift(LocalRule):
 
     name: ClassVar[str] = "duplicate-shift"
     kind: ClassVar[Kind] = "companion"
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

@@ -22,7 +22,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, name_of
 from blockbuster.rules.extension import extended, with_extended
-from blockbuster.rules.legality import first_iteration_gone, map_at, runs_over
+from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.meeting import meeting
 
 
@@ -43,6 +43,7 @@ class ExtendMap(Rule):
                 or _not_every_output(graph, position)
                 or _iterates_a_made_list(graph, position)
                 or _dim_in_use(graph, position)
+                or _too_deep(graph, position)
             )
             found = None if reason else _meeting(graph, position)
             if found:
@@ -94,4 +95,9 @@ def _dim_in_use(graph: Graph, position: int) -> str:
     """What is pulled in may not itself run over the map's dim, or take whole lists over it."""
     dim = map_at(graph, position).dim
     found = (runs_over(graph, other, dim) for other in _others(graph, position))
+    return next(filter(None, found), "")
+
+
+def _too_deep(graph: Graph, position: int) -> str:
+    found = (nested_too_deep(graph, other) for other in _others(graph, position))
     return next(filter(None, found), "")

@@ -24,7 +24,7 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.extension import extended, with_extended
-from blockbuster.rules.legality import first_iteration_gone, map_at, runs_over
+from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.meeting import meeting
 
 
@@ -85,6 +85,7 @@ def _refused(graph: Graph, position: int) -> dict[int, str]:
             refused[other] = (
                 _needed_elsewhere(graph, other, position)
                 or runs_over(graph, other, dim)
+                or nested_too_deep(graph, other)
                 or next(filter(None, (refused.get(n, "") for n in _readers(graph, other))), "")
             )
     return refused

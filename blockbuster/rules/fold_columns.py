@@ -42,6 +42,7 @@ class FoldColumns(LocalRule):
 
     name: ClassVar[str] = "fold-columns"
     kind: ClassVar[Kind] = "companion"
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

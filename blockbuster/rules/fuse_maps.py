@@ -38,6 +38,7 @@ class FuseMaps(LocalRule):
 
     name: ClassVar[str] = "fuse-maps"
     number: ClassVar[int | None] = 1
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

@@ -32,6 +32,7 @@ class FuseReduction(LocalRule):
 
     name: ClassVar[str] = "fuse-reduction"
     number: ClassVar[int | None] = 3
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

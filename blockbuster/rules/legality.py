@@ -9,6 +9,13 @@ from blockbuster.ir.ops import Accumulate, Collect, Functional, Map, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.rules.base import label, name_of
 
+MOST_NESTED = 64
+"""How deep an extension may nest maps.
+
+Each map repeats the work inside once more, so that ten are too many for any kernel already, and a
+long chain would nest deeper than Python can compare (see ``driver.py``).
+"""
+
 
 def map_at(graph: Graph, position: int) -> Map:
     """The map operator at ``position``."""
@@ -118,6 +125,14 @@ def runs_over(graph: Graph, position: int, dim: Dim) -> str:
         return f"{label(node)} runs over {dim} itself"
     if any(dim in t.lists + t.axes for t in (*node.types, *map(graph.type_of, node.operands))):
         return f"{label(node)} reads or makes lists over {dim}"
+    return ""
+
+
+def nested_too_deep(graph: Graph, position: int) -> str:
+    """What a map takes in must leave the nest of maps shallow enough."""
+    op = graph.nodes[position].op
+    if isinstance(op, Map) and op.body.depth + 2 > MOST_NESTED:
+        return f"with {label(graph.nodes[position])} more than {MOST_NESTED} maps would be nested"
     return ""
 
 

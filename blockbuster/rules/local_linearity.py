@@ -35,6 +35,7 @@ class LocalLinearity(LocalRule):
 
     name: ClassVar[str] = "local-linearity"
     kind: ClassVar[Kind] = "companion"
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

@@ -33,6 +33,7 @@ class SwapScaleDot(LocalRule):
     name: ClassVar[str] = "swap-scale-dot"
     number: ClassVar[int | None] = 4
     kind: ClassVar[Kind] = "companion"
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

@@ -41,6 +41,7 @@ class SwapShiftDot(LocalRule):
     name: ClassVar[str] = "swap-shift-dot"
     number: ClassVar[int | None] = 5
     kind: ClassVar[Kind] = "companion"
+    looks_beside: ClassVar[bool] = False
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

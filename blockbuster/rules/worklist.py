@@ -11,6 +11,7 @@ from typing import cast
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
+from blockbuster.ir.types import Type
 from blockbuster.rules.base import LocalRule, Match, Rule
 
 FEW = 32
@@ -21,6 +22,8 @@ class Worklist:
 
     def __init__(self, level: Level, rules: Sequence[Rule]) -> None:
         self.level = level
+        self.result_types = result_types(level)
+        """Those of the level, which no rule may change."""
         self._rules = rules
         self._open: list[dict[int, None]] = [dict.fromkeys(level.order) for _ in rules]
         self._cut_off: list[dict[int, None]] = [{} for _ in rules]
@@ -40,33 +43,39 @@ class Worklist:
         self, rule: LocalRule, open_: dict[int, None], cut_off: dict[int, None]
     ) -> Match | None:
         level, graph = self.level, cast(Graph, self.level)
-        keys: Iterable[int] = level.order
-        if len(open_) <= FEW:
-            keys = sorted(open_, key=level.rank.__getitem__)
+        few = len(open_) <= FEW
+        keys: Iterable[int] = (
+            sorted(open_, key=level.rank.__getitem__)
+            if few
+            else filter(open_.__contains__, level.order)
+        )
         for key in keys:
-            if key in open_:
-                level.found_path = False
-                found = next(rule.matches_at(graph, key), None)
-                if found is not None:
-                    return found
-                del open_[key]
-                if level.found_path:
-                    cut_off[key] = None
+            level.found_path = False
+            found = next(rule.matches_at(graph, key), None)
+            if found is not None:
+                return found
+            del open_[key]
+            if level.found_path:
+                cut_off[key] = None
         return None
 
     def update(self) -> None:
         """Open again what is near the last change of the level."""
         change = self.level.change
         near = dict.fromkeys((*change.new, *change.near, *change.reordered))
+        beside: dict[int, None] = {}
         for key in change.new:
-            near |= dict.fromkeys(self.level.neighbours(key))
+            near |= self.level.readers(key)
+            beside |= self.level.siblings(key)
         for key in change.near:
-            near |= dict.fromkeys(self.level.readers(key))
-        for open_, cut_off in zip(self._open, self._cut_off, strict=True):
+            beside |= self.level.readers(key)
+        for rule, open_, cut_off in zip(self._rules, self._open, self._cut_off, strict=True):
             for key in change.gone:
                 open_.pop(key, None)
                 cut_off.pop(key, None)
             open_ |= near
+            if isinstance(rule, LocalRule) and rule.looks_beside:
+                open_ |= beside
             if change.cut:
                 open_ |= cut_off
                 cut_off.clear()
@@ -83,3 +92,8 @@ class Worklist:
         self._cut_off = [
             {rank[key]: None for key in cut_off} if same else {} for cut_off in self._cut_off
         ]
+
+
+def result_types(graph: Graph | Level) -> list[Type]:
+    """The types of what leaves a graph."""
+    return [graph.type_of(output.value) for output in graph.outputs]

@@ -10,10 +10,12 @@ import blockbuster as bb
 from blockbuster import examples
 from blockbuster.frontend.lower import lower
 from blockbuster.frontend.trace import trace
-from blockbuster.ir.builder import Builder
+from blockbuster.ir.builder import Builder, rebuild
+from blockbuster.ir.canonical import Canonical
 from blockbuster.ir.expr import Arg, Const, call, rewrite
 from blockbuster.ir.level import Level
 from blockbuster.rules import PAPER_RULES, RULES
+from blockbuster.rules.base import LocalRule
 from blockbuster.rules.driver import fuse
 from blockbuster.testing.arrays import random_array_function
 from blockbuster.testing.plain_driver import plain_fuse
@@ -46,11 +48,43 @@ def decoder(count):
     return lower(trace(program, h="S D", **inputs, w3="K D"))
 
 
+def wide(count):
+    def program(x):
+        total = x
+        for i in range(count):
+            total = total + bb.exp(bb.tanh(x * float(i + 2)) + 1.0)
+        return total
+
+    return lower(trace(program, x="M N"))
+
+
+def many_outputs(count):
+    def program(x):
+        results = []
+        for i in range(count):
+            x = bb.tanh(x) if i % 2 else x * 1.5
+            if i % 3 == 2:
+                results.append(x)
+        return tuple(results)
+
+    return lower(trace(program, x="M N"))
+
+
+def norms(x, w0, w1, w2):
+    for weight in (w0, w1, w2):
+        y = bb.silu(bb.rms_norm(x) @ weight)
+        x = y * y
+    return x
+
+
 PROGRAMS = {
     **{example.name: lower(example.program()) for example in examples.ALL},
     "one decoder block": decoder(1),
     "two decoder blocks": decoder(2),
     "elementwise chain": chain(12),
+    "branches": wide(6),
+    "a chain with many outputs": many_outputs(12),
+    "three norms": lower(trace(norms, x="M A", w0="A B", w1="B C", w2="C D")),
 }
 
 
@@ -104,6 +138,47 @@ def test_an_edited_level_is_the_graph_that_a_builder_makes():
 
         assert level.graph() == graph
         assert [level.rank[key] for key in level.order] == list(range(len(graph.nodes)))
+
+
+def assert_kept_in_step(level):
+    """What a level keeps from edit to edit is what a new level finds in the same program."""
+    graph = level.graph()
+    fresh = Level(graph)
+
+    def placed(level):
+        rank, readers = level.rank | {-1: -1}, level._readers
+        return {
+            (rank[value.node], value.port): sorted(rank[key] for key in keys)
+            for value, keys in readers.items()
+            if keys
+        }
+
+    assert graph == Builder(graph).finish()
+    assert level.order == sorted(level.nodes, key=level.rank.__getitem__)
+    assert placed(level) == placed(fresh)
+    assert len(level.output_values) == len(fresh.output_values)
+    for key in level.nodes.keys() - level._unsure.keys():
+        assert_in_order_of_first_use(level, key)
+
+
+def assert_in_order_of_first_use(level, key):
+    """A node whose results a level is sure of keeps them, whatever order the builder goes by."""
+    work = Canonical(dict(level.nodes), list(level.outputs), set(), rebuild, level.order)
+    work.sort()
+    assert work.nodes[key] == level.nodes[key]
+
+
+@each_rule_set
+@given(graph=block_graphs(whole=False))
+def test_a_level_keeps_in_step_with_its_program(graph, rules):
+    local = [rule for rule in rules if isinstance(rule, LocalRule)]
+    level = Level(graph)
+    for _ in range(30):
+        assert_kept_in_step(level)
+        found = next((m for rule in local if (m := rule.match(level)) is not None), None)
+        if found is None:
+            break
+        found.rule.apply(found)
 
 
 def test_deep_expressions_need_no_recursion():
