@@ -30,7 +30,7 @@ from blockbuster.rules.derivation import (
 from blockbuster.rules.worklist import Worklist, result_types
 
 CHECKPOINT_EVERY = 16
-DEEPEST = 80
+DEEPEST = 64
 """Nested maps: comparing programs takes ten calls for each, of the 1000 that Python allows."""
 STEP_LIMIT = 100_000
 
@@ -39,7 +39,7 @@ def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
     """Fuse ``graph`` with ``rules``, the first with the highest priority.
 
     Raises RuleError where a rule makes an ill-formed graph or the rules loop, FusionError where
-    more than 80 maps are nested.
+    more than 64 maps are nested.
     """
     verify(graph)
     if graph.depth > DEEPEST:

@@ -9,7 +9,7 @@ from blockbuster.ir.ops import Accumulate, Collect, Functional, Map, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.rules.base import label, name_of
 
-MOST_NESTED = 64
+MOST_NESTED = 48
 """How deep an extension may nest maps.
 
 Each map repeats the work inside once more, so that ten are too many for any kernel already, and a
