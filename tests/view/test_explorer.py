@@ -315,6 +315,15 @@ def test_pictures_know_the_places_of_nodes():
 
 
 @draws
+def test_pictures_round_places_but_no_numbers_of_the_program():
+    graph = bb.lower(bb.trace(lambda x: x * 12.0625, x="M N"))
+    shown = explorer_data(bb.fuse(graph), Setting(), prove=False)
+    svg = shown["pictures"]["svgs"][0]
+    assert "12.0625" in re.sub(r"<[^>]*>", "", svg)
+    assert not re.findall(r'(?:points|d|x|y|cx|cy)="[^"]*\d\.\d\d', svg)
+
+
+@draws
 def test_pictures_are_stored_once():
     pictures = data("attention")["pictures"]
 

@@ -131,7 +131,7 @@ def _svg(graph: Graph, depth: int) -> str:
     """The picture without what the page does not need; elements know their node by its place."""
     ElementTree.register_namespace("", SVG.strip("{}"))
     svg = draw(graph, depth=depth).svg()
-    root = ElementTree.fromstring(re.sub(r"(\d\.\d)\d+", r"\1", svg))
+    root = ElementTree.fromstring(svg)
     _clean(root)
     for key in ("width", "height"):
         root.attrib.pop(key, None)
@@ -154,6 +154,8 @@ def _clean(element: ElementTree.Element) -> None:
     id = element.get("id", "")
     for key in DROPPED:
         element.attrib.pop(key, None)
+    for key, text in element.attrib.items():  # places, never the numbers of a label
+        element.set(key, re.sub(r"(\d\.\d)\d+", r"\1", text))
     if id.startswith("n-"):
         element.set("data-place", id.removeprefix("n-"))
 
