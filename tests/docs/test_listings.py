@@ -19,6 +19,9 @@ def test_a_page_works_as_written(page, tmp_path, monkeypatch, capsys, update_gol
     text = path.read_text(encoding="utf-8")
     reader = Reader(page, tmp_path, lambda: capsys.readouterr().out)
     monkeypatch.setitem(sys.modules, reader.module.__name__, reader.module)
+    for block in blocks_of(text):  # another test may have left a module of that name
+        written = str(block.options.get("file", "")).removesuffix(".py")
+        monkeypatch.delitem(sys.modules, written, raising=False)
     loaded = set(sys.modules)
     changed: list[tuple[Block, str]] = []
     for block in blocks_of(text):

@@ -81,7 +81,7 @@ def test_our_kernels_pass(workload):
 
 
 def test_our_printer_takes_the_pipelining_away():
-    workload = next(w for w in OURS if w.name == "layernorm-matmul")
+    workload = next(w for w in OURS if w.name == "rmsnorm-swiglu")
     derivation = bb.fuse(bb.lower(bb.trace(workload.fn, **workload.inputs)))
     source = bb.emit(derivation.final, workload.sizes).source
 
