@@ -36,7 +36,9 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).parents[1]
-PASSES = ("drop_unit_loops", "hoist", "split_nests", "guard", "bind")
+PASSES = (
+    "drop_unit_loops", "hoist", "finish_rows", "split_nests", "defer_lane_sums", "guard", "bind",
+)  # fmt: skip
 HELP_WIDTH = 88
 
 CONTENTS = {

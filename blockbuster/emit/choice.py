@@ -246,7 +246,7 @@ def _on_a_gpu(
     tiling = choose(tiles={})
     tiles = halved_tiles(lowered, tiling, halved) if halved else {}
     tiling = choose(tiles=tiles) if halved else tiling
-    program = apply_passes(lowered, tiling)
+    program = apply_passes(lowered, tiling, accurate=dtype == "float32")
     lanes = [d for d in tiling.blocks if not tiling.is_unit(d)]
     ragged = tuple(d for d in lanes if tiling.ragged(d))
     key = (tuple(tiling.blocks.items()), tiling.whole, ragged)

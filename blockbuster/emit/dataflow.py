@@ -114,3 +114,14 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
 
     nests = tuple(replace(nest, body=mapped(nest.body, change)) for nest in program.nests)
     return replace(program, nests=nests, workspaces=tuple(new.values()))
+
+
+def fresh_names(program: TileProgram) -> Iterator[str]:
+    """Names of tiles that ``program`` does not have."""
+    taken = {
+        tile.name
+        for nest in program.nests
+        for stmt in statements(nest.body)
+        if (tile := defined(stmt)) is not None
+    }
+    return (name for number in count(1) if (name := f"t{number}") not in taken)

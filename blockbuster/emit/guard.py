@@ -4,6 +4,7 @@ before   t3 = exp(t2)            after   t3 = exp(t2)
          t4 = row_sum(t3)                t5 = guard(t3,N,0)     (padded columns hold exp(0) = 1)
                                          t4 = row_sum(t5)
 
+So is what an accumulator adds up lane by lane, along the loop's own dim.
 Nothing is inserted where the lanes are known to be right: a dot of two loaded tiles needs no guard.
 A target with fixed tile sizes needs this pass; where tiles are slices it changes nothing.
 """
@@ -15,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from blockbuster.emit.dataflow import defined
-from blockbuster.emit.padding import Lane, LaneState
-from blockbuster.emit.tile import For, Guard, Let, Stmt, Tile, TileProgram, statements
+from blockbuster.emit.dataflow import fresh_names, operands
+from blockbuster.emit.padding import IDENTITY, Lane, LaneState
+from blockbuster.emit.tile import Fold, For, Guard, Let, Stmt, Tile, TileProgram
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import Dim
 
@@ -29,13 +30,18 @@ IGNORED = {"row_sum": 0.0, "row_max": -math.inf, "row_min": math.inf}
 
 def guard(program: TileProgram, ragged: Sequence[Dim]) -> TileProgram:
     """``program`` with guards, where the dims ``ragged`` do not fill their last block."""
-    writer = _Writer(LaneState(ragged), _fresh_names(program))
+    writer = _Writer(LaneState(ragged), fresh_names(program))
     nests = tuple(replace(nest, body=writer.body(nest.body, {})) for nest in program.nests)
     return replace(program, nests=nests)
 
 
-def unguarded(stmt: Let, lanes: LaneState) -> Iterator[tuple[int, Dim, float]]:
+def unguarded(stmt: Let | Fold, lanes: LaneState) -> Iterator[tuple[int, Dim, float]]:
     """The operands of a reduction whose padded lanes would change it: position, dim and fill."""
+    if isinstance(stmt, Fold):
+        start = IDENTITY[stmt.monoid]
+        added = (dim for dim in stmt.target.per_lane if dim in lanes.ragged)
+        yield from ((0, dim, start) for dim in added if lanes.lane(stmt.value, dim) != start)
+        return
     if not isinstance(stmt.op, Functional):
         return
     name = stmt.op.name
@@ -57,20 +63,6 @@ def _finite(lane: Lane) -> bool:
     return isinstance(lane, float) and math.isfinite(lane)
 
 
-def _fresh_names(program: TileProgram) -> Iterator[str]:
-    taken = {
-        tile.name
-        for nest in program.nests
-        for stmt in statements(nest.body)
-        if (tile := defined(stmt)) is not None
-    }
-    number = 0
-    while True:
-        number += 1
-        if f"t{number}" not in taken:
-            yield f"t{number}"
-
-
 @dataclass
 class _Writer:
     lanes: LaneState
@@ -84,21 +76,23 @@ class _Writer:
             if isinstance(stmt, For):
                 out.append(replace(stmt, body=self.body(stmt.body, made)))
                 continue
-            if isinstance(stmt, Let):
+            if isinstance(stmt, Let | Fold):
                 stmt = self._guarded(stmt, made, out)
             self.lanes.step(stmt)
             out.append(stmt)
         return tuple(out)
 
-    def _guarded(self, stmt: Let, made: Made, out: list[Stmt]) -> Let:
-        args = list(stmt.args)
+    def _guarded(self, stmt: Let | Fold, made: Made, out: list[Stmt]) -> Let | Fold:
+        args = list(operands(stmt))
         for position, dim, fill in unguarded(stmt, self.lanes):
             value = args[position]
             key = (value, dim, fill)
             if key not in made:
-                made[key] = Tile(next(self.names), value.axes, value.hint)
+                made[key] = replace(value, name=next(self.names))
                 guarding = Guard(made[key], value, dim, fill, stmt.origin)
                 self.lanes.step(guarding)
                 out.append(guarding)
             args[position] = made[key]
+        if isinstance(stmt, Fold):
+            return replace(stmt, value=args[0])
         return replace(stmt, args=tuple(args))

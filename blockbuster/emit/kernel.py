@@ -10,7 +10,9 @@ from typing import Any
 
 from blockbuster.emit.array_dtypes import array_dtypes
 from blockbuster.emit.bind import bind
+from blockbuster.emit.defer_lane_sums import defer_lane_sums
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.finish_rows import finish_rows
 from blockbuster.emit.guard import guard
 from blockbuster.emit.hoist import hoist
 from blockbuster.emit.launch import launch
@@ -93,7 +95,7 @@ def emit(
     tiling = choose_tiling(
         program, bound, tiles or {}, dtypes.common, shared=device.shared, stages=STAGES
     )
-    scheduled = apply_passes(program, tiling)
+    scheduled = apply_passes(program, tiling, accurate=dtypes.accurate)
     notes = (*overflowing(stable), *dict.fromkeys(said))
     heading = Heading(listing(stable), target, _reference(stable, reference), notes)
     options = {"num_warps": choose_warps(scheduled, tiling), "num_stages": STAGES}
@@ -111,10 +113,17 @@ def emit(
     )
 
 
-def apply_passes(program: TileProgram, tiling: Tiling) -> TileProgram:
-    """``program`` after the passes that a kernel needs, in order."""
+def apply_passes(program: TileProgram, tiling: Tiling, *, accurate: bool = False) -> TileProgram:
+    """``program`` after the passes that a kernel needs, in order.
+
+    ``accurate``: results are float32, which shows how often a value was rounded.
+    """
     program = drop_unit_loops(program, tiling.whole)
-    program = hoist(split_nests(hoist(program)))
+    program = hoist(program)
+    if accurate:
+        program = finish_rows(program, tiling)
+    program = hoist(split_nests(program))
+    program = defer_lane_sums(program, tiling)
     dims = [d for d in dims_of(program) if not tiling.is_unit(d) and tiling.ragged(d)]
     return bind(guard(program, dims))
 

@@ -1,4 +1,4 @@
-"""Where a tile lies along strided axes, slices and split ones, as NumPy text."""
+"""Where a tile lies, as NumPy text: along slices and split axes, and in an accumulator."""
 
 from __future__ import annotations
 
@@ -74,3 +74,17 @@ class StridedPlaces:
 
     def _length(self, length: Length) -> list[str]:
         return [length.python(self.size)] if length.terms else []
+
+
+def lanes_of(total: Tile, value: Tile) -> str:
+    """Where ``value`` belongs in ``total``: of its lanes, a ragged last block has only the first.
+
+    Empty where ``total`` has an entry per element.
+    """
+    if not total.per_lane:
+        return ""
+    stops = (
+        f":{value.name}.shape[{at}]" if dim in total.per_lane else ":"
+        for at, dim in enumerate(total.axes)
+    )
+    return f"[{', '.join(stops)}]"

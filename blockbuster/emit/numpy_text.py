@@ -14,7 +14,7 @@ from typing import Any
 
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.numpy_places import StridedPlaces
+from blockbuster.emit.numpy_places import StridedPlaces, lanes_of
 from blockbuster.emit.numpy_spelling import (
     FUNCTIONAL_TEXT,
     HELPERS,
@@ -267,7 +267,11 @@ class _Text:
     def _shape(self, tile: Tile, scope: _Scope) -> str:
         if self._padded:
             return _tuple([self._blocks[dim] for dim in tile.axes])
-        return _tuple([self._extent(dim, scope) for dim in tile.axes])
+        extents = (
+            self._blocks[dim] if dim in tile.per_lane else self._extent(dim, scope)
+            for dim in tile.axes
+        )
+        return _tuple(list(extents))
 
     def _iota(self, stmt: Iota, scope: _Scope) -> list[str]:
         extent = self._blocks[stmt.dim] if self._padded else self._extent(stmt.dim, scope)
@@ -289,9 +293,10 @@ class _Text:
 
     def _fold(self, stmt: Fold, scope: _Scope) -> list[str]:
         lead, value = stmt.target, stmt.value
-        folded = MONOID_TEXT[stmt.monoid].format(lead.name, value.name)
+        place = lead.name if self._padded else lead.name + lanes_of(lead, value)
+        folded = MONOID_TEXT[stmt.monoid].format(place, value.name)
         if not stmt.members:
-            return [f"{lead.name} = {folded}"]
+            return [f"{place} = {folded}"]
         new = f"{lead.name}_new"
         lines = [f"{new} = {folded}"]
         for member in stmt.members:

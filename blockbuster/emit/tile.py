@@ -5,7 +5,8 @@ is decided about a kernel is a pass over this data; listing, NumPy text and Trit
 from it, and printers decide nothing.
 
 A *tile* is the local item of the current iteration: for each of its axes the block of that dim that
-the enclosing loop is at (or the whole dim where no loop runs over it).
+the enclosing loop is at (or the whole dim where no loop runs over it; or, of an accumulator, a full
+block of partial results).
 
 How an access finds its place: an element axis whose dim is among the tile's axes is the slice of
 the current block (the whole axis where no enclosing loop or grid dim runs over it); an element axis
@@ -80,11 +81,16 @@ class View:
 
 @dataclass(frozen=True)
 class Tile:
-    """A named local item and its axes, in order. ``hint`` is the user's word for it."""
+    """A named local item and its axes, in order. ``hint`` is the user's word for it.
+
+    ``per_lane``: axes along which it holds an entry per lane of a full block, whichever block a
+    loop is at: an accumulator that the loop folds lane by lane.
+    """
 
     name: str
     axes: tuple[Dim, ...]
     hint: str = field(default="", compare=False, repr=False)
+    per_lane: tuple[Dim, ...] = ()
 
 
 @dataclass(frozen=True)

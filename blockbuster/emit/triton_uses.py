@@ -63,6 +63,8 @@ class Uses:
         match stmt:
             case Let(op=Functional("row_sum")):
                 return True
+            case Fold(target, "+") if target.per_lane:
+                return True  # a loop of one iteration leaves the product itself
             case Guard() | Let(op=Relabel() | Transpose() | Cast()):
                 return self.summed(stmt.target)
         return False

@@ -15,8 +15,11 @@ from blockbuster.emit.dataflow import defined, folded, operands
 from blockbuster.emit.tile import (
     INPUT,
     Buffer,
+    Fold,
     For,
+    Guard,
     Init,
+    Let,
     Load,
     Nest,
     Stmt,
@@ -24,8 +27,10 @@ from blockbuster.emit.tile import (
     Tile,
     TileProgram,
     View,
+    statements,
 )
 from blockbuster.errors import VerifyError, message
+from blockbuster.ir.ops import Functional
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
 
@@ -73,14 +78,35 @@ def tiles_are_defined_before_use(program: TileProgram) -> Iterator[str]:
                 if home is None or place[: len(home)] != home:
                     yield f"{tile.name} is read where it is not defined"
                     continue
+                lanes = tile.per_lane if tile in folded(stmt) else ()
                 for loop in place[len(home) :]:
-                    if loop.dim in tile.axes:
+                    if loop.dim in tile.axes and loop.dim not in lanes:
                         yield f"{tile.name}, made outside the loop over {loop.dim}, is read in it"
             made = defined(stmt)
             if made is not None:
                 if made in homes:
                     yield f"{made.name} is defined twice in one nest"
                 homes[made] = place
+
+
+def lanes_are_reduced_before_use(program: TileProgram) -> Iterator[str]:
+    """Entries per lane are no elements: they are guarded, reduced, or folded into their like."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            for tile in operands(stmt):
+                if tile.per_lane and not _keeps_lanes(stmt, tile):
+                    yield f"{tile.name} has an entry per lane of {tile.per_lane[0]}, and is read"
+
+
+def _keeps_lanes(stmt: Stmt, tile: Tile) -> bool:
+    match stmt:
+        case Guard(target, _, dim):
+            return dim not in tile.per_lane and target.per_lane == tile.per_lane
+        case Let(target, Functional("row_sum" | "row_max" | "row_min")):
+            return target.per_lane == tuple(d for d in tile.per_lane if d in target.axes)
+        case Fold(target, members=()):
+            return set(tile.per_lane) <= set(target.per_lane)
+    return False
 
 
 def accumulators_are_private(program: TileProgram) -> Iterator[str]:
@@ -172,6 +198,7 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     arrays_are_known,
     loops_do_not_repeat,
     tiles_are_defined_before_use,
+    lanes_are_reduced_before_use,
     accumulators_are_private,
     parallel_stores_are_apart,
     loads_read_what_is_there,

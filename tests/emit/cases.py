@@ -11,12 +11,14 @@ import numpy as np
 
 import blockbuster.frontend as bb
 from blockbuster.emit.bind import bind
+from blockbuster.emit.defer_lane_sums import defer_lane_sums
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.guard import guard
 from blockbuster.emit.hoist import hoist
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import run_numpy
 from blockbuster.emit.split_nests import split_nests
+from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of
 from blockbuster.emit.verify import verify_tiles
 from blockbuster.interp.binding import dims_of as dims_of_graph
@@ -159,6 +161,13 @@ def blocked_dims(program):
     return tuple(d for d in dims_of(program) if size_class(d) not in program.units)
 
 
+def tiling_of(program, size=100, block=2):
+    """Tiles under which loops have many iterations, and every block has lanes."""
+    sizes = dict.fromkeys(map(size_class, dims_of(program)), size)
+    blocks = {d: 1 if size_class(d) in program.units else block for d in dims_of(program)}
+    return Tiling(sizes, blocks, program.whole, program.units)
+
+
 def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
     """(what was applied, the program, whether it can run on padded tiles)"""
     tiles = lower_to_tiles(graph)
@@ -172,6 +181,9 @@ def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
     yield "hoist", hoisted, False
     yield "hoist unbound", hoist(tiles), False
     yield "guard", guard(hoisted, dims), True
+    deferred = defer_lane_sums(hoisted, tiling_of(tiles))
+    yield "defer", deferred, False
+    yield "defer guard", guard(deferred, dims), True
     classes = tuple(dict.fromkeys(map(size_class, dims)))
     for chosen in (classes[::2], classes[1::2], classes):
         part = tuple(d for d in dims if size_class(d) in chosen)
@@ -179,6 +191,8 @@ def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
         yield f"drop {','.join(part)}", dropped, False
         yield f"drop {','.join(part)} bind hoist", hoist(bind(dropped)), False
         yield f"drop {','.join(part)} guard", guard(hoist(bind(dropped)), dims), True
+        deferred = defer_lane_sums(hoist(bind(dropped)), tiling_of(dropped))
+        yield f"drop {','.join(part)} defer guard", guard(deferred, dims), True
 
 
 def assert_every_pass_keeps(graph, sizes, *, seed=0):

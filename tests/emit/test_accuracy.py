@@ -155,19 +155,26 @@ def row_scaled(x, r):
     ],
 )
 @pytest.mark.parametrize("ragged", [False, True])
-def test_lanes_round_a_product_before_they_add_it(function, inputs, ragged, tmp_path, monkeypatch):
-    """No lane may fuse its product with the sum that it gets from another: see the reproducer."""
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_lanes_round_a_product_before_they_add_it(
+    function, inputs, ragged, lanes, tmp_path, monkeypatch
+):
+    """No lane may fuse its product with the sum that it gets from another: see the reproducer.
+
+    A loop over two blocks adds up its lanes behind it; where K is one block they are added at once.
+    """
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     sizes = {d: n - 1 for d, n in SIZES.items()} if ragged else SIZES
-    kernel = emitted(function, inputs, "float16", sizes, tiles={"K": 32})
+    kernel = emitted(function, inputs, "float16", sizes, tiles={"K": lanes})
 
+    assert re.search(r"tl\.fma\(.*, 0\.0\)", kernel.source)
     assert fused_with_a_lane(kernel) == []
 
 
 def test_left_alone_lanes_would_fuse(tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     kernel = emitted(
-        mean_square, X, "float16", {d: n - 1 for d, n in SIZES.items()}, tiles={"K": 32}
+        mean_square, X, "float16", {d: n - 1 for d, n in SIZES.items()}, tiles={"K": 64}
     )
     plain = re.sub(r"tl\.fma\((.*), (.*), 0\.0\)", r"\1 * \2", kernel.source)
 
