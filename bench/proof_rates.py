@@ -31,10 +31,9 @@ import numpy as np
 
 from blockbuster.interp import equal
 from blockbuster.interp.apart import close
-from blockbuster.interp.remembering import Remembering
 from blockbuster.interp.semantics import Float64
 from blockbuster.interp.setting import settings
-from blockbuster.interp.trials import Trials, Unsettled
+from blockbuster.interp.trials import Draw, Trials, Unsettled
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import PAPER_RULES
 from blockbuster.rules.derivation import splice
@@ -77,8 +76,10 @@ def walk(graph: Graph, random: Random) -> Iterator[Graph]:
     """The program after each of up to ``MOST_STEPS`` steps, rules and levels at random."""
     for _ in range(MOST_STEPS):
         places = [(path, level, rule) for path, level in graph.walk() for rule in PAPER_RULES]
-        random.shuffle(places)
-        for path, level, rule in places:
+        while places:
+            at = random.randrange(len(places))
+            places[at], places[-1] = places[-1], places[at]
+            path, level, rule = places.pop()
             match = rule.match(level)
             if match is not None:
                 graph, _ = splice(graph, path, rule.apply(match))
@@ -106,10 +107,10 @@ def in_float64(graph: Graph, seed: int) -> Check:
     random = np.random.default_rng(seed)
     setting = next(settings(graph, graph, 1, random))
     inputs = {n: random.uniform(-1, 1, shape) for n, shape in setting.shapes(graph).items()}
-    memory = Remembering(Float64, inputs)
+    draw = Draw(setting, Float64, inputs)
 
     def agree(before: Graph, after: Graph) -> bool | None:
-        left, right = (memory.outputs(g, setting.layout(g)) for g in (before, after))
+        left, right = draw.run(before), draw.run(after)
         if not all(np.isfinite(x).all() for x in left.values()):
             return None
         return all(close(x, right[name]) for name, x in left.items())
@@ -135,7 +136,9 @@ def measured(kind: str, check: str) -> Count:
         count.drawing += drawn - start
         count.programs += 1
         count.nodes += size
+        start = time.process_time()
         agree = CHECKS[check](graph, number)
+        count.checking += time.process_time() - start
         steps = walk(graph, random)
         while True:
             start = time.process_time()

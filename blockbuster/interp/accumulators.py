@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -31,11 +31,11 @@ class Accumulators:
         """Fold in the values of one more iteration."""
         wide = self._semantics.accumulator
         new = {port: wide.item(values[port]) for port in self._results}
+        if not self._total:
+            self._total = new
+            return
         old, self._total = self._total, {}
         for port, result in self._results.items():
-            if not old:
-                self._total[port] = new[port]
-                continue
             x, y = old[port], new[port]
             if isinstance(result, Rescale):
                 x, y = self._rescaled(port, result, old), self._rescaled(port, result, new)
@@ -49,11 +49,11 @@ class Accumulators:
         wide = self._semantics.accumulator
         return np.asarray(wide.expression(result.factor, (side[port], own, folded), self._size))
 
-    def value(self, port: int, shape: Sequence[int]) -> Array:
+    def value(self, port: int, shape: Callable[[], Sequence[int]]) -> Array:
         """A finished result; over no iterations, the monoid's identity of this shape."""
         if self._total:
             return self._semantics.item(self._total[port])
-        return self._semantics.identity(self._results[port].monoid, shape)
+        return self._semantics.identity(self._results[port].monoid, shape())
 
 
 def aligned(item: Array, axes: Sequence[Dim], target: Sequence[Dim]) -> Array:

@@ -151,6 +151,8 @@ def close(x: Array, y: Array) -> bool:
     """True if x and y have their NaNs and infinities in one place and agree elsewhere."""
     if x.shape != y.shape:
         return False
+    if (x == y).all():
+        return True
     scale = max(np.abs(z[np.isfinite(z)]).max(initial=0) for z in (x, y))
     return np.allclose(x, y, rtol=0, atol=float(TOLERANCE * scale), equal_nan=True)
 

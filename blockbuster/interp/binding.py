@@ -71,18 +71,20 @@ def checked(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 @lru_cache(maxsize=4096)
 def dims_of(graph: Graph) -> tuple[Dim, ...]:
     """Every dim of a program, level by level; last those that only have a size."""
-    found: dict[Dim, None] = {}
-    types = [i.type for i in graph.inputs] + [t for node in graph.nodes for t in node.types]
-    for type in types:
-        found.update(dict.fromkeys(type.lists + type.axes))
+    found: list[Dim] = []
+    for given in graph.inputs:
+        found += given.type.lists + given.type.axes
+    for node in graph.nodes:
+        for type in node.types:
+            found += type.lists + type.axes
     for node in graph.nodes:
         if isinstance(node.op, Map):
-            found.update(dict.fromkeys((node.op.dim, *dims_of(node.op.body))))
+            found += (node.op.dim, *dims_of(node.op.body))
         elif isinstance(node.op, Pointwise):
-            found.update(dict.fromkeys(node.op.axes))
+            found += node.op.axes
     for rule in graph.size_rules:
-        found.update(dict.fromkeys((rule.dim, *rule.length.dims)))
-    return tuple(found)
+        found += (rule.dim, *rule.length.dims)
+    return tuple(dict.fromkeys(found))
 
 
 def bind(

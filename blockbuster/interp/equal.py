@@ -121,5 +121,10 @@ def _same_sources(a: Graph, b: Graph) -> None:
 @lru_cache(maxsize=4096)
 def _miscs(graph: Graph) -> tuple[Misc, ...]:
     """The misc operators at all levels."""
-    inner = [misc for _, map in graph.of_type(Map) for misc in _miscs(map.body)]
-    return (*(op for _, op in graph.of_type(Misc)), *inner)
+    found: list[Misc] = []
+    for node in graph.nodes:
+        if isinstance(node.op, Map):
+            found += _miscs(node.op.body)
+        elif isinstance(node.op, Misc):
+            found.append(node.op)
+    return tuple(found)

@@ -7,16 +7,17 @@ operator means is the semantics' business; how arrays are cut into lists, the la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from blockbuster.interp.accumulators import Accumulators, aligned
 from blockbuster.interp.binding import bind, checked, source_of
-from blockbuster.interp.held import Held, Site
-from blockbuster.interp.layout import Array, Layout, Nested, item_at, whole
+from blockbuster.interp.held import Held, Site, Spans
+from blockbuster.interp.layout import Array, Layout, item_at, whole
 from blockbuster.interp.observers import Observer, Path, Tensor, loaded_ports, touched_inputs
 from blockbuster.interp.semantics import Float64, Semantics
-from blockbuster.ir.graph import Graph, Index, Input
+from blockbuster.ir.graph import Graph, Index, Input, Node
 from blockbuster.ir.ops import (
     Accumulate,
     Cast,
@@ -82,8 +83,7 @@ class Interpreter:
                 for held, touched in zip(inputs, touched_inputs(graph), strict=True):
                     if touched and not held.type.buffered:
                         self.load(held)
-            spans = {dim: range(self.layout.size(dim)) for dim in self.layout.blocks}
-            results = self.graph(graph, (), inputs, spans)
+            results = self.graph(graph, (), inputs, {})
             arrays = {}
             for at, (name, held) in enumerate(zip(graph.output_names, results, strict=True)):
                 arrays[name] = self.write(held, name, graph.output_axes(at), arrays.get(name))
@@ -127,59 +127,66 @@ class Interpreter:
         into[rows] = array.reshape([place.size for place in places])
         return into
 
-    def graph(
-        self, graph: Graph, path: Path, inputs: Sequence[Held], spans: Mapping[Dim, range]
-    ) -> list[Held]:
+    def graph(self, graph: Graph, path: Path, inputs: Sequence[Held], spans: Spans) -> list[Held]:
         """The outputs of a graph: one equation after the other."""
-        made: list[Sequence[Held]] = []
+        made: list[Sequence[Held]] = [()] * len(graph.nodes)
+        made.append(inputs)  # the last entry, which is that of node -1
         for position, node in enumerate(graph.nodes):
-            args = [inputs[port] if at < 0 else made[at][port] for at, port in node.operands]
-            made.append(self.node(Site(node, (*path, position), spans), args))
+            args = [made[at][port] for at, port in node.operands]
+            made[position] = self.node(node, args, path, position, spans)
         ends = [output.value for output in graph.outputs]
-        return [inputs[port] if at < 0 else made[at][port] for at, port in ends]
+        return [made[at][port] for at, port in ends]
 
-    def node(self, site: Site, args: Sequence[Held]) -> Sequence[Held]:
-        """The results of one equation."""
-        return MEANING[type(site.node.op)](self, site.node.op, site, args)
+    def node(
+        self, node: Node, args: Sequence[Held], path: Path, position: int, spans: Spans
+    ) -> Sequence[Held]:
+        """The results of one equation of the graph at ``path``."""
+        site = Site(node, (*path, position), spans)
+        return MEANING[type(node.op)](self, node.op, site, args)
 
     def map(self, op: Map, site: Site, args: Sequence[Held]) -> list[Held]:
         """A loop over blocks: each result is collected into a list, or folded."""
-        lists: list[list[Nested]] = [[] for _ in op.results]
+        rows: list[Sequence[Held]] = []
         homes = [site.tensor(port) for port in range(len(op.results))] if self.watched else []
-        collected = [isinstance(result, Collect) for result in op.results]
-        serial = not all(collected)
-        types = [op.body.type_of(output.value) for output in op.body.outputs] if serial else []
-        totals = Accumulators(op.results, types, self.semantics, self.layout.size)
-        inputs = [given.type for given in op.body.inputs]
-        args, firsts = args[: len(op.iterated)], args[len(op.iterated) :]
-        loaded = loaded_ports(op) if self.watched else ()
+        totals = self.accumulators(op) if op.serial else None
+        entering, firsts = args[: len(op.iterated)], args[len(op.iterated) :]
+        ports = [*zip(entering, op.iterated, op.body.inputs, strict=True)]
         for at, span in enumerate(self.layout.blocks[op.dim]):
             inner = [
-                Held(type, arg.data[at], arg.home) if iterated else arg
-                for arg, iterated, type in zip(args, op.iterated, inputs, strict=True)
+                Held(given.type, arg.data[at], arg.home) if iterated else arg
+                for arg, iterated, given in ports
             ]
             if at < op.start:
-                results: Sequence[Held] = firsts
+                row: Sequence[Held] = firsts
             else:
-                for port in loaded:
+                for port in loaded_ports(op) if self.watched else ():
                     self.load(inner[port])
-                results = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
-            if serial:
-                totals.add([held.data for held in results])
-            for port, held in enumerate(results):
-                if collected[port]:
-                    lists[port].append(held.data)
-                    if self.watched:
-                        home = self.store(held, homes[port])
-                        homes[port] = homes[port] if at else home  # the first entry's, if several
-                elif at and self.watched:
-                    self.observer.fold(op.results[port], held.data)
+                row = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
+            rows.append(row)
+            if totals:
+                totals.add([held.data for held in row])
+            if self.watched:
+                self.observe_row(op, at, row, homes)
         return [
-            Held(type, lists[port], homes[port] if self.watched else None)
-            if collected[port]
-            else Held(type, totals.value(port, site.extents(type)))
+            Held(type, [row[port].data for row in rows], homes[port] if self.watched else None)
+            if isinstance(op.results[port], Collect) or not totals
+            else Held(type, totals.value(port, partial(self.extents, type.axes, site)))
             for port, type in enumerate(site.node.types)
         ]
+
+    def accumulators(self, op: Map) -> Accumulators:
+        """Of nothing yet."""
+        types = [op.body.type_of(output.value) for output in op.body.outputs]
+        return Accumulators(op.results, types, self.semantics, self.layout.size)
+
+    def observe_row(self, op: Map, at: int, row: Sequence[Held], homes: list[Tensor]) -> None:
+        """Tell the observer what becomes of the results of iteration ``at``."""
+        for port, held in enumerate(row):
+            if isinstance(op.results[port], Collect):
+                home = self.store(held, homes[port])
+                homes[port] = homes[port] if at else home  # the first entry's, if several
+            elif at:
+                self.observer.fold(op.results[port], held.data)
 
     def reduce(self, op: Reduce, site: Site, args: Sequence[Held]) -> list[Held]:
         """A list folded to one item."""
@@ -191,7 +198,7 @@ class Interpreter:
             if at:
                 self.observer.fold(Accumulate(op.monoid), held.data)
             total.add([held.data])
-        return [Held(type, total.value(0, site.extents(type)))]
+        return [Held(type, total.value(0, partial(self.extents, type.axes, site)))]
 
     def head(self, op: Head, site: Site, args: Sequence[Held]) -> list[Held]:
         """The first entry of a list."""
@@ -230,7 +237,13 @@ class Interpreter:
             for held in args
             for dim, extent in zip(held.type.axes, held.data.shape, strict=True)
         }
-        return [shown.get(dim, len(site.spans[dim])) for dim in axes]
+        here = self.extents(axes, site)
+        return [shown.get(dim, extent) for dim, extent in zip(axes, here, strict=True)]
+
+    def extents(self, axes: Sequence[Dim], site: Site) -> list[int]:
+        """The shape of an item with these axes at ``site``: of the current blocks, or all."""
+        spans, size = site.spans, self.layout.size
+        return [len(spans[dim]) if dim in spans else size(dim) for dim in axes]
 
     def transpose(self, op: Transpose, site: Site, args: Sequence[Held]) -> list[Held]:
         """Lists and axes in another order."""

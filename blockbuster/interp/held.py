@@ -10,6 +10,8 @@ from blockbuster.interp.observers import Path, Tensor
 from blockbuster.ir.graph import Node
 from blockbuster.ir.types import Dim, Type
 
+Spans = Mapping[Dim, range]
+
 
 class Held(NamedTuple):
     """A value while it is interpreted, and the tensor behind it (none for a local result)."""
@@ -24,18 +26,11 @@ class Held(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Where an equation stands: its path, and the current block of each dim.
-
-    A span is all positions of a dim outside a map over it.
-    """
+    """Where an equation stands: its path, and the current block of each map around it."""
 
     node: Node
     path: Path
-    spans: Mapping[Dim, range]
-
-    def extents(self, type: Type) -> list[int]:
-        """The shape of an item of ``type`` here."""
-        return [len(self.spans[d]) for d in type.axes]
+    spans: Spans
 
     def tensor(self, port: int) -> Tensor:
         """The tensor that result ``port`` is, if it is stored."""

@@ -3,36 +3,34 @@
 The programs of a derivation have most of their equations in common, and a step leaves most values
 as they were. Values are interned (arrays by their content, lists by their elements), so that equal
 values are one object, and an operator that meets operands it has met before gives the results of
-then. An exact semantics is a function of its arguments: what is remembered is what would be
-computed.
+then. A semantics is a function of its arguments: what is remembered is what would be computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-import numpy as np
-
 from blockbuster.interp.evaluate import Interpreter
-from blockbuster.interp.held import Held, Site
+from blockbuster.interp.held import Held, Spans
 from blockbuster.interp.layout import Array, Layout, Nested
-from blockbuster.interp.observers import Observer
+from blockbuster.interp.observers import Observer, Path
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.graph import Graph, Input
-from blockbuster.ir.ops import Cast, Elementwise, Functional
+from blockbuster.ir.graph import Graph, Input, Node
+from blockbuster.ir.ops import Cast, Elementwise, Functional, Map
 from blockbuster.ir.views import AxisView, Strided
 
 POSITIONAL = (Functional, Elementwise, Cast)  # of items alone, whatever their axes are called
+TYPED = (*POSITIONAL, Map)  # of operands whose types the operator says
 
 
 class Remembering(Interpreter):
-    """The meaning of programs that all read ``arrays``, in sizes and blocks that never change.
+    """The meaning of programs that all read ``arrays``, in one layout.
 
     ``semantics`` must have numbers as elements, not objects: arrays are told apart by their bytes.
     """
 
-    def __init__(self, semantics: Semantics, arrays: Mapping[str, Array]) -> None:
-        super().__init__(Layout({}, {}), semantics, Observer())
+    def __init__(self, layout: Layout, semantics: Semantics, arrays: Mapping[str, Array]) -> None:
+        super().__init__(layout, semantics, Observer())
         self.arrays = arrays
         self.results: dict[Hashable, Sequence[Held]] = {}
         self.values: dict[Hashable, Nested] = {}
@@ -40,9 +38,8 @@ class Remembering(Interpreter):
         self.interned: dict[int, Nested] = {}
         """By id: what is interned stays alive, so that its id stays its own."""
 
-    def outputs(self, graph: Graph, layout: Layout) -> dict[str, Array]:
-        """The outputs of a program; layouts may only differ in which dims they know."""
-        self.layout = layout
+    def outputs(self, graph: Graph) -> dict[str, Array]:
+        """The outputs of a program."""
         return self.run(graph, self.arrays)
 
     def read(self, given: Input, position: int, arrays: Mapping[str, Array]) -> Held:
@@ -60,14 +57,18 @@ class Remembering(Interpreter):
             self.written[key] = super().write(held, name, axes, into)
         return self.written[key]
 
-    def node(self, site: Site, args: Sequence[Held]) -> Sequence[Held]:
-        op, types = site.node.op, site.node.types
+    def node(
+        self, node: Node, args: Sequence[Held], path: Path, position: int, spans: Spans
+    ) -> Sequence[Held]:
+        op, types = node.op, node.types
         key: Hashable = (op, *[id(data) for _, data, _ in args])
         if not isinstance(op, POSITIONAL):
-            key = (key, types, *[type for type, _, _ in args], *site.spans.items())
+            key = (key, *spans.items())
+        if not isinstance(op, TYPED):
+            key = (key, types, *[type for type, _, _ in args])
         known = self.results.get(key)
         if known is None:
-            made = super().node(site, args)
+            made = super().node(node, args, path, position, spans)
             known = self.results[key] = [Held(type, self._intern(data)) for type, data, _ in made]
         elif known[0].type is not types[0]:
             return [Held(type, data) for type, (_, data, _) in zip(types, known, strict=True)]
@@ -76,12 +77,14 @@ class Remembering(Interpreter):
     def _intern(self, value: Nested) -> Nested:
         if id(value) in self.interned:
             return value
-        key: Hashable
+        key: tuple[Hashable, ...]
         if isinstance(value, list):
-            value = [*map(self._intern, value)]
             key = tuple(map(id, value))
+            if not all(map(self.interned.__contains__, key)):
+                value = [*map(self._intern, value)]
+                key = tuple(map(id, value))
         else:
-            key = (np.shape(value), value.tobytes())
+            key = (value.shape, value.tobytes())
         value = self.values.setdefault(key, value)
         self.interned[id(value)] = value
         return value

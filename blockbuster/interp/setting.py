@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from blockbuster.interp.binding import bind, dims_of, sources
+from blockbuster.interp.binding import dims_of, sources
 from blockbuster.interp.evaluate import Interpreter
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
@@ -46,17 +46,25 @@ class Setting:
         self, graph: Graph, inputs: Mapping[str, Array], semantics: Semantics
     ) -> dict[str, Array]:
         """The outputs of ``graph``."""
-        return Interpreter(self.layout(graph), semantics, Observer()).run(graph, inputs)
+        return Interpreter(self.layout, semantics, Observer()).run(graph, inputs)
 
-    def layout(self, graph: Graph) -> Layout:
-        """Where the blocks of ``graph`` lie."""
-        own = dict.fromkeys(map(size_class, dims_of(graph)))
-        return bind(
-            graph,
-            self.shapes(graph),
-            sizes={d: self.sizes[d] for d in own},
-            block_sizes={d: self.block_sizes[d] for d in own},
-        )
+    @cached_property
+    def layout(self) -> Layout:
+        """Where blocks lie, in any program that the setting was made for."""
+        return Layout(self.sizes, _Blocks(self))
+
+
+class _Blocks(dict[Dim, tuple[range, ...]]):
+    """The blocks of each dim that was asked for: those of its size class."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__()
+        self.setting = setting
+
+    def __missing__(self, dim: Dim) -> tuple[range, ...]:
+        size, step = (of[size_class(dim)] for of in (self.setting.sizes, self.setting.block_sizes))
+        self[dim] = tuple(range(at, min(at + step, size)) for at in range(0, size, step))
+        return self[dim]
 
 
 def settings(

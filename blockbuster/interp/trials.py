@@ -15,7 +15,6 @@ import numpy as np
 
 from blockbuster.interp.binding import dims_of, source_names
 from blockbuster.interp.degree import VARIABLE, Degree, chance
-from blockbuster.interp.exact import Exact
 from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Refused
 from blockbuster.interp.proof import Counterexample
@@ -57,15 +56,16 @@ class Draw:
     outputs: dict[Program, dict[str, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        numbers = isinstance(self.semantics, Exact)
-        self._memory = Remembering(self.semantics, self.inputs) if numbers else None
+        setting, semantics = self.setting, self.semantics
+        objects = np.dtype(semantics.dtype).hasobject
+        self._memory = None if objects else Remembering(setting.layout, semantics, self.inputs)
 
     def run(self, graph: Graph) -> dict[str, Array]:
         """The outputs of a program. Raises ZeroDenominator, or Refused."""
         program = graph, source_names(graph)
         if program not in self.outputs:
             self.outputs[program] = (
-                self._memory.outputs(graph, self.setting.layout(graph))
+                self._memory.outputs(graph)
                 if self._memory
                 else self.setting.run(graph, self.inputs, self.semantics)
             )

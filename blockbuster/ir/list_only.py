@@ -21,24 +21,21 @@ def list_only(graph: Graph) -> tuple[Dim, ...]:
     They show in the type of an input or output that has the list but not the axis, and in a
     pointwise operator that drops or adds an axis.
     """
-    found: dict[Dim, None] = {}
     ends = [i.type for i in graph.inputs] + [graph.type_of(o.value) for o in graph.outputs]
-    for type in ends:
-        found.update(dict.fromkeys(d for d in type.lists if d not in type.axes))
-    found.update(dict.fromkeys(_appearing(graph)))
-    return tuple(dict.fromkeys(map(size_class, found)))
+    found = [d for type in ends for d in type.lists if d not in type.axes]
+    return tuple(dict.fromkeys(map(size_class, (*found, *_appearing(graph)))))
 
 
 @lru_cache(maxsize=4096)
 def _appearing(graph: Graph) -> tuple[Dim, ...]:
     """The axes that pointwise operators drop or add, at all levels."""
-    found: dict[Dim, None] = {}
+    found: list[Dim] = []
     for node in graph.nodes:
         if isinstance(node.op, Map):
-            found.update(dict.fromkeys(_appearing(node.op.body)))
+            found += _appearing(node.op.body)
         elif isinstance(node.op, Pointwise):
             axes = node.op.axes
-            read = dict.fromkeys(d for v in node.operands for d in graph.type_of(v).axes)
-            found.update(dict.fromkeys(d for d in read if d not in axes))
-            found.update(dict.fromkeys(d for d in axes if d not in read))
-    return tuple(found)
+            read = [d for v in node.operands for d in graph.type_of(v).axes]
+            found += [d for d in read if d not in axes]
+            found += [d for d in axes if d not in read]
+    return tuple(dict.fromkeys(found))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from blockbuster.errors import VerifyError
 from blockbuster.ir.expr import Expr, arguments, calls
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.signatures import FUNCTIONALS, expect, expect_local
@@ -59,7 +60,7 @@ class Functional(Op):
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         arity, result = FUNCTIONALS[self.name]
-        expect(len(args) == arity, f"{self.name} takes {arity} operands, got {len(args)}")
+        expect(len(args) == arity, "{} takes {} operands, got {}", self.name, arity, len(args))
         expect_local(self.name, args)
         return (result(self.name, args),)
 
@@ -81,10 +82,9 @@ class Elementwise(Op):
         expect_local("elementwise", args)
         expect(len(args) > 0, "an elementwise operator needs an operand")
         _expect_arguments(self.expr, len(args))
-        expect(
-            all(a == args[0] for a in args),
-            f"operands of elementwise have types {_listed(args)}, expected equal",
-        )
+        if args != args[:1] * len(args):
+            listed = ", ".join(map(str, args))
+            raise VerifyError(f"operands of elementwise have types {listed}, expected equal")
         return (args[0],)
 
     def flops(self, args: tuple[Type, ...]) -> Flops:
@@ -106,14 +106,19 @@ class Pointwise(Op):
         expect_local("pointwise", args)
         _expect_arguments(self.expr, len(args))
         expect(
-            len(set(self.axes)) == len(self.axes), f"pointwise result axes {self.axes} repeat a dim"
+            len(set(self.axes)) == len(self.axes),
+            "pointwise result axes {} repeat a dim",
+            self.axes,
         )
         for position, arg in enumerate(args):
             shared = tuple(d for d in arg.axes if d in self.axes)
             order = tuple(d for d in self.axes if d in shared)
             expect(
                 shared == order,
-                f"operand {position} of pointwise has axes {arg}, expected the order {order}",
+                "operand {} of pointwise has axes {}, expected the order {}",
+                position,
+                arg,
+                order,
             )
         return (Type((), self.axes),)
 
@@ -128,7 +133,7 @@ class Cast(Op):
     dtype: str
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        expect(len(args) == 1, f"cast takes 1 operand, got {len(args)}")
+        expect(len(args) == 1, "cast takes 1 operand, got {}", len(args))
         expect_local("cast", args)
         return args
 
@@ -141,12 +146,12 @@ class Transpose(Op):
     axes: tuple[Dim, ...]
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        expect(len(args) == 1, f"transpose takes 1 operand, got {len(args)}")
+        expect(len(args) == 1, "transpose takes 1 operand, got {}", len(args))
         result = Type(self.lists, self.axes)
         same = sorted(self.lists) == sorted(args[0].lists) and sorted(self.axes) == sorted(
             args[0].axes
         )
-        expect(same, f"transpose gives {result}, which does not reorder {args[0]}")
+        expect(same, "transpose gives {}, which does not reorder {}", result, args[0])
         return (result,)
 
 
@@ -158,16 +163,21 @@ class Relabel(Op):
     new: Dim
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        expect(len(args) == 1, f"relabel takes 1 operand, got {len(args)}")
+        expect(len(args) == 1, "relabel takes 1 operand, got {}", len(args))
         (arg,) = args
         dims = arg.lists + arg.axes
-        expect(self.old in dims, f"relabel of {self.old}: the operand has type {arg}")
+        expect(self.old in dims, "relabel of {}: the operand has type {}", self.old, arg)
         expect(
-            self.new not in dims, f"relabel to {self.new}: the operand {arg} has that dim already"
+            self.new not in dims,
+            "relabel to {}: the operand {} has that dim already",
+            self.new,
+            arg,
         )
         expect(
             size_class(self.old) == size_class(self.new),
-            f"relabel of {self.old} to {self.new}: the dims have different sizes",
+            "relabel of {} to {}: the dims have different sizes",
+            self.old,
+            self.new,
         )
 
         def renamed(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -184,22 +194,31 @@ class Reduce(Op):
     monoid: str
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        expect(len(args) == 1, f"reduce takes 1 operand, got {len(args)}")
+        expect(len(args) == 1, "reduce takes 1 operand, got {}", len(args))
         expect(
-            self.monoid in MONOIDS, f"unknown monoid {self.monoid!r}; known: {', '.join(MONOIDS)}"
+            self.monoid in MONOIDS,
+            "unknown monoid {!r}; known: {}",
+            self.monoid,
+            ", ".join(MONOIDS),
         )
         expect(
             args[0].lists[:1] == (self.dim,),
-            f"operand of reduce has type {args[0]}, expected a list over {self.dim}",
+            "operand of reduce has type {}, expected a list over {}",
+            args[0],
+            self.dim,
         )
         result = args[0].element()
         expect(
             not result.buffered,
-            f"reduce over {self.dim} of {args[0]} would accumulate a list: expected one level",
+            "reduce over {} of {} would accumulate a list: expected one level",
+            self.dim,
+            args[0],
         )
         expect(
             self.dim not in result.axes,
-            f"reduce over {self.dim}: the items {result} still carry that axis",
+            "reduce over {}: the items {} still carry that axis",
+            self.dim,
+            result,
         )
         return (result,)
 
@@ -214,10 +233,12 @@ class Head(Op):
     dim: Dim
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
-        expect(len(args) == 1, f"head takes 1 operand, got {len(args)}")
+        expect(len(args) == 1, "head takes 1 operand, got {}", len(args))
         expect(
             args[0].lists[:1] == (self.dim,),
-            f"operand of head has type {args[0]}, expected a list over {self.dim}",
+            "operand of head has type {}, expected a list over {}",
+            args[0],
+            self.dim,
         )
         return (args[0].element(),)
 
@@ -293,7 +314,7 @@ class Map(Op):
 
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         expected = len(self.iterated) + (len(self.results) if self.start else 0)
-        expect(len(args) == expected, f"map takes {expected} operands, got {len(args)}")
+        expect(len(args) == expected, "map takes {} operands, got {}", expected, len(args))
         types = []
         for output, result in zip(self.body.outputs, self.results, strict=True):
             inner = self.body.type_of(output.value)
@@ -314,13 +335,11 @@ class Map(Op):
         return any(not isinstance(r, Collect) for r in self.results)
 
 
-def _listed(args: tuple[Type, ...]) -> str:
-    return ", ".join(map(str, args))
-
-
 def _expect_arguments(expr: Expr, count: int) -> None:
     used = arguments(expr)
     expect(
         sorted(used) == list(range(count)),
-        f"the expression reads operands {sorted(used)} of {count} given",
+        "the expression reads operands {} of {} given",
+        sorted(used),
+        count,
     )

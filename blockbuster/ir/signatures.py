@@ -12,50 +12,59 @@ from blockbuster.errors import VerifyError
 from blockbuster.ir.types import Type
 
 
-def expect(condition: bool, reason: str) -> None:
-    """Raise VerifyError with ``reason`` unless ``condition`` holds."""
+def expect(condition: bool, reason: str, *parts: object) -> None:
+    """Raise VerifyError unless ``condition`` holds; ``parts`` are formatted only then."""
     if not condition:
-        raise VerifyError(reason)
+        raise VerifyError(reason.format(*parts) if parts else reason)
 
 
 def expect_local(name: str, args: tuple[Type, ...]) -> None:
     """Raise VerifyError unless every operand is a local item."""
     for position, arg in enumerate(args):
         expect(
-            not arg.buffered, f"operand {position} of {name} has type {arg}, expected a local item"
+            not arg.lists,
+            "operand {} of {} has type {}, expected a local item",
+            position,
+            name,
+            arg,
         )
 
 
 def _same(name: str, args: tuple[Type, ...]) -> Type:
-    expect(
-        args[0] == args[1],
-        f"operands of {name} have types {args[0]} and {args[1]}, expected equal types",
-    )
-    return args[0]
+    a, b = args
+    if a != b:
+        raise VerifyError(f"operands of {name} have types {a} and {b}, expected equal types")
+    return a
 
 
 def _by_row(name: str, args: tuple[Type, ...]) -> Type:
     block, vector = args
-    expect(len(block.axes) == 2, f"operand 0 of {name} has axes {block}, expected a block")
+    expect(len(block.axes) == 2, "operand 0 of {} has axes {}, expected a block", name, block)
     expect(
         vector.axes == block.axes[:1],
-        f"operand 1 of {name} has axes {vector}, expected [{block.axes[0]}]",
+        "operand 1 of {} has axes {}, expected [{}]",
+        name,
+        vector,
+        block.axes[0],
     )
     return block
 
 
 def _by_column(name: str, args: tuple[Type, ...]) -> Type:
     block, vector = args
-    expect(len(block.axes) == 2, f"operand 0 of {name} has axes {block}, expected a block")
+    expect(len(block.axes) == 2, "operand 0 of {} has axes {}, expected a block", name, block)
     expect(
         vector.axes == block.axes[1:],
-        f"operand 1 of {name} has axes {vector}, expected [{block.axes[1]}]",
+        "operand 1 of {} has axes {}, expected [{}]",
+        name,
+        vector,
+        block.axes[1],
     )
     return block
 
 
 def _drop_last(name: str, args: tuple[Type, ...]) -> Type:
-    expect(len(args[0].axes) > 0, f"operand 0 of {name} is a scalar, expected a block or a vector")
+    expect(len(args[0].axes) > 0, "operand 0 of {} is a scalar, expected a block or a vector", name)
     return Type((), args[0].axes[:-1])
 
 
@@ -63,15 +72,23 @@ def _dot(name: str, args: tuple[Type, ...]) -> Type:
     a, b = args
     expect(
         len(a.axes) == len(b.axes) == 2,
-        f"operands of {name} have axes {a} and {b}, expected two blocks",
+        "operands of {} have axes {} and {}, expected two blocks",
+        name,
+        a,
+        b,
     )
     expect(
         a.axes[1] == b.axes[1],
-        f"operand 1 of {name} has axes {b}, expected its last to be {a.axes[1]}",
+        "operand 1 of {} has axes {}, expected its last to be {}",
+        name,
+        b,
+        a.axes[1],
     )
     expect(
         a.axes[0] != b.axes[0],
-        f"both operands of {name} have rows {a.axes[0]}: relabel one of them",
+        "both operands of {} have rows {}: relabel one of them",
+        name,
+        a.axes[0],
     )
     return Type((), (a.axes[0], b.axes[0]))
 
@@ -80,10 +97,16 @@ def _outer(name: str, args: tuple[Type, ...]) -> Type:
     a, b = args
     expect(
         len(a.axes) == len(b.axes) == 1,
-        f"operands of {name} have axes {a} and {b}, expected two vectors",
+        "operands of {} have axes {} and {}, expected two vectors",
+        name,
+        a,
+        b,
     )
     expect(
-        a.axes != b.axes, f"both operands of {name} have the axis {a.axes[0]}: relabel one of them"
+        a.axes != b.axes,
+        "both operands of {} have the axis {}: relabel one of them",
+        name,
+        a.axes[0],
     )
     return Type((), (*a.axes, *b.axes))
 

@@ -7,7 +7,7 @@ Hypothesis passes one whose draws it can shrink, a fuzzer passes a seeded one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import product, repeat
 from random import Random
 
 from blockbuster.ir.builder import Builder
@@ -25,7 +25,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type, fresh_dim
-from blockbuster.testing.terms import Level, Term, add_map, adds, multiplies
+from blockbuster.testing.terms import Level, Make, Term, add_map, adds, multiplies
 
 DIMS = ("M", "N", "K")
 BATCH = "B"
@@ -69,8 +69,9 @@ class BlockPrograms:
             self.grow(level)
         made = level.terms[given:]
         chosen = made[-1:] + self.some(made[:-1], 0, 2)
-        ends = [self.completed(level, term) for term in chosen]
-        return level.builder.finish(*dict.fromkeys(ends))
+        builder, values = level.built(chosen, range(given))
+        ends = map(self.completed, repeat(builder), values, chosen)
+        return builder.finish(*dict.fromkeys(ends))
 
     def inputs(self, level: Level) -> None:
         """Matrices, some read twice, some with a batch dim; perhaps a vector and an index."""
@@ -144,10 +145,11 @@ class BlockPrograms:
 
     def scale_rows(self, level: Level) -> bool:
         """A block and a vector of its rows or columns."""
+        blocks = [t for t in level.local if len(t.type.axes) == 2]
+        vectors = [t for t in level.local if len(t.type.axes) == 1]
         found = [
             (side, block, vector)
-            for block, vector in product(level.local, repeat=2)
-            if len(block.type.axes) == 2 and len(vector.type.axes) == 1
+            for block, vector in product(blocks, vectors)
             for side, axis in (("row", 0), ("col", 1))
             if vector.type.axes[0] == block.type.axes[axis]
         ]
@@ -159,7 +161,7 @@ class BlockPrograms:
 
     def combine(self, level: Level) -> bool:
         """Two terms of one type."""
-        pairs = [(a, b) for a, b in product(level.local, repeat=2) if a.type == b.type]
+        pairs = [(a, b) for a, b in product(level.local, repeat=2) if a.type.axes == b.type.axes]
         return self.binary(
             level,
             [(name, a, b) for a, b in pairs if adds(a, b) for name in ("add", "sub")]
@@ -171,12 +173,10 @@ class BlockPrograms:
         found: list[tuple[str, Term, Term]] = []
         for a, b in product(level.local, repeat=2):
             left, right = a.type.axes, b.type.axes
-            if not multiplies(a, b) or left[:1] == right[:1] or len(left) != len(right):
+            if not left or len(left) != len(right) or left[0] == right[0]:
                 continue
-            if len(left) == 1:
-                found.append(("outer", a, b))
-            elif len(left) == 2 and left[1] == right[1]:
-                found.append(("dot", a, b))
+            if left[1:] == right[1:] and multiplies(a, b):
+                found.append(("outer" if len(left) == 1 else "dot", a, b))
         return self.binary(level, found)
 
     def binary(self, level: Level, found: Sequence[tuple[str, Term, Term]]) -> bool:
@@ -247,10 +247,9 @@ class BlockPrograms:
         broadcast = [t for t in whole if self.random.random() < (0.4 if t.type.buffered else 0.7)]
         body = Level((*level.enclosing, dim))
         for term in iterated:
-            body.terms.append(term.element(body.builder.input(term.type.element())))
+            body.entered(term, iterated=True)
         for term in broadcast:
-            value = body.builder.input(term.type)
-            body.terms.append(Term(value, term.type, term.bits, term.fold, term.partial))
+            body.entered(term, iterated=False)
         given = len(body.terms)
         for _ in range(self.random.randint(1, 4)):
             self.grow(body)
@@ -273,17 +272,22 @@ class BlockPrograms:
             monoids = () if term.type.buffered else self.monoids(term, dim)
             fold = monoids and term.bits < MOST_BITS - SUM_BITS and self.random.random() < 0.5
             kinds.append(Accumulate(self.random.choice(monoids)) if fold else Collect())
-        graph = body.builder.finish(*(t.value for t in results))
-        flags = tuple(position < iterated for position in range(len(operands)))
-        op = Map(dim, graph, flags, tuple(kinds))
-        values = level.builder.add(op, *(t.value for t in operands))
-        for value, term, kind in zip(values, results, kinds, strict=True):
+        inputs, _ = body.needed(results)
+        flags = tuple([position < iterated for position in inputs])
+
+        def make(builder: Builder, *values: Value) -> Sequence[Value]:
+            inner, ends = body.built(results, inputs)
+            return builder.add(Map(dim, inner.finish(*ends), flags, tuple(kinds)), *values)
+
+        node = level.draw(make, [operands[position] for position in inputs])
+        for port, (term, kind) in enumerate(zip(results, kinds, strict=True)):
+            made = term._replace(value=Value(node, port))
             if isinstance(kind, Collect):
-                known = term.bits, term.fold, term.partial
+                level.keep(made._replace(type=term.type.listed(dim)))
             else:
                 partial = term.partial - {dim}
-                known = term.bits + SUM_BITS, term.fold if partial else "", partial
-            level.terms.append(Term(value, level.builder.type_of(value), *known))
+                bits, kept = term.bits + SUM_BITS, term.fold if partial else ""
+                level.keep(made._replace(bits=bits, fold=kept, partial=partial))
 
     def nest(self, level: Level) -> bool:
         """A matmul or a row scale as it is lowered: maps over all lists of two whole terms."""
@@ -291,35 +295,28 @@ class BlockPrograms:
         found = [
             (build, a, b)
             for a, b in product(whole, repeat=2)
-            if multiplies(a, b) and a.bits + b.bits + SUM_BITS <= MOST_BITS
             if (build := _nest_for(a.type.lists, b.type.lists))
+            if a.bits + b.bits + SUM_BITS <= MOST_BITS and multiplies(a, b)
         ]
         if not found:
             return False
         build, a, b = self.random.choice(found)
-        value = build(level.builder, a.value, b.value)
+        axes = a.type.axes if build is _scaled_rows else (a.type.axes[0], b.type.axes[0])
         partial = a.partial | b.partial
-        level.terms.append(
-            Term(
-                value,
-                level.builder.type_of(value),
-                a.bits + b.bits + SUM_BITS,
-                "+" if partial else "",
-                partial,
-            )
-        )
+        value, bits = Value(level.draw(build, (a, b))), a.bits + b.bits + SUM_BITS
+        level.keep(Term(value, Type(axes, axes), bits, "+" if partial else "", partial))
         return True
 
     # outputs -----------------------------------------------------------------------------
 
-    def completed(self, level: Level, term: Term) -> Value:
+    def completed(self, builder: Builder, value: Value, term: Term) -> Value:
         """``term`` as a whole array: folded over the list dims that its items do not carry."""
         loose = [d for d in term.type.lists if d not in term.type.axes and d not in self.single]
         if not loose:
-            return term.value
+            return value
         kept = [d for d in term.type.lists if d not in loose]
-        (value,) = level.builder.add(Transpose((*kept, *loose), term.type.axes), term.value)
-        return self._folded(level.builder, value, term, len(kept))
+        (value,) = builder.add(Transpose((*kept, *loose), term.type.axes), value)
+        return self._folded(builder, value, term, len(kept))
 
     def _folded(self, builder: Builder, value: Value, term: Term, kept: int) -> Value:
         type = builder.type_of(value)
@@ -333,7 +330,7 @@ class BlockPrograms:
         return builder.add(Map(dim, body.finish(inner), (True,), (kind,)), value)[0]
 
 
-def _nest_for(left: Sequence[Dim], right: Sequence[Dim]) -> Callable[..., Value] | None:
+def _nest_for(left: Sequence[Dim], right: Sequence[Dim]) -> Make | None:
     """How arrays with these axes combine, if they do."""
     if len(left) == 2 and right == left[:1]:
         return _scaled_rows
@@ -342,7 +339,7 @@ def _nest_for(left: Sequence[Dim], right: Sequence[Dim]) -> Callable[..., Value]
     return None
 
 
-def _product(builder: Builder, a: Value, b: Value) -> Value:
+def _product(builder: Builder, a: Value, b: Value) -> Sequence[Value]:
     rows, inner = builder.type_of(a).lists
     columns = builder.type_of(b).lists[0]
 
@@ -353,16 +350,16 @@ def _product(builder: Builder, a: Value, b: Value) -> Value:
     def row(at: Builder, x: Value, y: Value) -> Value:
         return add_map(at, columns, [y], [x], cell)
 
-    return add_map(builder, rows, [a], [b], row)
+    return [add_map(builder, rows, [a], [b], row)]
 
 
-def _scaled_rows(builder: Builder, a: Value, b: Value) -> Value:
+def _scaled_rows(builder: Builder, a: Value, b: Value) -> Sequence[Value]:
     rows, inner = builder.type_of(a).lists
 
     def row(at: Builder, x: Value, scale: Value) -> Value:
         return add_map(at, inner, [x], [scale], _applying("row_scale"))
 
-    return add_map(builder, rows, [a, b], [], row)
+    return [add_map(builder, rows, [a, b], [], row)]
 
 
 def _applying(name: str) -> Callable[..., Value]:

@@ -6,8 +6,9 @@ the same monoid) and how many bits its elements may need where inputs are small 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Index, Read, Value
@@ -17,8 +18,7 @@ from blockbuster.ir.types import Dim, Type
 INPUT_BITS = 2  # elements of inputs lie between -2 and 2
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """A value and what is known of it: the monoid ``fold`` completes it over ``partial``."""
 
     value: Value
@@ -27,42 +27,84 @@ class Term:
     fold: str = ""
     partial: frozenset[Dim] = frozenset()
 
-    def element(self, value: Value) -> Term:
-        """An entry of this list."""
-        return Term(value, self.type.element(), self.bits, self.fold, self.partial)
-
     def depends_on(self, dims: frozenset[Dim]) -> bool:
         """True if elements change along one of ``dims``, or are partial there."""
         return bool(dims & (self.partial | set(self.type.axes)))
 
 
+Make = Callable[..., Sequence[Value]]
+"""Adds to a builder what computes the results, of values for the operands."""
+
+
 @dataclass
 class Level:
-    """A graph under construction: a program or the body of a map."""
+    """A graph that is being drawn: a program or the body of a map.
+
+    Most of what is drawn leads to no output, so nothing is built before the outputs are known.
+    """
 
     enclosing: tuple[Dim, ...] = ()
-    builder: Builder = field(default_factory=Builder)
+    inputs: list[tuple[Type, Read | Index | None, str]] = field(default_factory=list)
+    nodes: list[tuple[Make, list[Value]]] = field(default_factory=list)
     terms: list[Term] = field(default_factory=list)
+    local: list[Term] = field(default_factory=list)
+    """The items among the terms."""
 
-    def given(self, type: Type, view: Read | Index | None = None, hint: str = "") -> Value:
+    def given(self, type: Type, view: Read | Index | None = None, hint: str = "") -> None:
         """A new input."""
-        value = self.builder.input(type, view, hint)
-        self.terms.append(Term(value, type))
-        return value
+        self.inputs.append((type, view, hint))
+        self.keep(Term(Value(-1, len(self.inputs) - 1), type))
+
+    def entered(self, term: Term, *, iterated: bool) -> None:
+        """A term of the level around, or its entries, as a new input of a body."""
+        type = term.type.element() if iterated else term.type
+        self.inputs.append((type, None, ""))
+        value = Value(-1, len(self.inputs) - 1)
+        self.keep(Term(value, type, term.bits, term.fold, term.partial))
+
+    def keep(self, term: Term) -> None:
+        """Let what is drawn next use ``term``."""
+        self.terms.append(term)
+        if not term.type.lists:
+            self.local.append(term)
+
+    def draw(self, make: Make, operands: Sequence[Term]) -> int:
+        """The number of a new node."""
+        self.nodes.append((make, [t.value for t in operands]))
+        return len(self.nodes) - 1
 
     def add(
         self, op: Op, operands: Sequence[Term], bits: int, fold: str, partial: frozenset[Dim]
-    ) -> Term:
+    ) -> None:
         """A new node with one result."""
-        (value,) = self.builder.add(op, *(t.value for t in operands))
-        term = Term(value, self.builder.type_of(value), bits, fold if partial else "", partial)
-        self.terms.append(term)
-        return term
+        (type,) = op.result_types(tuple([t.type for t in operands]))
+        node = self.draw(lambda builder, *values: builder.add(op, *values), operands)
+        self.keep(Term(Value(node), type, bits, fold if partial else "", partial))
 
-    @property
-    def local(self) -> list[Term]:
-        """The items among the terms."""
-        return [t for t in self.terms if not t.type.buffered]
+    def needed(self, ends: Sequence[Term]) -> tuple[list[int], list[int]]:
+        """The inputs and the nodes that ``ends`` are made of, in order."""
+        inputs, nodes = set[int](), set[int]()
+        values = [term.value for term in ends]
+        for node, port in values:
+            if node < 0:
+                inputs.add(port)
+            elif node not in nodes:
+                nodes.add(node)
+                values += self.nodes[node][1]
+        return sorted(inputs), sorted(nodes)
+
+    def built(self, ends: Sequence[Term], inputs: Iterable[int]) -> tuple[Builder, list[Value]]:
+        """A builder with these inputs and what ``ends`` are made of, and their values there."""
+        _, nodes = self.needed(ends)
+        builder = Builder()
+        values = {}
+        for port in inputs:
+            values[Value(-1, port)] = builder.input(*self.inputs[port])
+        for node in nodes:
+            make, operands = self.nodes[node]
+            for port, value in enumerate(make(builder, *[values[v] for v in operands])):
+                values[Value(node, port)] = value
+        return builder, [values[term.value] for term in ends]
 
 
 def adds(a: Term, b: Term) -> bool:

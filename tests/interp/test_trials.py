@@ -7,12 +7,16 @@ import pytest
 
 from blockbuster.examples import ALL
 from blockbuster.frontend import lower
+from blockbuster.interp.apart import close
+from blockbuster.interp.binding import bind, dims_of
 from blockbuster.interp.equal import prove_equal
 from blockbuster.interp.exact import Exact
 from blockbuster.interp.remembering import Remembering
+from blockbuster.interp.semantics import Float64, Floats
 from blockbuster.interp.setting import Setting, settings
-from blockbuster.interp.trials import Trials
+from blockbuster.interp.trials import Draw, Trials
 from blockbuster.ir.parse import parse
+from blockbuster.ir.types import size_class
 from blockbuster.rules import RULES, fuse
 from blockbuster.testing.generators import GENERATORS
 from tests.interp.pairs import some_rules
@@ -29,13 +33,63 @@ def test_what_is_remembered_is_what_would_be_computed(kind):
         for setting in settings(start, derivation.final, 2, numbers):
             exact = Exact(seed=seed)
             inputs = {n: exact.random(numbers, s) for n, s in setting.shapes(start).items()}
-            memory = Remembering(exact, inputs)
+            memory = Remembering(setting.layout, exact, inputs)
             for program in programs:
-                found = memory.outputs(program, setting.layout(program))
+                found = memory.outputs(program)
                 fresh = setting.run(program, inputs, Exact(seed=seed))
                 assert found.keys() == fresh.keys()
                 for name, array in fresh.items():
                     np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_floats_are_remembered_too(kind):
+    for seed in range(3):
+        derivation = fuse(GENERATORS[kind](Random(f"floats {seed}")), RULES)
+        numbers = np.random.default_rng(seed)
+        (setting,) = settings(derivation.start, derivation.final, 1, numbers)
+        shapes = setting.shapes(derivation.start)
+        draw = Draw(setting, Float64, {n: numbers.uniform(-1, 1, s) for n, s in shapes.items()})
+        for number in range(len(derivation.steps) + 1):
+            program = derivation.graph_after(number)
+            found, fresh = draw.run(program), setting.run(program, draw.inputs, Float64)
+            assert found.keys() == fresh.keys()
+            for name, array in fresh.items():  # sums may be rounded by where their terms lie
+                assert close(found[name], array)
+
+
+def test_floats_are_computed_once(monkeypatch):
+    derivation = fuse(lower(ALL[0].program()))
+    dots = []
+    dot = Floats.dot
+    monkeypatch.setattr(Floats, "dot", lambda self, a, b: dots.append(1) or dot(self, a, b))
+    numbers = np.random.default_rng(0)
+    (setting,) = settings(derivation.start, derivation.final, 1, numbers)
+    shapes = setting.shapes(derivation.start)
+    draw = Draw(setting, Float64, {n: numbers.uniform(-1, 1, s) for n, s in shapes.items()})
+
+    draw.run(derivation.start)
+    first = len(dots)
+    draw.run(derivation.graph_after(1))
+
+    assert 0 < len(dots) == first
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_a_setting_lays_blocks_as_binding_does(kind):
+    for seed in range(10):
+        graph = GENERATORS[kind](Random(f"layout {seed}"))
+        for setting in settings(graph, graph, 2, np.random.default_rng(seed)):
+            dims = dims_of(graph)
+            bound = bind(
+                graph,
+                setting.shapes(graph),
+                sizes={size_class(d): setting.sizes[size_class(d)] for d in dims},
+                block_sizes={size_class(d): setting.block_sizes[size_class(d)] for d in dims},
+            )
+            for dim in dims:
+                assert setting.layout.size(dim) == bound.size(dim)
+                assert setting.layout.blocks[dim] == bound.blocks[dim]
 
 
 def test_what_is_the_same_is_computed_once(monkeypatch):
