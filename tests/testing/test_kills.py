@@ -65,4 +65,4 @@ def test_the_counts_hold():
     found = [killed(name, programs=24) for name in ALL]
 
     for way, fewest in FEWEST.items():
-        assert sum(kill.by(way) for kill in found) >= fewest - 3, way
+        assert sum(kill.by(way) for kill in found) >= fewest - 5, way  # of fewer programs
