@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -86,13 +87,13 @@ class Residues(Semantics):
         swapped = np.where(x == UNDEFINED, UNDEFINED, NEGATIVE_INFINITY + INFINITY - x)
         return np.where(x >= 0, -x % self.modulus, swapped)
 
+    @abstractmethod
     def product(self, x: Any, y: Any) -> Any:
         """The product of two residues."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inverses(self, x: Array) -> Array:
         """The inverse of each residue, none of them zero."""
-        raise NotImplementedError
 
     def mul(self, x: Any, y: Any) -> Any:
         """x * y; undefined for infinities, whose sign would need an order."""
@@ -163,25 +164,25 @@ class Residues(Semantics):
 
     # order and truth ---------------------------------------------------------------
 
+    @abstractmethod
     def larger(self, x: Any, y: Any) -> Any:
         """The maximum."""
-        raise NotImplementedError
 
+    @abstractmethod
     def smaller(self, x: Any, y: Any) -> Any:
         """The minimum."""
-        raise NotImplementedError
 
+    @abstractmethod
     def below(self, x: Any, y: Any) -> Any:
         """The truth value of x < y."""
-        raise NotImplementedError
 
+    @abstractmethod
     def same(self, x: Any, y: Any) -> Any:
         """The truth value of x == y."""
-        raise NotImplementedError
 
+    @abstractmethod
     def truth(self, x: Any) -> Any:
         """A number as a truth value."""
-        raise NotImplementedError
 
     def opposite(self, truth: Any) -> Any:
         """Not."""
@@ -191,9 +192,9 @@ class Residues(Semantics):
         """And."""
         return self.mul(x, y)
 
+    @abstractmethod
     def choice(self, truth: Any, x: Any, y: Any) -> Any:
         """x where true, y where false."""
-        raise NotImplementedError
 
     # items -----------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ Everything else is made of these, the same way for every semantics: see ``Semant
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ SizeOf = Callable[[Dim], int]
 MONOID_CALL = {"+": "add", "max": "maximum", "min": "minimum"}
 
 
-class Semantics:
+class Semantics(ABC):
     """The meaning of operators on items; subclasses say what an element is."""
 
     dtype: Any
@@ -29,35 +30,35 @@ class Semantics:
     scalars: Mapping[str, Function]
     """The meaning of each scalar function, applied to whole items."""
 
+    @abstractmethod
     def item(self, array: Array) -> Array:
         """An input array as items hold it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def constant(self, value: float) -> Any:
         """A number of a scalar expression."""
-        raise NotImplementedError
 
+    @abstractmethod
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
         """The value of a fold over nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def dot(self, a: Array, b: Array) -> Array:
         """``a @ b.T``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fold_last(self, monoid: str, item: Array) -> Array:
         """An item folded along its last axis."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cast(self, item: Array, dtype: str) -> Array:
         """An item rounded to a dtype."""
-        raise NotImplementedError
 
+    @abstractmethod
     def misc(
         self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]
     ) -> Sequence[Array]:
         """The results of an opaque function of whole arrays."""
-        raise NotImplementedError
 
     def compared(self, x: Array, y: Array) -> tuple[bool, bool]:
         """Whether an element of x differs from that of y, and whether one of them is undefined."""
