@@ -71,12 +71,14 @@ def explain_with(
     """
     found = []
     edges = graph.buffered_edges()
+    single = list_only(graph)
     left: dict[Dim, int] = {}
     for path, value, consumer in edges:
         level = graph.at(path)
         rule, reason = _nearest(level, value, consumer, rules)
-        for dim in _dims_in_the_way(level, value, consumer):
-            if dim not in left and dim not in list_only(graph):
+        dims = _dims_in_the_way(level, value, consumer)
+        for dim in dims:
+            if dim not in left and dim not in single:
                 left[dim] = len(fuse(with_one_block(graph, dim), rules).final.buffered_edges())
         found.append(
             Explanation(
@@ -87,7 +89,7 @@ def explain_with(
                 rule,
                 reason,
                 path_in_words(graph, path),
-                _unlock(_dims_in_the_way(level, value, consumer), left, len(edges)),
+                _unlock(dims, left, len(edges)),
                 None if sizes is None else _elements(level.type_of(value), sizes),
             )
         )

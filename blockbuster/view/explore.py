@@ -82,7 +82,5 @@ def write_page(derivation: Derivation, path: Path, setting: Setting, *, title: s
     console = Console(stderr=True)
     prove = setting.trials > 0
     with console.status("rewriting") as status:
-        write_html(
-            derivation, path, setting, title=title, prove=prove, progress=status.update
-        )
+        write_html(derivation, path, setting, title=title, prove=prove, progress=status.update)
     print(f"wrote {path}")

@@ -15,9 +15,10 @@ from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import size_class
 from blockbuster.ir.views import dims_among
-from blockbuster.rules import PEELING_RULES
+from blockbuster.rules import PAPER_RULES, PEELING_RULES
 from blockbuster.rules.one_block import with_one_block
 from blockbuster.testing.strategies import inputs_for, programs, sizes_and_blocks
+from tests.frontend.programs import PROGRAMS
 
 
 def unviewed(graph: Graph) -> Graph:
@@ -101,6 +102,18 @@ def test_explain_finds_the_tile_that_unlocks():
     assert edge.elements == 8 * 16
     assert edge.bytes_at_stake(4) == 2 * 4 * 8 * 16
     assert explain(final)[0].bytes_at_stake() is None
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_that_is_left_with_edges_is_explained(name):
+    function, dims = PROGRAMS[name]
+    final = fuse(lower(trace(function, **dims)), PAPER_RULES).final
+    edges = final.buffered_edges()
+
+    found = explain(final)
+
+    assert len(found) == len(edges)
+    assert all(edge.reason for edge in found)
 
 
 def test_explain_wants_every_dim_of_an_edge():

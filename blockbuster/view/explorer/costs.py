@@ -57,9 +57,7 @@ def costs(graph: Graph, table: Table, names: Mapping[str, str]) -> dict[str, Any
     }
 
 
-def _tensors(
-    closed: ClosedTraffic, table: Table, names: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def _tensors(closed: ClosedTraffic, table: Table, names: Mapping[str, str]) -> list[dict[str, Any]]:
     rows = []
     for tensor, moved in closed.tensors.items():
         place = place_name(tensor.path)

@@ -49,9 +49,7 @@ def kernel_text(
 def _kernels(lines: list[str]) -> tuple[Span, ...]:
     """The functions that are launched; the small ones they call have names with an underscore."""
     starts = [
-        at
-        for at, line in enumerate(lines)
-        if line == JIT and not lines[at + 1].startswith("def _")
+        at for at, line in enumerate(lines) if line == JIT and not lines[at + 1].startswith("def _")
     ]
     return tuple((start, _end(lines, start)) for start in starts)
 

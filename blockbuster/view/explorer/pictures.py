@@ -158,4 +158,3 @@ def _clean(element: ElementTree.Element) -> None:
         element.set(key, re.sub(r"(\d\.\d)\d+", r"\1", text))
     if id.startswith("n-"):
         element.set("data-place", id.removeprefix("n-"))
-

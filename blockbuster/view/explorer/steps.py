@@ -89,9 +89,7 @@ def proofs_data(
     *steps, whole = (proof_data(entry.proof) for entry in report.entries)
     if found and found[-1].index is None:
         progress("start and numerically safe form")
-        proof = prove_equal(
-            derivation.final, safe(derivation.final), setting.trials, setting.seed
-        )
+        proof = prove_equal(derivation.final, safe(derivation.final), setting.trials, setting.seed)
         steps.append(proof_data(proof))
     return steps, whole
 
