@@ -45,7 +45,6 @@ LAZY = {
     ("ir/graph.py", "blockbuster.view"),  # Graph._repr_svg_
     ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
-    ("selection/plan.py", "blockbuster.view"),  # Plan.draw
 }
 
 # Which files (or folders) may import a heavy library.

@@ -155,11 +155,6 @@ def substitute(expr: Expr, args: Sequence[Expr]) -> Expr:
     return rewrite(expr, lambda e: args[e.index] if isinstance(e, Arg) else e)
 
 
-def rename_sizes(expr: Expr, dims: Mapping[Dim, Dim]) -> Expr:
-    """``expr`` with the dims of its sizes renamed."""
-    return rewrite(expr, lambda e: Size(dims.get(e.dim, e.dim)) if isinstance(e, Size) else e)
-
-
 def arguments(expr: Expr) -> tuple[int, ...]:
     """The operand numbers ``expr`` reads, in order of first appearance."""
     if isinstance(expr, Call):
