@@ -17,7 +17,7 @@ from blockbuster.ir.builder import Builder, rebuild
 from blockbuster.ir.canonical import Canonical
 from blockbuster.ir.graph import Graph, Input, Node, Output, Value
 from blockbuster.ir.ops import Op
-from blockbuster.ir.uses import Uses, results_of
+from blockbuster.ir.uses import LOOK_AHEAD, Uses, results_of
 
 OpT = TypeVar("OpT", bound=Op)
 
@@ -325,17 +325,19 @@ class Level(Builder):
     def _sure_of_results(self, before: _Before) -> bool:
         """True if results stand in order of first use whatever else the level looks like.
 
-        Once sure of a node, we stay so until something near it changes or a path goes.
+        Once sure of a node by its readers and the paths among them, we stay so until one of these
+        changes; what rests on nodes further ahead is looked at after every edit.
         """
         if self._cuts(before):
             self._unsure = self._of_several_results(self.order)
         self._unsure |= self._touched(before)
         uses = self._uses()
         for key in tuple(self._unsure):
-            pairs = pairwise(results_of(self._nodes, key)) if key in self.rank else ()
-            if not all(uses.surely_before(first, second) for first, second in pairs):
+            pairs = [*pairwise(results_of(self._nodes, key))] if key in self.rank else []
+            if all(uses.surely_before(first, second) for first, second in pairs):
+                del self._unsure[key]
+            elif not all(uses.surely_before(*pair, ahead=LOOK_AHEAD) for pair in pairs):
                 return False
-            del self._unsure[key]
         return True
 
 

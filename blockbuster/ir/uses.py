@@ -37,10 +37,12 @@ class Uses(NamedTuple):
                     stack.append(node)
         return False
 
-    def surely_before(self, first: Value, second: Value) -> bool:
+    def surely_before(self, first: Value, second: Value, ahead: int = 0) -> bool:
         """True if of two results of a node the first is used first in any case.
 
         It is if a reader of it comes before all of the second's. Outputs come before readers.
+        ``ahead`` is how many readers away two nodes may meet by whose operands that is told: what
+        is told without looking ahead rests on the node's own readers, and on paths among them.
         """
         at, later = self.leaves_at.get(first), self.leaves_at.get(second)
         if at is not None or later is not None:
@@ -49,7 +51,7 @@ class Uses(NamedTuple):
             return False
         last = max(self.readers[first], key=self.rank.__getitem__)
         return all(
-            self._reads_first(last, first, reader, second, LOOK_AHEAD)
+            self._reads_first(last, first, reader, second, ahead)
             for reader in self.readers.get(second, ())
         )
 
