@@ -1,95 +1,54 @@
-"""How an emitted kernel is judged on one set of inputs: against float64, beside torch eager.
+"""How an emitted kernel is judged on inputs of one kind: against float64, beside torch eager.
 
-The error ratio of an output is our error over eager's, both against the same function in float64
-on the same (rounded) inputs: once for the largest absolute error, once for the root mean square.
-An output passes where both ratios are at most 1.5, or where our error, over the largest result (or
-its root mean square), is no more than one rounding to the dtype of the result: a ratio to eager's
-error means nothing where eager is exact. For float32, in which the arithmetic itself is done, two
-such roundings are allowed. Several draws are judged together: of few numbers the ratio is luck.
+What is right is defined in blockbuster/emit/judge.py, for ``bb.check_kernel`` too. Here are the
+inputs: independent draws, of which small results are joined until 100 are in a sample, are dealt
+into 15 groups until each has errors enough, at most ``DRAWS`` of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import torch
 
 import blockbuster as bb
 from bench.programs import Workload, eager
+from blockbuster.emit.judge import (
+    ENOUGH,
+    GROUPS,
+    Sample,
+    Verdict,
+    sampled,
+    verdict,
+    worst,
+)
 from blockbuster.emit.load import load_module
 
 Tensor = Any
-RATIO = 1.5
+Inputs = Mapping[str, Tensor]
+Row = tuple[Tensor, ...]
+DRAWS = 1000
 BITS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32}
 
 
-@dataclass(frozen=True)
-class Error:
-    """The worst output of one run: ratios to eager, and our largest error over the largest value.
-
-    ``lost``: elements that are not finite though eager's are; ``spared``: elements on which no
-    error is measured: eager's are not finite, or the exact ones leave half the dtype's range.
-    """
-
-    ratio_max: float
-    ratio_rms: float
-    relative: float
-    lost: int
-    spared: int
-    passed: bool
-
-    def data(self) -> dict[str, Any]:
-        return asdict(self)
+def compare(ours: Row, theirs: Row, exact: Row) -> Verdict:
+    """The errors of all outputs of one run."""
+    rows = zip(ours, theirs, exact, strict=True)
+    return worst(verdict([sample(*row)], _name(row[0])) for row in rows)
 
 
-def compare(ours: Tensor, theirs: Tensor, exact: Tensor) -> Error:
+def sample(ours: Tensor, theirs: Tensor, exact: Tensor) -> Sample:
     """The errors of one output."""
     if exact.dtype == torch.bool:
-        wrong = int((ours != exact).sum())
-        return Error(float(wrong), float(wrong), float(wrong), wrong, 0, wrong == 0)
-    judged = torch.isfinite(exact) & torch.isfinite(theirs)
-    judged &= exact.abs() <= torch.finfo(ours.dtype).max / 2
-    lost = int((judged & ~torch.isfinite(ours)).sum())
-    spared = int((~judged).sum())
-    a, b, c = ours.double()[judged], theirs.double()[judged], exact[judged]
-    if lost or c.numel() == 0:
-        return Error(
-            math.inf if lost else 0.0, math.inf if lost else 0.0, 0.0, lost, spared, not lost
-        )
-    mine, other = (a - c).abs(), (b - c).abs()
-    largest, rms = c.abs().max().item(), _rms(c)
-    unit = torch.finfo(ours.dtype).eps * (1 if ours.dtype == torch.float32 else 0.5)
-    peaks = mine.max().item(), other.max().item()
-    means = _rms(mine), _rms(other)
-    good = all(
-        x <= RATIO * y or x <= unit * size for (x, y), size in ((peaks, largest), (means, rms))
-    )
-    return Error(_over(*peaks), _over(*means), peaks[0] / max(largest, 1e-30), lost, spared, good)
+        return sampled(ours, theirs, exact, "bool")
+    return sampled(ours.double(), theirs.double(), exact.double(), _name(ours))
 
 
-def _rms(x: Tensor) -> float:
-    return float(x.square().mean().sqrt().item())
-
-
-def _over(x: float, y: float) -> float:
-    if x == 0:
-        return 0.0
-    return x / y if y else math.inf
-
-
-def worst(errors: list[Error]) -> Error:
-    """Over the outputs of a program."""
-    return Error(
-        max(e.ratio_max for e in errors),
-        max(e.ratio_rms for e in errors),
-        max(e.relative for e in errors),
-        sum(e.lost for e in errors),
-        sum(e.spared for e in errors),
-        all(e.passed for e in errors),
-    )
+def _name(x: Tensor) -> str:
+    return str(x.dtype).removeprefix("torch.")
 
 
 def as_tuple(result: Any) -> tuple[Tensor, ...]:
@@ -169,27 +128,50 @@ def run_into(kernel: Any, inputs: Mapping[str, Tensor], outputs: tuple[Tensor, .
     kernel(**inputs, **dict(zip(kernel.outputs, outputs, strict=True)))
 
 
-def judge(
-    workload: Workload, kernel: Any, draws: Sequence[Mapping[str, Tensor]], *, strided: bool = False
-) -> tuple[Error, tuple[Tensor, ...]]:
-    """The errors of runs into poisoned outputs, taken together, and the outputs of the last."""
-    fn = eager(workload.fn)
-    runs: list[list[tuple[Tensor, ...]]] = []
-    for inputs in draws:
-        exact = as_tuple(fn(**{n: x.double() for n, x in inputs.items()}))
-        theirs = as_tuple(fn(**inputs))
-        outputs = poisoned(theirs, strided)
+def into_poisoned(kernel: Any, like: Row, *, strided: bool = False) -> Callable[[Inputs], Row]:
+    """A call of ``kernel`` into new outputs, which are as ``like`` and full of NaN."""
+
+    def run(inputs: Inputs) -> Row:
+        outputs = poisoned(like, strided)
         run_into(kernel, inputs, outputs)
-        runs.append(list(zip(outputs, theirs, exact, strict=True)))
-    joined = [
-        [torch.cat([x.reshape(-1) for x in row]) for row in zip(*o, strict=True)]
-        for o in zip(*runs, strict=True)
-    ]
-    return worst([compare(*output) for output in joined]), outputs
+        return outputs
+
+    return run
 
 
-def judge_call(workload: Workload, call: Callable[..., Any], inputs: Mapping[str, Tensor]) -> Error:
-    """The errors of a function that makes its own outputs, such as one from ``bb.jit``."""
-    fn = eager(workload.fn)
-    found = (call(**inputs), fn(**inputs), fn(**{n: x.double() for n, x in inputs.items()}))
-    return worst([compare(*row) for row in zip(*map(as_tuple, found), strict=True)])
+def judge(
+    workload: Workload,
+    run: Callable[[Inputs], Any],
+    draw: Callable[[int], Inputs],
+    *,
+    draws: int = DRAWS,
+) -> tuple[Verdict, int]:
+    """The errors of ``run`` on what ``draw`` makes of seeds 0, 1, ..., and how many were drawn.
+
+    With fewer ``draws`` than groups, there are as many groups.
+    """
+    fn, seeds = eager(workload.fn), count()
+    first = as_tuple(fn(**draw(0)))
+    groups: list[list[Sample]] = [[Sample()] * len(first) for _ in range(min(GROUPS, draws))]
+    fewest = max(1, min(x.numel() for x in first))
+    joined = max(1, min(-(-ENOUGH // fewest), draws // len(groups)))
+    a_round, taken = joined * len(groups), 0
+    while not all(s.is_enough for g in groups for s in g) and taken + a_round <= draws:
+        for group in groups:
+            rows = [_errors(fn, run, draw(next(seeds))) for _ in range(joined)]
+            group[:] = [
+                known + sample(*map(torch.cat, zip(*output, strict=True)))
+                for known, output in zip(group, zip(*rows, strict=True), strict=True)
+            ]
+        taken += a_round
+    outputs = zip(*groups, strict=True)
+    return worst(verdict(s, _name(x)) for s, x in zip(outputs, first, strict=True)), taken
+
+
+def _errors(
+    fn: Callable[..., Any], run: Callable[[Inputs], Any], inputs: Inputs
+) -> Iterator[tuple[Tensor, ...]]:
+    """Our results, eager's and the exact ones, flat, of each output."""
+    exact = as_tuple(fn(**{n: x.double() for n, x in inputs.items()}))
+    found = (as_tuple(run(inputs)), as_tuple(fn(**inputs)), exact)
+    return (tuple(x.reshape(-1) for x in row) for row in zip(*found, strict=True))

@@ -1,8 +1,8 @@
 """The correctness suite for any Triton kernel, ours or a user's: ``check_kernel``.
 
 Arrays are NumPy arrays or torch tensors; the kernel is a callable that takes them by name. Errors
-are measured against the reference in float64, and beside an eager function where one is given: the
-ratio of the largest errors, and of the root mean squares.
+are measured against the reference in float64, and beside an eager function where one is given:
+``judge.py`` says how, on several draws around the arrays that are given.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.emit.dtypes import DTYPES
+from blockbuster.emit.judge import GROUPS, Sample, Verdict, sampled, verdict, worst
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.lint import Finding, lint
 
@@ -24,15 +25,17 @@ Array = Any  # a NumPy array or a torch tensor
 Arrays = Mapping[str, Array]
 Run = Callable[..., Any]
 
-RATIO = 1.5
 VARIANTS = ("random", "peaked", "extreme", "strided")
 EXTREME = {"float16": 8.0}  # what inputs are multiplied by; others: 100
-ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-23}
 
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """One configuration on one set of inputs. ``problems`` is empty where all is well."""
+    """One configuration on one set of inputs. ``problems`` is empty where all is well.
+
+    ``error`` is the largest of all draws, over the largest result; the ratios to eager's errors are
+    medians over groups of draws.
+    """
 
     configuration: int
     inputs: int
@@ -85,15 +88,18 @@ def check_kernel(
     outputs: Sequence[str] = (),
     source: str = "",
     runs: int = 3,
+    draws: int = GROUPS,
     tolerance: float | None = None,
 ) -> KernelReport:
     """Check a kernel, or each of its configurations, on each set of inputs and variants of it.
 
     ``reference`` takes the same arrays in float64, ``eager`` in their own dtype: with it the error
-    may be 1.5 times eager's (or one rounding of the result), without it ``tolerance`` times the
-    largest result (default: by dtype). Give several sets of inputs to cover ragged and tiny
-    shapes; each is also tried with peaked and extreme values and in strided memory. ``outputs``
-    names the keyword arguments that take arrays to write into: they are poisoned with NaN.
+    may be 1.5 times eager's, in the median over groups of ``draws`` around the inputs (each number
+    times one between 3/4 and 5/4), and never 4 times; small results tell more with more draws.
+    Without it the error may be ``tolerance`` times the largest result (default: by dtype). Give
+    several sets of inputs to cover ragged and tiny shapes; each is also tried with peaked and
+    extreme values and in strided memory. ``outputs`` names the keyword arguments that take arrays
+    to write into: they are poisoned with NaN.
     ``source`` is the text of the kernel's file, for the lint. Results must be bitwise equal in all
     of ``runs`` runs. Our own kernels know their outputs and source.
 
@@ -105,7 +111,7 @@ def check_kernel(
     """
     kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
     sets = (inputs,) if isinstance(inputs, Mapping) else tuple(inputs)
-    suite = _Suite(reference, eager, tuple(outputs), runs, tolerance)
+    suite = _Suite(reference, eager, tuple(outputs), runs, draws if eager else 1, tolerance)
     checked = [
         suite.check(run, number, at, variant, arrays)
         for number, run in enumerate(kernels)
@@ -132,15 +138,12 @@ class _Suite:
     eager: Run | None
     outputs: tuple[str, ...]
     runs: int
+    draws: int
     tolerance: float | None
 
     def check(self, run: Run, number: int, at: int, variant: str, arrays: Arrays) -> CheckedRun:
-        given = varied(arrays, variant)
-        exact = _results(self.reference(**{n: _double(a) for n, a in given.items()}))
-        theirs: list[NDArray[Any] | None] = [None] * len(exact)
-        if self.eager:
-            theirs = [*_results(self.eager(**given))]
         names = run.outputs if isinstance(run, Kernel) else self.outputs
+        given = varied(arrays, variant)
         first = self._run(run, given, names, ())
         found = [_host(a) for a in first]
         problems: list[str] = []
@@ -149,22 +152,50 @@ class _Suite:
             if not all(map(_same_bits, found, again)):
                 problems.append("results differ from run to run")
                 break
-        found = [_host(a) for a in self._run(run, given, names, first)] if names else found
-        judged = [
-            self._judge(ours, right, other, _dtype(array))
-            for ours, right, other, array in zip(found, exact, theirs, first, strict=True)
+        exact = _results(self.reference(**{n: _double(a) for n, a in given.items()}))
+        problems += [
+            f"a result has shape {ours.shape}, expected {right.shape}"
+            for ours, right in zip(found, exact, strict=True)
+            if ours.shape != right.shape
         ]
-        problems += [problem for _, _, _, said in judged for problem in said]
-        peaks, means = [j[1] for j in judged], [j[2] for j in judged]
-        return CheckedRun(
-            number,
-            at,
-            variant,
-            max(j[0] for j in judged),
-            max(p for p in peaks if p is not None) if self.eager else None,
-            max(m for m in means if m is not None) if self.eager else None,
-            tuple(dict.fromkeys(problems)),
+        if any(ours.shape != right.shape for ours, right in zip(found, exact, strict=True)):
+            return CheckedRun(number, at, variant, math.inf, None, None, tuple(problems))
+        dtypes = [_dtype(a) for a in first]
+        groups = self._groups(run, names, first, arrays, variant)
+        verdicts = [verdict(g, d) for g, d in zip(groups, dtypes, strict=True)]
+        problems += [p for v, d in zip(verdicts, dtypes, strict=True) for p in self._problems(v, d)]
+        last = worst(verdicts)
+        peak, mean = (last.ratio_max, last.ratio_rms) if self.eager else (None, None)
+        said = tuple(dict.fromkeys(problems))
+        return CheckedRun(number, at, variant, last.relative, peak, mean, said)
+
+    def _groups(
+        self, run: Run, names: Sequence[str], like: Sequence[Array], arrays: Arrays, variant: str
+    ) -> list[list[Sample]]:
+        """For each output, the errors of each group of draws."""
+        groups = [[Sample()] * min(GROUPS, self.draws) for _ in like]
+        for seed in range(self.draws):
+            given = varied(redrawn(arrays, seed) if seed else arrays, variant)
+            exact = _results(self.reference(**{n: _double(a) for n, a in given.items()}))
+            theirs = _results(self.eager(**given)) if self.eager else exact
+            ours = [_host(a) for a in self._run(run, given, names, like)]
+            for at, row in enumerate(zip(ours, theirs, exact, strict=True)):
+                groups[at][seed % GROUPS] += sampled(*row, _dtype(like[at]))
+        return groups
+
+    def _problems(self, found: Verdict, dtype: str) -> list[str]:
+        """What is wrong with one output."""
+        if found.lost:
+            what = "are wrong" if dtype == "bool" else "are not finite: not written, or overflown"
+            return [f"{found.lost} elements {what}"]
+        if self.eager is None:
+            allowed = self.tolerance or DTYPES.get(dtype, DTYPES["float32"]).tolerance
+            text = f"error {found.relative:.3g} of the largest result, allowed {allowed:g}"
+            return [text] if found.relative > allowed else []
+        text = (
+            f"error {found.ratio_max:.2f} (largest) and {found.ratio_rms:.2f} (rms) times eager's"
         )
+        return [] if found.passed else [f"{text}, {found.ratio_all:.2f} (largest) over all draws"]
 
     def _run(
         self, run: Run, given: Arrays, names: Sequence[str], like: Sequence[Array]
@@ -176,39 +207,6 @@ class _Suite:
             return tuple(poison.values())
         return returned if isinstance(returned, tuple) else (returned,)
 
-    def _judge(
-        self, ours: NDArray[Any], right: NDArray[Any], other: NDArray[Any] | None, dtype: str
-    ) -> tuple[float, float | None, float | None, list[str]]:
-        """Relative error, ratios to eager's errors, and what is wrong with one output."""
-        if ours.shape != right.shape:
-            text = f"a result has shape {ours.shape}, expected {right.shape}"
-            return math.inf, math.inf, math.inf, [text]
-        most = float(np.finfo(np.float16).max if dtype == "float16" else np.finfo(np.float32).max)
-        judged = np.isfinite(right) & (np.abs(right) <= most / 2)
-        judged &= np.isfinite(other) if other is not None else True
-        lost = int((judged & ~np.isfinite(ours)).sum())
-        if lost:
-            text = f"{lost} elements are not finite: not written, or overflown"
-            return math.inf, math.inf, math.inf, [text]
-        if not judged.any():
-            return 0.0, 0.0, 0.0, []
-        mine, scale = np.abs(ours - right)[judged], np.abs(right[judged])
-        error = float(mine.max() / max(scale.max(), 1e-30))
-        if other is None:
-            allowed = self.tolerance or DTYPES.get(dtype, DTYPES["float32"]).tolerance
-            text = f"error {error:.3g} of the largest result, allowed {allowed:g}"
-            return error, None, None, [text] if error > allowed else []
-        theirs, unit = np.abs(other - right)[judged], ROUNDING.get(dtype, 2.0**-53)
-        pairs = [(mine.max(), theirs.max(), scale.max()), tuple(map(_rms, (mine, theirs, scale)))]
-        ratios = [float(x / y) if y else (math.inf if x else 0.0) for x, y, _ in pairs]
-        bad = any(x > RATIO * y and x > unit * size for x, y, size in pairs)
-        text = f"error {ratios[0]:.2f} (largest) and {ratios[1]:.2f} (rms) times eager's"
-        return error, ratios[0], ratios[1], [text] if bad else []
-
-
-def _rms(array: NDArray[Any]) -> float:
-    return float(np.sqrt(np.mean(np.square(array))))
-
 
 # arrays of either kind -----------------------------------------------------------
 
@@ -218,9 +216,27 @@ def varied(arrays: Arrays, variant: str) -> dict[str, Array]:
     return {n: _varied(a, variant) if _is_float(a) else a for n, a in arrays.items()}
 
 
+def redrawn(arrays: Arrays, seed: int) -> dict[str, Array]:
+    """Other inputs of the same kind: zeros, signs and what is infinite stay, rounding is new."""
+    random = np.random.default_rng(seed)
+    return {n: _scaled(a, random) if _is_float(a) else a for n, a in arrays.items()}
+
+
+def _scaled(array: Array, random: np.random.Generator) -> Array:
+    by = random.uniform(0.75, 1.25, tuple(array.shape))
+    if isinstance(array, np.ndarray):
+        return (array * by).astype(array.dtype)
+    return array * array.new_tensor(by)
+
+
 def _varied(array: Array, variant: str) -> Array:
     if variant == "peaked":
-        return array + array * 19 * (abs(array) > 2.4 * abs(array).mean())
+        finite = abs(array[abs(array) < math.inf])
+        peaked = _full(array, array.shape)
+        peaked[...] = array
+        if math.prod(finite.shape):
+            peaked[abs(array) > 2.4 * finite.mean()] *= 20
+        return peaked
     if variant == "extreme":
         return array * EXTREME.get(_dtype(array), 100.0)
     if variant == "strided":

@@ -16,6 +16,7 @@ import numpy as np
 
 from blockbuster.errors import message
 from blockbuster.frontend.program import ArrayProgram
+from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trace import trace
 
 Place = int | str | None
@@ -54,11 +55,6 @@ class Shape:
 def is_array(value: object) -> bool:
     """True for NumPy arrays and torch tensors."""
     return isinstance(value, np.ndarray) or is_tensor(value)
-
-
-def is_tensor(value: object) -> bool:
-    """True for torch tensors; torch need not be there."""
-    return hasattr(value, "data_ptr") and hasattr(value, "requires_grad")
 
 
 def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Leaf]:

@@ -17,6 +17,7 @@ from blockbuster.frontend.protocols import METHODS, OPAQUE, REDUCTIONS, UFUNCS, 
 from blockbuster.frontend.shapes import axis_of
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused, trace_error
+from blockbuster.frontend.torch import is_tensor, on_tensors
 from blockbuster.ir.expr import FUNCTIONS, Call, Size
 from blockbuster.ir.graph import Value
 
@@ -189,13 +190,15 @@ def apply(op: str, *operands: Any, **params: Any) -> Any:
     if sizes and op in FUNCTIONS:
         known = [sizes[0].trace.scalar(o) for o in operands]
         return SizeExpr(Call(op, tuple(known)), sizes[0].trace)
+    if any(map(is_tensor, operands)):
+        return on_tensors(op, operands, params)
     return NUMPY[op](*operands, **params)
 
 
 def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
     """A reduction over one axis, several, or all (None): one recorded operation per axis."""
     if not isinstance(x, TracedArray):
-        return NUMPY[op](x, axis=axis, keepdims=keepdims)
+        return apply(op, x, axis=axis, keepdims=keepdims)
     if isinstance(axis, int):
         return x.trace.record(op, (x,), {"axis": axis, "keepdims": keepdims})
     try:

@@ -1,7 +1,8 @@
 """The array functions of the public API.
 
 On traced arrays they record an operation; on NumPy arrays and numbers they compute at once, in the
-arrays' own dtype, with the meaning that ``numerics.NUMPY`` gives to the oracle.
+arrays' own dtype, with the meaning that ``numerics.NUMPY`` gives to the oracle. On torch tensors
+they are torch's own, on the tensors' device (``torch.py``).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply, float_dtype, reduce_axes
 from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.torch import custom_on_tensors, is_tensor
 
 Array = Any
-"""A traced array, a NumPy array, or a number."""
+"""A traced array, a NumPy array, a torch tensor, or a number."""
 
 
 def matmul(a: Array, b: Array) -> Array:
@@ -28,7 +30,7 @@ def matmul(a: Array, b: Array) -> Array:
 
 def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     """The axes of ``x`` in another order; reversed if none is given."""
-    return x.transpose(axes) if isinstance(x, TracedArray) else np.transpose(x, axes)
+    return x.transpose(axes) if isinstance(x, TracedArray) else apply("transpose", x, axes=axes)
 
 
 def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
@@ -182,7 +184,10 @@ def rms_norm(x: Array, weight: Array | None = None, *, eps: float = 1e-6) -> Arr
 
 
 def arange(n: Any) -> Array:
-    """The index vector 0, 1, ..., n - 1 along a dim; ``n`` is an entry of a traced shape."""
+    """The index vector 0, 1, ..., n - 1 along a dim; ``n`` is an entry of a traced shape.
+
+    A NumPy array for a number, beside tensors too: ``where`` takes masks that are made of it.
+    """
     if isinstance(n, SizeExpr):
         return n.trace.record("arange", (), {"size": n.expr})
     return np.arange(n)
@@ -203,4 +208,6 @@ def custom(fn: Callable[..., Any], *arrays: Array, shape: Sequence[Any]) -> Arra
         if isinstance(array, TracedArray):
             name = getattr(fn, "__name__", type(fn).__name__)
             return array.trace.custom(fn, arrays, array.trace.shape(shape), name)
+    if any(map(is_tensor, arrays)):
+        return custom_on_tensors(fn, arrays)
     return np.asarray(fn(*arrays))

@@ -10,36 +10,22 @@ Source: Blockbuster Part 1, appendix.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
 from blockbuster.ir.graph import Origin, Value
 from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise
 from blockbuster.ir.types import Dim
-
-Terms = tuple[tuple[float, Value], ...]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """``significand`` * exp(sum of coefficient * value over ``terms``)."""
-
-    significand: Value
-    terms: Terms
-
-    @property
-    def is_quotient(self) -> bool:
-        """True if an exponent is taken off: the value is moderate though its parts need not be."""
-        return any(coefficient < 0 for coefficient, _ in self.terms)
-
-
-def joined(first: Terms, second: Terms, sign: float = 1.0) -> Terms:
-    """The sum (or difference) of two exponents; what cancels is gone."""
-    total: dict[Value, float] = {value: coefficient for coefficient, value in first}
-    for coefficient, value in second:
-        total[value] = total.get(value, 0.0) + sign * coefficient
-    return tuple((coefficient, value) for value, coefficient in total.items() if coefficient)
+from blockbuster.rules.pairs import (
+    Pair,
+    Product,
+    Terms,
+    above_its_exponent,
+    joined,
+    multiplied,
+    product_of,
+)
 
 
 class Emitter:
@@ -99,7 +85,8 @@ class Emitter:
         shared = len(self.axes(x)) == 2 and not self.own
         top = self.apply(Functional("row_max"), x) if shared else x
         below = self.emit(call("sub0", self.leaf(x), self.leaf(top)))
-        return Pair(self.emit(call("exp", self.leaf(below))), ((1.0, top),))
+        significand = self.emit(call("exp", self.leaf(below)))
+        return Pair(significand, ((1.0, top),), Product((), ((1.0, x),)))
 
     def exponent(self, terms: Terms) -> Value:
         """The exponent as one value; the first difference is a sub0, so an absent row stays so."""
@@ -119,13 +106,19 @@ class Emitter:
         """S * exp(t) as a plain value."""
         if not pair.terms:
             return pair.significand
-        t = self.exponent(pair.terms)
-        return self.emit(call("mul", self.leaf(pair.significand), call("exp", self.leaf(t))))
+        return self._multiplied(pair.product or product_of(pair))
 
     def moved(self, pair: Pair, t: Value, top: Value) -> Value:
-        """The significand of ``pair``, whose exponent is ``t``, under the exponent ``top``."""
-        shrink = call("exp", call("sub0", self.leaf(t), self.leaf(top)))
-        return self.emit(call("mul", self.leaf(pair.significand), shrink))
+        """The significand of ``pair``, whose exponent is ``t``, under ``top``, which is no less."""
+        known = pair.product or Product((("mul", pair.significand),), ((1.0, t),))
+        return self._multiplied(replace(known, terms=joined(known.terms, ((1.0, top),), -1.0)))
+
+    def _multiplied(self, product: Product) -> Value:
+        power: Expr = call("exp", self.leaf(self.exponent(product.terms)))
+        for at, (fn, factor) in enumerate(product.factors):
+            by = self.leaf(factor) if isinstance(factor, Value) else factor
+            power = Call(fn, (by, power) if at == 0 and fn == "mul" else (power, by))
+        return self.emit(power)
 
     def on_common_exponent(self, first: Pair, second: Pair) -> tuple[Value, Value, Terms]:
         """Both significands under the larger of the two exponents."""
@@ -163,6 +156,17 @@ def _terms(part: Part | Value) -> Terms:
     return part.terms if isinstance(part, Pair) else ()
 
 
+def _known_product(
+    to: Emitter, first: Part | Value, second: Part | Value, sign: float
+) -> Product | None:
+    """What is known of a product (or quotient) beside its significand and terms."""
+    parts = (first, second)
+    if not any(isinstance(part, Pair) and part.product for part in parts):
+        return None
+    a, b = (part if isinstance(part, Pair | Value | Const) else to.emit(part) for part in parts)
+    return None if above_its_exponent(b, sign) else multiplied(a, b, sign)
+
+
 def _power(fn: str, by: float) -> Lift:
     """A power-like function: f(S exp(t)) = f(S) exp(by * t).
 
@@ -195,7 +199,8 @@ def _product(fn: str, sign: float) -> Lift:
         if not _multiply(to, parts, sign):
             return None
         significand = to.emit(call(fn, *(_expr(to, part) for part in parts)))
-        return Pair(significand, joined(_terms(parts[0]), _terms(parts[1]), sign))
+        both = joined(_terms(parts[0]), _terms(parts[1]), sign)
+        return Pair(significand, both, _known_product(to, parts[0], parts[1], sign))
 
     return lift
 
@@ -316,4 +321,7 @@ def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) ->
         return None
     values = (a.significand if isinstance(a, Pair) else a for a in (first, second))
     both = joined(_terms(first), _terms(second), sign)
-    return Pair(to.apply(Functional(name), *values), both)
+    known = None
+    if name not in ("dot", "outer"):
+        known = _known_product(to, first, second, sign)
+    return Pair(to.apply(Functional(name), *values), both, known)

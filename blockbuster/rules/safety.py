@@ -23,11 +23,12 @@ centering.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Expr, call
-from blockbuster.ir.graph import Graph, Input, Node, Origin, Output, Value
+from blockbuster.ir.graph import Graph, Node, Origin, Output, Value
 from blockbuster.ir.ops import (
     Accumulate,
     Cast,
@@ -44,12 +45,16 @@ from blockbuster.ir.ops import (
 )
 from blockbuster.ir.types import Dim
 from blockbuster.rules.centering import centered
-from blockbuster.rules.exponents import Emitter, Pair, lifted_expression, lifted_functional
+from blockbuster.rules.exponents import Emitter, lifted_expression, lifted_functional
 from blockbuster.rules.granularity import by_element, in_body
 from blockbuster.rules.overflow import overflowing
+from blockbuster.rules.pairs import Pair
 
 RESCALED = call("mul", Arg(0), call("exp", call("sub0", Arg(1), Arg(2))))
 """The factor of a significand: x * exp(r - r2), and 0 for a row that is absent (r = -inf)."""
+
+LEFT = -2
+"""The node of a map's results while the map is not made yet."""
 
 
 def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
@@ -187,71 +192,116 @@ class _Level:
     # maps ----------------------------------------------------------------------
 
     def _map(self, position: int, node: Node, op: Map) -> None:
-        operands: list[Value] = []
-        iterated: list[bool] = []
         own = None
         if self.own is not None:
             asked = [Value(position, port) in self.own for port in range(len(op.results))]
             own = in_body(op, asked)
         inner = _Level(Builder(), op.body, own)
-
-        def enter(value: Value, walks: bool, given: Input) -> Value:
-            type = self.builder.type_of(value)
-            operands.append(value)
-            iterated.append(walks)
-            return inner.builder.input(type.element() if walks else type, hint=given.hint)
-
-        for port, (value, walks) in enumerate(zip(node.operands, op.iterated, strict=True)):
-            given = op.body.inputs[port]
-            inner.plain[Value(-1, port)] = enter(self.plain[value], walks, given)
-            pair = self.pairs.get(value)
-            if pair is not None:
-                unnamed = Input(given.type)
-                s = enter(pair.significand, walks, unnamed)
-                terms = tuple((c, enter(t, walks, unnamed)) for c, t in pair.terms)
-                inner.pairs[Value(-1, port)] = Pair(s, terms)
+        read = _Operands(self, inner)
+        given = tuple(zip(node.operands, op.iterated, strict=True))
+        for port, (value, walks) in enumerate(given):
+            hint = op.body.inputs[port].hint
+            inner.plain[Value(-1, port)] = read.added(self.plain[value], walks, hint)
+        for port, (value, walks) in enumerate(given):
+            if value in self.pairs:
+                seen = partial(read.entered, walks=walks)
+                inner.pairs[Value(-1, port)] = self.pairs[value].each(seen)
         inner.run()
-        outputs = [inner.plain[o.value] for o in op.body.outputs]
-        results = list(op.results)
-        ports = _Ports(inner, outputs, results)
-        places = [ports.place(o.value, r) for o, r in zip(op.body.outputs, op.results, strict=True)]
-        safe_op = Map(op.dim, inner.builder.finish(*outputs), tuple(iterated), tuple(results))
+        left = _Results(inner, read, [inner.plain[o.value] for o in op.body.outputs], [*op.results])
+        pairs = [left.pair(o.value, r) for o, r in zip(op.body.outputs, op.results, strict=True)]
+        body = inner.builder.finish(*left.outputs)
+        safe_op = Map(op.dim, body, tuple(read.iterated), tuple(left.results))
         hints = node.hints
-        made = self.builder.add(safe_op, *operands, hints=hints, origin=node.origin)
-        for port, place in enumerate(places):
+        made = self.builder.add(safe_op, *read.operands, hints=hints, origin=node.origin)
+        for port, pair in enumerate(pairs):
             self.plain[Value(position, port)] = made[port]
-            if place is not None:
-                terms = tuple((c, made[p]) for c, p in place[1])
-                self._bind(Value(position, port), Pair(made[place[0]], terms), node)
+            if pair is not None:
+                seen_here = pair.each(lambda v: made[v.port] if v.node == LEFT else v)
+                self._bind(Value(position, port), seen_here, node)
 
 
 @dataclass
-class _Ports:
-    """Extra results of a map: significands and exponents, each exponent once."""
+class _Operands:
+    """What a map reads, on both of its sides."""
+
+    outer: _Level
+    inner: _Level
+
+    def __post_init__(self) -> None:
+        self.operands: list[Value] = []
+        self.iterated: list[bool] = []
+
+    def added(self, value: Value, walks: bool, hint: str = "") -> Value:
+        """A new operand, as the body sees it."""
+        type = self.outer.builder.type_of(value)
+        self.operands.append(value)
+        self.iterated.append(walks)
+        return self.inner.builder.input(type.element() if walks else type, hint=hint)
+
+    def entered(self, value: Value, *, walks: bool) -> Value:
+        """A value as the body sees it."""
+        pairs = tuple(zip(self.operands, self.iterated, strict=True))
+        if (value, walks) in pairs:
+            return Value(-1, pairs.index((value, walks)))
+        return self.added(value, walks)
+
+    def list_of(self, value: Value) -> Value | None:
+        """The operand of which the body's ``value`` is an item, if it is one."""
+        return self.operands[value.port] if value.node < 0 and self.iterated[value.port] else None
+
+
+@dataclass
+class _Results:
+    """The results of a map, with significands and exponents behind those that it had.
+
+    Seen from outside a result is ``Value(LEFT, port)`` until the map is made.
+    """
 
     level: _Level
+    read: _Operands
     outputs: list[Value]
     results: list[Result]
 
     def __post_init__(self) -> None:
         self._made: dict[tuple[Value, str], int] = {}
+        self._given = tuple(self.outputs)
 
-    def place(self, value: Value, result: Result) -> tuple[int, list[tuple[float, int]]] | None:
-        """Where the pair of ``value`` leaves the map: ports of its significand and its terms."""
+    def pair(self, value: Value, result: Result) -> Pair | None:
+        """The pair of ``value`` outside of the map."""
         pair = self.level.pairs.get(value)
         if pair is None or isinstance(result, Rescale):
             return None
         if isinstance(result, Collect):
-            terms = [(c, self._port(t, Collect())) for c, t in pair.terms]
-            return self._port(pair.significand, Collect()), terms
+            kept = bool(self._not_worth_storing(pair))
+            return replace(pair, product=None if kept else pair.product).each(self._list)
         exponent = Emitter(self.level.builder, Origin("safe")).exponent(pair.terms)
         lead = self._port(exponent, Accumulate("max"))
-        return self._port(pair.significand, Rescale(result.monoid, lead, RESCALED)), [(1.0, lead)]
+        significand = self._port(pair.significand, Rescale(result.monoid, lead.port, RESCALED))
+        return Pair(significand, ((1.0, lead),))
 
-    def _port(self, value: Value, result: Result) -> int:
+    def _not_worth_storing(self, pair: Pair) -> str:
+        """Why the product of a pair does not leave the map, or "".
+
+        x - m is exact only for the x that m is the maximum of, not for one that was rounded.
+        """
+        values = pair.product.values if pair.product else ()
+        stored = [v for v in dict.fromkeys(values) if self.read.list_of(v) is None]
+        if any(v in self._given for v in stored):
+            return "a part of it is a result, which may be rounded where it is stored"
+        axes = self.level.builder.type_of(pair.significand).axes
+        if sum(self.level.builder.type_of(v).axes == axes for v in stored) > 1:
+            return "more than one block would be stored where its significand is one"
+        return ""
+
+    def _list(self, value: Value) -> Value:
+        """The list of a body's value."""
+        known = self.read.list_of(value)
+        return self._port(value, Collect()) if known is None else known
+
+    def _port(self, value: Value, result: Result) -> Value:
         key = (value, repr(result))
         if key not in self._made:
             self._made[key] = len(self.outputs)
             self.outputs.append(value)
             self.results.append(result)
-        return self._made[key]
+        return Value(LEFT, self._made[key])

@@ -92,6 +92,67 @@ def test_without_an_eager_function_a_tolerance_holds():
     assert check_kernel(inexact, softmax, {"x": X[:3]}, tolerance=1.0).passed
 
 
+class Counting:
+    def __init__(self, change=lambda y, _: y):
+        self.seen, self.change = [], change
+
+    def __call__(self, x):
+        self.seen.append(x)
+        return self.change(softmax(x), x)
+
+
+def test_inputs_are_drawn_anew_beside_eager():
+    kernel = Counting()
+    report = check_kernel(kernel, softmax, {"x": X}, eager=softmax, runs=2, draws=4)
+
+    assert report.passed
+    assert len(kernel.seen) == (2 + 4) * len(VARIANTS)
+    again, *drawn = kernel.seen[2:6]
+    np.testing.assert_array_equal(again, X)
+    for x in drawn:
+        assert x.dtype == X.dtype
+        assert ((x / X > 0.74) & (x / X < 1.26)).all()
+    assert len({float(x[0, 0]) for x in kernel.seen[2:6]}) == 4
+
+
+def test_masks_and_zeros_stay_what_they_are():
+    x = np.array([[0.0, -np.inf, 2.0], [1.0, 0.0, -np.inf]], np.float32)
+    kernel = Counting()
+    check_kernel(kernel, softmax, {"x": x}, eager=softmax)
+
+    for given in kernel.seen:
+        np.testing.assert_array_equal(np.isinf(given), np.isinf(x))
+        np.testing.assert_array_equal(given == 0, x == 0)
+
+
+def test_an_excess_in_every_draw_fails_and_luck_in_one_does_not():
+    def worse(y, _):
+        return y * np.float32(1 + 2e-6)
+
+    def unlucky(y, x):
+        return y * np.float32(1 + 2.5e-7) if np.array_equal(x, X) else y
+
+    assert not check_kernel(Counting(worse), softmax, {"x": X}, eager=softmax).passed
+    report = check_kernel(Counting(unlucky), softmax, {"x": X}, eager=softmax)
+    assert report.runs[0].ratio_max < 1.5
+    assert not check_kernel(Counting(unlucky), softmax, {"x": X}, eager=softmax, draws=1).passed
+
+
+def test_an_element_that_is_wrong_in_one_draw_fails():
+    draws = []
+
+    def wrong(y, x):
+        draws.append(x)
+        if len(draws) == 9:
+            y[0, 0] += 1e-4
+        return y
+
+    report = check_kernel(Counting(wrong), softmax, {"x": X}, eager=softmax)
+
+    assert [run.variant for run in report.runs if run.problems] == ["random"]
+    assert "over all draws" in str(report)
+
+
 def test_every_configuration_is_checked():
     report = check_kernel([right, overflows], softmax, SETS)
 
@@ -116,7 +177,8 @@ def test_our_own_kernel():
     shapes = {"q": (21, 16), "k": (35, 16), "v": (35, 9)}
     inputs = {n: RNG.normal(size=s).astype(np.float32) for n, s in shapes.items()}
 
-    report = bb.check_kernel(bb.emit(final, sizes, "float32"), attention, inputs, eager=attention)
+    kernel = bb.emit(final, sizes, "float32")
+    report = bb.check_kernel(kernel, attention, inputs, eager=attention, draws=3)
 
     assert report.passed, str(report)
     assert report.notes == ()

@@ -1,0 +1,123 @@
+"""What the array functions do on torch tensors: torch's own, in their dtype, on their device.
+
+Numbers and NumPy arrays beside a tensor go to its device. Softmax has our one meaning, zero on a
+row of only -inf, where torch has NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Tensor = Any
+Torch = Any
+"""The module: it need not be installed, so it is imported where a tensor shows that it is."""
+
+POINTWISE = (
+    "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "erf", "abs", "square", "reciprocal",
+)  # fmt: skip
+"""Functions of one tensor that torch has under our names."""
+
+
+def is_tensor(value: object) -> bool:
+    """True for torch tensors; torch need not be there."""
+    return hasattr(value, "data_ptr") and hasattr(value, "requires_grad")
+
+
+def on_tensors(op: str, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
+    """The result of an array function, of whose operands at least one is a tensor."""
+    import torch
+
+    like = _leading(operands)
+    given = [x if x is None else _tensor(torch, x, like) for x in operands]
+    if op in POINTWISE:
+        return getattr(torch, op)(*given)
+    return TENSORS[op](torch, *given, **params)
+
+
+def custom_on_tensors(fn: Callable[..., Any], tensors: Sequence[Any]) -> Tensor:
+    """``fn`` of the values as NumPy arrays, its result on the device of the tensors."""
+    import torch
+
+    like = _leading(tensors)
+    found = fn(*(_host(torch, x) for x in tensors))
+    return torch.as_tensor(np.asarray(found), device=like.device)
+
+
+def _leading(operands: Sequence[Any]) -> Tensor:
+    """The first tensor of numbers; where all are masks, the first."""
+    tensors = [x for x in operands if is_tensor(x)]
+    return next((x for x in tensors if x.is_floating_point()), tensors[0])
+
+
+def _tensor(torch: Torch, x: Any, like: Tensor) -> Tensor:
+    if is_tensor(x):
+        return x
+    number = isinstance(x, int | float) and not isinstance(x, bool)
+    dtype = like.dtype if number and like.is_floating_point() else None
+    return torch.as_tensor(x, dtype=dtype, device=like.device)
+
+
+def _host(torch: Torch, x: Any) -> Any:
+    if not is_tensor(x):
+        return x
+    wide = x.float() if x.dtype == torch.bfloat16 else x  # which NumPy does not have
+    return wide.detach().cpu().numpy()
+
+
+def _reduced(name: str) -> Callable[..., Tensor]:
+    """A reduction over one axis, several, or all (None), as NumPy has it."""
+
+    def reduce(torch: Torch, x: Tensor, *, axis: Any, keepdims: bool) -> Tensor:
+        axes = tuple(range(x.ndim)) if axis is None else axis
+        return x if axes == () else getattr(torch, name)(x, dim=axes, keepdim=keepdims)
+
+    return reduce
+
+
+def _softmax(torch: Torch, x: Tensor, *, axis: int, safe: bool = False) -> Tensor:  # noqa: ARG001
+    absent = torch.isneginf(x).all(dim=axis, keepdim=True)
+    return torch.softmax(x, dim=axis).masked_fill(absent, 0.0)
+
+
+def _logsumexp(torch: Torch, x: Tensor, *, axis: int, keepdims: bool = False) -> Tensor:
+    return torch.logsumexp(x, dim=axis, keepdim=keepdims)
+
+
+def _layer_norm(
+    torch: Torch, x: Tensor, gamma: Tensor | None, beta: Tensor | None, *, eps: float
+) -> Tensor:
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+
+
+def _rms_norm(torch: Torch, x: Tensor, weight: Tensor | None, *, eps: float) -> Tensor:
+    return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
+
+
+def _split_heads(torch: Torch, x: Tensor, *, heads: int) -> Tensor:  # noqa: ARG001
+    columns = x.shape[-1]
+    if columns % heads:
+        raise ValueError(f"an axis of {columns} elements does not split into {heads} heads")
+    return x.unflatten(-1, (heads, columns // heads)).transpose(-2, -3)
+
+
+TENSORS: Mapping[str, Callable[..., Tensor]] = {
+    "sum": _reduced("sum"), "mean": _reduced("mean"),
+    "max": _reduced("amax"), "min": _reduced("amin"),
+    "softmax": _softmax, "logsumexp": _logsumexp,
+    "log_softmax": lambda torch, x, *, axis: torch.log_softmax(x, dim=axis),
+    "layer_norm": _layer_norm, "rms_norm": _rms_norm,
+    "silu": lambda torch, x: torch.nn.functional.silu(x),
+    "gelu": lambda torch, x: torch.nn.functional.gelu(x),
+    "maximum": lambda torch, x, y: torch.maximum(x, y),
+    "minimum": lambda torch, x, y: torch.minimum(x, y),
+    "where": lambda torch, condition, x, y: torch.where(condition, x, y),
+    "matmul": lambda torch, a, b: torch.matmul(a, b),
+    "transpose": lambda torch, x, *, axes: x.permute(axes or tuple(reversed(range(x.ndim)))),
+    "concat": lambda torch, *tensors, axis: torch.cat(tensors, dim=axis),
+    "split_heads": _split_heads,
+    "merge_heads": lambda torch, x: x.transpose(-2, -3).flatten(-2),
+    "cast": lambda torch, x, *, dtype: x.to(getattr(torch, dtype)),
+}  # fmt: skip

@@ -1,0 +1,99 @@
+"""A value with an exponent: a significand, its exponents, and the product that it came from.
+
+S = exp(x - z) under the exponent z is exp(x). Once that comes under an exponent m that is known,
+exp(x - m) is rounded once where S * exp(z - m) is rounded twice, and neither S nor z is needed. It
+overflows no earlier, because x <= z; a value that is no such product keeps S and z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from blockbuster.ir.expr import Const
+from blockbuster.ir.graph import Value
+
+Terms = tuple[tuple[float, Value], ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """``factors``, each with "mul" or "div", times exp(sum of coefficient * value over ``terms``).
+
+    The terms of a pair's product are at most the pair's, element by element.
+    """
+
+    factors: tuple[tuple[str, Value | Const], ...]
+    terms: Terms
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The values that it is made of."""
+        factors = (factor for _, factor in self.factors if isinstance(factor, Value))
+        return (*factors, *(value for _, value in self.terms))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """``significand`` * exp(sum of coefficient * value over ``terms``).
+
+    ``product`` is the same value before its elements came under these exponents, where it is known.
+    """
+
+    significand: Value
+    terms: Terms
+    product: Product | None = None
+
+    @property
+    def is_quotient(self) -> bool:
+        """True if an exponent is taken off: the value is moderate though its parts need not be."""
+        return any(coefficient < 0 for coefficient, _ in self.terms)
+
+    def each(self, change: Callable[[Value], Value]) -> Pair:
+        """The pair with every value changed: as seen from another level."""
+
+        def changed(terms: Terms) -> Terms:
+            return tuple((coefficient, change(value)) for coefficient, value in terms)
+
+        pair = Pair(change(self.significand), changed(self.terms))
+        if self.product is None:
+            return pair
+        factors = tuple(
+            (fn, change(factor) if isinstance(factor, Value) else factor)
+            for fn, factor in self.product.factors
+        )
+        return replace(pair, product=Product(factors, changed(self.product.terms)))
+
+
+def joined(first: Terms, second: Terms, sign: float = 1.0) -> Terms:
+    """The sum (or difference) of two exponents; what cancels is gone."""
+    total: dict[Value, float] = {value: coefficient for coefficient, value in first}
+    for coefficient, value in second:
+        total[value] = total.get(value, 0.0) + sign * coefficient
+    return tuple((coefficient, value) for value, coefficient in total.items() if coefficient)
+
+
+def product_of(part: Pair | Value | Const) -> Product:
+    """What is known of a part; of one without exponents, that it is a factor."""
+    if isinstance(part, Pair):
+        return part.product or Product((("mul", part.significand),), part.terms)
+    return Product((("mul", part),), ())
+
+
+def above_its_exponent(part: Pair | Value | Const, sign: float) -> str:
+    """Why a part's product may exceed its exponents where it is multiplied (or divided by), or "".
+
+    x <= z makes exp(x) at most exp(z), but 1 / exp(x) more than 1 / exp(z) where x is not z.
+    """
+    lower = isinstance(part, Pair) and part.product and part.product.terms != part.terms
+    return "1 / exp(x) is more than 1 / exp(z) where x is less than z" if sign < 0 and lower else ""
+
+
+def multiplied(
+    first: Pair | Value | Const, second: Pair | Value | Const, sign: float = 1.0
+) -> Product:
+    """The product of two parts, or their quotient where ``sign`` is -1."""
+    a, b = product_of(first), product_of(second)
+    other = {"mul": "div", "div": "mul"} if sign < 0 else {"mul": "mul", "div": "div"}
+    more = tuple((other[fn], factor) for fn, factor in b.factors)
+    return Product(a.factors + more, joined(a.terms, b.terms, sign))

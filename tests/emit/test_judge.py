@@ -1,0 +1,217 @@
+"""Judging errors beside eager's: what is systematic or wrong fails, what is luck passes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from blockbuster.emit.judge import (
+    ENOUGH,
+    FEW,
+    GROUPS,
+    ROUNDING,
+    SEEN,
+    Sample,
+    ratio,
+    sampled,
+    verdict,
+    worst,
+)
+
+UNIT = 2.0**-24
+
+
+def errors(random, size, heavy=False):
+    spread = np.exp(0.8 * random.standard_normal(size)) if heavy else 1.0
+    return 4 * UNIT * random.standard_normal(size) * spread
+
+
+def groups(seed, change=lambda ours, exact: ours, *, size=1000, heavy=False, dtype="float32"):
+    """Samples of results to which ours and eager add errors of one distribution."""
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(GROUPS):
+        exact = random.uniform(0.5, 1.0, size)
+        theirs = exact + errors(random, size, heavy)
+        ours = change(exact + errors(random, size, heavy), exact)
+        found.append(sampled(ours, theirs, exact, dtype))
+    return found
+
+
+# what passes ------------------------------------------------------------------------------
+
+
+def test_eager_itself_passes():
+    random = np.random.default_rng(0)
+    exact = random.standard_normal(1000)
+    theirs = exact + errors(random, 1000)
+    found = verdict([sampled(theirs, theirs, exact, "float32")], "float32")
+
+    assert found.passed
+    assert found.ratio_max == found.ratio_rms == found.ratio_all == 1.0
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("size", [FEW, ENOUGH, 1000])
+def test_luck_passes(size, heavy):
+    verdicts = [verdict(groups(s, size=size, heavy=heavy), "float32") for s in range(200)]
+    alone = [verdict(groups(s, size=size, heavy=heavy)[:1], "float32") for s in range(200)]
+
+    assert sum(not v.passed for v in verdicts) <= (10 if heavy else 0)
+    if heavy:  # where one draw fails often
+        assert sum(not v.passed for v in alone) >= 20
+
+
+def test_a_result_that_is_exact_in_both_says_nothing():
+    random = np.random.default_rng(0)
+    exact = np.ones(10_000)
+    theirs, ours = exact.copy(), exact.copy()
+    theirs[:10] += errors(random, 10)
+    ours[:10] = 1 + 2 * (theirs[:10] - 1)
+    found = sampled(ours, theirs, exact, "float32")
+
+    assert found.erring == 10
+    assert verdict([found] * GROUPS, "float32").passed  # few errors: only the bound decides
+
+
+def test_one_rounding_passes_where_eager_is_exact():
+    exact = np.linspace(0.95, 1, 1000)
+    for dtype, unit in ROUNDING.items():
+        ours = exact + 0.9 * unit
+        assert verdict([sampled(ours, exact, exact, dtype)] * GROUPS, dtype).passed
+        ours = exact + 1.1 * unit
+        assert not verdict([sampled(ours, exact, exact, dtype)] * GROUPS, dtype).passed
+
+
+# what fails -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("size", [FEW, ENOUGH, 1000])
+def test_a_systematic_excess_fails(size, heavy):
+    def doubled(ours, exact):
+        return exact + 2 * (ours - exact)
+
+    verdicts = [verdict(groups(s, doubled, size=size, heavy=heavy), "float32") for s in range(100)]
+
+    assert sum(v.passed for v in verdicts) <= (size == FEW and heavy)
+
+
+def test_an_excess_in_one_part_of_the_results_fails():
+    def ragged_edge(ours, exact):
+        return np.where(np.arange(ours.size) >= 900, exact + 2.5 * (ours - exact), ours)
+
+    assert not any(verdict(groups(s, ragged_edge), "float32").passed for s in range(50))
+
+
+def test_a_larger_mean_error_fails_though_the_largest_is_the_same():
+    def spread(ours, exact):
+        most = np.abs(ours - exact).max()
+        return exact + np.copysign(np.minimum(3 * np.abs(ours - exact), most), ours - exact)
+
+    found = verdict(groups(0, spread), "float32")
+
+    assert found.ratio_max < 1.5 < found.ratio_rms
+    assert not found.passed
+
+
+@pytest.mark.parametrize("group", [0, GROUPS // 2, GROUPS - 1])
+def test_one_wrong_element_of_one_draw_fails(group):
+    samples = groups(0)
+    exact = np.ones(1000)
+    ours = exact + UNIT * 3
+    ours[17] = 1.0001
+    samples[group] += sampled(ours, exact + UNIT * 3, exact, "float32")
+    found = verdict(samples, "float32")
+
+    assert found.ratio_max < 1.5
+    assert found.ratio_all > 4
+    assert not found.passed
+
+
+def test_a_wrong_element_fails_even_where_errors_are_few():
+    exact = np.ones(1000)
+    ours = exact.copy()
+    ours[3] = 0.99
+
+    assert not verdict([sampled(ours, exact, exact, "float32")], "float32").passed
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_lost_fails(bad):
+    exact = np.ones(10)
+    ours = exact.copy()
+    ours[3] = bad
+    found = verdict([sampled(ours, exact, exact, "float16"), Sample()], "float16")
+
+    assert not found.passed
+    assert found.lost == 1
+    assert found.relative == math.inf
+
+
+def test_truth_values_are_right_or_wrong():
+    right = np.array([True, False])
+
+    assert verdict([sampled(right, right, right, "bool")], "bool").passed
+    assert verdict([sampled(~right, right, right, "bool")], "bool").lost == 2
+    assert not verdict([sampled(~right, right, right, "bool")], "bool").passed
+
+
+# samples ----------------------------------------------------------------------------------
+
+
+def test_what_eager_loses_is_spared_and_so_is_what_hardly_fits():
+    exact = np.array([1.0, np.nan, np.inf, 40000.0, 2.0])
+    theirs = np.array([np.nan, np.nan, np.inf, 40000.0, 2.0])
+    ours = np.array([1.0, 0.0, 0.0, np.inf, 2.0])
+
+    assert sampled(ours, theirs, exact, "float16") == Sample(
+        results=1, spared=4, exact_peak=2.0, exact_squares=4.0
+    )
+
+
+def test_samples_add_up():
+    random = np.random.default_rng(1)
+    rows = [exact + errors(random, 20) for exact in [np.linspace(1, 2, 20)] * 2]
+    rows.append(np.linspace(1, 2, 20))
+    whole = sampled(*rows, "float32")
+    parts = sampled(*(r[:7] for r in rows), "float32") + sampled(*(r[7:] for r in rows), "float32")
+
+    assert parts.peak == whole.peak
+    assert parts.erring == whole.erring == whole.results == 20
+    assert parts.squares == pytest.approx(whole.squares)
+
+
+def test_no_results_are_no_errors():
+    none = np.zeros((0, 3))
+
+    assert verdict([sampled(none, none, none, "float32")], "float32").passed
+
+
+def test_enough_is_errors_or_very_many_results():
+    assert not Sample(results=SEEN - 1, erring=ENOUGH - 1).is_enough
+    assert Sample(results=ENOUGH, erring=ENOUGH).is_enough
+    assert Sample(results=SEEN).is_enough
+    assert Sample(results=1, lost=1).is_enough
+
+
+def test_torch_tensors_give_the_same_sample():
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(2)
+    exact = random.standard_normal(100)
+    rows = (exact + errors(random, 100), exact + errors(random, 100), exact)
+
+    found = sampled(*map(torch.from_numpy, rows), "float32")
+
+    assert found.peak == sampled(*rows, "float32").peak
+    assert found.squares == pytest.approx(sampled(*rows, "float32").squares)
+    assert found.erring == 100
+
+
+def test_the_worst_output_is_reported():
+    good, bad = verdict(groups(0), "float32"), verdict([Sample(results=1, lost=1)], "float32")
+
+    assert worst([good]) == good
+    assert worst([good, bad]).lost == 1
+    assert not worst([good, bad]).passed
+    assert ratio(0.0, 0.0) == 0.0
