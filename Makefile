@@ -23,6 +23,8 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 CONFIG := pyproject.toml constraints.txt
 PROFILE := $(if $(CI),--hypothesis-profile=ci)
+# worksteal: each worker begins with files of its own, so that what a file shares is made once
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 
 .PHONY: notebooks check-notebooks targets help demo test slow prove docs pictures lint types install dev \
         torch browser clean
@@ -35,10 +37,10 @@ demo: $(VENV)/.installed
 	$(BIN)/blockbuster demo $(EXAMPLE)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m "not slow" $(PROFILE) $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(PROFILE) $(ARGS)
 
 slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m slow $(PROFILE) $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PROFILE) $(ARGS)
 
 prove: $(VENV)/.installed
 	$(BIN)/python -m blockbuster.testing.thorough $(ARGS)

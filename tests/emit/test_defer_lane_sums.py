@@ -14,14 +14,14 @@ from blockbuster.emit.defer_lane_sums import MOST, defer_lane_sums, does_not_pay
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.guard import guard
 from blockbuster.emit.kernel import emit
-from blockbuster.emit.launch import run_interpreted
+from blockbuster.emit.launch import run_batch
 from blockbuster.emit.listing import listing
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import run_numpy
 from blockbuster.emit.tile import Fold, For, Guard, Init, Let, Nest, Store, Tile, statements
 from blockbuster.emit.tiles import choose_warps
 from blockbuster.emit.verify import verify_tiles
-from blockbuster.errors import VerifyError
+from blockbuster.errors import LaunchError, VerifyError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.parse import parse
@@ -275,16 +275,31 @@ def test_a_product_is_rounded_before_lanes_add_it():
     assert re.search(r"tl\.fma\((\w+), \1, 0\.0\)", source)
 
 
-@pytest.mark.interpreter
-@pytest.mark.parametrize("text", [ROWS, WHOLE, EXTREMES])
-@pytest.mark.parametrize("sizes", [(5, 37), (16, 64), (9, 70)])
-def test_in_the_interpreter(text, sizes):
+RUNS = [(text, s) for text in (ROWS, WHOLE, EXTREMES) for s in ((5, 37), (16, 64), (9, 70))]
+
+
+def job(text, sizes):
     kernel = emit(
         parse(text), dict(zip("MN", sizes, strict=True)), "float32", tiles={"M": 4, "N": 16}
     )
-    inputs = {"X": np.random.default_rng(2).normal(size=sizes).astype(np.float32)}
+    return kernel, {"X": np.random.default_rng(2).normal(size=sizes).astype(np.float32)}
+
+
+@pytest.fixture(scope="module")
+def results():
+    """What all kernels give, from one process: each would import Triton anew."""
+    found = run_batch([job(text, sizes) for text, sizes in RUNS])
+    assert [result for result in found if isinstance(result, LaunchError)] == []
+    return found
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("at", range(len(RUNS)))
+def test_in_the_interpreter(at, results):
+    text, sizes = RUNS[at]
+    kernel, inputs = job(text, sizes)
     wanted = evaluate(parse(text), {"X": inputs["X"].astype(np.float64)})
 
     assert " = tl.full((BLOCK_M, BLOCK_N)" in kernel.source
-    for name, array in run_interpreted(kernel, inputs).items():
+    for name, array in results[at].items():
         np.testing.assert_allclose(array, wanted[name], rtol=1e-6)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.launch import run_interpreted
+from blockbuster.emit.launch import run_batch
 from blockbuster.emit.target import compile_kernel
+from blockbuster.errors import LaunchError
 
 MIXED = [
     ({"x": "float16", "w": "float16", "g": "float32"}, "float32"),
@@ -23,16 +24,20 @@ def graph_of(function, **inputs):
     return bb.fuse(bb.lower(bb.trace(function, **inputs))).final
 
 
-@pytest.mark.interpreter
-@pytest.mark.parametrize(("dtypes", "common"), MIXED)
-def test_inputs_of_several_dtypes(dtypes, common):
+def mixed_job(dtypes):
     sizes = dict(M=20, K=35, N=18)
     kernel = bb.emit(graph_of(normed_product, x="M K", g="K", w="K N"), sizes, dtypes)
     rng = np.random.default_rng(0)
     shapes = {"x": (20, 35), "g": (35,), "w": (35, 18)}
-    arrays = {n: rng.normal(size=s).astype(dtypes[n]) for n, s in shapes.items()}
+    return kernel, {n: rng.normal(size=s).astype(dtypes[n]) for n, s in shapes.items()}
 
-    out = run_interpreted(kernel, arrays)["out"]
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("at", range(len(MIXED)))
+def test_inputs_of_several_dtypes(at, results):
+    _, common = MIXED[at]
+    kernel, arrays = mixed_job(MIXED[at][0])
+    out = results[at]
 
     assert kernel.dtype == common
     assert out.dtype == common
@@ -50,13 +55,28 @@ CASTS = [
 ]
 
 
-@pytest.mark.interpreter
-@pytest.mark.parametrize(("function", "given", "made"), CASTS)
-def test_a_cast_at_the_end_is_the_dtype_of_the_output(function, given, made):
+def cast_job(function, given):
     graph = graph_of(function, x="M N")
     x = np.random.default_rng(0).normal(size=(9, 21)).astype(given)
+    return bb.emit(graph, dict(M=9, N=21), given), {"x": x}
 
-    out = run_interpreted(bb.emit(graph, dict(M=9, N=21), given), {"x": x})["out"]
+
+@pytest.fixture(scope="module")
+def results():
+    """What all kernels of this module give, from one process: each would import Triton anew."""
+    jobs = [mixed_job(dtypes) for dtypes, _ in MIXED]
+    jobs += [cast_job(function, given) for function, given, _ in CASTS]
+    found = run_batch(jobs)
+    assert [result for result in found if isinstance(result, LaunchError)] == []
+    return [result["out"] for result in found]
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("at", range(len(CASTS)))
+def test_a_cast_at_the_end_is_the_dtype_of_the_output(at, results):
+    function, given, made = CASTS[at]
+    x = cast_job(function, given)[1]["x"]
+    out = results[len(MIXED) + at]
 
     assert out.dtype == made
     np.testing.assert_allclose(out, function(x.astype(float)), rtol=0, atol=2e-3)

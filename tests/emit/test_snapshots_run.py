@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.launch import run_interpreted
+from blockbuster.emit.launch import run_batch
+from blockbuster.errors import LaunchError
 from blockbuster.interp.binding import dims_of
 from tests.frontend.programs import PROGRAMS, inputs_for
 
@@ -19,9 +20,11 @@ def test_every_snapshot_computes_the_program(name):
     arrays = {n: a.astype(np.float32) for n, a in inputs_for(program, {}).items()}
     wanted = program.numpy({n: a.astype(float) for n, a in arrays.items()})
     sizes = program.bind(arrays)
+    jobs = []
     for snapshot in bb.fuse(bb.lower(program)).snapshots:
         own = {d: n for d, n in sizes.items() if d in dims_of(snapshot)}
-        kernel = bb.emit(snapshot, sizes=own, dtype="float32")
-        got = run_interpreted(kernel, arrays)
+        jobs.append((bb.emit(snapshot, sizes=own, dtype="float32"), arrays))
+    for got in run_batch(jobs):
+        assert not isinstance(got, LaunchError), got
         for array, right in zip(got.values(), wanted.values(), strict=True):
             np.testing.assert_allclose(array, right, rtol=1e-4, atol=1e-4)

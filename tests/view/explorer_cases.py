@@ -16,10 +16,10 @@ SETTINGS = [
 ]
 
 
-def two_heads(x, w, u):
-    """Heads, so that sizes follow from sizes </script><b>&amp;"""
+def two_heads(x, w):
+    """Heads, so that sizes follow from sizes."""
     q = bb.split_heads(x @ w, 2)
-    return bb.merge_heads(bb.softmax(q @ q.swapaxes(-1, -2)) @ q) @ u
+    return bb.merge_heads(bb.softmax(q @ q.swapaxes(-1, -2)) @ q)
 
 
 def residual(x, w1, w2):
@@ -30,7 +30,7 @@ def residual(x, w1, w2):
 @cache
 def derivation(name):
     if name == "heads":
-        return bb.fuse(bb.lower(bb.trace(two_heads, x="M D", w="D E", u="E K")))
+        return bb.fuse(bb.lower(bb.trace(two_heads, x="M D", w="D E")))
     if name == "residual":
         program = bb.trace(residual, x="M D", w1="D K", w2="K D")
         return bb.fuse(bb.lower(program), PAPER_RULES)

@@ -282,9 +282,15 @@ def test_page_refers_to_nothing_outside():
     assert "default-src 'none'" in text
 
 
+def one_more(x):
+    """More </script><b>&amp;"""
+    return x + 1
+
+
 def test_text_of_the_user_ends_no_script():
     title = "</script><script>alert(1)</script><!--"
-    found = explorer_data(derivation("heads"), Setting(), title=title, prove=False)
+    made = bb.fuse(bb.lower(bb.trace(one_more, x="M N")))
+    found = explorer_data(made, Setting(), title=title, prove=False)
     text = page(found)
 
     assert any("</script><b>&amp;" in line for line in found["source"]["lines"])
