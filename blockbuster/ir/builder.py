@@ -13,6 +13,7 @@ from blockbuster.ir.canonical import canonical
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.graph import Graph, Index, Input, Node, Origin, Output, Read, Value
 from blockbuster.ir.ops import Elementwise, Op, Pointwise
+from blockbuster.ir.order import order_with_inlined
 from blockbuster.ir.types import Type
 
 
@@ -39,8 +40,9 @@ class Builder:
         self._next = len(self._nodes)
         self._kept = self._next
         self._changed: set[int] = set()
+        self._start = graph or Graph((), (), ())
+        self._several = False  # whether an added node has several results
         self._redirects: dict[Value, Value] = {}
-        self._inlined: tuple[int, tuple[Value, ...]] = (-1, ())
         self.positions: dict[int, int] = {}
         """After ``finish``: the new position of each surviving node."""
 
@@ -53,7 +55,7 @@ class Builder:
         self, op: Op, *operands: Value, hints: tuple[str, ...] = (), origin: Origin = Origin()
     ) -> tuple[Value, ...]:
         """A new node; returns its results. Raises VerifyError where the operands do not fit."""
-        types = op.result_types(tuple(self.type_of(v) for v in operands))
+        types = op.result_types(self.types_of(operands))
         named = (hints + ("",) * len(types))[: len(types)]
         return self._append(Node(op, operands, types, named, origin))
 
@@ -62,6 +64,9 @@ class Builder:
         self._next += 1
         self._nodes[key] = node
         self._changed.add(key)
+        if len(node.types) == 1:
+            return (Value(key),)
+        self._several = True
         return tuple(Value(key, port) for port in range(len(node.types)))
 
     def inline(self, graph: Graph, args: Sequence[Value]) -> tuple[Value, ...]:
@@ -79,9 +84,7 @@ class Builder:
             made.append(self._append(node.reading(operands)))
         if len(set(args)) == len(args):
             self._changed = before  # what reads distinct values is as canonical as it was
-        outputs = tuple(resolved(output.value) for output in graph.outputs)
-        self._inlined = (len(graph.nodes), outputs)
-        return outputs
+        return tuple(resolved(output.value) for output in graph.outputs)
 
     def redirect(self, old: Value, new: Value) -> None:
         """Let the edited graph's own nodes and outputs read ``new`` where they read ``old``.
@@ -90,6 +93,12 @@ class Builder:
         """
         assert self.type_of(old) == self.type_of(new), (self.type_of(old), self.type_of(new))
         self._redirects[old] = new
+
+    def redirect_all(self, old: Sequence[Value], new: Sequence[Value]) -> None:
+        """``redirect`` each of ``old`` to its counterpart."""
+        was, now = self.types_of(old), self.types_of(new)
+        assert was == now, (was, now)
+        self._redirects.update(zip(old, new, strict=True))
 
     def set_operand(self, node: int, index: int, value: Value) -> None:
         """Let operand ``index`` of node ``node`` read ``value``."""
@@ -102,7 +111,7 @@ class Builder:
         """Let node ``node`` compute ``op``, whose results have the types they had."""
         old = self._nodes[node]
         taken = old.operands if operands is None else tuple(operands)
-        types = op.result_types(tuple(self.type_of(v) for v in taken))
+        types = op.result_types(self.types_of(taken))
         assert types == old.types, (types, old.types)
         self._nodes[node] = replace(old, op=op, operands=taken)
         self._changed.add(node)
@@ -115,6 +124,11 @@ class Builder:
             else self._nodes[value.node].types[value.port]
         )
 
+    def types_of(self, values: Iterable[Value]) -> tuple[Type, ...]:
+        """The types of ``values``."""
+        inputs, nodes = self._inputs, self._nodes
+        return tuple([inputs[p].type if n < 0 else nodes[n].types[p] for n, p in values])
+
     def expr_of(self, value: Value) -> Expr | None:
         """The scalar expression that makes ``value``, where one does."""
         op = self._nodes[value.node].op if value.node >= 0 else None
@@ -124,35 +138,26 @@ class Builder:
         """The graph with these outputs (those of the edited graph if none are given), canonical."""
         ends = self._ends(outputs)
         self._apply_redirects(key for key in self._nodes if key < self._kept)
-        order = self._order_if_one_after_the_other(ends)
+        order = self._order_if_only_added(ends)
         nodes = dict(self._nodes)
-        order, ends = canonical(nodes, ends, set(self._changed), rebuild, order)
+        several = self._several or self._start.several_results
+        order, ends = canonical(nodes, ends, set(self._changed), rebuild, order, several)
         return self._numbered(nodes, order, ends)
 
     def _ends(self, outputs: Sequence[Value | Output]) -> list[Output]:
-        chosen = outputs or [o.of(self._redirected(o.value)) for o in self._outputs]
-        return [o if isinstance(o, Output) else Output(o) for o in chosen]
+        if outputs:
+            return [o if isinstance(o, Output) else Output(o) for o in outputs]
+        if not self._redirects:
+            return [*self._outputs]
+        return [o.of(self._redirected(o.value)) for o in self._outputs]
 
-    def _order_if_one_after_the_other(self, ends: Sequence[Output]) -> list[int] | None:
-        """The order of the nodes where it is clear: those of a graph, then those of an inlined one.
-
-        It is if the outputs are those of both, or if the first inlined node reads the only node
-        that makes outputs of the first graph: all of that graph comes before any other node.
-        """
-        count, inlined = self._inlined
-        if not self._kept or self._next != self._kept + count or self._redirects or not count:
+    def _order_if_only_added(self, ends: Sequence[Output]) -> list[int] | None:
+        """The order of the nodes where the edit only added some, and it can be told."""
+        if not self._kept or self._redirects or min(self._changed, default=self._kept) < self._kept:
             return None
-        values = [end.value for end in ends]
-        others, first = values[: len(values) - len(inlined)], self._nodes[self._kept]
-        made = [output.value for output in self._outputs]
-        before = {value.node for value in made}
-        single = len(before) == 1 and (others or any(v.node in before for v in first.operands))
-        if (
-            values[len(others) :] != [*inlined]
-            or min(self._changed, default=self._kept) < self._kept
-        ):
-            return None
-        return list(self._nodes) if others == made or (single and {*others} <= {*made}) else None
+        old = [output.value.node for output in self._outputs]
+        made = range(self._kept, self._next)
+        return order_with_inlined(self._nodes, old, made, [end.value.node for end in ends])
 
     def _redirected(self, value: Value) -> Value:
         seen = 0
@@ -175,18 +180,27 @@ class Builder:
     def _numbered(
         self, made: Mapping[int, Node], order: Sequence[int], ends: Sequence[Output]
     ) -> Graph:
-        same = next((i for i, key in enumerate(order) if i != key), len(order))
         nodes = [made[key] for key in order]
-        self.positions = {old: new for new, old in enumerate(order)}
-        places = self.positions | {-1: -1}
-        for at in range(same, len(order)):
-            operands = nodes[at].operands
-            moved = tuple([Value(places[node], port) for node, port in operands])
-            if moved != operands:
-                nodes[at] = nodes[at].reading(moved)
-        graph = Graph(tuple(self._inputs), tuple(nodes), ())
-        outputs = (o.of(Value(places[o.value[0]], o.value[1])) for o in ends)
-        return Graph(graph.inputs, graph.nodes, tuple([_plain(graph, o) for o in outputs]))
+        self.positions = dict(zip(order, range(len(order)), strict=True))
+        outputs = [*ends]
+        same = next((i for i, key in enumerate(order) if i != key), len(order))
+        if same < len(order):
+            places = self.positions | {-1: -1}
+            for at in range(same, len(order)):
+                operands = nodes[at].operands
+                moved = tuple([Value(places[node], port) for node, port in operands])
+                if moved != operands:
+                    nodes[at] = nodes[at].reading(moved)
+            outputs = [o.of(Value(places[o.value[0]], o.value[1])) for o in ends]
+        start = self._start
+        old = len(start.nodes)
+        if old and tuple(nodes[:old]) == start.nodes:  # the same objects, as a rule
+            graph = start.grown(self._inputs[len(start.inputs) :], nodes[old:], outputs)
+        else:
+            graph = Graph(tuple(self._inputs), tuple(nodes), tuple(outputs))
+        if all(output.axes is None for output in outputs):
+            return graph
+        return replace(graph, outputs=tuple(_plain(graph, output) for output in outputs))
 
 
 def _plain(graph: Graph, output: Output) -> Output:

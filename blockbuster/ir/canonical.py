@@ -13,9 +13,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from blockbuster.errors import VerifyError
 from blockbuster.ir.graph import Node, Output, Value
 from blockbuster.ir.ops import Elementwise, Map, Pointwise
+from blockbuster.ir.order import dependency_order
 from blockbuster.ir.ports import Rebuild, merge_ports, merge_repeated_arguments, select_results
 
 Nodes = dict[int, Node]
@@ -26,43 +26,23 @@ def canonical(
     ends: Sequence[Output],
     changed: set[int],
     rebuild: Rebuild,
-    order: list[int] | None = None,
+    order: list[int] | None,
+    several_results: bool,
 ) -> tuple[list[int], list[Output]]:
     """Tidy ``nodes`` in place; returns their order and the outputs.
 
     ``changed`` holds the nodes that were added or edited, and afterwards all that are new.
-    ``order`` is that of the nodes as they are given, where the caller knows it.
+    ``order`` is that of the nodes as they are given, where the caller knows it. Without
+    ``several_results`` each node has one.
     """
     work = Canonical(nodes, list(ends), changed, rebuild, order)
     work.merge()
-    if max({len(node.types) for node in nodes.values()}, default=1) > 1:
+    if several_results:
         work.drop()
         work.sort()
     else:
         work.tidy()
     return work.order, work.ends
-
-
-def dependency_order(nodes: Nodes, ends: Sequence[Value]) -> list[int]:
-    """Keys of the nodes that ``ends`` need: depth-first, operands left to right."""
-    order: list[int] = []
-    done, entered = {-1}, {-1}
-    stack = [end[0] for end in reversed(ends)]
-    while stack:
-        key = stack[-1]
-        if key not in done and key not in entered:
-            entered.add(key)
-            below = [value[0] for value in reversed(nodes[key].operands) if value[0] not in done]
-            if not entered.isdisjoint(below):
-                raise VerifyError("the graph has a cycle: a node depends on its own result")
-            if below:
-                stack += below
-                continue  # until all of them are done and the node is on top again
-        stack.pop()
-        if key not in done:
-            done.add(key)
-            order.append(key)
-    return order
 
 
 class Canonical:
@@ -93,23 +73,18 @@ class Canonical:
 
     def merge(self) -> None:
         """Merge equal operands and equal results of a node, producers before consumers."""
-        twin_of: dict[Value, Value] = {}
-        for key in self.order:
-            if twin_of:
-                self._rename((key,), twin_of)
-            if key not in self.changed:
-                continue
+        for key in filter(self.changed.__contains__, self.order):  # which grows on the way
             node = self.nodes[key]
             if isinstance(node.op, Map):
                 self.nodes[key], twins = merge_ports(node, self._rebuild)
-                twin_of |= {Value(key, a): Value(key, b) for a, b in twins.items()}
+                twin_of = {Value(key, a): Value(key, b) for a, b in twins.items()}
+                self._rename(self.order, twin_of)
             elif isinstance(node.op, Elementwise | Pointwise):
                 self.nodes[key] = merge_repeated_arguments(node)
-        self._rename((), twin_of)
 
     def tidy(self) -> None:
         """Drop operands that no result of their node needs, where every result is read."""
-        changed = [key for key in reversed(self.order) if key in self.changed]
+        changed = [*filter(self.changed.__contains__, reversed(self.order))]
         self.keep({key: range(len(self.nodes[key].types)) for key in changed}, self.order)
 
     def keep(self, ports: Mapping[int, Sequence[int]], readers: Iterable[int]) -> bool:

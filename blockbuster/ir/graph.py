@@ -9,7 +9,7 @@ Source: Blockbuster Part 1, section 2.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -158,6 +158,11 @@ class Graph:
             else self.nodes[value.node].types[value.port]
         )
 
+    def types_of(self, values: Iterable[Value]) -> tuple[Type, ...]:
+        """The types of ``values``."""
+        inputs, nodes = self.inputs, self.nodes
+        return tuple([inputs[p].type if n < 0 else nodes[n].types[p] for n, p in values])
+
     @property
     def output_names(self) -> tuple[str, ...]:
         """The names under which results are returned."""
@@ -189,12 +194,42 @@ class Graph:
                 found.setdefault(operand, []).append((position, index))
         return {value: tuple(places) for value, places in found.items()}
 
+    def grown(
+        self, inputs: Iterable[Input], nodes: Iterable[Node], outputs: Iterable[Output]
+    ) -> Graph:
+        """The graph with more inputs, more nodes behind its own, and these outputs.
+
+        Bodies of fused maps grow by a few nodes at a time, so what is known of the nodes is kept.
+        """
+        more = tuple(nodes)
+        graph = Graph((*self.inputs, *inputs), self.nodes + more, tuple(outputs))
+        kept = vars(graph)  # where cached properties keep what they found
+        kept["_read_by_nodes"] = self._read_by_nodes | _inputs_read(more)
+        kept["several_results"] = self.several_results or _several_results(more)
+        return graph
+
+    def with_op(self, position: int, op: Op) -> Graph:
+        """The graph with another operator at ``position``, of the same operands and results."""
+        node = replace(self.nodes[position], op=op)
+        nodes = (*self.nodes[:position], node, *self.nodes[position + 1 :])
+        graph = Graph(self.inputs, nodes, self.outputs)
+        vars(graph)["_read_by_nodes"] = self._read_by_nodes
+        return graph
+
+    @cached_property
+    def several_results(self) -> bool:
+        """True if some node has several results."""
+        return _several_results(self.nodes)
+
+    @cached_property
+    def _read_by_nodes(self) -> dict[int, None]:
+        return _inputs_read(self.nodes)
+
     @cached_property
     def inputs_by_first_use(self) -> tuple[int, ...]:
         """The inputs that are used, the one that is read first before the others."""
-        read = [port for node in self.nodes for at, port in node.operands if at < 0]
-        read += [output.value.port for output in self.outputs if output.value.node < 0]
-        return tuple(dict.fromkeys(read))
+        leaving = [output.value.port for output in self.outputs if output.value.node < 0]
+        return tuple(self._read_by_nodes | dict.fromkeys(leaving))
 
     @cached_property
     def output_values(self) -> frozenset[Value]:
@@ -299,3 +334,12 @@ class Graph:
         from blockbuster.view.draw import draw
 
         return draw(self)._repr_svg_()
+
+
+def _inputs_read(nodes: tuple[Node, ...]) -> dict[int, None]:
+    """The inputs that the nodes read, in order of first use."""
+    return dict.fromkeys(port for node in nodes for at, port in node.operands if at < 0)
+
+
+def _several_results(nodes: tuple[Node, ...]) -> bool:
+    return any(len(node.types) > 1 for node in nodes)

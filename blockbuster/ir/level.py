@@ -10,16 +10,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import filterfalse, pairwise, takewhile
+from operator import eq, itemgetter
 from typing import NamedTuple, TypeVar, cast
 
 from blockbuster.ir.builder import Builder, rebuild
 from blockbuster.ir.canonical import Canonical
 from blockbuster.ir.graph import Graph, Input, Node, Output, Value
 from blockbuster.ir.ops import Op
+from blockbuster.ir.order import Edit, Replaced, moved_among, order_if_replaced
 from blockbuster.ir.uses import LOOK_AHEAD, Uses, results_of
 
 OpT = TypeVar("OpT", bound=Op)
+NODE = itemgetter(0)
+"""The node of a value, as fast as can be: maps of hundreds of operands are made again and again."""
 
 
 @dataclass(frozen=True)
@@ -176,9 +180,9 @@ class Level(Builder):
         self._apply_redirects(
             dict.fromkeys(k for old in self._redirects for k in self._readers.get(old, ()))
         )
-        known = self._order_if_contracted(ends)
+        known = self._replaced(ends)
         before = _Before(self.order, self._leaves_at, {})
-        work = Canonical(self._nodes, ends, self._changed, rebuild, known)
+        work = Canonical(self._nodes, ends, self._changed, rebuild, known.order if known else None)
         work.merge()
         work.tidy()
         self._relink(work, before)
@@ -188,67 +192,29 @@ class Level(Builder):
             work.sort()
             self._relink(work, before)
         self._graph = None
-        self.change = self._change_since(before, work.order is known)
+        if known and work.order is not known.order:
+            known = None  # what it told was not the end of it
+        self.change = self._change_since(before, known)
         for key in self._changed.union(before.reads).difference(self.rank):
             del self._nodes[key]
         self._kept, self._redirects, self._changed = self._next, {}, set()
         return cast(Graph, self)
 
-    def _order_if_contracted(self, ends: Sequence[Output]) -> list[int] | None:
-        """The order where one new node simply takes the place of two.
-
-        It does if the second's operands start with the first, the new node's with the first's, and
-        all others come before: nothing else is reached sooner or later than it was.
-        """
-        made = [key for key in self._changed if key >= self._kept]
-        gone = self._unread(made[0], ends) if len(made) == 1 else []
-        if len(gone) != 2:
+    def _replaced(self, ends: Sequence[Output]) -> Replaced | None:
+        """The order after an edit that puts a new node in the place of old ones."""
+        instead = {old.node: self._redirected(old).node for old in self._redirects}
+        nodes = [end.value.node for end in ends]
+        if [o.value.node for o in self._outputs] != nodes and [
+            instead.get(o.value.node, o.value.node) for o in self._outputs
+        ] != nodes:
             return None
-        first, second = sorted(gone, key=self.rank.__getitem__)
-        reads = [v.node for v in self._nodes[made[0]].operands]
-        before = [v.node for v in self._read[first]]
-        at, until = self.rank[first], self.rank[second]
-        if (
-            self._read[second][0].node != first
-            or reads[: len(before)] != before
-            or any(node >= 0 and self.rank[node] > at for node in reads)
-        ):
-            return None
-        instead = {first: made[0], second: made[0]}
-        old = [output.value.node for output in self._outputs]
-        if [end.value.node for end in ends] != [instead.get(node, node) for node in old]:
-            return None
-        for key in self._changed:
-            now = [v.node for v in self._nodes[key].operands]
-            if key < self._kept and now != [instead.get(v.node, v.node) for v in self._read[key]]:
-                return None
-        order = self.order
-        return [*order[:at], made[0], *order[at + 1 : until], *order[until + 1 :]]
-
-    def _unread(self, made: int, ends: Sequence[Output]) -> list[int]:
-        """The nodes that went out of use as ``made`` was added."""
-        found = dict.fromkeys(old.node for old in self._redirects)
-        for key in tuple(found):
-            found |= dict.fromkeys(v.node for v in self._read[key])
-        for value in self._nodes[made].operands:
-            found.pop(value.node, None)
-        for end in ends:
-            found.pop(end.value.node, None)
-        found.pop(-1, None)
-        while read := [key for key in found if not self._readers_of(key) <= found.keys()]:
-            for key in read:
-                del found[key]
-        return list(found)
-
-    def _readers_of(self, key: int) -> set[int]:
-        """The nodes that still read a result of ``key`` in the midst of an edit."""
-        found = self.readers(key)
-        return {r for r in found if any(v.node == key for v in self._nodes[r].operands)}
+        uses, changed = self._uses(), sorted(self._changed)
+        return order_if_replaced(Edit(uses, self.order, self._read, changed, instead, nodes))
 
     def _relink(self, work: Canonical, before: _Before) -> None:
         """Bring order, outputs and readers up to date; notes in ``before`` what was read."""
         rank = dict(zip(work.order, range(len(work.order)), strict=True))
-        gone = [key for key in self.order if key not in rank]
+        gone = [*filterfalse(rank.__contains__, self.order)]
         self.order, self.rank = work.order, rank
         self._outputs = tuple(work.ends)
         self._leaves_at = _first_places(self._outputs)
@@ -261,17 +227,25 @@ class Level(Builder):
                 del self._readers[value][key]
         self._link(key for key in edited if key in rank)
 
-    def _change_since(self, before: _Before, contracted: bool) -> Change:
-        gone = tuple(key for key in before.order if key not in self.rank)
+    def _change_since(self, before: _Before, known: Replaced | None) -> Change:
+        gone = tuple(filterfalse(self.rank.__contains__, before.order))
         new = tuple(sorted(key for key in self._changed if key in self.rank))
-        later = before.reads[gone[-1]] if gone else ()  # a contraction moves no other uses
         read = [value for key in (*gone, *new) for value in before.reads.get(key, ())]
         read += [value for key in new for value in self._nodes[key].operands]
-        near = dict.fromkeys(value.node for value in read)
-        inputs = dict.fromkeys(v.port for v in (later if contracted else read) if v.node < 0)
-        moved = () if contracted else _moved(before.order, self.order)
+        near = dict.fromkeys(map(NODE, read))
+        moved = known.moved if known else moved_among(*_in_both(before.order, self.order))
+        uses = self._moved_uses(before, known) if known else read
+        inputs = dict.fromkeys(v.port for v in uses if v.node < 0)
         beside = tuple(key for key in near if key in self.rank)
         return Change(new, beside, gone, tuple(inputs), moved, self._cuts(before))
+
+    def _moved_uses(self, before: _Before, known: Replaced) -> tuple[Value, ...]:
+        """What was or is read where the reads of the window begin to differ, and behind."""
+        nodes = self._nodes
+        old = [v for k in known.window for v in before.reads.get(k) or nodes[k].operands]
+        new = [v for k in known.inside for v in nodes[k].operands]
+        same = sum(1 for _ in takewhile(bool, map(eq, old, new)))
+        return (*old[same:], *new[same:])
 
     def _link(self, keys: Iterable[int]) -> None:
         for key in keys:
@@ -289,8 +263,8 @@ class Level(Builder):
         instead = {key: made[0] for key in before.reads if key not in self.rank}
         for key, was_read in before.reads.items():
             reader = instead.get(key, key)
-            reads = {value.node for value in self._nodes[reader].operands} | {reader}
-            if any(instead.get(v.node, v.node) not in reads for v in was_read):
+            reads = {*map(NODE, self._nodes[reader].operands), reader}
+            if any(instead.get(node, node) not in reads for node in {*map(NODE, was_read)}):
                 return True
         return False
 
@@ -341,13 +315,10 @@ class Level(Builder):
         return True
 
 
-def _moved(old: Sequence[int], new: Sequence[int]) -> tuple[int, ...]:
-    """The nodes of both between the first and the last that stand elsewhere among them."""
+def _in_both(old: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The nodes that are in both orders, as they stand in the one and in the other."""
     was, now = {*old}, {*new}
-    before = [key for key in old if key in now]
-    after = [key for key in new if key in was]
-    places = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
-    return tuple(after[places[0] : places[-1] + 1]) if places else ()
+    return [*filter(now.__contains__, old)], [*filter(was.__contains__, new)]
 
 
 def _first_places(outputs: Sequence[Output]) -> dict[Value, int]:

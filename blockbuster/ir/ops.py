@@ -315,11 +315,15 @@ class Map(Op):
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         expected = len(self.iterated) + (len(self.results) if self.start else 0)
         expect(len(args) == expected, "map takes {} operands, got {}", expected, len(args))
-        types = []
-        for output, result in zip(self.body.outputs, self.results, strict=True):
-            inner = self.body.type_of(output.value)
-            types.append(inner.listed(self.dim) if isinstance(result, Collect) else inner)
-        return tuple(types)
+        return self._types
+
+    @cached_property
+    def _types(self) -> tuple[Type, ...]:
+        items = self.body.types_of(output.value for output in self.body.outputs)
+        return tuple(
+            item.listed(self.dim) if isinstance(result, Collect) else item
+            for item, result in zip(items, self.results, strict=True)
+        )
 
     def entering(self, operands: tuple[Value, ...]) -> tuple[Value, ...]:
         """Those of the operands of a map that enter its body."""

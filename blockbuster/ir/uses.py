@@ -6,7 +6,8 @@ traversal of the whole level; here is what can be told of two reads by looking n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from blockbuster.ir.graph import Node, Value
@@ -82,6 +83,6 @@ class Uses(NamedTuple):
         )
 
 
-def results_of(nodes: Mapping[int, Node], key: int) -> list[Value]:
+def results_of(nodes: Mapping[int, Node] | Sequence[Node], key: int) -> list[Value]:
     """The results of a node."""
-    return [Value(key, port) for port in range(len(nodes[key].types))]
+    return [*map(Value, repeat(key), range(len(nodes[key].types)))]

@@ -93,7 +93,7 @@ def types_are_stated_right(place: Place) -> Iterator[str]:
     """The stored result types are those the operator gives for its operands."""
     graph, node = place.graph, place.node
     try:
-        types = node.op.result_types(tuple(graph.type_of(v) for v in node.operands))
+        types = node.op.result_types(graph.types_of(node.operands))
     except VerifyError as error:
         yield str(error)
         return
@@ -119,15 +119,15 @@ def map_ports_fit_the_body(place: Place) -> Iterator[str]:
     if not len(op.body.inputs) == len(op.iterated) == len(entering):
         yield f"a map of {len(entering)} operands has a body of {len(op.body.inputs)} inputs"
         return
-    for index, (value, iterated) in enumerate(zip(entering, op.iterated, strict=True)):
-        type = graph.type_of(value)
+    ports = zip(graph.types_of(entering), op.iterated, op.body.inputs, strict=True)
+    for index, (type, iterated, given) in enumerate(ports):
         if iterated and type.lists[:1] != (op.dim,):
             yield f"operand {index} is iterated over {op.dim} but has type {type}"
-        elif (type.element() if iterated else type) != op.body.inputs[index].type:
-            yield f"operand {index} of type {type} enters the body as {op.body.inputs[index].type}"
-        elif not iterated and op.dim in type.axes + type.lists:
+        elif type.axes != given.type.axes or type.lists[iterated:] != given.type.lists:
+            yield f"operand {index} of type {type} enters the body as {given.type}"
+        elif not iterated and (op.dim in type.axes or op.dim in type.lists):
             yield f"operand {index} of type {type} is passed whole into a map over {op.dim}"
-        if op.body.inputs[index].view is not None:
+        if given.view is not None:
             yield f"input {index} of the body has a view: only a program's inputs have"
 
 
@@ -163,9 +163,9 @@ def map_results_fit_the_body(place: Place) -> Iterator[str]:
         yield f"the body is broken: {missing[0]}"
         return
     for port, (output, result) in enumerate(zip(op.body.outputs, op.results, strict=True)):
-        type = op.body.type_of(output.value)
         if isinstance(result, Collect):
             continue
+        type = op.body.type_of(output.value)
         if result.monoid not in MONOIDS:
             yield f"result {port} is accumulated with the unknown monoid {result.monoid!r}"
         if type.buffered:

@@ -11,6 +11,7 @@ from blockbuster.ir.expr import Arg, Call, Expr, show_expr
 from blockbuster.ir.graph import Graph, Node, Origin, Value
 from blockbuster.ir.level import Level
 from blockbuster.ir.ops import Elementwise, Functional, Map, Pointwise, Reduce
+from blockbuster.ir.uses import results_of
 
 Kind = Literal["fusion", "companion", "extension"]
 
@@ -104,6 +105,10 @@ class Match:
     def value(self, role: str, port: int = 0) -> Value:
         """A result of the node that plays ``role``."""
         return Value(self.nodes[role], port)
+
+    def values(self, role: str) -> list[Value]:
+        """The results of the node that plays ``role``."""
+        return results_of(self.graph.nodes, self.nodes[role])
 
     def edit(self) -> Builder:
         """An edit of the graph."""

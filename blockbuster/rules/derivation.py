@@ -264,9 +264,7 @@ def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, tuple[Positio
         op = level.nodes[position].op
         assert isinstance(op, Map)
         if _same_ports(op.body, inner):
-            node = replace(level.nodes[position], op=replace(op, body=inner))
-            nodes = (*level.nodes[:position], node, *level.nodes[position + 1 :])
-            inner = replace(level, nodes=nodes)
+            inner = level.with_op(position, replace(op, body=inner))
             moves.append({})
             continue
         edit = Builder(level)

@@ -64,7 +64,7 @@ class FuseMaps(LocalRule):
         producer, consumer = match.node("producer"), match.node("consumer")
         made = [output.value for output in first.body.outputs]
         joined = Joined(producer, first)
-        known = {match.value("producer", port): value for port, value in enumerate(made)}
+        known = dict(zip(match.values("producer"), made, strict=True))
         outputs = joined.inline(consumer, second, known)
         kept = _read_elsewhere(match)
         results = tuple(first.results[port] for port in kept)
@@ -76,10 +76,9 @@ class FuseMaps(LocalRule):
         hints = padded(producer.hints, len(producer.types))
         hints = tuple(hints[port] for port in kept) + consumer.hints
         new = edit.add(fused, *joined.operands, hints=hints, origin=match.origin())
-        for place, port in enumerate(kept):
-            edit.redirect(match.value("producer", port), new[place])
-        for port in range(len(consumer.types)):
-            edit.redirect(match.value("consumer", port), new[len(kept) + port])
+        old = [match.value("producer", port) for port in kept]
+        old += match.values("consumer")
+        edit.redirect_all(old, new)
         return edit.finish()
 
 
@@ -124,10 +123,9 @@ class Joined:
 def _read_elsewhere(match: Match) -> list[int]:
     """The producer's results that others than the consumer need; all, if some go in groups."""
     graph, consumer = match.graph, match.nodes["consumer"]
-    ports = range(len(match.node("producer").types))
+    values = match.values("producer")
     if any(isinstance(result, Rescale) for result in match.map("producer").results):
-        return list(ports)
-    values = [match.value("producer", port) for port in ports]
+        return [value.port for value in values]
     return [
         value.port
         for value in values

@@ -57,8 +57,6 @@ class FuseReduction(LocalRule):
         fused = replace(op, body=body, results=(*op.results, Accumulate(fold.monoid)))
         edit = match.edit()
         hints = padded(node.hints, len(node.types)) + reduction.hints
-        *kept, total = edit.add(fused, *node.operands, hints=hints, origin=match.origin())
-        for port, value in enumerate(kept):
-            edit.redirect(match.value("map", port), value)
-        edit.redirect(match.value("reduction"), total)
+        new = edit.add(fused, *node.operands, hints=hints, origin=match.origin())
+        edit.redirect_all(match.values("map") + match.values("reduction"), new)
         return edit.finish()

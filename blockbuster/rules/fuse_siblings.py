@@ -62,10 +62,8 @@ class FuseSiblings(LocalRule):
         )
         edit = match.edit()
         hints = padded(nodes[0].hints, len(nodes[0].types)) + nodes[1].hints
-        new = iter(edit.add(fused, *joined.operands, hints=hints, origin=match.origin()))
-        for role, node in zip(("first", "second"), nodes, strict=True):
-            for port in range(len(node.types)):
-                edit.redirect(match.value(role, port), next(new))
+        new = edit.add(fused, *joined.operands, hints=hints, origin=match.origin())
+        edit.redirect_all(match.values("first") + match.values("second"), new)
         return edit.finish()
 
     def describe(self, match: Match) -> str:

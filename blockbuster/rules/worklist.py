@@ -94,6 +94,6 @@ class Worklist:
         ]
 
 
-def result_types(graph: Graph | Level) -> list[Type]:
+def result_types(graph: Graph | Level) -> tuple[Type, ...]:
     """The types of what leaves a graph."""
-    return [graph.type_of(output.value) for output in graph.outputs]
+    return graph.types_of(output.value for output in graph.outputs)
