@@ -184,16 +184,18 @@ class Builder:
             moved = tuple([Value(places[node], port) for node, port in operands])
             if moved != operands:
                 nodes[at] = nodes[at].reading(moved)
-        graph = Graph(tuple(self._inputs), tuple(nodes), ())
-        outputs = (o.of(Value(places[o.value[0]], o.value[1])) for o in ends)
-        return Graph(graph.inputs, graph.nodes, tuple([_plain(graph, o) for o in outputs]))
+        outputs = []
+        for output in ends:
+            end = output.of(Value(places[output.value[0]], output.value[1]))
+            if end.axes is not None and end.axes == self._type(nodes, end.value).lists:
+                end = replace(end, axes=None)  # they are its list dims in order anyway
+            outputs.append(end)
+        return Graph(tuple(self._inputs), tuple(nodes), tuple(outputs))
 
-
-def _plain(graph: Graph, output: Output) -> Output:
-    """The output without axes where they are its list dims in order."""
-    if output.axes is None or output.axes != graph.type_of(output.value).lists:
-        return output
-    return replace(output, axes=None)
+    def _type(self, nodes: Sequence[Node], value: Value) -> Type:
+        if value.node < 0:
+            return self._inputs[value.port].type
+        return nodes[value.node].types[value.port]
 
 
 def rebuild(graph: Graph, inputs: Sequence[Value], outputs: Sequence[int]) -> Graph:

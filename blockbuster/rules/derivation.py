@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -264,13 +264,13 @@ def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, tuple[Positio
         op = level.nodes[position].op
         assert isinstance(op, Map)
         if _same_ports(op.body, inner):
-            node = replace(level.nodes[position], op=replace(op, body=inner))
+            node = level.nodes[position].computing(op.around(inner))
             nodes = (*level.nodes[:position], node, *level.nodes[position + 1 :])
-            inner = replace(level, nodes=nodes)
+            inner = Graph(level.inputs, nodes, level.outputs)
             moves.append({})
             continue
         edit = Builder(level)
-        edit.replace_op(position, replace(op, body=inner))
+        edit.replace_op(position, op.around(inner))
         inner = edit.finish()
         moves.append({old: new for old, new in edit.positions.items() if old != new})
     return inner, tuple(reversed(moves))
