@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -36,8 +37,10 @@ from blockbuster.interp.setting import settings
 from blockbuster.interp.trials import Draw, Trials, Unsettled
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import PAPER_RULES
+from blockbuster.rules.base import Rule
 from blockbuster.rules.derivation import splice
 from blockbuster.testing.generators import GENERATORS
+from blockbuster.testing.sites import Finder
 
 RESULTS = Path(__file__).parent / "results" / "prove" / "rates"
 MOST_STEPS = 40
@@ -50,6 +53,7 @@ PROTOTYPE: dict[tuple[str, str], tuple[float, float, int]] = {
     ("norms", "float64"): (49, 1083, 37), ("norms", "exact"): (17, 377, 37),
 }  # fmt: skip
 Check = Callable[[Graph, Graph], bool | None]
+Place = tuple[tuple[int, ...], Graph, Rule]
 
 
 @dataclass
@@ -74,19 +78,32 @@ def nodes_of(graph: Graph) -> int:
 
 def walk(graph: Graph, random: Random) -> Iterator[Graph]:
     """The program after each of up to ``MOST_STEPS`` steps, rules and levels at random."""
+    finder = Finder(PAPER_RULES, most=1)
     for _ in range(MOST_STEPS):
-        places = [(path, level, rule) for path, level in graph.walk() for rule in PAPER_RULES]
-        while places:
-            at = random.randrange(len(places))
-            places[at], places[-1] = places[-1], places[at]
-            path, level, rule = places.pop()
-            match = rule.match(level)
-            if match is not None:
-                graph, _ = splice(graph, path, rule.apply(match))
-                yield graph
-                break
-        else:
+        places = [
+            (path, level, rule)
+            for path, level in graph.walk()
+            for rule in finder.hopeful(level).values()
+        ]
+        found = (
+            (path, match)
+            for path, level, rule in in_random_order(places, random)
+            for match in finder.matches(rule, level)
+        )
+        site = next(found, None)
+        if site is None:
             return
+        path, match = site
+        graph, _ = splice(graph, path, match.rule.apply(match))
+        yield graph
+
+
+def in_random_order(places: list[Place], random: Random) -> Iterator[Place]:
+    """All of them; those that are not asked for are not drawn."""
+    while places:
+        at = int(random.random() * len(places))
+        places[at], places[-1] = places[-1], places[at]
+        yield places.pop()
 
 
 def exactly(_: Graph, seed: int) -> Check:
@@ -104,13 +121,16 @@ def exactly(_: Graph, seed: int) -> Check:
 
 def in_float64(graph: Graph, seed: int) -> Check:
     """The same comparison in double precision, of numbers between -1 and 1."""
-    random = np.random.default_rng(seed)
-    setting = next(settings(graph, graph, 1, random))
-    inputs = {n: random.uniform(-1, 1, shape) for n, shape in setting.shapes(graph).items()}
-    draw = Draw(setting, Float64, inputs)
+
+    @cache
+    def draw() -> Draw:
+        random = np.random.default_rng(seed)
+        setting = next(settings(graph, graph, 1, random))
+        inputs = {n: random.uniform(-1, 1, shape) for n, shape in setting.shapes(graph).items()}
+        return Draw(setting, Float64, inputs)
 
     def agree(before: Graph, after: Graph) -> bool | None:
-        left, right = draw.run(before), draw.run(after)
+        left, right = draw().run(before), draw().run(after)
         if not all(np.isfinite(x).all() for x in left.values()):
             return None
         return all(close(x, right[name]) for name, x in left.items())
@@ -123,6 +143,7 @@ CHECKS = {"float64": in_float64, "exact": exactly}
 
 def measured(kind: str, check: str) -> Count:
     """The first programs of one kind."""
+    np.random.default_rng(0)  # NumPy imports it on first use, which is no rate
     count, number, (least, most) = Count(), 0, BOUNDS[kind]
     while count.programs < PROGRAMS[kind]:
         random = Random(f"rates/{kind}/{number}")

@@ -8,7 +8,6 @@ transposes and repeated dims travel to the inputs, where they are free.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from blockbuster.frontend.layout import Layout, Level, choose, dims_of, moved, natural
@@ -102,7 +101,7 @@ def _as_asked(_primitive: Primitive, layout: Layout) -> Layout:
 
 
 def _with_blocked(layout: Layout, blocked: Callable[[int], bool]) -> Layout:
-    return tuple(replace(level, blocked=blocked(level.axis)) for level in layout)
+    return tuple([Level(axis, dim, blocked(axis)) for axis, dim, _ in layout])
 
 
 def _native_count(_primitive: Primitive, layout: Layout) -> Layout:

@@ -7,7 +7,8 @@ it then asks of its operands. Inputs satisfy any layout, because a view of an ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 from blockbuster.frontend.program import Shape
 from blockbuster.ir.expr import Arg
@@ -15,8 +16,7 @@ from blockbuster.ir.ops import Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, Type, fresh_dim
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """One list level: it runs over ``axis`` of the array, under the name ``dim``.
 
     ``blocked`` tells whether the items keep the axis. Where they do not, the dim is list-only: its
@@ -42,6 +42,7 @@ def type_of(layout: Layout) -> Type:
     return Type(dims_of(layout), tuple(level.dim for level in layout if level.blocked))
 
 
+@lru_cache(maxsize=1024)
 def natural(shape: Shape) -> Layout:
     """Axes in order, the last two blocked, a repeated dim primed; unit axes are left out."""
     levels: list[Level] = []
@@ -54,8 +55,8 @@ def natural(shape: Shape) -> Layout:
 
 def moved(layout: Iterable[Level], axis_of: Callable[[int], int | None]) -> Layout:
     """The levels with their axes mapped; those mapped to None are left out."""
-    found = ((level, axis_of(level.axis)) for level in layout)
-    return tuple(replace(level, axis=axis) for level, axis in found if axis is not None)
+    found = [(axis_of(level.axis), level) for level in layout]
+    return tuple([Level(at, level.dim, level.blocked) for at, level in found if at is not None])
 
 
 def choose(candidates: Iterable[Layout], preferred: Layout) -> Layout | None:
@@ -75,7 +76,7 @@ def step_back(want: Layout, have: Layout) -> tuple[Layout, Op]:
     if ordered != want:
         reordered = type_of(want)
         return ordered, Transpose(reordered.lists, reordered.axes)
-    blocked = tuple(replace(w, blocked=h.blocked) for w, h in zip(want, have, strict=True))
+    blocked = tuple(w._replace(blocked=h.blocked) for w, h in zip(want, have, strict=True))
     if blocked != want:
         return blocked, Pointwise(Arg(0), type_of(want).axes)
     used = dims_of(want)
@@ -84,5 +85,5 @@ def step_back(want: Layout, have: Layout) -> tuple[Layout, Op]:
     at = (direct or differing)[0]
     # without a direct one dims change places: one of them steps aside
     old = have[at].dim if direct else fresh_dim(have[at].dim, (*used, *dims_of(have)))
-    before = (*want[:at], replace(want[at], dim=old), *want[at + 1 :])
+    before = (*want[:at], want[at]._replace(dim=old), *want[at + 1 :])
     return before, Relabel(old, want[at].dim)

@@ -2,58 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate, pairwise
 
 import numpy as np
 
-from blockbuster.interp.layout import Array
+from blockbuster.interp.layout import Array, Nested
 from blockbuster.interp.semantics import Semantics, SizeOf
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.ops import Collect, Rescale, Result
 from blockbuster.ir.types import Dim, Type
 
 
-class Accumulators:
-    """The running values of a map's results; ``types`` are those of one iteration's values.
+def folded(
+    results: Sequence[Result],
+    columns: Sequence[list[Nested]],
+    types: Sequence[Type],
+    semantics: Semantics,
+    size: SizeOf,
+) -> Sequence[Nested]:
+    """What becomes of a map's results over one iteration or more: lists stay, others are folded.
 
-    The first iteration gives the start, so no identity is needed unless there is none.
+    ``columns`` are what the iterations give for each, ``types`` those of what it becomes. The first
+    iteration gives the start, so no identity is needed.
     """
+    wide = semantics.accumulator
+    made: list[Nested] = list(columns)
+    running: dict[int, list[Array]] = {}
+    for port, result in enumerate(results):
+        if isinstance(result, Collect):
+            continue
+        parts = [wide.item(item) for item in columns[port]]
+        fold = partial(wide.fold, result.monoid)
+        if isinstance(result, Rescale):
+            own = [wide.item(item) for item in columns[result.lead]]
+            axes = types[port].axes, types[result.lead].axes
+            rescaled = partial(_rescaled, wide, size, result.factor, *axes)
+            totals = parts[:1]
+            for at, (before, joint) in enumerate(pairwise(running[result.lead]), 1):
+                old, new = rescaled(totals[-1], before, joint), rescaled(parts[at], own[at], joint)
+                totals.append(fold(old, new))
+        else:
+            totals = [*accumulate(parts, fold)]
+        running[port] = totals
+        made[port] = semantics.item(totals[-1])
+    return made
 
-    def __init__(
-        self, results: Sequence[Result], types: Sequence[Type], semantics: Semantics, size: SizeOf
-    ) -> None:
-        self._results = {p: r for p, r in enumerate(results) if not isinstance(r, Collect)}
-        self._types = types
-        self._semantics = semantics
-        self._size = size
-        self._total: dict[int, Array] = {}
 
-    def add(self, values: Sequence[Array]) -> None:
-        """Fold in the values of one more iteration."""
-        wide = self._semantics.accumulator
-        new = {port: wide.item(values[port]) for port in self._results}
-        if not self._total:
-            self._total = new
-            return
-        old, self._total = self._total, {}
-        for port, result in self._results.items():
-            x, y = old[port], new[port]
-            if isinstance(result, Rescale):
-                x, y = self._rescaled(port, result, old), self._rescaled(port, result, new)
-            self._total[port] = wide.fold(result.monoid, x, y)
-
-    def _rescaled(self, port: int, result: Rescale, side: dict[int, Array]) -> Array:
-        """A partial value, made to go with the folded lead instead of its own."""
-        lead, axes = self._types[result.lead], self._types[port].axes
-        own = aligned(side[result.lead], lead.axes, axes)
-        folded = aligned(self._total[result.lead], lead.axes, axes)
-        wide = self._semantics.accumulator
-        return np.asarray(wide.expression(result.factor, (side[port], own, folded), self._size))
-
-    def value(self, port: int, shape: Callable[[], Sequence[int]]) -> Array:
-        """A finished result; over no iterations, the monoid's identity of this shape."""
-        if self._total:
-            return self._semantics.item(self._total[port])
-        return self._semantics.identity(self._results[port].monoid, shape())
+def _rescaled(
+    wide: Semantics,
+    size: SizeOf,
+    factor: Expr,
+    axes: Sequence[Dim],
+    lead_axes: Sequence[Dim],
+    part: Array,
+    own: Array,
+    joint: Array,
+) -> Array:
+    """A partial value, made to go with the joint lead instead of its own."""
+    leads = aligned(own, lead_axes, axes), aligned(joint, lead_axes, axes)
+    return np.asarray(wide.expression(factor, (part, *leads), size))
 
 
 def aligned(item: Array, axes: Sequence[Dim], target: Sequence[Dim]) -> Array:

@@ -16,7 +16,7 @@ from blockbuster.interp.layout import Array, Layout, whole
 from blockbuster.ir.graph import Graph, Index, Input, Read
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.list_only import list_only
-from blockbuster.ir.ops import Map, Pointwise, Relabel
+from blockbuster.ir.ops import Map, Relabel
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, array_dim
 
@@ -68,23 +68,9 @@ def checked(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return {name: np.asarray(inputs[name]) for name in needed}
 
 
-@lru_cache(maxsize=4096)
 def dims_of(graph: Graph) -> tuple[Dim, ...]:
     """Every dim of a program, level by level; last those that only have a size."""
-    found: list[Dim] = []
-    for given in graph.inputs:
-        found += given.type.lists + given.type.axes
-    for node in graph.nodes:
-        for type in node.types:
-            found += type.lists + type.axes
-    for node in graph.nodes:
-        if isinstance(node.op, Map):
-            found += (node.op.dim, *dims_of(node.op.body))
-        elif isinstance(node.op, Pointwise):
-            found += node.op.axes
-    for rule in graph.size_rules:
-        found += (rule.dim, *rule.length.dims)
-    return tuple(dict.fromkeys(found))
+    return graph.mentions.dims
 
 
 def bind(

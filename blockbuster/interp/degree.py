@@ -25,16 +25,20 @@ modulo the primes drawn either (there are 8e12 of them).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
+from blockbuster.interp.binding import source_names
 from blockbuster.interp.exact import BITS
-from blockbuster.interp.layout import Array
+from blockbuster.interp.layout import Array, Layout, Nested
+from blockbuster.interp.remembering import Remembering
 from blockbuster.interp.residues import SMALL
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.expr import Call, Const
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
 
 SAMPLES = 2 ** (BITS - 1)  # fewer than residues: a hash hits each of them about equally often
@@ -43,16 +47,33 @@ VARIABLE = 1 + 0j  # degrees 1 and 0
 NUMBER = 0j
 
 
+@dataclass
+class Noted:
+    """What oracles and divisions add to the error."""
+
+    arguments: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """For each oracle the number of its arguments and the sum of their degrees."""
+    denominators: float = 0.0
+
+    def asked(self, oracle: str, count: float, degrees: float) -> None:
+        """Note arguments of an oracle."""
+        known, total = self.arguments.get(oracle, (0.0, 0.0))
+        self.arguments[oracle] = known + count, total + degrees
+
+    def add(self, other: Noted) -> None:
+        """Note all of ``other`` once more."""
+        self.denominators += other.denominators
+        for oracle, (count, degrees) in other.arguments.items():
+            self.asked(oracle, count, degrees)
+
+
 class Degree(Semantics):
-    """Bounds on degrees, and what the oracles and divisions they meet add to the error."""
+    """Bounds on degrees; what the oracles and divisions add to the error is ``noted``."""
 
     dtype = np.dtype(np.complex128)
 
     def __init__(self) -> None:
-        self.arguments: dict[str, list[float]] = {}
-        """For each oracle the number of its arguments and the sum of their degrees."""
-        self.denominators = 0.0
-        self.outputs: dict[str, Array] = {}
+        self.noted = Noted()
         self.scalars = {
             "add": added, "sub": added, "neg": lambda x: x, "mul": np.add,
             "div": lambda x, y: x + self.inverse(y), "square": lambda x: 2 * x,
@@ -79,9 +100,7 @@ class Degree(Semantics):
         """A fresh variable for each element."""
         shape = np.broadcast_shapes(*(np.shape(a) for a in args))
         total = sum(np.broadcast_to(size(a), shape) for a in args)
-        known = self.arguments.setdefault(name, [0.0, 0.0])
-        known[0] += math.prod(shape)
-        known[1] += float(np.sum(total))
+        self.noted.asked(name, math.prod(shape), float(np.sum(total)))
         return np.full(shape, VARIABLE)
 
     def ordered(self, name: str, x: Any, y: Any) -> Any:
@@ -101,7 +120,7 @@ class Degree(Semantics):
 
     def inverse(self, x: Any) -> Any:
         """Numerator and denominator change places."""
-        self.denominators += float(np.sum(size(x)))
+        self.noted.denominators += float(np.sum(size(x)))
         return np.imag(x) + 1j * np.real(x)
 
     def sigmoid(self, x: Any) -> Any:
@@ -143,16 +162,61 @@ class Degree(Semantics):
         return super().applied(call, args)
 
 
-def chance(a: Degree, b: Degree, others: Sequence[Degree] = ()) -> float:
+class Degrees(Remembering):
+    """The degrees of programs in one layout, and what each of them notes.
+
+    What an operator noted of operands that it meets again it notes again.
+    """
+
+    counts: ClassVar[bool] = True
+
+    def __init__(self, layout: Layout, arrays: Mapping[str, Array]) -> None:
+        self.degree = Degree()
+        super().__init__(layout, self.degree, arrays)
+        self.notes: dict[tuple[int, ...], Noted] = {}
+        self.bounds: dict[tuple[Graph, tuple[str, ...]], Bound] = {}
+        """By what the programs are: graphs are equal whatever their inputs are called."""
+        self.seen: dict[int, tuple[Graph, Bound]] = {}
+
+    def bound(self, graph: Graph) -> Bound:
+        """The degrees of the outputs of a program, and all that it notes."""
+        if id(graph) not in self.seen:
+            program = graph, source_names(graph)
+            if program not in self.bounds:
+                self.degree.noted = Noted()
+                self.bounds[program] = Bound(self.outputs(graph), self.degree.noted)
+            self.seen[id(graph)] = graph, self.bounds[program]
+        return self.seen[id(graph)][1]
+
+    def _made(self, key: tuple[int, ...], *equation: Any) -> Sequence[Nested]:
+        outer, self.degree.noted = self.degree.noted, Noted()
+        made = super()._made(key, *equation)
+        self.notes[key], self.degree.noted = self.degree.noted, outer
+        outer.add(self.notes[key])
+        return made
+
+    def _again(self, key: tuple[int, ...]) -> None:
+        self.degree.noted.add(self.notes[key])
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """The degrees of a program's outputs, and what it notes."""
+
+    outputs: Mapping[str, Array]
+    noted: Noted
+
+
+def chance(a: Bound, b: Bound, others: Sequence[Bound] = ()) -> float:
     """The chance that one draw hides a difference between two programs run so, at most.
 
     ``others`` are programs that were run in the same draw.
     """
     pairs = [(x, b.outputs[name]) for name, x in a.outputs.items()]
     outputs = max((float(np.max(size(x) + size(y), initial=0)) for x, y in pairs), default=0.0)
-    denominators = a.denominators + b.denominators
+    denominators = a.noted.denominators + b.noted.denominators
     colliding = denominators
-    for name in dict.fromkeys((*a.arguments, *b.arguments)):
+    for name in dict.fromkeys((*a.noted.arguments, *b.noted.arguments)):
         count, total = _summed(name, (a, b))
         colliding += max(count - 1, 0) * total + 4 * SMALL * total
         if name in REMEMBERED:
@@ -162,9 +226,9 @@ def chance(a: Degree, b: Degree, others: Sequence[Degree] = ()) -> float:
     return min(1.0, (outputs + colliding) / SAMPLES / kept) if kept > 0 else 1.0
 
 
-def _summed(name: str, programs: Sequence[Degree]) -> tuple[float, float]:
+def _summed(name: str, programs: Sequence[Bound]) -> tuple[float, float]:
     """The number of arguments of an oracle, and the sum of their degrees."""
-    found = [degree.arguments.get(name, (0.0, 0.0)) for degree in programs]
+    found = [bound.noted.arguments.get(name, (0.0, 0.0)) for bound in programs]
     return sum(count for count, _ in found), sum(total for _, total in found)
 
 

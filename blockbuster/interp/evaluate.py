@@ -7,14 +7,13 @@ operator means is the semantics' business; how arrays are cut into lists, the la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
-from blockbuster.interp.accumulators import Accumulators, aligned
+from blockbuster.interp.accumulators import aligned, folded
 from blockbuster.interp.binding import bind, checked, source_of
 from blockbuster.interp.held import Held, Site, Spans
-from blockbuster.interp.layout import Array, Layout, item_at, whole
+from blockbuster.interp.layout import Array, Layout, Nested, item_at, whole
 from blockbuster.interp.observers import Observer, Path, Tensor, loaded_ports, touched_inputs
 from blockbuster.interp.semantics import Float64, Semantics
 from blockbuster.ir.graph import Graph, Index, Input, Node
@@ -31,6 +30,7 @@ from blockbuster.ir.ops import (
     Pointwise,
     Reduce,
     Relabel,
+    Result,
     Transpose,
 )
 from blockbuster.ir.types import Dim
@@ -148,7 +148,6 @@ class Interpreter:
         """A loop over blocks: each result is collected into a list, or folded."""
         rows: list[Sequence[Held]] = []
         homes = [site.tensor(port) for port in range(len(op.results))] if self.watched else []
-        totals = self.accumulators(op) if op.serial else None
         entering, firsts = args[: len(op.iterated)], args[len(op.iterated) :]
         ports = [*zip(entering, op.iterated, op.body.inputs, strict=True)]
         for at, span in enumerate(self.layout.blocks[op.dim]):
@@ -163,21 +162,28 @@ class Interpreter:
                     self.load(inner[port])
                 row = self.graph(op.body, site.path, inner, {**site.spans, op.dim: span})
             rows.append(row)
-            if totals:
-                totals.add([held.data for held in row])
             if self.watched:
                 self.observe_row(op, at, row, homes)
+        columns = [[row[port].data for row in rows] for port in range(len(op.results))]
+        made = self.folded(op.results, columns, site)
         return [
-            Held(type, [row[port].data for row in rows], homes[port] if self.watched else None)
-            if isinstance(op.results[port], Collect) or not totals
-            else Held(type, totals.value(port, partial(self.extents, type.axes, site)))
-            for port, type in enumerate(site.node.types)
+            Held(type, data, homes[port] if type.buffered and homes else None)
+            for port, (type, data) in enumerate(zip(site.node.types, made, strict=True))
         ]
 
-    def accumulators(self, op: Map) -> Accumulators:
-        """Of nothing yet."""
-        types = [op.body.type_of(output.value) for output in op.body.outputs]
-        return Accumulators(op.results, types, self.semantics, self.layout.size)
+    def folded(
+        self, results: Sequence[Result], columns: Sequence[list[Nested]], site: Site
+    ) -> Sequence[Nested]:
+        """What becomes of the results of all iterations: lists, items, or the monoid's identity."""
+        types = site.node.types
+        if all(columns):
+            return folded(results, columns, types, self.semantics, self.layout.size)
+        return [
+            column
+            if isinstance(result, Collect)
+            else self.semantics.identity(result.monoid, self.extents(type.axes, site))
+            for result, column, type in zip(results, columns, types, strict=True)
+        ]
 
     def observe_row(self, op: Map, at: int, row: Sequence[Held], homes: list[Tensor]) -> None:
         """Tell the observer what becomes of the results of iteration ``at``."""
@@ -190,15 +196,13 @@ class Interpreter:
 
     def reduce(self, op: Reduce, site: Site, args: Sequence[Held]) -> list[Held]:
         """A list folded to one item."""
-        (type,) = site.node.types
-        total = Accumulators([Accumulate(op.monoid)], [type], self.semantics, self.layout.size)
-        for at in range(len(args[0].data)):
+        for at in range(len(args[0].data) if self.watched else 0):
             held = args[0].element(at)
             self.load(held)
             if at:
                 self.observer.fold(Accumulate(op.monoid), held.data)
-            total.add([held.data])
-        return [Held(type, total.value(0, partial(self.extents, type.axes, site)))]
+        (total,) = self.folded([Accumulate(op.monoid)], [args[0].data], site)
+        return [Held(site.node.types[0], total)]
 
     def head(self, op: Head, site: Site, args: Sequence[Held]) -> list[Held]:
         """The first entry of a list."""

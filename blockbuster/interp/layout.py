@@ -54,7 +54,20 @@ class Layout:
         """The value of ``type`` in a whole array whose axes are ``whole(type)``."""
         kept = [d for d in whole(type) if d in type.axes]
         order = [kept.index(d) for d in type.axes]
-        return self.nest(type.lists, lambda index: array[self._where(type, index)].transpose(order))
+
+        def level(part: Array, depth: int, axis: int) -> Nested:
+            """Cut along the list dims from ``depth`` on, the next of which is axis ``axis``."""
+            if depth == len(type.lists):
+                return part.transpose(order)
+            dim, before = type.lists[depth], (slice(None),) * axis
+            kept = dim in type.axes
+            places: list[tuple[int | slice, ...]] = [
+                (*before, slice(span.start, span.stop) if kept else span.start)
+                for span in self.blocks[dim]
+            ]
+            return [level(part[place], depth + 1, axis + kept) for place in places]
+
+        return level(array, 0, 0)
 
     def join(self, value: Nested, type: Type, dtype: Any) -> Array:
         """The whole array, with the axes ``whole(type)``, that a value of ``type`` fills."""

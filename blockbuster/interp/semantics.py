@@ -62,6 +62,8 @@ class Semantics(ABC):
 
     def compared(self, x: Array, y: Array) -> tuple[bool, bool]:
         """Whether an element of x differs from that of y, and whether one of them is undefined."""
+        if x is y:
+            return False, bool((x != x).any())
         undefined = (x != x) | (y != y)
         return bool(((x != y) & ~undefined).any()), bool(undefined.any())
 

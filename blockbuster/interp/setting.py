@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import fitted
+from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
 
@@ -67,6 +68,22 @@ class _Blocks(dict[Dim, tuple[range, ...]]):
         return self[dim]
 
 
+class DimsAtHand(NamedTuple):
+    """What programs say of their dims, by size class, and nothing else: what settings rest on."""
+
+    classes: tuple[Dim, ...]
+    single: frozenset[Dim]
+    rules: tuple[Rule, ...]
+
+
+def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
+    """What two programs say of their dims, whatever the order in which they do."""
+    classes = {*map(size_class, dims_of(a)), *map(size_class, dims_of(b))}
+    single = frozenset(list_only(a) + list_only(b))
+    rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
+    return DimsAtHand(tuple(sorted(classes)), single, rules)
+
+
 def settings(
     a: Graph,
     b: Graph,
@@ -82,9 +99,7 @@ def settings(
     have the same, so that one is not taken for the other. Smallest first: all sizes are 1, then 2,
     before. What is drawn does not depend on the order in which programs name their dims.
     """
-    single = {*list_only(a), *list_only(b)}
-    classes = sorted({size_class(d) for d in (*dims_of(a), *dims_of(b))})
-    rules = (*a.size_rules, *b.size_rules)
+    classes, single, rules = dims_at_hand(a, b)
     if smallest_first:
         for size in SMALLEST:
             yield Setting(fitted(dict.fromkeys(classes, size), rules), dict.fromkeys(classes, 1))

@@ -13,20 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.interp.binding import dims_of, source_names
-from blockbuster.interp.degree import VARIABLE, Degree, chance
+from blockbuster.interp.degree import VARIABLE, Degrees, chance
 from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Refused
 from blockbuster.interp.proof import Counterexample
 from blockbuster.interp.remembering import Remembering
 from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Semantics
-from blockbuster.interp.setting import Setting, settings
+from blockbuster.interp.setting import DimsAtHand, Setting, dims_at_hand, settings
 from blockbuster.interp.tiers import FREE, Tier
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.list_only import list_only
-
-Program = tuple[Graph, tuple[str, ...]]  # graphs are equal whatever their inputs are called
 
 DRAWS = 20  # how often inputs are drawn again before a zero denominator is taken to be no accident
 
@@ -53,7 +49,8 @@ class Draw:
     setting: Setting
     semantics: Any
     inputs: Mapping[str, Array]
-    outputs: dict[Program, dict[str, Array]] = field(default_factory=dict)
+    outputs: dict[int, tuple[Graph, dict[str, Array]]] = field(default_factory=dict)
+    """Of each graph that was run, by its id; it stays alive here."""
 
     def __post_init__(self) -> None:
         setting, semantics = self.setting, self.semantics
@@ -62,14 +59,15 @@ class Draw:
 
     def run(self, graph: Graph) -> dict[str, Array]:
         """The outputs of a program. Raises ZeroDenominator, or Refused."""
-        program = graph, source_names(graph)
-        if program not in self.outputs:
-            self.outputs[program] = (
+        known = self.outputs.get(id(graph))
+        if known is None:
+            made = (
                 self._memory.outputs(graph)
                 if self._memory
                 else self.setting.run(graph, self.inputs, self.semantics)
             )
-        return self.outputs[program]
+            known = self.outputs[id(graph)] = graph, made
+        return known[1]
 
 
 class Trials:
@@ -87,8 +85,8 @@ class Trials:
         self.each = 2 if count >= 4 else 1
         """How often each setting is tried: twice squares the bound."""
         self.drawn: dict[tuple[object, ...], Draw] = {}
-        self.tried: dict[tuple[object, ...], tuple[Setting, ...]] = {}
-        self.degrees: dict[tuple[object, ...], dict[Program, Degree]] = {}
+        self.tried: dict[DimsAtHand, tuple[Setting, ...]] = {}
+        self.degrees: dict[tuple[object, ...], Degrees] = {}
 
     def outcome(self, a: Graph, b: Graph) -> Outcome:
         """Two programs compared in each trial, up to the first difference.
@@ -112,20 +110,21 @@ class Trials:
         """
         worst = 0.0
         for setting in outcome.settings:
-            known = self.degrees.setdefault(setting.key, {})
-            inputs = {name: np.full(shape, VARIABLE) for name, shape in setting.shapes(a).items()}
-            ran = [draw for draw in self.drawn.values() if draw.setting.key == setting.key]
-            for program in dict.fromkeys(program for draw in ran for program in draw.outputs):
-                if program not in known:
-                    known[program] = Degree()
-                    known[program].outputs = setting.run(program[0], inputs, known[program])
-            left, right = (known[graph, source_names(graph)] for graph in (a, b))
-            others = [degree for degree in known.values() if degree not in (left, right)]
+            degrees = self.degrees.get(setting.key)
+            if degrees is None:
+                inputs = {n: np.full(shape, VARIABLE) for n, shape in setting.shapes(a).items()}
+                degrees = self.degrees[setting.key] = Degrees(setting.layout, inputs)
+            for draw in self.drawn.values():
+                if draw.setting.key == setting.key:
+                    for graph, _ in draw.outputs.values():
+                        degrees.bound(graph)
+            left, right = degrees.bound(a), degrees.bound(b)
+            others = [bound for bound in degrees.bounds.values() if bound not in (left, right)]
             worst = max(worst, chance(left, right, others))
         return worst**outcome.draws
 
     def _settings(self, a: Graph, b: Graph) -> tuple[Setting, ...]:
-        known = (dims_of(a), dims_of(b), list_only(a), list_only(b), a.size_rules, b.size_rules)
+        known = dims_at_hand(a, b)
         if known not in self.tried:
             random = np.random.default_rng([self.seed, 0])
             count = -(-self.count // self.each)

@@ -85,6 +85,7 @@ class Canonical:
     def tidy(self) -> None:
         """Drop operands that no result of their node needs, where every result is read."""
         changed = [*filter(self.changed.__contains__, reversed(self.order))]
+        changed = [key for key in changed if isinstance(self.nodes[key].op, Map)]  # as only maps do
         self.keep({key: range(len(self.nodes[key].types)) for key in changed}, self.order)
 
     def keep(self, ports: Mapping[int, Sequence[int]], readers: Iterable[int]) -> bool:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from blockbuster.ir.lengths import Rule
+from blockbuster.ir.mentions import Mentions, mentions
 from blockbuster.ir.ops import Map, Misc, Op
 from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.views import AxisView, rules_of
@@ -124,6 +125,10 @@ class Node:
         """The same equation with other operands of the same types."""
         return Node(self.op, operands, self.types, self.hints, self.origin)
 
+    def computing(self, op: Op) -> Node:
+        """The same equation with another operator, whose results have the same types."""
+        return Node(op, self.operands, self.types, self.hints, self.origin)
+
     @cached_property
     def _hash(self) -> int:
         return hash((self.op, self.operands, self.types))
@@ -186,6 +191,11 @@ class Graph:
         return tuple(found)
 
     @cached_property
+    def mentions(self) -> Mentions:
+        """The dims and misc operators at all levels."""
+        return mentions(self)
+
+    @cached_property
     def uses(self) -> dict[Value, tuple[tuple[int, int], ...]]:
         """For each value its uses as (node, operand position); outputs do not count as uses."""
         found: dict[Value, list[tuple[int, int]]] = {}
@@ -210,7 +220,7 @@ class Graph:
 
     def with_op(self, position: int, op: Op) -> Graph:
         """The graph with another operator at ``position``, of the same operands and results."""
-        node = replace(self.nodes[position], op=op)
+        node = self.nodes[position].computing(op)
         nodes = (*self.nodes[:position], node, *self.nodes[position + 1 :])
         graph = Graph(self.inputs, nodes, self.outputs)
         vars(graph)["_read_by_nodes"] = self._read_by_nodes

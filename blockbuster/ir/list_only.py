@@ -7,14 +7,10 @@ or adds the axis.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map, Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 
-@lru_cache(maxsize=1024)
 def list_only(graph: Graph) -> tuple[Dim, ...]:
     """The size classes of the list-only dims of a program, in order of appearance.
 
@@ -23,19 +19,4 @@ def list_only(graph: Graph) -> tuple[Dim, ...]:
     """
     ends = [i.type for i in graph.inputs] + [graph.type_of(o.value) for o in graph.outputs]
     found = [d for type in ends for d in type.lists if d not in type.axes]
-    return tuple(dict.fromkeys(map(size_class, (*found, *_appearing(graph)))))
-
-
-@lru_cache(maxsize=4096)
-def _appearing(graph: Graph) -> tuple[Dim, ...]:
-    """The axes that pointwise operators drop or add, at all levels."""
-    found: list[Dim] = []
-    for node in graph.nodes:
-        if isinstance(node.op, Map):
-            found += _appearing(node.op.body)
-        elif isinstance(node.op, Pointwise):
-            axes = node.op.axes
-            read = [d for v in node.operands for d in graph.type_of(v).axes]
-            found += [d for d in read if d not in axes]
-            found += [d for d in axes if d not in read]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(map(size_class, (*found, *graph.mentions.spread))))

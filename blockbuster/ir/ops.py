@@ -325,6 +325,10 @@ class Map(Op):
             for item, result in zip(items, self.results, strict=True)
         )
 
+    def around(self, body: Graph) -> Map:
+        """The same loop with another body of the same ports."""
+        return Map(self.dim, body, self.iterated, self.results, self.start)
+
     def entering(self, operands: tuple[Value, ...]) -> tuple[Value, ...]:
         """Those of the operands of a map that enter its body."""
         return operands[: len(self.iterated)]

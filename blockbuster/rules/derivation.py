@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -264,11 +264,11 @@ def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, tuple[Positio
         op = level.nodes[position].op
         assert isinstance(op, Map)
         if _same_ports(op.body, inner):
-            inner = level.with_op(position, replace(op, body=inner))
+            inner = level.with_op(position, op.around(inner))
             moves.append({})
             continue
         edit = Builder(level)
-        edit.replace_op(position, replace(op, body=inner))
+        edit.replace_op(position, op.around(inner))
         inner = edit.finish()
         moves.append({old: new for old, new in edit.positions.items() if old != new})
     return inner, tuple(reversed(moves))

@@ -47,8 +47,10 @@ def shared_by_matmuls_at(
 ) -> Iterator[Match]:
     """The site of the row operator mapped at ``position``."""
     source = row_map(graph, position, name)
+    if source is None:
+        return
     consumers = graph.consumers(Value(position))
-    if source is None or len(consumers) < 2:
+    if len(consumers) < 2:
         return
     reason = (
         source if isinstance(source, str) else _not_only_matmuls(graph, Value(position), consumers)

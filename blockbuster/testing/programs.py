@@ -6,7 +6,7 @@ Hypothesis passes one whose draws it can shrink, a fuzzer passes a seeded one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product, repeat
 from random import Random
 
@@ -32,6 +32,7 @@ BATCH = "B"
 SUM_BITS = 3  # a dim has at most five elements
 MOST_BITS = 45  # below the 53 that float64 holds exactly
 DEEPEST = 4
+MOST_INSIDE = 3  # nodes drawn in the body of a map
 
 # functions that keep whole numbers whole, and linear ones among them
 LINEAR: tuple[Expr, ...] = (call("neg", Arg(0)), call("mul", Arg(0), 2))
@@ -101,23 +102,28 @@ class BlockPrograms:
 
     def grow(self, level: Level) -> None:
         """Add a node, of the first kind in a random order for which there are operands."""
-        rare = [  # what seldom finds operands is tried first more often
-            (self.contract, 8), (self.scale_rows, 5), (self.reduce, 2), (self.sum_rows, 2),
-            (self.combine, 1), (self.unary, 1),
-        ]  # fmt: skip
-        kinds = [self.map, self.readdress]
-        chance = self.random.random()
-        if chance < 0.05:
-            kinds.reverse()
-        local = sorted(rare, key=lambda kind: self.random.random() ** kind[1])
-        found = [kind for kind, _ in local]
-        first = chance < (0.4 if level.local else 0.95)
-        kinds = [*kinds, *found] if first else [*found, *kinds]
-        if self.random.random() < 0.3:
-            kinds.insert(0, self.nest)
-        for kind in kinds:
+        for kind in self.kinds(level):
             if kind(level):
                 return
+
+    def kinds(self, level: Level) -> Iterator[Callable[[Level], bool]]:
+        """All kinds of nodes in a random order."""
+        random = self.random
+        if random.random() < 0.3:
+            yield self.nest
+        chance = random.random()
+        outer = (self.readdress, self.map) if chance < 0.05 else (self.map, self.readdress)
+        first = chance < (0.4 if level.local else 0.95)
+        if first:
+            yield from outer
+        rare = (  # what seldom finds operands is tried first more often
+            (self.contract, 8), (self.scale_rows, 5), (self.reduce, 2), (self.sum_rows, 2),
+            (self.combine, 1), (self.unary, 1),
+        )  # fmt: skip
+        for kind, _ in sorted(rare, key=lambda kind: random.random() ** kind[1]):
+            yield kind
+        if not first:
+            yield from outer
 
     # kinds of nodes: each adds one if it finds operands, and says whether it did ------------
 
@@ -237,23 +243,22 @@ class BlockPrograms:
 
     def map(self, level: Level) -> bool:
         """A map over a dim that some term lists outermost."""
-        dims = [t.type.lists[0] for t in level.terms if t.type.buffered]
-        if not dims or len(level.enclosing) >= DEEPEST:
+        if not level.listed or len(level.enclosing) >= DEEPEST:
             return False
-        dim = self.random.choice(dims)
-        iterable = [t for t in level.terms if t.type.lists[:1] == (dim,)]
-        whole = [t for t in level.terms if dim not in t.type.lists + t.type.axes + (*t.partial,)]
-        iterated = self.some(iterable, 2, 3)
-        broadcast = [t for t in whole if self.random.random() < (0.4 if t.type.buffered else 0.7)]
+        dim = self.random.choice(level.listed).type.lists[0]
+        iterated = self.some([t for t in level.listed if t.type.lists[0] == dim], 2, 3)
+        whole = [t for t in level.terms if not t.varies_along(dim)]
+        broadcast = [t for t in whole if self.random.random() < (0.4 if t.type.lists else 0.7)]
         body = Level((*level.enclosing, dim))
         for term in iterated:
             body.entered(term, iterated=True)
         for term in broadcast:
             body.entered(term, iterated=False)
         given = len(body.terms)
-        for _ in range(self.random.randint(1, 4)):
+        for _ in range(self.random.randint(1, MOST_INSIDE)):
             self.grow(body)
-        results = self.some(body.terms[given:] or body.terms, 1, 2)
+        made = body.terms[given:] or body.terms
+        results = made[-1:] + self.some(made[:-1], 0, 1)  # most is made for the last
         self.close(level, dim, body, [*iterated, *broadcast], len(iterated), results)
         return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from blockbuster.errors import BlockbusterError, VerifyError
 from blockbuster.interp import equal
@@ -62,6 +63,46 @@ def sites(graph: Graph, rules: Sequence[Rule], note: Note = lambda _: None) -> I
         for rule in rules:
             for match in rule.matches(level, note):
                 yield Site(graph, path, match)
+
+
+class Finder:
+    """Finds matches in programs that have most levels in common, as the steps of a walk have.
+
+    A rule does not look twice through a level that it has been through.
+    """
+
+    def __init__(self, rules: Sequence[Rule], most: int | None = None) -> None:
+        """``most`` is how many matches of one rule at one level are wanted, the first ones."""
+        self.rules = {id(rule): rule for rule in rules}
+        self.most = most
+        self._known: dict[tuple[int, int], list[Match]] = {}
+        self._hopeful: dict[int, tuple[Graph, dict[int, Rule]]] = {}
+        """By the id of a level, which stays alive here."""
+
+    def hopeful(self, level: Graph) -> dict[int, Rule]:
+        """The rules that are not known to have no match at the level, by id."""
+        known = self._hopeful.get(id(level))
+        if known is None:
+            known = self._hopeful[id(level)] = level, dict(self.rules)
+        return known[1]
+
+    def matches(self, rule: Rule, level: Graph) -> list[Match]:
+        """The matches of a rule, one of those given, at one level."""
+        known = self._known.get((id(rule), id(level)))
+        if known is None:
+            hopeful = self.hopeful(level)
+            known = self._known[id(rule), id(level)] = [*islice(rule.matches(level), self.most)]
+            if not known:
+                del hopeful[id(rule)]
+        return known
+
+    def sites(self, graph: Graph, rule: Rule) -> list[Site]:
+        """The sites of a rule at every level of a program."""
+        return [
+            Site(graph, path, match)
+            for path, level in graph.walk()
+            for match in self.matches(rule, level)
+        ]
 
 
 def flaw(site: Site, trials: Trials | None = None) -> Flaw | None:

@@ -31,6 +31,10 @@ class Term(NamedTuple):
         """True if elements change along one of ``dims``, or are partial there."""
         return bool(dims & (self.partial | set(self.type.axes)))
 
+    def varies_along(self, dim: Dim) -> bool:
+        """True if the value is not the same for all blocks of ``dim``, or partial there."""
+        return dim in self.type.lists or dim in self.type.axes or dim in self.partial
+
 
 Make = Callable[..., Sequence[Value]]
 """Adds to a builder what computes the results, of values for the operands."""
@@ -49,6 +53,8 @@ class Level:
     terms: list[Term] = field(default_factory=list)
     local: list[Term] = field(default_factory=list)
     """The items among the terms."""
+    listed: list[Term] = field(default_factory=list)
+    """The lists among the terms."""
 
     def given(self, type: Type, view: Read | Index | None = None, hint: str = "") -> None:
         """A new input."""
@@ -65,8 +71,7 @@ class Level:
     def keep(self, term: Term) -> None:
         """Let what is drawn next use ``term``."""
         self.terms.append(term)
-        if not term.type.lists:
-            self.local.append(term)
+        (self.listed if term.type.lists else self.local).append(term)
 
     def draw(self, make: Make, operands: Sequence[Term]) -> int:
         """The number of a new node."""

@@ -19,7 +19,7 @@ from blockbuster.rules.base import Match, Rule
 from blockbuster.testing.check import minimal
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.report import Failure
-from blockbuster.testing.sites import UNSETTLED, Site, flaw, sites
+from blockbuster.testing.sites import UNSETTLED, Finder, Site, flaw
 
 RULE_SETS = (PAPER_RULES, RULES, PEELING_RULES)
 EVERY_RULE: tuple[Rule, ...] = tuple(dict.fromkeys(rule for rules in RULE_SETS for rule in rules))
@@ -78,13 +78,13 @@ def walked(seed: int, numbers: Sequence[int]) -> Tally:
 
 def randomly(graph: Graph, random: Random) -> Iterator[Site]:
     """Any rule at any site, up to ``MOST_STEPS`` times; a rule with many sites is not preferred."""
+    finder = Finder(EVERY_RULE)
     for _ in range(MOST_STEPS):
-        found: dict[str, list[Site]] = {}
-        for site in sites(graph, EVERY_RULE):
-            found.setdefault(site.match.rule.name, []).append(site)
-        if not found:
+        rules = random.sample(EVERY_RULE, len(EVERY_RULE))
+        found = next(filter(None, (finder.sites(graph, rule) for rule in rules)), None)
+        if found is None:
             return
-        site = random.choice(found[random.choice(list(found))])
+        site = random.choice(found)
         yield site
         graph = site.after
         if sum(len(level.nodes) for _, level in graph.walk()) > LARGEST:

@@ -62,6 +62,10 @@ def test_primes_are_prime():
 
     assert [n for n in range(60) if n > 1 and is_prime(n)] == list(primerange(60))
     assert all(isprime(random_prime(random)) for _ in range(50))
+    numbers = [int(n) | 1 for n in random.integers(2**49, 2**50, 500)]
+    assert list(map(is_prime, numbers)) == list(map(isprime, numbers))
+    for pseudoprime in (3215031751, 3474749660383, 341550071728321):  # to bases 2, 3, 5, 7, ...
+        assert not is_prime(pseudoprime)
 
 
 def test_infinities_are_symbols():

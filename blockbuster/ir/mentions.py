@@ -1,0 +1,48 @@
+"""What a graph mentions at any level: dims and opaque functions, gathered body by body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from blockbuster.ir.ops import Map, Misc, Pointwise
+from blockbuster.ir.types import Dim
+
+if TYPE_CHECKING:
+    from blockbuster.ir.graph import Graph
+
+
+class Mentions(NamedTuple):
+    """Each in order of appearance, each once."""
+
+    dims: tuple[Dim, ...]
+    """Every dim, level by level; last those that only have a size."""
+    spread: tuple[Dim, ...]
+    """The axes that pointwise operators drop or add."""
+    miscs: tuple[Misc, ...]
+    """The misc operators."""
+
+
+def mentions(graph: Graph) -> Mentions:
+    """What ``graph`` and the bodies of its maps mention."""
+    dims: list[Dim] = []
+    for type in (*[i.type for i in graph.inputs], *[t for n in graph.nodes for t in n.types]):
+        dims += type.lists + type.axes
+    spread: list[Dim] = []
+    miscs: list[Misc] = []
+    for node in graph.nodes:
+        match node.op:
+            case Map(dim, body):
+                inner = body.mentions
+                dims += (dim, *inner.dims)
+                spread += inner.spread
+                miscs += inner.miscs
+            case Pointwise(_, axes):
+                dims += axes
+                read = [d for v in node.operands for d in graph.type_of(v).axes]
+                spread += [d for d in read if d not in axes]
+                spread += [d for d in axes if d not in read]
+            case Misc() as op:
+                miscs.append(op)
+    for rule in graph.size_rules:
+        dims += (rule.dim, *rule.length.dims)
+    return Mentions(tuple(dict.fromkeys(dims)), tuple(dict.fromkeys(spread)), tuple(miscs))
