@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 
 from blockbuster.ir.canonical import canonical
 from blockbuster.ir.expr import Expr
@@ -194,7 +195,8 @@ class Builder:
             outputs = [o.of(Value(places[o.value[0]], o.value[1])) for o in ends]
         start = self._start
         old = len(start.nodes)
-        if old and tuple(nodes[:old]) == start.nodes:  # the same objects, as a rule
+        unedited = 0 < old <= len(nodes) and all(map(is_, start.nodes, nodes))
+        if unedited:  # not only equal: origins do not count there
             graph = start.grown(self._inputs[len(start.inputs) :], nodes[old:], outputs)
         else:
             graph = Graph(tuple(self._inputs), tuple(nodes), tuple(outputs))
