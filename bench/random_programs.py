@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -36,8 +37,13 @@ def one(seed: int, target: str) -> Record:
     return judged(record, got, wanted)
 
 
-def prepared(seed: int, target: str) -> tuple[Record, Any, dict[str, Any]]:
-    """A program's record so far, its kernel with inputs (None: it got no further), the truth."""
+def prepared(
+    seed: int, target: str, emit: Callable[..., Any] | None = None
+) -> tuple[Record, Any, dict[str, Any]]:
+    """A program's record so far, its kernel with inputs (None: it got no further), the truth.
+
+    ``emit`` stands in for ``bb.emit``.
+    """
     import blockbuster as bb
     from blockbuster.emit.target import compile_kernel
     from blockbuster.testing.arrays import random_array_function
@@ -52,7 +58,7 @@ def prepared(seed: int, target: str) -> tuple[Record, Any, dict[str, Any]]:
     used = {d for dims in function.inputs.values() for d in dims.split()}
     record["sizes"] = sizes = {d: n for d, n in sizes.items() if d in used}
     try:
-        kernel = bb.emit(which, sizes=sizes, dtype=dtype, target=target)
+        kernel = (emit or bb.emit)(which, sizes=sizes, dtype=dtype, target=target)
     except bb.EmitError as error:
         return {**record, "verdict": "refused", "reason": str(error)}, None, {}
     try:

@@ -29,17 +29,19 @@ REGISTERS = {"sm_80": 255, "sm_90": 255, "sm_100": 255, "gfx942": 512}
 
 @dataclass(frozen=True)
 class Case:
-    """A program with sizes of a kind, a dtype and tiles."""
+    """A program with sizes of a kind, a dtype, tiles, and in how many chunks loops are run."""
 
     program: str
     kind: str = "timed"
     dtype: str = "float16"
     tiles: Mapping[str, int] = field(default_factory=dict)
+    chunks: Mapping[str, int] | None = None
 
     @property
     def name(self) -> str:
         tiles = ",".join(f"{d}={n}" for d, n in self.tiles.items()) or "default"
-        return f"{self.program} {self.kind} {self.dtype} {tiles}"
+        chunks = "".join(f" {d} in {n} chunks" for d, n in (self.chunks or {}).items())
+        return f"{self.program} {self.kind} {self.dtype} {tiles}{chunks}"
 
 
 VARIED = (
@@ -64,6 +66,12 @@ VARIED = (
     Case("vector-chain", "timed", "bfloat16", dict(N=4096)),
     Case("layer-norm", "tiny", "float32"),
     Case("attention", "tiny", "float16"),
+    Case("total", "ragged", "bfloat16", dict(M=4), dict(M=8)),
+    Case("total", "ragged", "float32", dict(N=16), dict(N=4)),
+    Case("column-sums", "timed", "float32", chunks=dict(M=4)),
+    Case("linear-relu", "ragged", "float16", dict(K=32), dict(K=4)),
+    Case("attention", "ragged", "float32", dict(N=32), dict(N=8)),
+    Case("softmax-rows", "timed", "float16", chunks=dict(N=2)),
 )
 CASES = (*(Case(workload.name) for workload in OURS), *VARIED)
 
@@ -77,7 +85,8 @@ def compiled(case: Case, target: str) -> dict[str, Any]:
     graph = bb.fuse(bb.lower(bb.trace(workload.fn, **workload.inputs))).final
     record: dict[str, Any] = {"case": case.name, "target": target}
     try:
-        kernel = bb.emit(graph, workload.sizes_of(case.kind), case.dtype, target, case.tiles)
+        sizes = workload.sizes_of(case.kind)
+        kernel = bb.emit(graph, sizes, case.dtype, target, case.tiles, chunks=case.chunks)
         reports = compile_kernel(kernel)
     except bb.EmitError as error:
         return {**record, "error": str(error)[:1500]}

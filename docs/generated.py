@@ -37,7 +37,8 @@ __all__ = [
 
 ROOT = Path(__file__).parents[1]
 PASSES = (
-    "drop_unit_loops", "hoist", "finish_rows", "split_nests", "defer_lane_sums", "guard", "bind",
+    "drop_unit_loops", "hoist", "finish_rows", "split_nests", "chunk_loops", "defer_lane_sums",
+    "guard", "bind",
 )  # fmt: skip
 HELP_WIDTH = 88
 

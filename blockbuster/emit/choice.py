@@ -8,7 +8,7 @@ traffic of a kernel with few programs counts more, because most of the device is
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from blockbuster.emit.tiles import choose_tiling, halved_tiles
 from blockbuster.emit.traffic import NestTraffic, traffic_by_nest
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 
@@ -135,13 +136,17 @@ class Fused:
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
 
+        Then no loop is run in chunks, since another kernel would have to combine them.
         Where a compiler refused every snapshot, all are considered again with smaller tiles. Raises
         EmitError where no snapshot, nor the unfused program, has a form for the target that
         compiles.
         """
         refusals: dict[str, EmitError] = {}
         found: list[Choice] = []
-        for choices in self._rounds(sizes, dtype, target, refusals):
+        choice = functools.partial(
+            self._choice, Setting(sizes, dtype, target, in_chunks=not one_kernel)
+        )
+        for choices in self._rounds(choice, refusals):
             found = found or choices
             if any(choice.kernels == 1 for choice in choices):
                 found = choices
@@ -158,11 +163,12 @@ class Fused:
         return Considered(best, others, tuple(refusals))
 
     def _rounds(
-        self, sizes: Mapping[Dim, int], dtype: str, target: str, refusals: dict[str, EmitError]
+        self, choice: Callable[[int, int], Choice], refusals: dict[str, EmitError]
     ) -> Iterator[list[Choice]]:
         """The snapshots, at smaller tiles too if a compiler refused some; last the unfused program.
 
-        What is no choice is noted in ``refusals``.
+        ``choice`` makes one for a number and for how often its tiles are halved. What is no choice
+        is noted in ``refusals``.
         """
         unfused = len(self.snapshots) + 1
         for numbers in (range(1, unfused), (unfused,)):
@@ -170,7 +176,7 @@ class Fused:
                 choices = []
                 for number in numbers:
                     try:
-                        choices.append(self._choice(number, sizes, dtype, target, halved))
+                        choices.append(choice(number, halved))
                     except EmitError as refusal:
                         reason = str(refusal).splitlines()[0]
                         refusals.setdefault(f"{self._name(number)} is no choice: {reason}", refusal)
@@ -179,75 +185,94 @@ class Fused:
     def _name(self, number: int) -> str:
         return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
 
-    def _choice(
-        self, number: int, sizes: Mapping[Dim, int], dtype: str, target: str, halved: int
-    ) -> Choice:
+    def _choice(self, setting: Setting, number: int, halved: int) -> Choice:
         graph = (*self.snapshots, self.graph)[number - 1]
         if number not in self._lowered:
             said: list[str] = []
             stable = safe(graph, said.append)
             notes = tuple(dict.fromkeys(said))
             self._lowered[number] = lower_to_tiles(stable), overflowing(stable), notes
-        known = {size_class(d): size for d, size in sizes.items()}
         lowered, unsafe, notes = self._lowered[number]
-        program, tiles, blocks, kernels, key = (
-            _on_the_cpu(lowered, known)
-            if target == CPU
-            else _on_a_gpu(lowered, known, dtype=dtype, target=target, halved=halved)
-        )
-        key = (number, *key)
+        on_the_cpu = setting.target == CPU
+        schedule = (_on_the_cpu if on_the_cpu else _on_a_gpu)(lowered, setting, halved)
+        key = (number, *schedule.key)
         if key in self._refused:
-            shown = ", ".join(f"{dim} {lanes}" for dim, lanes in blocks.items())
+            shown = ", ".join(f"{dim} {lanes}" for dim, lanes in schedule.blocks.items())
             raise EmitError(f"with tiles {shown}, {self._refused[key]}")
+        program = schedule.program
+        sizes = completed(setting.known, program.rules)
         return Choice(
             graph=graph,
             snapshot=number,
             name=self._name(number),
             program=program,
-            tiles=tiles,
-            blocks=blocks,
-            nests=traffic_by_nest(program, known, blocks),
-            processors=1 if target == CPU else target_of(target).processors,
-            kernels=kernels,
+            tiles=schedule.tiles,
+            blocks=schedule.blocks,
+            nests=traffic_by_nest(program, sizes, schedule.blocks),
+            processors=1 if on_the_cpu else target_of(setting.target).processors,
+            kernels=schedule.kernels,
             key=key,
             unsafe=unsafe,
             notes=notes,
         )
 
 
-Schedule = tuple[TileProgram, Mapping[Dim, int], Mapping[Dim, int], int, Key]
-"""A scheduled program, tiles that are not the default, all tiles, how many kernels, and a key."""
+@dataclass(frozen=True)
+class Setting:
+    """What a choice is for. ``in_chunks``: loops may be run in chunks."""
+
+    sizes: Mapping[Dim, int]
+    dtype: str
+    target: str
+    in_chunks: bool
+
+    @property
+    def known(self) -> dict[Dim, int]:
+        """The sizes, by size class."""
+        return {size_class(d): size for d, size in self.sizes.items()}
 
 
-def _on_the_cpu(lowered: TileProgram, sizes: Mapping[Dim, int]) -> Schedule:
-    blocks = numpy_tiling(lowered, sizes)
-    program = numpy_schedule(lowered, sizes, blocks)
+@dataclass(frozen=True)
+class Schedule:
+    """A scheduled program, tiles that are not the default, all tiles, how many kernels, a key."""
+
+    program: TileProgram
+    tiles: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    kernels: int
+    key: Key
+
+
+def _on_the_cpu(lowered: TileProgram, setting: Setting, _: int) -> Schedule:
+    blocks = numpy_tiling(lowered, setting.known)
+    program = numpy_schedule(lowered, setting.known, blocks)
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
-    return (
-        program,
-        {},
-        blocks,
-        len(split_nests(program).nests),
-        (program.whole, tuple(looped.items())),
-    )
+    kernels = len(split_nests(program).nests)
+    return Schedule(program, {}, blocks, kernels, (program.whole, tuple(looped.items())))
 
 
-def _on_a_gpu(
-    lowered: TileProgram, sizes: Mapping[Dim, int], *, dtype: str, target: str, halved: int
-) -> Schedule:
+def _on_a_gpu(lowered: TileProgram, setting: Setting, halved: int) -> Schedule:
+    device = target_of(setting.target)
     choose = functools.partial(
         choose_tiling,
         lowered,
-        sizes,
-        dtype=dtype_of(dtype),
-        shared=target_of(target).shared,
+        setting.known,
+        dtype=dtype_of(setting.dtype),
+        shared=device.shared,
         stages=STAGES,
     )
     tiling = choose(tiles={})
     tiles = halved_tiles(lowered, tiling, halved) if halved else {}
     tiling = choose(tiles=tiles) if halved else tiling
-    program = apply_passes(lowered, tiling, accurate=dtype == "float32")
+    blocks = dict(tiling.blocks)
+    program, tiling = apply_passes(
+        lowered,
+        tiling,
+        device.processors,
+        accurate=setting.dtype == "float32",
+        chunks=None if setting.in_chunks else {},
+    )
     lanes = [d for d in tiling.blocks if not tiling.is_unit(d)]
     ragged = tuple(d for d in lanes if tiling.ragged(d))
     key = (tuple(tiling.blocks.items()), tiling.whole, ragged)
-    return program, tiles, dict(tiling.blocks), len(program.nests), key
+    return Schedule(program, tiles, blocks, len(program.nests), key)

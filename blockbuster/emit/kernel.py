@@ -10,6 +10,7 @@ from typing import Any
 
 from blockbuster.emit.array_dtypes import array_dtypes
 from blockbuster.emit.bind import bind
+from blockbuster.emit.chunk_loops import chunk_loops
 from blockbuster.emit.defer_lane_sums import defer_lane_sums
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.finish_rows import finish_rows
@@ -39,6 +40,7 @@ STAGES = 2
 class Kernel:
     """An emitted file: its text, and what it was written for. ``notes`` say what can overflow.
 
+    ``chunks``: in how many chunks loops over some dims are run, side by side.
     Calling it runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
 
@@ -51,6 +53,7 @@ class Kernel:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    chunks: tuple[tuple[Dim, int], ...] = ()
 
     def write(self, path: str | Path) -> Path:
         """Write the file; it runs on its own, without Blockbuster."""
@@ -70,15 +73,17 @@ def emit(
     target: str = "sm_90",
     tiles: Mapping[Dim, int] | None = None,
     reference: Graph | str | None = None,
+    chunks: Mapping[Dim, int] | None = None,
 ) -> Kernel:
     """The Triton kernel of ``graph``, after the numerical-safety pass.
 
     ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
-    some dims (powers of two). ``dtype`` is that of all inputs, or those of some inputs and outputs
-    by name (array_dtypes.py says what follows). ``reference`` is what the file checks itself
-    against: another graph, or the text of a module with a function ``reference``. Raises
-    ValueError for unknown or missing dims, dtypes and targets; EmitError for programs that have no
-    Triton form.
+    some dims (powers of two), ``chunks`` in how many chunks loops over some dims are run (powers of
+    two; where ``chunks`` is None, as many as keep the target busy). ``dtype`` is that of all
+    inputs, or those of some inputs and outputs by name (array_dtypes.py says what follows).
+    ``reference`` is what the file checks itself against: another graph, or the text of a module
+    with a function ``reference``. Raises ValueError for unknown or missing dims, dtypes and
+    targets; EmitError for programs that have no Triton form, or no such loops.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y } return Y }")
@@ -91,11 +96,14 @@ def emit(
     program = lower_to_tiles(stable)
     dtypes = array_dtypes(graph, program, dtype)
     _check_dims(program, sizes, tiles or {})
+    _check_chunks(program, chunks or {})
     bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
     tiling = choose_tiling(
         program, bound, tiles or {}, dtypes.common, shared=device.shared, stages=STAGES
     )
-    scheduled = apply_passes(program, tiling, accurate=dtypes.accurate)
+    scheduled, tiling = apply_passes(
+        program, tiling, device.processors, accurate=dtypes.accurate, chunks=chunks
+    )
     notes = (*overflowing(stable), *dict.fromkeys(said))
     heading = Heading(listing(stable), target, _reference(stable, reference), notes)
     options = {"num_warps": choose_warps(scheduled, tiling), "num_stages": STAGES}
@@ -104,28 +112,38 @@ def emit(
         name=_name(program),
         source=source,
         sizes=bound,
-        tiles={d: n for d, n in tiling.blocks.items() if not tiling.is_unit(d)},
+        tiles={d: tiling.blocks[d] for d in dims_of(program) if not tiling.is_unit(d)},
         dtype=dtypes.common.name,
         target=device.name,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),
         notes=notes,
+        chunks=tuple((c.dim, c.count) for c in scheduled.chunks),
     )
 
 
-def apply_passes(program: TileProgram, tiling: Tiling, *, accurate: bool = False) -> TileProgram:
-    """``program`` after the passes that a kernel needs, in order.
+def apply_passes(
+    program: TileProgram,
+    tiling: Tiling,
+    processors: int,
+    *,
+    accurate: bool = False,
+    chunks: Mapping[Dim, int] | None = None,
+) -> tuple[TileProgram, Tiling]:
+    """``program`` after the passes that a kernel needs, in order, and the tiling of its dims.
 
-    ``accurate``: results are float32, which shows how often a value was rounded.
+    ``processors``: what a device runs at once. ``accurate``: results are float32, which shows how
+    often a value was rounded. ``chunks``: instead of as many as keep the device busy.
     """
     program = drop_unit_loops(program, tiling.whole)
     program = hoist(program)
     if accurate:
         program = finish_rows(program, tiling)
     program = hoist(split_nests(program))
+    program, tiling = chunk_loops(program, tiling, processors=processors, asked=chunks)
     program = defer_lane_sums(program, tiling)
     dims = [d for d in dims_of(program) if not tiling.is_unit(d) and tiling.ragged(d)]
-    return bind(guard(program, dims))
+    return bind(guard(program, dims)), tiling
 
 
 def _reference(graph: Graph, given: Graph | str | None) -> str:
@@ -134,6 +152,17 @@ def _reference(graph: Graph, given: Graph | str | None) -> str:
 
 def _name(program: TileProgram) -> str:
     return re.sub(r"\W", "_", "_".join(b.name for b in program.outputs)) + "_kernel"
+
+
+def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:
+    dims = dims_of(program)
+    for dim, count in chunks.items():
+        if dim not in (*dims, *map(size_class, dims)):
+            raise ValueError(
+                message(f"unknown dim {dim!r} in chunks", hint=f"known: {', '.join(dims)}")
+            )
+        if count < 2 or count & (count - 1):
+            raise ValueError(f"{dim} in {count} chunks, expected a power of two of at least 2")
 
 
 def _check_dims(program: TileProgram, sizes: Mapping[Dim, int], tiles: Mapping[Dim, int]) -> None:

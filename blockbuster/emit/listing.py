@@ -75,7 +75,7 @@ class _Listing:
         inlined, indent = _folded_once(body), " " * depth
         for stmt in body:
             if isinstance(stmt, For):
-                yield indent + _loop(stmt.dim, stmt.parallel), stmt.origin
+                yield indent + _loop(stmt.dim, stmt.parallel, stmt.chunk), stmt.origin
                 yield from self._body(stmt.body, (*loops, stmt.dim), depth + 1)
             elif isinstance(stmt, Init):
                 self._name(stmt.target)
@@ -165,8 +165,9 @@ def _folded_once(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
     }
 
 
-def _loop(dim: Dim, parallel: bool) -> str:
-    return f"{'forall' if parallel else 'for'} {dim.lower()} in range({dim}):"
+def _loop(dim: Dim, parallel: bool, chunk: Dim | None = None) -> str:
+    blocks = f"range({dim})" if chunk is None else f"chunk {chunk.lower()} of range({dim})"
+    return f"{'forall' if parallel else 'for'} {dim.lower()} in {blocks}:"
 
 
 # operator class -> how it is written, given the names of its operands

@@ -55,6 +55,12 @@ HELPERS: dict[str, str] = {
         '    """x - z, and -inf where x is -inf, even if z is, too."""\n'
         "    return np.where(np.isneginf(x), x, x - z)\n"
     ),
+    "chunk": (
+        "def chunk(steps, number, count):\n"
+        '    """Of ``count`` chunks of equally many ``steps``, the one with a number."""\n'
+        "    each = -(-len(steps) // count)\n"
+        "    return steps[number * each : (number + 1) * each]\n"
+    ),
     "recip0": (
         "def recip0(x):\n"
         '    """1 / x, and 0 where x is 0."""\n'

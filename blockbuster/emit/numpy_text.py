@@ -194,7 +194,7 @@ class _Text:
     def _statements(self, body: tuple[Stmt, ...], scope: _Scope) -> Iterator[str]:
         for stmt in body:
             if isinstance(stmt, For):
-                yield scope.indent + self._loop(stmt.dim, stmt.parallel)
+                yield scope.indent + self._loop(stmt.dim, stmt.parallel, stmt.chunk)
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = _note(stmt) if isinstance(stmt, Let | Fold) else ""
@@ -202,8 +202,11 @@ class _Text:
                     yield f"{scope.indent}{line}{note}"
                     note = ""
 
-    def _loop(self, dim: Dim, parallel: bool) -> str:
+    def _loop(self, dim: Dim, parallel: bool, chunk: Dim | None = None) -> str:
         steps = f"range(0, {self._size(dim)}, {self._blocks[dim]})"
+        if chunk is not None:
+            part = self._spelling.helper("chunk")
+            steps = f"{part}({steps}, {self._at[chunk]}, {self._size(chunk)})"
         anyhow = parallel and not self._terse
         return f"for {self._at[dim]} in {f'order({steps})' if anyhow else steps}:"
 

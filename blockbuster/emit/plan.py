@@ -205,9 +205,17 @@ class Family:
             whole = tuple(map(size_class, program.whole))
             blocks = {d: n for d, n in best.blocks.items() if d not in whole}
         else:
-            known = {d: sizes[d] for d in dict.fromkeys(map(size_class, (*dims, *sized(program))))}
+            known = {d: sizes[d] for d in sized(program) if d in sizes}
             dtypes = self._array_dtypes(piece, program)
-            kernel = emit(best.graph, known, dtypes, self.target, best.tiles, reference=fused.graph)
+            kernel = emit(
+                best.graph,
+                known,
+                dtypes,
+                self.target,
+                best.tiles,
+                reference=fused.graph,
+                chunks=None if program.chunks else {},
+            )
             text, blocks = kernel.source, {}
         return File(
             text,

@@ -48,6 +48,9 @@ def _file(file: File) -> list[str]:
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
     lines.append(f"    {best.name} ({file.considered.reason})")
     lines.append(f"    {len(best.graph.nodes)} top-level operations after fusion; tiles: {tiles}")
+    for chunks in best.program.chunks:
+        what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
+        lines.append(f"    {what}: whole, it would leave most of {best.processors} processors idle")
     return lines
 
 

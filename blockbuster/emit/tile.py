@@ -178,12 +178,31 @@ class Fold:
 
 @dataclass(frozen=True)
 class For:
-    """A loop over the blocks of ``dim``; parallel iterations may run in any order or at once."""
+    """A loop over the blocks of ``dim``; parallel iterations may run in any order or at once.
+
+    ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
+    many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
+    this loop is over the chunk that has the number of the current element.
+    """
 
     dim: Dim
     parallel: bool
     body: tuple[Stmt, ...]
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    chunk: Dim | None = None
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Loops over ``dim`` are run in ``count`` chunks: two dims of that size stand for them.
+
+    ``number`` counts them one by one, ``lanes`` has them all in a tile.
+    """
+
+    dim: Dim
+    count: int
+    number: Dim
+    lanes: Dim
 
 
 Stmt = Load | Iota | Store | Let | Guard | Init | Fold | For
@@ -206,7 +225,8 @@ class TileProgram:
 
     ``whole``: dims that are one block, so that no loop over them remains.
     ``units``: list-only dims (batch, heads), whose blocks have one element. ``rules``: what slices
-    and split axes say about sizes.
+    and split axes say about sizes, and how many chunks there are. ``chunks``: what loops are run
+    in.
     """
 
     inputs: tuple[Buffer, ...]
@@ -216,6 +236,7 @@ class TileProgram:
     units: tuple[Dim, ...] = ()
     whole: tuple[Dim, ...] = ()
     rules: tuple[Rule, ...] = ()
+    chunks: tuple[Chunks, ...] = ()
 
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

@@ -99,7 +99,8 @@ def _count(
 ) -> None:
     for stmt in body:
         if isinstance(stmt, For):
-            _count(stmt.body, (*loops, stmt.dim), extents, moved)
+            around = (d for d in loops if d != stmt.chunk)  # all chunks together are the whole dim
+            _count(stmt.body, (*around, stmt.dim), extents, moved)
         elif isinstance(stmt, Load | Store):
             tile = stmt.target if isinstance(stmt, Load) else stmt.value
             buffer = stmt.view.buffer

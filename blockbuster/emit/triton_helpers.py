@@ -90,6 +90,17 @@ def _power(x, y):
 ''',
         (),
     ),
+    "_chunk": (
+        '''
+def _chunk(size, block, count, number):
+    """Where, of ``count`` chunks of equally many blocks, the one with a number starts and stops."""
+    blocks = tl.cdiv(size, block)
+    each = tl.cdiv(blocks, count)
+    first = tl.minimum(number * each, blocks)
+    return first * block, tl.minimum(first + each, blocks) * block
+''',
+        (),
+    ),
     "_sub0": (
         '''
 def _sub0(x, z):

@@ -25,8 +25,9 @@ class Kernel:
 
 
 def sizes_shown(program: TileProgram) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-    """The size classes of a program, and those that show in no input."""
-    dims = sized(program)
+    """The size classes of a program, chunks apart, and those that show in no input."""
+    counted = [dim for c in program.chunks for dim in (c.number, c.lanes)]
+    dims = tuple(dim for dim in sized(program) if dim not in counted)
     axes = (axis.dim for buffer in program.inputs for axis in buffer.axes)
     shown = {size_class(dim) for dim in axes if dim is not None}
     found = {*shown, *(r.dim for r in in_order(program.rules, shown) if r.exact)}
@@ -63,6 +64,7 @@ class _Launcher:
                 f"        check_array(name, array, INPUTS[name], {names[0]}, size)",
                 "    check_sizes(check_lengths(size))",
                 *(f"    {self._file.size(d)} = size[{literal(d)}]" for d in self._dims),
+                *(f"    {self._file.size(c.number)} = {c.count}" for c in self._program.chunks),
                 *(line for b in self._program.outputs for line in self._output(b)),
                 *(self._workspace(b) for b in self._program.workspaces),
                 f"    index = index_type({', '.join(self._file.buffer(b) for b in self._arrays)})",

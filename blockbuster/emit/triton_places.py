@@ -22,6 +22,8 @@ from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
+ENDS = ("first", "stop")  # of a chunk
+
 
 class Places:
     """The current block of each dim while a kernel is being printed.
@@ -109,12 +111,19 @@ class Places:
     def enter(self, stmt: For) -> None:
         """The head of a loop, and the block of its current iteration."""
         dim = stmt.dim
-        start = self._names.of(("start", dim), f"{dim_word(dim).lower()}0")
+        word = dim_word(dim).lower()
+        start = self._names.of(("start", dim), f"{word}0")
         bounds = f"0, {self.size(dim)}"
+        block = "1" if self._tiling.is_unit(dim) else self.block(dim)
+        if stmt.chunk is not None:
+            bounds = ", ".join(self._names.of((end, dim), f"{word}_{end}") for end in ENDS)
+            args = (self.size(dim), block, self.size(stmt.chunk), self._numbers[stmt.chunk])
+            self._file.helpers.setdefault("_chunk")
+            self._lines.line(f"{bounds} = _chunk({', '.join(args)})")
         self._numbers[dim] = start
         if not self._tiling.is_unit(dim):
-            bounds += f", {self.block(dim)}"
-            self._numbers[dim] = f"({start} // {self.block(dim)})"
+            bounds += f", {block}"
+            self._numbers[dim] = f"({start} // {block})"
         self._lines.line(f"for {start} in range({bounds}):", stmt.origin)
         self._lines.depth += 1
         self._block_at(dim, stmt.body, start)

@@ -179,17 +179,20 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         limits += [f"{d} = {n}" for d, n in self._exactly().items()]
         sizes = f"Any sizes with {', '.join(limits)}" if limits else "Any sizes"
         kinds = self._kinds(self._program.outputs)
-        return f"{sizes}; any strides. Arithmetic is float32, results are {kinds}."
+        text = f"{sizes}; any strides. Arithmetic is float32, results are {kinds}."
+        chunks = [f"over {c.dim} in {c.count}" for c in self._program.chunks]
+        return (
+            f"{text}\nLoops run in chunks, side by side: {', '.join(chunks)}." if chunks else text
+        )
 
     # constants -------------------------------------------------------------------
 
     def constants(self) -> str:
         truth = [self.file.buffer(b) for b in self._arrays if b.boolean]
         blocks: dict[Dim, int] = {}
-        for dim in dims_of(self._program):
-            if not self._tiling.is_unit(dim):
-                name = size_class(dim)
-                blocks[name] = max(blocks.get(name, 0), self._tiling.blocks[dim])
+        for dim in self._lane_dims():
+            name = size_class(dim)
+            blocks[name] = max(blocks.get(name, 0), self._tiling.blocks[dim])
         return "\n".join(
             [
                 _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
@@ -238,11 +241,14 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         return tuple(
             (rule.dim, rule.exact, tuple(terms), divisor)
             for rule in in_order(self._program.rules, shown)
+            if rule.dim in self._dims
             for terms, divisor in [rule.length.parts()]
         )
 
     def _lane_dims(self) -> Iterator[Dim]:
-        return (d for d in dims_of(self._program) if not self._tiling.is_unit(d))
+        counted = [chunks.lanes for chunks in self._program.chunks]
+        dims = (d for d in dims_of(self._program) if d not in counted)
+        return (d for d in dims if not self._tiling.is_unit(d))
 
     def _multiples(self) -> dict[Dim, int]:
         found: dict[Dim, int] = {}

@@ -49,6 +49,7 @@ class Around:
     dim: Dim
     parallel: bool
     number: int
+    chunk: Dim | None = None
 
 
 Place: TypeAlias = tuple[Around, ...]  # the loops around a statement, outermost first
@@ -62,7 +63,7 @@ def placed(nest: Nest) -> Iterator[tuple[Place, Stmt]]:
         for stmt in body:
             yield place, stmt
             if isinstance(stmt, For):
-                around = Around(stmt.dim, stmt.parallel, next(numbers))
+                around = Around(stmt.dim, stmt.parallel, next(numbers), stmt.chunk)
                 yield from walk(stmt.body, (*place, around))
 
     return walk(nest.body, tuple(Around(dim, True, next(numbers)) for dim in nest.grid))
@@ -129,10 +130,29 @@ def parallel_stores_are_apart(program: TileProgram) -> Iterator[str]:
     for nest in program.nests:
         for place, stmt in placed(nest):
             if isinstance(stmt, Store):
+                runs = (*stmt.view.runs, *_chunked(place, stmt.view.runs))
                 for loop in place:
-                    if loop.parallel and loop.dim not in stmt.view.runs:
+                    if loop.parallel and loop.dim not in runs:
                         name = stmt.view.buffer.name
                         yield f"iterations over {loop.dim} store {name} at one place"
+
+
+def _chunked(place: Place, dims: tuple[Dim, ...]) -> Iterator[Dim]:
+    """The dims whose chunks of ``dims`` are walked: what is apart for blocks is for chunks."""
+    return (loop.chunk for loop in place if loop.chunk is not None and loop.dim in dims)
+
+
+def chunks_are_walked(program: TileProgram) -> Iterator[str]:
+    """A loop over a chunk runs inside a loop over all chunks, which cuts no other dim."""
+    for nest in program.nests:
+        cut: dict[Around, Dim] = {}
+        for place, stmt in placed(nest):
+            if isinstance(stmt, For) and stmt.chunk is not None:
+                around = [loop for loop in place if loop.dim == stmt.chunk]
+                if not around:
+                    yield f"a loop over a chunk of {stmt.dim} outside a loop over {stmt.chunk}"
+                elif cut.setdefault(around[0], stmt.dim) != stmt.dim:
+                    yield f"{stmt.chunk} counts chunks of {cut[around[0]]} and of {stmt.dim}"
 
 
 def loads_read_what_is_there(program: TileProgram) -> Iterator[str]:
@@ -197,6 +217,7 @@ def loops_do_not_repeat(program: TileProgram) -> Iterator[str]:
 CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     arrays_are_known,
     loops_do_not_repeat,
+    chunks_are_walked,
     tiles_are_defined_before_use,
     lanes_are_reduced_before_use,
     accumulators_are_private,

@@ -212,13 +212,15 @@ def test_one_trace_and_one_text_serve_many_sizes():
     jitted = bb.jit(attention, machine="h200")
     plans = [
         jitted.plan_for(*normal((n, 64), (n, 64), (n, 64), dtype="float16"))
-        for n in (512, 1024, 4096, 1000, 5)
+        for n in (6400, 8192, 16384, 8010, 5, 2048, 1920)
     ]
 
     assert traced_count(jitted) == 1
     assert plans[0] is plans[1] is plans[2]
     assert plans[3] is not plans[0]
     assert plans[4] not in plans[:4]
+    assert plans[5] is plans[6]  # as many chunks of the keys
+    assert plans[5] not in plans[:5]
 
 
 def test_a_plan_does_not_depend_on_what_came_before():

@@ -11,6 +11,7 @@ import numpy as np
 
 import blockbuster.frontend as bb
 from blockbuster.emit.bind import bind
+from blockbuster.emit.chunk_loops import chunk_loops
 from blockbuster.emit.defer_lane_sums import defer_lane_sums
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.guard import guard
@@ -184,6 +185,12 @@ def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
     deferred = defer_lane_sums(hoisted, tiling_of(tiles))
     yield "defer", deferred, False
     yield "defer guard", guard(deferred, dims), True
+    for processors in (200, 1 << 20):  # the first leaves loops with many programs alone
+        chunked, tiling = chunk_loops(hoist(split), tiling_of(tiles), processors=processors)
+        yield f"chunk {processors}", bind(chunked), False
+        yield f"chunk {processors} guard", guard(bind(chunked), dims), True
+        deferred = bind(defer_lane_sums(chunked, tiling))
+        yield f"chunk {processors} defer guard", guard(deferred, dims), True
     classes = tuple(dict.fromkeys(map(size_class, dims)))
     for chosen in (classes[::2], classes[1::2], classes):
         part = tuple(d for d in dims if size_class(d) in chosen)

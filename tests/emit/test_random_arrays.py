@@ -3,7 +3,9 @@
 import pytest
 
 from bench.random_programs import judged, prepared
+from blockbuster.emit.kernel import emit
 from blockbuster.emit.launch import run_batch
+from blockbuster.errors import EmitError
 
 SEEDS = range(500, 512)
 
@@ -20,5 +22,33 @@ def test_random_programs_equal_the_reference(tmp_path, monkeypatch):
     ]
     refused = [record for record, job, _ in found if job is None]
     assert len(ready) >= 10
+    assert [r for r in refused if r["verdict"] != "refused"] == []
+    assert [r for r in verdicts if r["verdict"] != "equal"] == []
+
+
+def emitted_in_chunks(graph, sizes, dtype, target):
+    """A kernel with a small tile, and two chunks, for the first dim that some loop walks."""
+    for dim in sizes:
+        tiles = {dim: 16} if dim != "B" else {}
+        try:
+            return emit(graph, sizes, dtype, target, tiles=tiles, chunks={dim: 2})
+        except EmitError as error:
+            reason = error
+    raise reason
+
+
+@pytest.mark.interpreter
+def test_random_programs_in_chunks_equal_the_reference(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    found = [prepared(seed, "sm_90", emitted_in_chunks) for seed in range(14)]
+    ready = [entry for entry in found if entry[1] is not None]
+    results = run_batch([job for _, job, _ in ready])
+
+    verdicts = [
+        judged(record, got, wanted) for (record, _, wanted), got in zip(ready, results, strict=True)
+    ]
+    refused = [record for record, job, _ in found if job is None]
+    assert len(ready) >= 5
+    assert all(job[0].chunks for _, job, _ in ready)
     assert [r for r in refused if r["verdict"] != "refused"] == []
     assert [r for r in verdicts if r["verdict"] != "equal"] == []

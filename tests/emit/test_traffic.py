@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster import compile, layer_norm, trace
+from blockbuster import layer_norm, lower, trace
+from blockbuster.emit.choice import Fused
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import counted_run
 from blockbuster.emit.traffic import Moved, NestTraffic, tile_traffic, traffic_by_nest
 from blockbuster.interp.binding import list_only
+from blockbuster.ir.lengths import completed
 from blockbuster.ir.parse import parse
 from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import (
@@ -49,7 +51,7 @@ def test_equals_the_count(name, data):
     inputs = inputs_for(graph, sizes)
 
     counted = counted_run(program, inputs, sizes, blocks, folder=FOLDER)
-    assert tile_traffic(program, sizes, blocks) == counted
+    assert tile_traffic(program, completed(sizes, program.rules), blocks) == counted
 
 
 def test_the_paper_s_attention_at_four_blocks_per_dim():
@@ -100,11 +102,17 @@ def test_nests_move_together_what_the_program_moves(graph, data):
 def test_a_kernel_of_few_programs_is_not_chosen_for_its_traffic_alone():
     """Two snapshots of LayerNorm + matmul: one moves half as much, in one program per row block."""
     program = trace(lambda x, w: layer_norm(x) @ w, x="M K", w="K N")
+    fused = Fused(lower(program))
     sizes = {"M": 2048, "K": 1024, "N": 1024}
-    (best,) = (f.considered.best for f in compile(program, sizes, machine="sm_90").plan.files)
     large = {**sizes, "M": 2048 * 32}
-    (other,) = (f.considered.best for f in compile(program, large, machine="sm_90").plan.files)
+    best, other = (
+        fused.consider(s, "float16", "sm_90", one_kernel=True).best for s in (sizes, large)
+    )
+    chunked = fused.consider(sizes, "float16", "sm_90").best
 
-    assert (best.snapshot, other.snapshot) == (2, 1)
+    assert (best.snapshot, other.snapshot, chunked.snapshot) == (2, 1, 1)
     assert "counts as" not in best.amount
     assert best.weighed == best.moved
+    assert best.program.chunks == other.program.chunks == ()
+    assert [(c.dim, c.count) for c in chunked.program.chunks] == [("K", 8), ("N", 8)]
+    assert min(nest.programs for nest in chunked.nests) >= 256
