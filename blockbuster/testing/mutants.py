@@ -36,11 +36,12 @@ def rule_1() -> tuple[Mutant, ...]:
         Mutant("1 an operand confused", rule, file,
                "known[value] if value in known", "next(iter(known.values())) if value in known"),
         Mutant("1 reads the first result only", rule, file,
-               "port): value for port, value in enumerate(made)}",
-               "port): made[0] for port, value in enumerate(made)}"),
-        Mutant("1 results mixed up", rule, file, "new[len(kept) + port]", "new[port]"),
+               'dict(zip(match.values("producer"), made, strict=True))',
+               'dict.fromkeys(match.values("producer"), made[0])'),
+        Mutant("1 results mixed up", rule, file,
+               'old += match.values("consumer")', 'old = match.values("consumer") + old'),
         Mutant("1 the list computed twice", rule, file,
-               "place, port in enumerate(kept):", "place, port in enumerate(kept[:0]):", "cases"),
+               "redirect_all(old, new)", "redirect_all(old[len(kept):], new[len(kept):])", "cases"),
         Mutant("1 groups lose their leads", rule, file,
                "moved_leads(second.results, len(kept))", "second.results", "cases"),
     )  # fmt: skip
@@ -73,7 +74,8 @@ def rule_3() -> tuple[Mutant, ...]:
         Mutant("3 any list will do", rule, file,
                "isinstance(graph.nodes[source.node].op, Map)", "True"),
         Mutant("3 the list computed twice", rule, file,
-               "in enumerate(kept):", "in enumerate(kept[:0]):", "cases"),
+               'redirect_all(match.values("map") + match.values("reduction"), new)',
+               'redirect_all(match.values("reduction"), new[-1:])', "cases"),
     )  # fmt: skip
 
 
