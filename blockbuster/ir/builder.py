@@ -148,9 +148,10 @@ class Builder:
     def _ends(self, outputs: Sequence[Value | Output]) -> list[Output]:
         if outputs:
             return [o if isinstance(o, Output) else Output(o) for o in outputs]
-        if not self._redirects:
-            return [*self._outputs]
-        return [o.of(self._redirected(o.value)) for o in self._outputs]
+        redirects = self._redirects
+        return [
+            o.of(self._redirected(o.value)) if o.value in redirects else o for o in self._outputs
+        ]
 
     def _order_if_only_added(self, ends: Sequence[Output]) -> list[int] | None:
         """The order of the nodes where the edit only added some, and it can be told."""

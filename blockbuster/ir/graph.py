@@ -302,6 +302,11 @@ class Graph:
             yield path, graph
             queue.extend(((*path, position), op.body) for position, op in graph.of_type(Map))
 
+    @cached_property
+    def size(self) -> int:
+        """How many nodes it has at all levels."""
+        return len(self.nodes) + sum(op.body.size for _, op in self.of_type(Map))
+
     @property
     def depth(self) -> int:
         """How many maps are nested at most."""

@@ -63,13 +63,16 @@ class Level(Builder):
         self._read: dict[int, tuple[Value, ...]] = {}
         """The operands of each node, as ``_readers`` has them."""
         self._readers: dict[Value, dict[int, None]] = {}
-        self._unsure = self._of_several_results(self.order)
+        self._of_several_results: dict[int, None] = {}
+        """The nodes of several results."""
+        self._unsure: dict[int, None] = {}
         """The nodes of several results whose order may depend on more than paths among readers."""
         self._graph: Graph | None = graph
         self._leaves_at = _first_places(self._outputs)
         self._results = len(self._leaves_at)
         self._unused = (sys.maxsize, 0)
         self._link(self.order)
+        self._unsure |= self._of_several_results
 
     # read like a graph
 
@@ -186,9 +189,11 @@ class Level(Builder):
         work.merge()
         work.tidy()
         self._relink(work, before)
-        while self._drop_unread(work, before):
+        touched = self._touched(before)
+        while self._drop_unread(work, touched):
             self._relink(work, before)
-        if not self._sure_of_results(before):
+            touched = self._touched(before)
+        if not self._sure_of_results(before, touched):
             work.sort()
             self._relink(work, before)
         self._graph = None
@@ -221,6 +226,7 @@ class Level(Builder):
         edited = sorted(self._changed)
         for key in (*gone, *edited):
             operands = self._read.pop(key, ())
+            self._of_several_results.pop(key, None)
             if key < self._kept:
                 before.reads.setdefault(key, operands)
             for value in dict.fromkeys(operands):
@@ -249,8 +255,11 @@ class Level(Builder):
 
     def _link(self, keys: Iterable[int]) -> None:
         for key in keys:
-            operands = self._nodes[key].operands
+            node = self._nodes[key]
+            operands = node.operands
             self._read[key] = operands
+            if len(node.types) > 1:
+                self._of_several_results[key] = None
             for value in operands:
                 self._readers.setdefault(value, {})[key] = None
 
@@ -273,22 +282,20 @@ class Level(Builder):
     def _uses(self) -> Uses:
         return Uses(self._nodes, self.rank, self._readers, self._leaves_at)
 
-    def _of_several_results(self, keys: Iterable[int]) -> dict[int, None]:
-        return {key: None for key in keys if key in self.rank and len(self._nodes[key].types) > 1}
-
     def _touched(self, before: _Before) -> dict[int, None]:
         """The nodes of several results of which some result is or was read by what changed."""
         keys = [*sorted(self._changed)]
         reads = [self._nodes[key].operands for key in keys if key in self.rank]
         keys += [value.node for operands in (*before.reads.values(), *reads) for value in operands]
         left = self._leaves_at.items() ^ before.leaves_at.items()
-        return self._of_several_results(dict.fromkeys([*keys, *sorted(v.node for v, _ in left)]))
+        keys += sorted(value.node for value, _ in left)
+        return dict.fromkeys(filter(self._of_several_results.__contains__, keys))
 
-    def _drop_unread(self, work: Canonical, before: _Before) -> bool:
-        """Drop results that an edit left without a reader; tells whether there were some."""
+    def _drop_unread(self, work: Canonical, touched: Iterable[int]) -> bool:
+        """Drop results that nobody reads of nodes that an edit touched; True if there were some."""
         ports = {
             key: [v.port for v in values if self._readers.get(v) or v in self._leaves_at]
-            for key in self._touched(before)
+            for key in touched
             for values in [results_of(self._nodes, key)]
         }
         ports = {
@@ -296,15 +303,15 @@ class Level(Builder):
         }
         return work.keep(ports, dict.fromkeys(r for key in ports for r in self.readers(key)))
 
-    def _sure_of_results(self, before: _Before) -> bool:
+    def _sure_of_results(self, before: _Before, touched: Mapping[int, None]) -> bool:
         """True if results stand in order of first use whatever else the level looks like.
 
         Once sure of a node by its readers and the paths among them, we stay so until one of these
         changes; what rests on nodes further ahead is looked at after every edit.
         """
         if self._cuts(before):
-            self._unsure = self._of_several_results(self.order)
-        self._unsure |= self._touched(before)
+            self._unsure = {**self._of_several_results}
+        self._unsure |= touched
         uses = self._uses()
         for key in tuple(self._unsure):
             pairs = [*pairwise(results_of(self._nodes, key))] if key in self.rank else []

@@ -183,7 +183,7 @@ class _Work:
 
     def _take_checkpoint(self) -> None:
         self._checkpoints[len(self._done)] = self.graph
-        self._next_checkpoint = len(self._done) + CHECKPOINT_EVERY + len(self.graph.nodes) // 16
+        self._next_checkpoint = len(self._done) + CHECKPOINT_EVERY + self.graph.size // 16
 
     def _check_edit(self, level: Level, before: Sequence[Type]) -> None:
         """What the last step made must be well-formed; snapshots are verified as a whole."""
