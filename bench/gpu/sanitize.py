@@ -12,7 +12,7 @@ from bench.programs import WORKLOADS, eager
 
 NAMES = (
     "attention", "causal-attention", "layernorm-matmul", "rmsnorm-swiglu", "mlp", "three-outputs",
-    "softmax-columns", "transposed-sum", "total", "vector-chain",
+    "softmax-columns", "transposed-sum", "total", "vector-chain", "cross-entropy",
 )  # fmt: skip
 
 
@@ -22,9 +22,12 @@ def main(names: list[str]) -> int:
         workload = WORKLOADS[name]
         graph = final_graph(workload)
         for dtype in ("float16", "float32"):
-            for kind in ("ragged", "strided"):
-                sizes = workload.sizes_of("ragged")
-                kernel = bb.emit(graph, sizes=sizes, dtype=dtype)
+            timed = bb.emit(graph, sizes=workload.sizes_of("timed"), dtype=dtype)
+            in_chunks = {dim: 2 for dim, _ in timed.chunks}
+            sizes = workload.sizes_of("ragged")
+            for kind in ("ragged", "strided", *(["chunks"] if in_chunks else [])):
+                chunks = in_chunks if kind == "chunks" else None
+                kernel = bb.emit(graph, sizes=sizes, dtype=dtype, chunks=chunks)
                 inputs = make_inputs(workload, sizes, kind, getattr(torch, dtype), "cuda")
                 like = as_tuple(eager(workload.fn)(**inputs))
                 run = into_poisoned(kernel, like, strided=kind == "strided")
