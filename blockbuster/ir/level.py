@@ -246,12 +246,13 @@ class Level(Builder):
         return Change(new, beside, gone, tuple(inputs), moved, self._cuts(before))
 
     def _moved_uses(self, before: _Before, known: Replaced) -> tuple[Value, ...]:
-        """What was or is read where the reads of the window begin to differ, and behind."""
+        """What was read late, and where the reads of the window begin to differ, and behind."""
         nodes = self._nodes
         old = [v for k in known.window for v in before.reads.get(k) or nodes[k].operands]
         new = [v for k in known.inside for v in nodes[k].operands]
+        late = [v for k in known.late for v in before.reads[k]]
         same = sum(1 for _ in takewhile(bool, map(eq, old, new)))
-        return (*old[same:], *new[same:])
+        return (*old[same:], *new[same:], *late)
 
     def _link(self, keys: Iterable[int]) -> None:
         for key in keys:

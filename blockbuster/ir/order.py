@@ -132,12 +132,13 @@ class Edit:
 class Replaced:
     """The order after a new node took the place of an old one.
 
-    What stood in ``window`` stands as in ``inside``, and all else as it stood; ``moved`` are those
-    of both that changed places.
+    What stood in ``window`` stands as in ``inside``, what stood ``late`` is gone, and all else
+    stands as it stood; ``moved`` are those of window and inside that changed places.
     """
 
     order: list[int]
     window: list[int]
+    late: list[int]
     inside: list[int]
     moved: tuple[int, ...]
 
@@ -165,7 +166,7 @@ def order_if_replaced(edit: Edit) -> Replaced | None:
     begin, end = _begin(edit, first, top, gone), rank[first] + 1
     if begin is None:
         return None
-    window = edit.order[begin:end]
+    window = [*edit.order[begin:end]]
     stay = [*filterfalse(gone.__contains__, window)]
     if len(stay) + len(gone) - len(late) != end - begin or _entered_sooner(edit, stay, end, late):
         return None
@@ -177,7 +178,7 @@ def order_if_replaced(edit: Edit) -> Replaced | None:
         return None
     rest = [*filterfalse(late.__contains__, edit.order[end:])]
     moved = moved_among(stay, [*filter(rank.__contains__, inside)])
-    return Replaced([*edit.order[:begin], *inside, *rest], [*window, *late], inside, moved)
+    return Replaced([*edit.order[:begin], *inside, *rest], window, late, inside, moved)
 
 
 def _same_places(edit: Edit, gone: Mapping[int, None]) -> bool:
