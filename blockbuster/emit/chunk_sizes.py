@@ -8,7 +8,7 @@ from math import prod
 
 from blockbuster.emit.cut import Body
 from blockbuster.emit.dataflow import folded, reads
-from blockbuster.emit.tile import Fold, For, Init, Store, statements
+from blockbuster.emit.tile import Fold, For, Init, Store, kept_empty, statements
 from blockbuster.emit.tiling import Tiling, power_of_two
 from blockbuster.emit.triton_uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
@@ -91,7 +91,8 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
         for tile in folded(fold):
             if tile not in started:
                 return f"{tile.name} does not start beside the loop"
-        if any(member.factor != RESCALED for member in fold.members) and fold in totals:
+        known = (m.factor == kept_empty(RESCALED, m.monoid) for m in fold.members)
+        if fold in totals and not all(known):
             return f"what {fold.target.name} rescales is not known to combine"
     for fold in totals:
         for tile in folded(fold):

@@ -10,7 +10,9 @@ ratio means nothing where eager is exact. An output fails
   of them hides it; the luck of one draw, the ratio of two largest errors, shows in a few.
 - where the largest error of all draws is more than 4 times eager's largest of all draws (and than
   that rounding). One wrong element is enough, however rarely it comes.
-- where an element is not finite though eager's is, or a truth value differs.
+- where an element is not finite though eager's is, or a truth value differs;
+- where an element is NaN, as poison is, or has the other sign, though eager is infinite and right.
+  A finite one is spared: what overflows in eager, even in float64, need not overflow in ours.
 
 Draws go on until 100 results of each group carry an error, ours or eager's: results that are exact
 in both, such as a saturated tanh, say nothing. Where that takes too many draws and fewer than 50 of
@@ -48,9 +50,10 @@ class Sample:
     """Errors of one output: ``erring`` of its ``results`` carry one, ours or eager's.
 
     ``peak`` is our largest error, ``squares`` the sum of their squares; the same of eager's, and of
-    the exact results. ``lost``: elements that are not finite though eager's are, or truth values
-    that differ; ``spared``: elements on which no error is measured, because eager's are not finite
-    or the exact ones leave half the dtype's range.
+    the exact results. ``lost``: elements that are not finite though eager's are, or are not even of
+    eager's infinity where that is right, or truth values that differ; ``spared``: elements on which
+    no error is measured, because eager's are not finite or the exact ones leave half the dtype's
+    range.
     """
 
     results: int = 0
@@ -102,7 +105,8 @@ def sampled(ours: Array, theirs: Array, exact: Array, dtype: str) -> Sample:
         return Sample(results=math.prod(exact.shape), lost=wrong)
     judged = (abs(exact) <= LARGEST.get(dtype, 3.4e38) / 2) & (abs(theirs) < math.inf)
     results = int(judged.sum())
-    lost = int((judged & ~(abs(ours) < math.inf)).sum())
+    infinite = (theirs == exact) & (abs(exact) == math.inf) & (ours != exact)
+    lost = int(((judged | infinite) & ~(abs(ours) < math.inf)).sum())
     found = Sample(results=results, lost=lost, spared=math.prod(exact.shape) - results)
     if lost or not results:
         return found

@@ -32,6 +32,7 @@ from blockbuster.emit.tile import (
     Tile,
     TileProgram,
     View,
+    kept_empty,
 )
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.expr import is_predicate
@@ -287,7 +288,8 @@ class _Lowering:
         members: dict[int, list[Member]] = {}
         for port, result in enumerate(op.results):
             if isinstance(result, Rescale):
-                member = Member(totals[port], result.monoid, values[port], result.factor)
+                factor = kept_empty(result.factor, result.monoid)
+                member = Member(totals[port], result.monoid, values[port], factor)
                 members.setdefault(result.lead, []).append(member)
         for port, result in enumerate(op.results):
             if isinstance(result, Accumulate):

@@ -368,3 +368,27 @@ def test_files_and_reports_say_so():
     assert re.search(r"tl\.store\(I1_ptr.*# chunk-loops", compiled.plan.source)
     assert (compiled.plan.kernels, rows.plan.kernels) == (2, 1)
     assert "chunks" not in str(rows.report)
+
+
+@pytest.mark.parametrize("chunks", [{}, {"N": 8}])
+@pytest.mark.parametrize("size", [2, 70])
+def test_extremes_under_a_running_exponent_start_from_nothing(size, chunks):
+    """-inf times exp(-inf - m) would be NaN: in the first iteration, and for an empty chunk."""
+
+    def extremes(x, w):
+        e = bb.exp(x)
+        total = bb.sum(e, axis=1)
+        return bb.max(w * e, axis=1) / total, bb.min(w * e, axis=1) / total
+
+    random = np.random.default_rng(0)
+    arrays = {name: random.standard_normal((3, size)).astype(np.float32) for name in "xw"}
+    arrays["x"][0, : size // 2] = -np.inf
+    graph = bb.fuse(bb.lower(bb.trace(extremes, x="M N", w="M N"))).final
+    sizes, tiles = {"M": 3, "N": 331}, {"M": 16, "N": 16}
+    kernel = emit(graph, sizes, "float32", tiles=tiles, chunks=chunks)
+
+    assert dict(kernel.chunks) == chunks
+    found = run_interpreted(kernel, arrays)
+    right = extremes(**{name: array.astype(np.float64) for name, array in arrays.items()})
+    for ours, exact in zip(found.values(), right, strict=True):
+        np.testing.assert_allclose(ours, exact, rtol=1e-5, atol=1e-6)

@@ -149,6 +149,16 @@ def test_what_is_lost_fails(bad):
     assert found.relative == math.inf
 
 
+@pytest.mark.parametrize(("got", "lost"), [(math.nan, 1), (math.inf, 1), (-math.inf, 0), (-9e9, 0)])
+def test_where_eager_is_rightly_infinite_poison_and_the_other_sign_are_lost(got, lost):
+    """A row that is all masked has the log-sum-exp -inf: a kernel that never stores it is wrong."""
+    exact = np.array([1.0, -math.inf])
+    found = verdict([sampled(np.array([1.0, got]), exact, exact, "float32")], "float32")
+
+    assert (found.lost, found.passed) == (lost, not lost)
+    assert found.spared == 1
+
+
 def test_truth_values_are_right_or_wrong():
     right = np.array([True, False])
 
