@@ -2,14 +2,15 @@
 
 Until selection exists: every snapshot of a piece is lowered to tiles for the sizes at hand, and the
 one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On a GPU the
-traffic of a kernel with few programs counts more, because most of the device is idle meanwhile.
+traffic of a kernel with few programs counts more, because most of the device is idle meanwhile, and
+so does that of one whose loads cannot run ahead (traffic.py).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,8 @@ from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
 from blockbuster.emit.tiles import choose_tiling, halved_tiles
-from blockbuster.emit.traffic import NestTraffic, traffic_by_nest
+from blockbuster.emit.traffic import SHORT, NestTraffic, traffic_by_nest
+from blockbuster.emit.triton_uses import Uses
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -75,10 +77,13 @@ class Choice:
         if self.weighed == self.moved:
             return f"{self.name} moves {self.moved}"
         fewest = min(nest.programs for nest in self.nests)
-        return (
-            f"{self.name} moves {self.moved}, which counts as {self.weighed}"
-            f" since {fewest} programs leave some of {self.processors} processors idle"
-        )
+        causes = []
+        if fewest < self.processors:
+            causes.append(f"{fewest} programs leave some of {self.processors} processors idle")
+        if not all(nest.pipelined for nest in self.nests):
+            causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
+        counts = f"{self.name} moves {self.moved}, which counts as {self.weighed}"
+        return f"{counts} since {' and '.join(causes)}"
 
 
 @dataclass(frozen=True)
@@ -208,7 +213,14 @@ class Fused:
             program=program,
             tiles=schedule.tiles,
             blocks=schedule.blocks,
-            nests=traffic_by_nest(program, sizes, schedule.blocks),
+            nests=tuple(
+                replace(nest, pipelined=pipelined)
+                for nest, pipelined in zip(
+                    traffic_by_nest(program, sizes, schedule.blocks),
+                    schedule.pipelined,
+                    strict=True,
+                )
+            ),
             processors=1 if on_the_cpu else target_of(setting.target).processors,
             kernels=schedule.kernels,
             key=key,
@@ -234,12 +246,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A scheduled program, tiles that are not the default, all tiles, how many kernels, a key."""
+    """A scheduled program, tiles that are not the default, all tiles, how many kernels, a key.
+
+    ``pipelined``: for each nest, whether its long loops of dots are.
+    """
 
     program: TileProgram
     tiles: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
     kernels: int
+    pipelined: tuple[bool, ...]
     key: Key
 
 
@@ -248,7 +264,9 @@ def _on_the_cpu(lowered: TileProgram, setting: Setting, _: int) -> Schedule:
     program = numpy_schedule(lowered, setting.known, blocks)
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
     kernels = len(split_nests(program).nests)
-    return Schedule(program, {}, blocks, kernels, (program.whole, tuple(looped.items())))
+    pipelined = (True,) * len(program.nests)
+    key = (program.whole, tuple(looped.items()))
+    return Schedule(program, {}, blocks, kernels, pipelined, key)
 
 
 def _on_a_gpu(lowered: TileProgram, setting: Setting, halved: int) -> Schedule:
@@ -275,4 +293,5 @@ def _on_a_gpu(lowered: TileProgram, setting: Setting, halved: int) -> Schedule:
     lanes = [d for d in tiling.blocks if not tiling.is_unit(d)]
     ragged = tuple(d for d in lanes if tiling.ragged(d))
     key = (tuple(tiling.blocks.items()), tiling.whole, ragged)
-    return Schedule(program, tiles, blocks, len(program.nests), key)
+    pipelined = tuple(Uses(nest, tiling).waits() <= SHORT for nest in program.nests)
+    return Schedule(program, tiles, blocks, len(program.nests), pipelined, key)

@@ -21,6 +21,7 @@ from blockbuster.emit.tile import (
 )
 from blockbuster.emit.tiling import Tiling
 from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
+from blockbuster.ir.types import size_class
 
 
 def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
@@ -86,6 +87,19 @@ class Uses:
                         if for_dots.setdefault(load.view.buffer.name, dot) != dot:
                             return True
         return False
+
+    def waits(self) -> int:
+        """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``."""
+        if not self.mixed():
+            return 0
+        sizes, blocks = self.tiling.sizes, self.tiling.blocks
+        loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
+        dims = [
+            loop.dim
+            for loop in loops
+            if any(is_matrix_dot(stmt, self.tiling) for stmt in loop.body)
+        ]
+        return max((-(-sizes[size_class(d)] // blocks[d]) for d in dims), default=0)
 
     def accumulated(self, body: tuple[Stmt, ...]) -> dict[Tile, Let]:
         """Matrix dots of ``body`` whose result goes only into a plain sum of ``body``.

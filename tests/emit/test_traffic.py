@@ -99,11 +99,14 @@ def test_nests_move_together_what_the_program_moves(graph, data):
     assert len(nests) == len(program.nests)
 
 
+def layer_norm_matmul():
+    """Of two snapshots one moves half as much: in one program per row block, beside the dots."""
+    return Fused(lower(trace(lambda x, w: layer_norm(x) @ w, x="M K", w="K N")))
+
+
 def test_a_kernel_of_few_programs_is_not_chosen_for_its_traffic_alone():
-    """Two snapshots of LayerNorm + matmul: one moves half as much, in one program per row block."""
-    program = trace(lambda x, w: layer_norm(x) @ w, x="M K", w="K N")
-    fused = Fused(lower(program))
-    sizes = {"M": 2048, "K": 1024, "N": 1024}
+    fused = layer_norm_matmul()
+    sizes = {"M": 2048, "K": 512, "N": 1024}
     large = {**sizes, "M": 2048 * 32}
     best, other = (
         fused.consider(s, "float16", "sm_90", one_kernel=True).best for s in (sizes, large)
@@ -114,5 +117,18 @@ def test_a_kernel_of_few_programs_is_not_chosen_for_its_traffic_alone():
     assert "counts as" not in best.amount
     assert best.weighed == best.moved
     assert best.program.chunks == other.program.chunks == ()
-    assert [(c.dim, c.count) for c in chunked.program.chunks] == [("K", 8), ("N", 8)]
+    assert [c.dim for c in chunked.program.chunks] == ["N"]
     assert min(nest.programs for nest in chunked.nests) >= 256
+
+
+def test_long_loops_of_dots_that_wait_for_arithmetic_count_twice():
+    found = layer_norm_matmul().consider({"M": 2048, "K": 1024, "N": 1024}, "float16", "sm_90")
+
+    (other,) = found.others
+    assert found.best.snapshot == 2
+    assert [nest.pipelined for nest in found.best.nests] == [True]
+    assert [nest.pipelined for nest in other.nests] == [True, True, False]
+    assert other.moved < found.best.moved < other.weighed
+    assert other.weighed == other.moved + other.nests[-1].elements
+    assert "not pipelined" in other.amount
+    assert "idle" not in other.amount
