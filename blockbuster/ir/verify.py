@@ -32,17 +32,24 @@ class Place:
 NodeCheck = Callable[[Place], Iterator[str]]
 
 
-def verify(graph: Graph) -> None:
-    """Raise VerifyError, with a listing window and the node's origin, where an invariant fails."""
+def verify(graph: Graph, well_formed: dict[int, Graph] | None = None) -> None:
+    """Raise VerifyError, with a listing window and the node's origin, where an invariant fails.
+
+    Levels that are in ``well_formed``, by their ids, are not looked at again; the others are added.
+    """
+    known = {} if well_formed is None else well_formed
     for reason in chain(_missing_outputs(graph), _interface(graph)):
         raise VerifyError(message(reason))
     for path, level in graph.walk():
+        if id(level) in known:
+            continue
         for position, node in enumerate(level.nodes):
             for check in NODE_CHECKS:
                 for reason in check(Place(level, position)):
                     raise VerifyError(_explained(graph, path, position, node, reason))
         for reason in _canonical(level):
             raise VerifyError(message(reason))
+        known[id(level)] = level
     for reason in _nested_dims(graph, ()):
         raise VerifyError(message(reason, listing=graph.show()))
 

@@ -107,6 +107,7 @@ class _Work:
         self._next_checkpoint = CHECKPOINT_EVERY
         self._seen = {graph: 0}
         self._finished: dict[int, Graph] = {}
+        self._well_formed: dict[int, Graph] = {}
 
     def fuse_level(self, path: Path, rules: Sequence[Rule]) -> Path:
         """Apply rules to the level at ``path`` to a fixpoint; returns where it is then."""
@@ -169,7 +170,7 @@ class _Work:
     def take_snapshot(self) -> None:
         """Remember the program as it is now."""
         try:
-            verify(self.graph)
+            verify(self.graph, self._well_formed)
         except VerifyError:
             self._blame()
         self._snapshots.append(len(self._done))

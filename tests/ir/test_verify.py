@@ -251,3 +251,19 @@ def test_the_mark_is_found_inside_bodies():
 
     with pytest.raises(VerifyError, match=r"\n>         c: \[M,K\] = row_sum\(b\)\n"):
         verify(replace(good, nodes=(wrong,)))
+
+
+def test_levels_known_to_be_well_formed_are_not_looked_at_again():
+    """Each level is checked for itself: a map against its body where the map stands."""
+    graph = parse("""graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y }  return Y }""")
+    ((_, op),) = graph.of_type(Map)
+    known = {}
+
+    verify(graph, known)
+
+    assert [*known.values()] == [graph, op.body]
+    node = replace(op.body.nodes[0], types=())
+    wrong = graph.with_op(0, replace(op, body=replace(op.body, nodes=(node,))))
+    with pytest.raises(VerifyError):
+        verify(wrong, known)
+    verify(wrong, {id(level): level for _, level in wrong.walk()})
