@@ -72,10 +72,6 @@ class Count:
         return self.drawing + self.rewriting + self.checking
 
 
-def nodes_of(graph: Graph) -> int:
-    return sum(len(level.nodes) for _, level in graph.walk())
-
-
 def walk(graph: Graph, random: Random) -> Iterator[Graph]:
     """The program after each of up to ``MOST_STEPS`` steps, rules and levels at random."""
     finder = Finder(PAPER_RULES, most=1)
@@ -151,7 +147,7 @@ def measured(kind: str, check: str) -> Count:
         start = time.process_time()
         graph = GENERATORS[kind](random)
         drawn = time.process_time()
-        size = nodes_of(graph)
+        size = graph.size
         if not least <= size <= most:
             continue
         count.drawing += drawn - start

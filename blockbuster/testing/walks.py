@@ -87,7 +87,7 @@ def randomly(graph: Graph, random: Random) -> Iterator[Site]:
         site = random.choice(found)
         yield site
         graph = site.after
-        if sum(len(level.nodes) for _, level in graph.walk()) > LARGEST:
+        if graph.size > LARGEST:
             return
 
 
