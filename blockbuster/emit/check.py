@@ -20,6 +20,7 @@ from blockbuster.emit.dtypes import DTYPES
 from blockbuster.emit.judge import GROUPS, Sample, Verdict, sampled, verdict, worst
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.lint import Finding, lint
+from blockbuster.errors import message
 
 Array = Any  # a NumPy array or a torch tensor
 Arrays = Mapping[str, Array]
@@ -101,7 +102,8 @@ def check_kernel(
     extreme values and in strided memory. ``outputs`` names the keyword arguments that take arrays
     to write into: they are poisoned with NaN.
     ``source`` is the text of the kernel's file, for the lint. Results must be bitwise equal in all
-    of ``runs`` runs. Our own kernels know their outputs and source.
+    of ``runs`` runs. Our own kernels know their outputs and source. Raises ValueError where there
+    is no run or no draw.
 
     >>> def double(x, out=None):
     ...     return np.multiply(x, 2, out=out)
@@ -109,6 +111,8 @@ def check_kernel(
     passed: 4 runs, 0 wrong; largest error 0 of the largest result
       not checked: the pipeliner's race: no source was given
     """
+    if runs < 1 or draws < 1:
+        raise ValueError(message(f"{runs} runs, {draws} draws", hint="take at least one of each"))
     kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
     sets = (inputs,) if isinstance(inputs, Mapping) else tuple(inputs)
     suite = _Suite(reference, eager, tuple(outputs), runs, draws if eager else 1, tolerance)

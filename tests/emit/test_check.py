@@ -153,6 +153,13 @@ def test_an_element_that_is_wrong_in_one_draw_fails():
     assert "over all draws" in str(report)
 
 
+@pytest.mark.parametrize("fewer", [{"runs": 0}, {"draws": 0}])
+def test_nothing_is_checked_in_no_run(fewer):
+    x = {"x": np.ones(3, np.float32)}
+    with pytest.raises(ValueError, match="at least one"):
+        check_kernel(lambda x, out: out, lambda x: x, x, outputs=["out"], **fewer)
+
+
 def test_every_configuration_is_checked():
     report = check_kernel([right, overflows], softmax, SETS)
 
