@@ -17,8 +17,10 @@ from blockbuster.emit.finish_rows import finish_rows
 from blockbuster.emit.guard import guard
 from blockbuster.emit.hoist import hoist
 from blockbuster.emit.launch import launch
+from blockbuster.emit.lead_first import lead_first
 from blockbuster.emit.listing import listing
 from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.merge_repeats import merge_repeats
 from blockbuster.emit.numpy_text import reference_text
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.target import target_of
@@ -136,11 +138,12 @@ def apply_passes(
     often a value was rounded. ``chunks``: instead of as many as keep the device busy.
     """
     program = drop_unit_loops(program, tiling.whole)
-    program = hoist(program)
+    program = merge_repeats(hoist(program))
     if accurate:
         program = finish_rows(program, tiling)
     program = hoist(split_nests(program))
     program, tiling = chunk_loops(program, tiling, processors=processors, asked=chunks)
+    program = lead_first(program)
     program = defer_lane_sums(program, tiling)
     dims = [d for d in dims_of(program) if not tiling.is_unit(d) and tiling.ragged(d)]
     return bind(guard(program, dims)), tiling

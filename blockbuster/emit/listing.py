@@ -111,7 +111,8 @@ class _Listing:
 
         lead = self._name(fold.target)
         value = self._operand(fold.value, inlined)
-        yield self._update(lead, fold.monoid, value, "+="), origin(fold.value)
+        update = f"{lead} = {value}" if fold.ahead else self._update(lead, fold.monoid, value, "+=")
+        yield update, origin(fold.value)
         for member in fold.members:
             value = self._operand(member.value, inlined)
             line = self._update(self._name(member.target), member.monoid, value, "(+)=")

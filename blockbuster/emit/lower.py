@@ -294,7 +294,7 @@ class _Lowering:
         for port, result in enumerate(op.results):
             if isinstance(result, Accumulate):
                 group = tuple(members.get(port, ()))
-                fold = Fold(totals[port], result.monoid, values[port], group, node.origin)
+                fold = Fold(totals[port], result.monoid, values[port], group, origin=node.origin)
                 at = len(inner.body) if group else _behind(inner.body, values[port])
                 inner.body.insert(at, fold)
 

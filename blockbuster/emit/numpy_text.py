@@ -300,8 +300,8 @@ class _Text:
         folded = MONOID_TEXT[stmt.monoid].format(place, value.name)
         if not stmt.members:
             return [f"{place} = {folded}"]
-        new = f"{lead.name}_new"
-        lines = [f"{new} = {folded}"]
+        new = value.name if stmt.ahead else f"{lead.name}_new"
+        lines = [] if stmt.ahead else [f"{new} = {folded}"]
         for member in stmt.members:
             axes = member.target.axes
 
@@ -310,7 +310,8 @@ class _Text:
                 return self._spelling.number(factor, names, 6)
 
             old = rescaled(member.target.name, lead.name)
-            added = rescaled(member.value.name, value.name)
+            own = aligned(member.value.name, member.value.axes, axes)
+            added = own if stmt.ahead else rescaled(member.value.name, value.name)
             lines.append(f"{member.target.name} = {MONOID_TEXT[member.monoid].format(old, added)}")
         return [*lines, f"{lead.name} = {new}"]
 

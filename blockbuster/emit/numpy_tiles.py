@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from blockbuster.emit.dataflow import defined
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.hoist import hoist
+from blockbuster.emit.merge_repeats import merge_repeats
 from blockbuster.emit.tile import For, Stmt, Tile, TileProgram
 from blockbuster.emit.traffic import tile_traffic
 from blockbuster.emit.trips import dims_of
@@ -50,10 +51,10 @@ def numpy_tiling(program: TileProgram, sizes: Mapping[Dim, int]) -> Blocks:
 def numpy_schedule(
     program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]
 ) -> TileProgram:
-    """``program`` without the loops over dims that are one block."""
+    """``program`` without the loops over dims that are one block, and what they repeated."""
     dims = (d for d in dims_of(program) if size_class(d) not in program.units)
     whole = tuple(d for d in dims if 0 < sizes[size_class(d)] <= blocks[size_class(d)])
-    return hoist(drop_unit_loops(program, whole))
+    return merge_repeats(hoist(drop_unit_loops(program, whole)))
 
 
 def moved(program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]) -> int:

@@ -61,8 +61,8 @@ class LaneState:
                 self._set(stmt.target, lambda _: 0.0)
             case Iota():
                 self._set(stmt.target, lambda _: UNKNOWN)
-            case Init():
-                self._set(stmt.target, lambda _: IDENTITY[stmt.monoid])
+            case Init():  # what reads it before a fold reads what iterations before this one left
+                self._set(stmt.target, lambda _: UNKNOWN)
             case Guard():
                 self._set(stmt.target, lambda d: self.lane(stmt.value, d))
                 self.of[stmt.target][stmt.dim] = stmt.fill

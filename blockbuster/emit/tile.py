@@ -158,6 +158,7 @@ class Member:
     """A significand of a group: factor(target, r, r2) folded with factor(value, rv, r2).
 
     r and r2 are the group's lead before and after its own fold, rv is the lead's folded value.
+    Where the fold is ``ahead``, rv is r2, and factor(value, r2, r2) is the value as it is.
     """
 
     target: Tile
@@ -178,14 +179,23 @@ def kept_empty(factor: Expr, monoid: str) -> Expr:
     return call("where", call("eq", Arg(0), start), Arg(0), factor)
 
 
+LARGER = call("maximum", Arg(0), Arg(1))
+"""A lead that is folded ahead: of the lead before, and of what is folded into it."""
+
+
 @dataclass(frozen=True)
 class Fold:
-    """``target`` becomes target (monoid) value; then the members of its group follow."""
+    """``target`` becomes target (monoid) value; then the members of its group follow.
+
+    ``ahead``: ``value`` is what ``target`` becomes, folded before the members' values were computed
+    under it.
+    """
 
     target: Tile
     monoid: str
     value: Tile
     members: tuple[Member, ...] = ()
+    ahead: bool = False
     origin: Origin = field(default=Origin(), compare=False, repr=False)
 
 

@@ -35,6 +35,8 @@ WHOLE = 128  # the most lanes a dim gets for being worth one block
 MOST = 1 << 20  # elements of one tile
 WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
 COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
+LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
+ACROSS = 128  # lanes across the rows of memory: leaves 16 along them, 32 bytes at least
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class _Shape:
     serial: dict[Dim, None]  # walked by a serial loop
     repeated: dict[Dim, None]  # cut into blocks, work that does not depend on them is done again
     unlooped: dict[Dim, None]  # axis of a tile that no loop surrounds
+    across: dict[Dim, None]  # last axis of a block, but not of the array that it is loaded from
+
+    def is_line(self, dim: Dim) -> bool:
+        """True if serial loops over ``dim`` read rows of memory, and what they give is a result.
+
+        A loop over rows that adds up all elements sums lane by lane, and lanes at its end.
+        """
+        others = {**self.dots, **self.across, **self.repeated}
+        return dim in self.serial and dim in self.columns and dim not in others
 
 
 def choose_tiling(
@@ -155,11 +166,18 @@ def _default(dim: Dim, shape: _Shape, tiling: Tiling, usual: int) -> int:
         lanes = power_of_two(size, LEAST)
         return lanes if lanes <= most else usual
     if dim in shape.columns:
-        return min(power_of_two(size), COLUMNS)
+        return _columns(dim, shape, tiling)
     if dim in shape.rows:
-        widest = max(min(power_of_two(tiling.sizes[size_class(d)]), COLUMNS) for d in shape.columns)
+        widest = max(_columns(d, shape, tiling) for d in shape.columns)
         return min(power_of_two(size), max(ELEMENTS // widest, 1))
     return min(power_of_two(size), VECTOR)
+
+
+def _columns(dim: Dim, shape: _Shape, tiling: Tiling) -> int:
+    lanes = power_of_two(tiling.sizes[size_class(dim)])
+    if dim in shape.across:
+        return min(lanes, ACROSS)
+    return lanes if lanes <= LINE and shape.is_line(dim) else min(lanes, COLUMNS)
 
 
 def _narrow(
@@ -189,7 +207,7 @@ def _with_whole(
         and (
             dim in shape.unlooped
             or dim in shape.repeated
-            or (dim in shape.serial and chosen[dim] > 0)
+            or (dim in shape.serial and (chosen[dim] > 0 or shape.is_line(dim)))
         )
     ]
     for dim in shape.unlooped:
@@ -240,7 +258,7 @@ def _fits(stmt: Stmt, tiling: Tiling) -> None:
 
 
 def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:
-    shape = _Shape({}, {}, {}, {}, {}, {})
+    shape = _Shape({}, {}, {}, {}, {}, {}, {})
     for nest in program.nests:
         _note(nest.body, (), shape, tiling)
     return shape
@@ -265,6 +283,8 @@ def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: _Shape, tiling: 
     if len(lanes) == 2:
         shape.rows.setdefault(lanes[0])
         shape.columns.setdefault(lanes[1])
+        if isinstance(stmt, Load) and stmt.view.sliced(stmt.target)[-1] != lanes[1]:
+            shape.across.setdefault(lanes[1])
     if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
         dims = dict.fromkeys(d for arg in stmt.args for d in tiling.lanes(arg))
         shape.dots.update(dims)

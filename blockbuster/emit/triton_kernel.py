@@ -176,6 +176,10 @@ class _KernelPrinter:
             self._lines.line(f"{name} = {text.text}", dot.origin)
             return
         value = self._number(stmt.value)
+        if stmt.ahead:
+            self._members(stmt, total, None, value)
+            self._lines.line(f"{name} = {value.text.text}", stmt.origin)
+            return
         text = self._ops.fold(stmt.monoid, total.text, value.over(total.lanes))
         if not stmt.members:
             self._lines.line(f"{name} = {text.text}", stmt.origin)
@@ -189,28 +193,33 @@ class _KernelPrinter:
         operand = self._tiles[tile]
         return Operand(as_float(operand.text), operand.lanes)
 
-    def _members(self, stmt: Fold, old: Operand, value: Operand, new: Operand) -> None:
-        """Members of a group: both sides are rescaled from their own lead to the folded one."""
-        scales: dict[Expr, tuple[Operand, Operand]] = {}
-        for member in stmt.members:
-            target, own = self._tiles[member.target], self._number(member.value)
-            scale = _scale(member.factor)
-            if scale is not None and scale not in scales:
-                scales[scale] = (
-                    self._scaling(scale, stmt, "old", old, new),
-                    self._scaling(scale, stmt, "new", value, new),
-                )
-            expr = member.factor if scale is None else _PRODUCT
-            leads = (old, value) if scale is None else scales[scale]
-            sides = [
-                self._scalars.text(expr, [x.over(target.lanes) for x in (item, lead, new)])
-                for item, lead in zip((target, own), leads, strict=True)
-            ]
-            self._member(stmt, member, sides)
+    def _members(self, stmt: Fold, old: Operand, value: Operand | None, new: Operand) -> None:
+        """Members of a group, each side rescaled from its own lead to the folded one.
 
-    def _member(self, stmt: Fold, member: Member, sides: list[Text]) -> None:
-        text = self._ops.fold(member.monoid, sides[0], sides[1])
-        self._lines.line(f"{self._tiles[member.target].text.text} = {text.text}", stmt.origin)
+        ``value``: the lead of what is folded in; None where that is the folded one already.
+        """
+        scales: dict[tuple[Expr, str], Operand] = {}
+
+        def rescaled(member: Member, side: str, item: Operand, lead: Operand) -> Text:
+            scale, lanes = _scale(member.factor), self._tiles[member.target].lanes
+            factors = [lead, new]
+            if scale is not None:
+                if (scale, side) not in scales:
+                    scales[scale, side] = self._scaling(scale, stmt, side, lead, new)
+                factors = [scales[scale, side]]
+            expr = member.factor if scale is None else _PRODUCT
+            return self._scalars.text(expr, [x.over(lanes) for x in (item, *factors)])
+
+        for member in stmt.members:
+            target = self._tiles[member.target]
+            text = rescaled(member, "old", target, old)
+            if member.value in self._joined:
+                text = self._value(self._joined[member.value], target.lanes, text.text)
+            else:
+                own = self._number(member.value)
+                new_side = rescaled(member, "new", own, value) if value else own.over(target.lanes)
+                text = self._ops.fold(member.monoid, text, new_side)
+            self._lines.line(f"{target.text.text} = {text.text}", stmt.origin)
 
     def _scaling(self, scale: Expr, stmt: Fold, side: str, lead: Operand, new: Operand) -> Operand:
         """What a partial result with this lead is multiplied by, once per element of the lead."""

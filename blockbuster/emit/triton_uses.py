@@ -102,7 +102,7 @@ class Uses:
         return max((-(-sizes[size_class(d)] // blocks[d]) for d in dims), default=0)
 
     def accumulated(self, body: tuple[Stmt, ...]) -> dict[Tile, Let]:
-        """Matrix dots of ``body`` whose result goes only into a plain sum of ``body``.
+        """Matrix dots of ``body`` whose result is only added, as it is, to a sum of ``body``.
 
         Keyed by the dot's result: the accumulator is the dot's third operand.
         """
@@ -110,7 +110,7 @@ class Uses:
         for stmt in body:
             if isinstance(stmt, Let) and is_matrix_dot(stmt, self.tiling):
                 uses = self.of(stmt.target)
-                if len(uses) == 1 and _is_plain_sum(uses[0][0]) and uses[0][0] in body:
+                if len(uses) == 1 and _adds(*uses[0]) and uses[0][0] in body:
                     found[stmt.target] = stmt
         return found
 
@@ -134,6 +134,13 @@ class Uses:
 
 def _is_plain_sum(stmt: Stmt) -> TypeGuard[Fold]:
     return isinstance(stmt, Fold) and stmt.monoid == "+" and not stmt.members
+
+
+def _adds(stmt: Stmt, position: int) -> bool:
+    """True if ``stmt`` adds its operand to a sum, without a factor."""
+    if isinstance(stmt, Fold) and stmt.ahead and position > 0:
+        return stmt.members[position - 1].monoid == "+"
+    return _is_plain_sum(stmt)
 
 
 def narrow_workspaces(program: TileProgram, tiling: Tiling) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from blockbuster.emit.dataflow import defined, folded, operands
 from blockbuster.emit.tile import (
     INPUT,
+    LARGER,
     Buffer,
     Fold,
     For,
@@ -30,7 +31,7 @@ from blockbuster.emit.tile import (
     statements,
 )
 from blockbuster.errors import VerifyError, message
-from blockbuster.ir.ops import Functional
+from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
 
@@ -123,6 +124,21 @@ def accumulators_are_private(program: TileProgram) -> Iterator[str]:
                     yield f"{tile.name} is folded into without an init"
                 elif any(loop.parallel for loop in place[len(home) :]):
                     yield f"iterations of a parallel loop share the accumulator {tile.name}"
+
+
+def leads_are_folded_ahead(program: TileProgram) -> Iterator[str]:
+    """What a fold takes for its lead already folded is the maximum of the lead and something."""
+    for nest in program.nests:
+        made = {let.target: let for _, let in placed(nest) if isinstance(let, Let)}
+        for _, stmt in placed(nest):
+            if isinstance(stmt, Fold) and stmt.ahead:
+                let = made.get(stmt.value)
+                if (
+                    let is None
+                    or let.op != Pointwise(LARGER, let.target.axes)
+                    or stmt.target not in let.args
+                ):
+                    yield f"{stmt.value.name} is not {stmt.target.name} folded"
 
 
 def parallel_stores_are_apart(program: TileProgram) -> Iterator[str]:
@@ -221,6 +237,7 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     tiles_are_defined_before_use,
     lanes_are_reduced_before_use,
     accumulators_are_private,
+    leads_are_folded_ahead,
     parallel_stores_are_apart,
     loads_read_what_is_there,
 )

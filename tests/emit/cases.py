@@ -16,7 +16,9 @@ from blockbuster.emit.defer_lane_sums import defer_lane_sums
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.guard import guard
 from blockbuster.emit.hoist import hoist
+from blockbuster.emit.lead_first import lead_first
 from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.merge_repeats import merge_repeats
 from blockbuster.emit.run_numpy import run_numpy
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.tiling import Tiling
@@ -182,6 +184,9 @@ def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
     yield "hoist", hoisted, False
     yield "hoist unbound", hoist(tiles), False
     yield "guard", guard(hoisted, dims), True
+    led = lead_first(hoisted)
+    yield "lead", led, False
+    yield "lead guard", guard(led, dims), True
     deferred = defer_lane_sums(hoisted, tiling_of(tiles))
     yield "defer", deferred, False
     yield "defer guard", guard(deferred, dims), True
@@ -189,17 +194,18 @@ def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
         chunked, tiling = chunk_loops(hoist(split), tiling_of(tiles), processors=processors)
         yield f"chunk {processors}", bind(chunked), False
         yield f"chunk {processors} guard", guard(bind(chunked), dims), True
-        deferred = bind(defer_lane_sums(chunked, tiling))
-        yield f"chunk {processors} defer guard", guard(deferred, dims), True
+        deferred = bind(defer_lane_sums(lead_first(chunked), tiling))
+        yield f"chunk {processors} lead defer guard", guard(deferred, dims), True
     classes = tuple(dict.fromkeys(map(size_class, dims)))
     for chosen in (classes[::2], classes[1::2], classes):
         part = tuple(d for d in dims if size_class(d) in chosen)
         dropped = drop_unit_loops(split, part)
         yield f"drop {','.join(part)}", dropped, False
         yield f"drop {','.join(part)} bind hoist", hoist(bind(dropped)), False
-        yield f"drop {','.join(part)} guard", guard(hoist(bind(dropped)), dims), True
-        deferred = defer_lane_sums(hoist(bind(dropped)), tiling_of(dropped))
-        yield f"drop {','.join(part)} defer guard", guard(deferred, dims), True
+        merged = merge_repeats(hoist(bind(dropped)))
+        yield f"drop {','.join(part)} merge guard", guard(merged, dims), True
+        deferred = defer_lane_sums(lead_first(merged), tiling_of(dropped))
+        yield f"drop {','.join(part)} merge lead defer guard", guard(deferred, dims), True
 
 
 def assert_every_pass_keeps(graph, sizes, *, seed=0):
