@@ -63,6 +63,9 @@ BROKEN = {
     "t1 is defined twice": row_sums((Load(A, X), *ACCUMULATE)),
     "t3 is folded into without an init": row_sums((Load(T, Y), SERIAL)),
     "share the accumulator t3": row_sums((ACCUMULATE[0], replace(SERIAL, parallel=True))),
+    "t2 is not t3 folded": row_sums(
+        (ACCUMULATE[0], replace(SERIAL, body=(*SERIAL.body[:2], Fold(T, "max", S, ahead=True))))
+    ),
     "iterations over N store Y at one place": program(
         For("M", True, (For("N", True, (Load(A, X), SUM, Store(Y, S))),))
     ),
