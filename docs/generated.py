@@ -37,7 +37,7 @@ __all__ = [
 
 ROOT = Path(__file__).parents[1]
 PASSES = (
-    "drop_unit_loops", "hoist", "merge_repeats", "finish_rows", "split_nests", "chunk_loops",
+    "drop_unit_loops", "hoist", "finish_rows", "split_nests", "merge_repeats", "chunk_loops",
     "lead_first", "defer_lane_sums", "guard", "bind",
 )  # fmt: skip
 HELP_WIDTH = 88

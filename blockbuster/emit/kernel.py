@@ -138,10 +138,10 @@ def apply_passes(
     often a value was rounded. ``chunks``: instead of as many as keep the device busy.
     """
     program = drop_unit_loops(program, tiling.whole)
-    program = merge_repeats(hoist(program))
+    program = hoist(program)
     if accurate:
         program = finish_rows(program, tiling)
-    program = hoist(split_nests(program))
+    program = merge_repeats(hoist(split_nests(program)))
     program, tiling = chunk_loops(program, tiling, processors=processors, asked=chunks)
     program = lead_first(program)
     program = defer_lane_sums(program, tiling)

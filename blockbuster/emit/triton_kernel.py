@@ -212,14 +212,14 @@ class _KernelPrinter:
 
         for member in stmt.members:
             target = self._tiles[member.target]
-            text = rescaled(member, "old", target, old)
-            if member.value in self._joined:
-                text = self._value(self._joined[member.value], target.lanes, text.text)
+            text, origin = rescaled(member, "old", target, old), stmt.origin
+            if dot := self._joined.get(member.value):
+                text, origin = self._value(dot, target.lanes, text.text), dot.origin
             else:
                 own = self._number(member.value)
                 new_side = rescaled(member, "new", own, value) if value else own.over(target.lanes)
                 text = self._ops.fold(member.monoid, text, new_side)
-            self._lines.line(f"{target.text.text} = {text.text}", stmt.origin)
+            self._lines.line(f"{target.text.text} = {text.text}", origin)
 
     def _scaling(self, scale: Expr, stmt: Fold, side: str, lead: Operand, new: Operand) -> Operand:
         """What a partial result with this lead is multiplied by, once per element of the lead."""
