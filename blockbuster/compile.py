@@ -35,6 +35,7 @@ from blockbuster.frontend.arguments import (
     static_key,
     trace_call,
 )
+from blockbuster.frontend.program import check_program
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import completed
 
@@ -195,6 +196,8 @@ def jit(
     known_machine(machine)
     if fn is None:
         return functools.partial(jit, one_kernel=one_kernel, machine=machine)
+    if not callable(fn):
+        raise TypeError(f"bb.jit takes a function, not a {type(fn).__name__}")
     return Jitted(fn, one_kernel=one_kernel, machine=machine)
 
 
@@ -209,6 +212,7 @@ def compile(
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
     ValueError for unknown or missing dims, dtypes and machines.
     """
+    check_program(program)
     target = target_for(machine)
     if target != CPU or dtype != "float64":
         dtype_of(dtype)

@@ -130,8 +130,13 @@ class Compiled:
         """A ``torch.library`` operator ``namespace::name`` that runs this program on tensors.
 
         It takes the program's arrays and returns one tensor or a tuple; ``torch.compile`` and
-        ``torch.export`` see the shapes of its results and do not look inside.
+        ``torch.export`` see the shapes of its results and do not look inside. Raises ValueError
+        for a name of another form.
         """
+        words = name.split("::")
+        if len(words) != 2 or not all(word.isidentifier() for word in words):
+            hint = 'give a namespace and a name: "mine::attention"'
+            raise ValueError(message(f"{name!r} names no operator of torch", hint=hint))
         plan, single = self.plan, len(self.plan.results) == 1
         takes = ", ".join(f"Tensor {name}" for name in plan.inputs)
         gives = "Tensor" if single else f"({', '.join('Tensor' for _ in plan.results)})"

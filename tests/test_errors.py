@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+import blockbuster as bb
 from blockbuster import errors
 from blockbuster.errors import message
 
@@ -52,3 +54,53 @@ def test_every_public_error_is_a_blockbuster_error():
         "LaunchError",
         "DrawError",
     ]
+
+
+def rows(x):
+    return bb.softmax(x)
+
+
+PROGRAM = bb.trace(rows, x="M N")
+GRAPH = bb.lower(PROGRAM)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        bb.verify,
+        bb.explain,
+        bb.traffic,
+        bb.emit,
+        lambda graph, _: bb.prove_equal(GRAPH, graph),
+        lambda graph, _: bb.prove_equal(graph, GRAPH),
+        bb.evaluate,
+        lambda graph, _: bb.fuse(graph),
+    ],
+)
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (rows, r"a function is no block program[\s\S]*bb\.lower\(bb\.trace\(fn"),
+        (PROGRAM, r"a ArrayProgram is no block program[\s\S]*bb\.lower\(program\)"),
+        (bb.fuse(GRAPH), r"a Derivation is no block program[\s\S]*derivation\.final"),
+        (GRAPH.show(), r"a str is no block program[\s\S]*bb\.parse\(text\)"),
+    ],
+)
+def test_what_is_no_block_program_is_told_by_its_name(function, given, text):
+    with pytest.raises(TypeError, match=text):
+        function(given, {})
+
+
+def test_what_is_no_array_program_or_function():
+    with pytest.raises(TypeError, match=r"a function is no array program[\s\S]*bb\.trace"):
+        bb.lower(rows)
+    with pytest.raises(TypeError, match=r"a Graph is no array program"):
+        bb.compile(GRAPH, {})
+    with pytest.raises(TypeError, match=r"bb\.jit takes a function, not a Graph"):
+        bb.jit(GRAPH)
+
+
+def test_an_explanation_names_a_function_of_whole_arrays():
+    graph = bb.lower(bb.trace(lambda x, w: np.sort(bb.exp(x)) @ w, x="M K", w="K N"))
+
+    assert all("np.sort[-1] is a function" in e.reason for e in bb.explain(bb.fuse(graph).final))

@@ -33,6 +33,7 @@ from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed, in_order
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.verify import check_graph
 from blockbuster.rules import overflowing, safe
 
 STAGES = 2
@@ -92,6 +93,7 @@ def emit(
     >>> emit(graph, sizes={"M": 1000}, dtype="float32").tiles
     {'M': 1024}
     """
+    check_graph(graph)
     device = target_of(target)
     said: list[str] = []
     stable = safe(graph, said.append)

@@ -15,6 +15,8 @@ from blockbuster.emit.launch import records_gradients
 from blockbuster.errors import LaunchError, message
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
+PLAIN = (np.ndarray, np.memmap)
+"""Arrays without rules of their own: masked ones are summed without what they mask."""
 ALIGNED = 16  # bytes: Triton compiles aligned pointers into wider accesses
 
 
@@ -52,7 +54,7 @@ def described(value: Any) -> Any:
             value.is_neg() or (value.requires_grad and records_gradients()),
         )
     if isinstance(value, np.ndarray):
-        return value.shape, value.dtype
+        return value.shape, value.dtype, type(value)
     return None
 
 
@@ -115,11 +117,18 @@ def _check(name: str, array: Any) -> None:
             message(f"{name} holds {dtype}: floating-point numbers are needed", hint=hint)
         )
     if not is_tensor(array):
+        if type(array) not in PLAIN:
+            kind = type(array).__name__
+            hint = f"pass np.asarray({name}), or {name}.filled(value) where it is masked"
+            raise LaunchError(message(f"{name} is a {kind}: plain arrays are needed", hint=hint))
         return
     if array.device.type not in ("cpu", "cuda"):
         raise LaunchError(f"{name} is on {array.device}: kernels run on the CPU and CUDA devices")
     if str(array.layout) != "torch.strided":
         raise LaunchError(message(f"{name} is {array.layout}", hint=f"pass {name}.to_dense()"))
+    if not _has_memory(array):
+        hint = "where torch traces or maps a function, call what compiled.as_custom_op(name) gives"
+        raise LaunchError(message(f"{name} is a tensor without memory of its own", hint=hint))
     if array.is_neg():
         hint = f"pass {name}.resolve_neg()"
         raise LaunchError(message(f"{name} is a view that negates its memory when read", hint=hint))
@@ -130,6 +139,14 @@ def _check(name: str, array: Any) -> None:
                 hint=f"call under torch.no_grad(), or pass {name}.detach()",
             )
         )
+
+
+def _has_memory(tensor: Any) -> bool:
+    """False for the stand-ins with which torch traces, and those of ``torch.vmap``."""
+    try:
+        return bool(tensor.numel() == 0 or tensor.data_ptr())
+    except RuntimeError:
+        return False
 
 
 def _place(device: Any) -> str:

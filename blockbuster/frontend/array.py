@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -134,7 +134,8 @@ class TracedArray:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         if method == "reduce" and ufunc in REDUCTIONS:
-            return METHODS[getattr(np, REDUCTIONS[ufunc])](*args, **kwargs)
+            over = {} if len(args) > 1 else {"axis": 0}  # NumPy's default here
+            return METHODS[getattr(np, REDUCTIONS[ufunc])](*args, **over | kwargs)
         if method != "__call__" or ufunc not in UFUNCS or kwargs:
             raise self._unsupported(f"np.{ufunc.__name__}", kwargs)
         return self.trace.record(UFUNCS[ufunc], args)
@@ -143,7 +144,8 @@ class TracedArray:
         if func is np.where and len(args) == 3 and not kwargs:
             return self.trace.record("where", args)
         if func in OPAQUE and set(kwargs) <= {"axis"} and len(args) <= 2:
-            axis = kwargs.get("axis", args[1] if len(args) > 1 else -1)
+            flat = None if func is not np.sort and self.ndim > 1 else -1  # NumPy's default
+            axis = kwargs.get("axis", args[1] if len(args) > 1 else flat)
             return self.trace.along_axis(AlongAxis(OPAQUE[func], axis), self)
         if func not in METHODS or not set(kwargs) <= {"axis", "keepdims", "axes"}:
             raise self._unsupported(f"np.{func.__name__}", kwargs)
@@ -158,11 +160,21 @@ class TracedArray:
 
     __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __contains__ = _no_value
 
+    def __pos__(self) -> TracedArray:
+        return self
+
+    @classmethod
+    def __torch_function__(cls, func: Any, *_: object) -> NoReturn:
+        name = getattr(func, "__name__", str(func))
+        what = f"torch.{name} cannot be traced"
+        raise trace_error(what, hint=_instead_of(name, "bb and NumPy have the functions to use"))
+
     def _no_operator(self, *_: object) -> NoReturn:
-        raise trace_error("traced arrays have no // % ^ << >>", hint="see bb.custom")
+        raise trace_error("traced arrays have no // % ^ << >> round", hint="see bb.custom")
 
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __xor__ = __rxor__ = _no_operator
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = _no_operator
+    __round__ = _no_operator
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
         raise trace_error("traced arrays do not change", hint="use bb.where(mask, new, old)")
@@ -174,11 +186,15 @@ class TracedArray:
 
     def _unsupported(self, what: str, kwargs: Any) -> TraceError:
         extra = f" with {', '.join(kwargs)}" if kwargs else ""
-        name = what.rsplit(".", 1)[-1]
-        near = difflib.get_close_matches(name, [n for n in NUMPY if n not in ("expand", "cast")], 1)
         custom = "bb.custom(fn, x, shape=x.shape) takes any function"
-        instead = _INSTEAD.get(name) or (f"use bb.{near[0]}, or {custom}" if near else custom)
-        return trace_error(f"{what}{extra} cannot be traced", hint=instead)
+        hint = _instead_of(what.rsplit(".", 1)[-1], custom)
+        return trace_error(f"{what}{extra} cannot be traced", hint=hint)
+
+
+def _instead_of(name: str, otherwise: str) -> str:
+    """What to use for a function ``name`` that cannot be traced."""
+    near = difflib.get_close_matches(name, [n for n in NUMPY if n not in ("expand", "cast")], 1)
+    return _INSTEAD.get(name) or (f"use bb.{near[0]}, or {otherwise}" if near else otherwise)
 
 
 def apply(op: str, *operands: Any, **params: Any) -> Any:
@@ -202,7 +218,10 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
     if isinstance(axis, int):
         return x.trace.record(op, (x,), {"axis": axis, "keepdims": keepdims})
     try:
-        axes = range(x.ndim) if axis is None else [axis_of(a, x.ndim) for a in axis]
+        given = range(x.ndim) if axis is None else axis if isinstance(axis, Sequence) else (axis,)
+        axes = [axis_of(a, x.ndim) for a in given]
+        if len(set(axes)) < len(axes):
+            raise Refused(f"an axis stands twice in {axis}")
     except Refused as refused:
         raise trace_error(f"{op}: {refused.reason}") from None
     over = sorted(axes, reverse=True)

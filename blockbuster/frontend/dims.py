@@ -59,8 +59,8 @@ class DimTable:
         if all(dim in self._extent for dim in length.dims):
             try:
                 self._extent[raw] = length.value(self._extent)
-            except ValueError as error:
-                raise Refused(str(error)) from None
+            except ValueError:
+                raise Refused(f"{self._in_words(length)} is no whole number") from None
         if length.constant is not None:
             self._fixed[raw] = None
         return raw
@@ -167,9 +167,11 @@ class DimTable:
             return str(found)
         if found in self._extent:
             return str(self._extent[found])
-        terms = self.length(found).terms
-        known = Length(tuple((tuple(map(self.word, dims)), share) for dims, share in terms))
-        return str(known).replace("|", "")
+        return self._in_words(self.length(found))
+
+    def _in_words(self, length: Length) -> str:
+        terms = tuple((tuple(map(self.word, dims)), share) for dims, share in length.terms)
+        return str(Length(terms)).replace("|", "")
 
     def show(self, shape: Shape) -> str:
         """A shape as the user knows it."""

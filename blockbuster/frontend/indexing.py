@@ -33,8 +33,7 @@ def piece(dims: DimTable, axis: Axis, entry: slice | int) -> tuple[Length, Lengt
     """The start and the length of a piece of an axis; None for all of it. Raises Refused."""
     extent = dims.length(axis)
     if not isinstance(entry, slice):
-        start = _end(dims, axis, int(entry))
-        return None if extent == ONE and start.constant == 0 else _inside(start, ONE, extent)
+        return _position(dims, axis, int(entry))
     if entry.step not in (None, 1):
         raise Refused(
             f"a step of {entry.step!r}",
@@ -44,31 +43,54 @@ def piece(dims: DimTable, axis: Axis, entry: slice | int) -> tuple[Length, Lengt
     stop = extent if entry.stop is None else _end(dims, axis, entry.stop)
     if start.constant == 0 and stop == extent:
         return None
-    return _inside(start, stop - start, extent)
-
-
-def _inside(start: Length, length: Length, extent: Length) -> tuple[Length, Length]:
+    length = stop - start
     known = length.constant
     if known is not None and known < 1:
         raise Refused(f"the slice has {known} elements", "it needs at least one")
     over = (start + length - extent).constant
     if over is not None and over > 0:
-        raise Refused(f"the slice ends {over} behind the axis, which has {extent} elements")
+        has = f"which has {dims.word(axis)} elements"
+        raise Refused(f"the slice ends {over} behind the axis, {has}")
     return start, length
+
+
+def _position(dims: DimTable, axis: Axis, at: int) -> tuple[Length, Length] | None:
+    known = dims.extent(axis)
+    if known is not None and not -known <= at < known:
+        raise Refused(f"there is no position {at} on an axis of {known} elements")
+    start = whole(at) if at >= 0 else dims.length(axis) + whole(at)
+    return None if dims.length(axis) == ONE else (start, ONE)
 
 
 def _end(dims: DimTable, axis: Axis, end: object) -> Length:
     """Where a slice begins or ends, counted from the front."""
-    expr = bound(end)
-    length = _length(dims, expr)
+    length = _length(dims, bound(end))
     number = length.constant
     if number is None:
+        if all(share < 0 for _, share in length.terms):
+            raise Refused(
+                "a slice that begins or ends at a negative size",
+                "count from the front: x[x.shape[0] - n :] for the last n rows",
+            )
         return length
-    if number < 0:
-        length = dims.length(axis) + length
-        return Length() if (length.constant or 0) < 0 else length
-    extent = dims.extent(axis)  # a slice may end behind the axis: it ends with it
-    return dims.length(axis) if extent is not None and number > extent else whole(number)
+    known = dims.extent(axis)
+    if known is not None and abs(number) > known:
+        return _cut_short(dims, axis, number)
+    return dims.length(axis) + length if number < 0 else length
+
+
+def _cut_short(dims: DimTable, axis: Axis, number: int) -> Length:
+    """The end of a slice that reaches over more than its axis: as in NumPy, the axis's own.
+
+    Not of an example's axis, for the program serves axes of other sizes, too.
+    """
+    extent = dims.length(axis)
+    if extent.constant is None:
+        raise Refused(
+            f"it ends or begins {abs(number)} elements in, the axis has {dims.word(axis)}",
+            "NumPy would cut it short, but one program serves arrays of many sizes",
+        )
+    return extent if number > 0 else Length()
 
 
 def _length(dims: DimTable, expr: Expr | None) -> Length:

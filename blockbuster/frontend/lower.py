@@ -35,7 +35,7 @@ from blockbuster.frontend.primitives import (
     Round,
     Source,
 )
-from blockbuster.frontend.program import ArrayProgram, Shape
+from blockbuster.frontend.program import ArrayProgram, Shape, check_program
 from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Index, Origin, Output, Read, Value
@@ -48,8 +48,10 @@ from blockbuster.ir.views import dims_among
 def lower(program: ArrayProgram) -> Graph:
     """The block program of an array program, each array op its unfused subgraph.
 
-    Ops that no rule looks into (``bb.custom``, ``np.sort``) become misc ops.
+    Ops that no rule looks into (``bb.custom``, ``np.sort``) become misc ops. Raises TypeError for
+    what is no array program.
     """
+    check_program(program)
     return _Lowering(decompose(program)).graph()
 
 

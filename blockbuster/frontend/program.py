@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blockbuster.errors import message
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import SourceLine, Value
@@ -249,3 +250,10 @@ def _show_param(value: Any) -> str:
     if isinstance(value, Length):
         return str(value)
     return show_expr(value, []) if isinstance(value, Const | Size | Call) else repr(value)
+
+
+def check_program(value: object) -> None:
+    """Raise TypeError where ``value`` is no array program, with what makes one of a function."""
+    if not isinstance(value, ArrayProgram):
+        hint = 'bb.trace(fn, x="M N") makes one of a function'
+        raise TypeError(message(f"a {type(value).__name__} is no array program", hint=hint))

@@ -132,17 +132,21 @@ def _concat(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) 
     return (*shapes[0][:axis], dim, *shapes[0][axis + 1 :])
 
 
+WEIGHTED = ("rms_norm", "layer_norm")
+"""Operations with operands that may be left out, as None."""
+
 SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(FUNCTIONS, broadcast),
     **dict.fromkeys(("sum", "max", "min", "mean", "logsumexp"), _reduce),
     **dict.fromkeys(("softmax", "log_softmax"), _along_axis),
-    **dict.fromkeys(("rms_norm", "layer_norm"), _norm),
+    **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
     "arange": _arange, "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads,
     "concat": _concat,
 }  # fmt: skip
 
 LOGICAL = ("and", "or", "not")
+
 _KEEPS_KIND = ("transpose", "expand", "slice", "split_heads", "merge_heads")
 
 

@@ -104,4 +104,9 @@ def bound(value: object) -> Expr | None:
     """The same where a slice begins or ends: divisions with // come out even there."""
     if isinstance(value, SizeExpr):
         return value.expr
-    return Const(float(value)) if isinstance(value, numbers.Real) else None
+    if not isinstance(value, numbers.Real):
+        return None
+    try:
+        return Const(float(value))
+    except OverflowError:
+        raise trace_error("a number is too large for float64") from None

@@ -25,7 +25,7 @@ from blockbuster.frontend.program import (
     Shape,
 )
 from blockbuster.frontend.protocols import AlongAxis
-from blockbuster.frontend.shapes import SHAPES, axis_of, result_kind
+from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of, result_kind
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
@@ -95,7 +95,7 @@ class Trace:
         arrays = [o for o in operands if isinstance(o, TracedArray)]
 
         def judged() -> tuple[tuple[Operand, ...], Shape, str]:
-            taken = [self._operand(o) for o in operands]
+            taken = [self._operand(o, op) for o in operands]
             present = [(shape, kind) for operand, shape, kind in taken if operand is not None]
             kind = result_kind(op, [kind for _, kind in present])
             shape = SHAPES[op](self.dims, [shape for shape, _ in present], given)
@@ -151,7 +151,7 @@ class Trace:
         """Any function of whole arrays, with a result of a known shape."""
         if not all(isinstance(array, TracedArray) for array in arrays):
             raise trace_error(f"{name} takes traced arrays only", hint="let fn hold other values")
-        taken = self._checked(lambda: [self._operand(a) for a in arrays], name)
+        taken = self._checked(lambda: [self._operand(a, name) for a in arrays], name)
         operands = tuple(operand for operand, _, _ in taken)
         return self._append("custom", operands, {"fn": fn, "name": name}, shape, "float")
 
@@ -210,14 +210,16 @@ class Trace:
         self._equations.append(equation)
         return TracedArray(self, Value(len(self._equations) - 1), shape, kind)
 
-    def _operand(self, given: Any) -> tuple[Operand, Shape, str]:
-        """An argument of an operation with its shape and kind."""
+    def _operand(self, given: Any, op: str) -> tuple[Operand, Shape, str]:
+        """An argument of the operation ``op`` with its shape and kind."""
         if isinstance(given, TracedArray):
             if given.trace is not self:
                 raise Refused("an operand belongs to another trace")
             return given.value, given.axes, given.kind
+        if given is None and op in WEIGHTED:
+            return None, (), "scalar"
         number = scalar(given)
-        if given is None or number is not None:
+        if number is not None:
             return number, (), "scalar"
         if isinstance(given, np.ndarray | np.generic) and given.size == 1:
             return Const(float(given.item())), (1,) * given.ndim, "scalar"
@@ -293,7 +295,7 @@ def _read_example(dims: DimTable, given: Any) -> tuple[Shape, str]:
 def _results(result: Any) -> list[tuple[str, TracedArray]]:
     """The arrays a function returned, under the names of the outputs."""
     if isinstance(result, Mapping):
-        named = [(str(key), value) for key, value in result.items()]
+        named = [(_result_name(key), value) for key, value in result.items()]
     elif isinstance(result, tuple | list):
         named = [(f"out{position}", value) for position, value in enumerate(result)]
     else:
@@ -307,6 +309,13 @@ def _results(result: Any) -> list[tuple[str, TracedArray]]:
     if not named:
         raise trace_error("the function returned no array")
     return named
+
+
+def _result_name(key: object) -> str:
+    if isinstance(key, str) and key.isascii() and key.isidentifier():
+        return key
+    hint = 'the keys of a returned dict are names of letters, digits and _: {"mean": m}'
+    raise trace_error(f"the function returned an array under the key {key!r}", hint=hint)
 
 
 def _hints(equations: Sequence[Equation]) -> list[str]:

@@ -2,58 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from blockbuster.interp.borders import COMPARISONS, crossings
+from blockbuster.interp.borders import crossings
+from blockbuster.interp.constants import LARGE, constants_of
 from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Ordered, Refused, is_literal
 from blockbuster.interp.proof import Counterexample
 from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Float32, Floats
 from blockbuster.interp.setting import SMALLEST, Setting, settings
-from blockbuster.ir.expr import Const, Expr, functions_of, rewrite
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Elementwise, Pointwise
 
 TOLERANCE = 1e-6  # of the largest number in an output; far above rounding at these sizes
 
 
-def constants_of(*graphs: Graph) -> tuple[float, ...]:
-    """The numbers that programs mention, next to which they may change their ways."""
-    found: dict[float, None] = {}
-
-    def note(expr: Expr) -> Expr:
-        if isinstance(expr, Const) and math.isfinite(expr.value):
-            found.setdefault(expr.value)
-        return expr
-
-    for expr in _expressions(graphs):
-        rewrite(expr, note)
-    return tuple(found)
-
-
-def compares(*graphs: Graph) -> bool:
-    """True if a program compares numbers, other than by max and min."""
-    return any(fn in COMPARISONS for expr in _expressions(graphs) for fn in functions_of(expr))
-
-
-def _expressions(graphs: Sequence[Graph]) -> Iterator[Expr]:
-    for graph in graphs:
-        for _, level in graph.walk():
-            for node in level.nodes:
-                if isinstance(node.op, Elementwise | Pointwise):
-                    yield node.op.expr
-
-
 def near(constants: Sequence[float], random: np.random.Generator, draws: Array) -> Array:
-    """``draws``, a fifth of them replaced by the constants and their neighbours."""
+    """``draws``, a fifth of them replaced by the constants and their neighbours.
+
+    Next to a large number is one clearly larger: -1e30 + 1 is -1e30.
+    """
     if not constants:
         return draws
-    places = random.choice(constants, draws.shape) + random.integers(-1, 2, draws.shape)
+    chosen, side = random.choice(constants, draws.shape), random.integers(-1, 2, draws.shape)
+    places = chosen + side * np.where(np.abs(chosen) < LARGE, 1, np.abs(chosen) / 4)
     return np.where(random.random(draws.shape) < 0.2, places, draws)
 
 
@@ -85,17 +60,21 @@ def float_difference(a: Graph, b: Graph, trials: int, seed: int) -> Counterexamp
     """
     random = np.random.default_rng([seed, 1])
     constants = constants_of(a, b)
-    for number, setting in enumerate(settings(a, b, trials, random, smallest_first=True)):
-        for lowest in (-8, 1):
+    tried = tuple(settings(a, b, trials, random, smallest_first=True))
+    for number, setting in enumerate(tried):
+        ways = [(-8, 4)]  # the lowest number, of quarters
+        if number < len(SMALLEST):
+            ways.append((1, 4))  # positive inputs are for small sizes
+        if setting is tried[-1]:
+            ways.append((-8, 64))  # no exponential drowns the others
+        for lowest, parts in ways:
             inputs = {
-                name: near(constants, random, random.integers(lowest, 9, shape) / 4)
+                name: near(constants, random, random.integers(lowest, 9, shape) / parts)
                 for name, shape in setting.shapes(a).items()
             }
             found = _difference(a, b, setting, inputs)
             if found is not None:
                 return found
-            if number >= len(SMALLEST):
-                break  # positive inputs are for small sizes
     smallest = next(settings(a, b, 0, random, smallest_first=True))
     literal = is_literal(a) and is_literal(b)
     for inputs, on_border in crossings((a, b), smallest, random, literal=literal):

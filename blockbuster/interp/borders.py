@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.constants import COMPARISONS, LARGE, constants_of
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Floats
 from blockbuster.interp.setting import Setting
 from blockbuster.ir.graph import Graph
 
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-MAGNITUDES = (2, 4, 64, 2**11, 2**20)  # of the far end of a line
+MAGNITUDES = (2.0, 4.0, 64.0, 2.0**11, LARGE)  # of the far end of a line
+MOST_CONSTANTS = 8  # of those that are larger, and gone beyond
 MILD = 4  # exponentials of what is larger are lost beside others
 MOST_BORDERS = 12  # of one program along one line
 HALVINGS = 80
@@ -54,11 +55,13 @@ def crossings(
     With each stands whether it is on a border. Programs that are not ``literal`` (with exp, or what
     is made of it) are tried near zero only.
     """
-    for magnitude in (m for m in MAGNITUDES if literal or m <= MILD):
+    larger = [2 * abs(c) for c in constants_of(*graphs) if abs(c) >= LARGE][:MOST_CONSTANTS]
+    for magnitude in (m for m in (*MAGNITUDES, *larger) if literal or m <= MILD):
         shapes = setting.shapes(graphs[0])
         near = {n: random.integers(-8, 9, shape) / 4 for n, shape in shapes.items()}
         far = {n: magnitude * random.choice((-1.0, 1.0), shape) for n, shape in shapes.items()}
         yield far, False
+        yield {name: -x for name, x in far.items()}, False
         found = [t for graph in graphs for t in borders(graph, setting, near, far)]
         for a, b in pairwise(sorted((0.0, *found, 1.0))):
             if b - a > STRETCH:

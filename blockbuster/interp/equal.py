@@ -10,11 +10,13 @@ fractions are what both programs compute.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import is_
 from typing import Any
 
-from blockbuster.interp.apart import compares, constants_of, float_difference
+from blockbuster.interp.apart import float_difference
 from blockbuster.interp.binding import source_names, sources
+from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
 from blockbuster.interp.proof import Counterexample, Proof
 from blockbuster.interp.setting import Setting, settings
@@ -23,6 +25,7 @@ from blockbuster.interp.trials import Trials, Unsettled
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import size_class
+from blockbuster.ir.verify import check_graph
 
 __all__ = ["Counterexample", "Proof", "Setting", "check_equal_exactly", "prove_equal", "settings"]
 
@@ -48,8 +51,10 @@ def prove_equal(a: Graph, b: Graph, trials: int = 8, seed: int = 0) -> Proof:
 
     ``equal`` is True where they agree in every trial of some tier, False where they differ in
     floating point too, None where neither shows. Raises ValueError where the interfaces differ, or
-    trials is below 1.
+    trials is below 1, TypeError for what is no program.
     """
+    check_graph(a)
+    check_graph(b)
     return proof(a, b, Trials(trials, seed))
 
 
@@ -83,6 +88,8 @@ def proof(a: Graph, b: Graph, trials: Trials) -> Proof:
             why = str(unsettled) if tier is FREE else why
             continue
         if outcome.difference is None:
+            if hidden := beyond(a) ^ beyond(b):
+                return found(None, tier, _out_of_reach(hidden))
             bound = tried.false_accept_bound(a, b, outcome) if tier is FREE else None
             reason = "the programs agree in every trial"
             return found(True, tier, reason, false_accept_bound=bound, redraws=outcome.redraws)
@@ -92,12 +99,18 @@ def proof(a: Graph, b: Graph, trials: Trials) -> Proof:
     return found(None, FREE, why)
 
 
+def _out_of_reach(numbers: Iterable[float]) -> str:
+    said = ", ".join(f"{number:g}" for number in sorted(numbers))
+    return f"the programs agree in every trial, but only one mentions {said}: no position got there"
+
+
 def _same_interface(a: Graph, b: Graph) -> None:
     same = len(a.inputs) == len(b.inputs) and all(map(is_, a.inputs, b.inputs))
     if not same and (a.inputs != b.inputs or source_names(a) != source_names(b)):
         _same_sources(a, b)
-    if a.output_names != b.output_names:
-        left, right = list(a.output_names), list(b.output_names)
+    # an array may be written in parts, each an output of its own
+    left, right = (list(dict.fromkeys(graph.output_names)) for graph in (a, b))
+    if left != right:
         raise ValueError(f"the programs return different arrays: {left} and {right}")
     functions: dict[str, Misc] = {}
     for op in (*a.mentions.miscs, *b.mentions.miscs):

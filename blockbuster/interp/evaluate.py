@@ -34,6 +34,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.types import Dim
+from blockbuster.ir.verify import check_graph
 from blockbuster.ir.views import AxisView, Strided, array_dim, dims_among
 
 
@@ -60,6 +61,7 @@ def evaluate(
     >>> evaluate(graph, {"X": np.ones((3, 4))}, blocks={"M": 2, "K": 4})
     {'out': array([4., 4., 4.])}
     """
+    check_graph(graph)
     arrays = checked(graph, inputs)
     shapes = {name: array.shape for name, array in arrays.items()}
     layout = bind(graph, shapes, sizes=sizes, blocks=blocks, block_sizes=block_sizes)

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from blockbuster.interp.binding import dims_of, sources
+from blockbuster.interp.constants import reach
 from blockbuster.interp.evaluate import Interpreter
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.graph import Graph
+from blockbuster.ir.graph import Graph, Index
 from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
@@ -74,6 +75,8 @@ class DimsAtHand(NamedTuple):
     classes: tuple[Dim, ...]
     single: frozenset[Dim]
     rules: tuple[Rule, ...]
+    far: tuple[tuple[Dim, int], ...]
+    """The dims whose positions are compared with numbers, and how large they get past them."""
 
 
 def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
@@ -81,7 +84,14 @@ def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
     classes = {*map(size_class, dims_of(a)), *map(size_class, dims_of(b))}
     single = frozenset(list_only(a) + list_only(b))
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
-    return DimsAtHand(tuple(sorted(classes)), single, rules)
+    return DimsAtHand(tuple(sorted(classes)), single, rules, _far(a, b))
+
+
+def _far(a: Graph, b: Graph) -> tuple[tuple[Dim, int], ...]:
+    size = reach(a, b)
+    views = [given.view for graph in (a, b) for given in graph.inputs]
+    counted = {size_class(view.dim) for view in views if isinstance(view, Index)}
+    return tuple((dim, size) for dim in sorted(counted) if size)
 
 
 def settings(
@@ -97,9 +107,10 @@ def settings(
 
     The first have several blocks, one of them ragged. As far as there are enough sizes, no two dims
     have the same, so that one is not taken for the other. Smallest first: all sizes are 1, then 2,
-    before. What is drawn does not depend on the order in which programs name their dims.
+    before. In the last, positions get past the numbers that masks compare them with. What is drawn
+    does not depend on the order in which programs name their dims.
     """
-    classes, single, rules = dims_at_hand(a, b)
+    classes, single, rules, far = dims_at_hand(a, b)
     if smallest_first:
         for size in SMALLEST:
             yield Setting(fitted(dict.fromkeys(classes, size), rules), dict.fromkeys(classes, 1))
@@ -111,4 +122,7 @@ def settings(
             d: 1 if d in single else 2 + (s == 4) if not number else int(random.integers(1, s + 1))
             for d, s in chosen.items()
         }
+        if number == count - 1:
+            chosen |= far
+            steps |= {dim: 1 if dim in single else -(-size // 3) for dim, size in far}
         yield Setting(fitted(chosen, rules), steps)

@@ -48,13 +48,14 @@ class Length:
 
     def value(self, sizes: Mapping[Dim, int]) -> int:
         """The number for these sizes (by size class). Raises ValueError where it is not whole."""
-        total = sum(
-            (share * prod(sizes[d] for d in dims) for dims, share in self.terms), Fraction()
-        )
-        if total.denominator != 1:
+        terms, divisor = self.parts()  # whole numbers: sizes may be torch's symbols for such
+        total = sum(times * prod(sizes[d] for d in dims) for times, dims in terms)
+        if divisor == 1:
+            return total
+        if total % divisor:
             given = ", ".join(f"{d} = {sizes[d]}" for d in self.dims)
-            raise ValueError(f"{self} is {total} for {given}: no whole number")
-        return int(total)
+            raise ValueError(f"{self} is {Fraction(total, divisor)} for {given}: no whole number")
+        return total // divisor
 
     def replaced(self, length_of: Callable[[Dim], Length]) -> Length:
         """This length with ``length_of(D)`` for every ``|D|``."""
@@ -209,20 +210,38 @@ def in_order(rules: Iterable[Rule], known: Iterable[Dim]) -> list[Rule]:
 
 
 def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
-    """Sizes near ``sizes`` that keep all rules: what to draw for a program with such views."""
+    """Sizes near ``sizes`` that keep all rules: what to draw for a program with such views.
+
+    What follows from them is empty only where one of ``sizes`` is 0.
+    """
     follow = {rule.dim for rule in rules if rule.exact}
     steps = {
         dim: lcm(*(share.denominator for r in rules for ds, share in r.length.terms if dim in ds))
         for dim in sizes
     }
     found = {d: -(-n // steps[d]) * steps[d] for d, n in sizes.items() if d not in follow}
-    while True:
-        try:
-            return {**sizes, **completed(found, rules)}
-        except ValueError:
-            full = completed(found, [rule for rule in rules if rule.exact])
-            short = [r.dim for r in rules if not r.exact and r.length.value(full) > full[r.dim]]
-            if not any(dim in found for dim in short):
-                raise
-        for dim in dict.fromkeys(dim for dim in short if dim in found):
+    while short := _too_small(found, rules):
+        for dim in short:
             found[dim] += steps[dim]
+    return {**sizes, **completed(found, rules)}
+
+
+def _too_small(found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:
+    """The dims of ``found`` that have to be larger, because what follows is empty or too short."""
+    least = min(1, *found.values()) if found else 1
+    full, short = dict(found), set[Dim]()
+    for rule in in_order(rules, found):
+        value = rule.length.value(full)
+        enough = least if rule.exact else value
+        if full.setdefault(rule.dim, value) < enough:
+            short |= _behind(rule.dim, found, rules)
+    return short
+
+
+def _behind(dim: Dim, found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:
+    """The dims of ``found`` with which ``dim`` grows."""
+    if dim in found:
+        return {dim}
+    terms = [term for r in rules if r.exact and r.dim == dim for term in r.length.terms]
+    more = {d for dims, share in terms if share > 0 for d in dims}
+    return {first for d in more for first in _behind(d, found, rules)}

@@ -32,11 +32,29 @@ class Place:
 NodeCheck = Callable[[Place], Iterator[str]]
 
 
+INSTEAD = {
+    "ArrayProgram": "bb.lower(program) makes one",
+    "Derivation": "take derivation.final, or one of derivation.snapshots",
+    "str": "bb.parse(text) makes one",
+}
+
+
+def check_graph(value: object) -> None:
+    """Raise TypeError where ``value`` is no graph, with what makes one of it."""
+    if isinstance(value, Graph):
+        return
+    kind = type(value).__name__
+    hint = INSTEAD.get(kind, 'bb.lower(bb.trace(fn, x="M N")) makes one of a function')
+    raise TypeError(message(f"a {kind} is no block program", hint=hint))
+
+
 def verify(graph: Graph, well_formed: dict[int, Graph] | None = None) -> None:
     """Raise VerifyError, with a listing window and the node's origin, where an invariant fails.
 
     Levels that are in ``well_formed``, by their ids, are not looked at again; the others are added.
+    Raises TypeError for what is no graph.
     """
+    check_graph(graph)
     known = {} if well_formed is None else well_formed
     for reason in chain(_missing_outputs(graph), _interface(graph)):
         raise VerifyError(message(reason))

@@ -14,6 +14,7 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Misc, Relabel, Transpose
 from blockbuster.ir.types import Dim, Type, size_class
+from blockbuster.ir.verify import check_graph
 from blockbuster.rules.base import Refusal, Rule, label, name_of
 from blockbuster.rules.derivation import Path, path_in_words
 from blockbuster.rules.driver import fuse
@@ -69,6 +70,7 @@ def explain_with(
 
     Raises ValueError where ``sizes`` lacks a dim of such an edge.
     """
+    check_graph(graph)
     found = []
     edges = graph.buffered_edges()
     single = list_only(graph)
@@ -125,7 +127,8 @@ def _nearest(
     """The refusal that speaks of both ends, else of one of them, else of the whole level."""
     for end in (level.nodes[consumer], level.nodes[value.node]):
         if type(end.op) in BARRIERS:
-            return None, f"{label(end)} {BARRIERS[type(end.op)]}"
+            name = end.op.name if isinstance(end.op, Misc) else label(end)
+            return None, f"{name} {BARRIERS[type(end.op)]}"
     refusals: list[Refusal] = []
     for rule in rules:
         for match in rule.matches(level, refusals.append):

@@ -16,6 +16,7 @@ from blockbuster.interp.traffic import Moved
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.verify import check_graph
 from blockbuster.selection.footprint import Peak
 from blockbuster.selection.polynomials import Polynomial, Symbol, total
 from blockbuster.selection.walk import Tally, Walk
@@ -184,4 +185,5 @@ def traffic(
     item_bytes: int = 4,
 ) -> Traffic:
     """What a program moves, computes and holds at these sizes and numbers of blocks (default 1)."""
+    check_graph(graph)
     return closed_traffic(graph).at(sizes, blocks, item_bytes=item_bytes)

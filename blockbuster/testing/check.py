@@ -19,7 +19,7 @@ from blockbuster.testing.cases import problem, read_cases
 from blockbuster.testing.generators import program_for
 from blockbuster.testing.report import Failure, RuleReport
 from blockbuster.testing.shrink import smallest
-from blockbuster.testing.sites import TRIALS, UNSETTLED, Flaw, Site, flaw, raised, sites
+from blockbuster.testing.sites import TRIALS, UNSETTLED, Flaw, Site, endless, flaw, raised, sites
 
 MOST_SITES = 4  # sites checked at one stage of a program; others are left to other programs
 MOST_STAGES = 2  # stages of its fusion at which a program is tried, besides the program itself
@@ -37,14 +37,20 @@ def check_rule(
     """Check a rule of yours, or ours: at every site of random programs it keeps what rules owe.
 
     The result is well-formed, has the same interface, prints and parses back, names the rule as its
-    origin and computes the same, exactly; apply leaves its input alone; the rule fires often enough
-    for all this to say something. ``examples`` are programs that have a site, to be planted in
-    random ones; ``cases`` is a folder of golden ``.bb`` files. A failure comes with a minimal
-    program. Stops at the first program that shows a flaw. Raises TypeError for what is no rule.
+    origin and computes the same, exactly; apply leaves its input alone; the rule comes to an end,
+    and fires often enough for all this to say something. ``examples`` are programs that have a
+    site, to be planted in random ones; ``cases`` is a folder of golden ``.bb`` files. A failure
+    comes with a minimal program. Stops at the first program that shows a flaw. Raises TypeError for
+    what is no rule, or has no name.
     """
     if not isinstance(rule, Rule):
         hint = f": pass {rule.__name__}()" if isinstance(rule, type) else ""
         raise TypeError(f"check_rule takes a rule, an instance of a subclass of Rule{hint}")
+    if not getattr(rule, "name", ""):
+        kind = type(rule).__name__
+        raise TypeError(f'{kind} has no name: write name: ClassVar[str] = "my-rule" in its class')
+    if isinstance(examples, str | Graph):
+        raise TypeError("examples is one program: pass a list of them, [example]")
     start = time.perf_counter()
     texts = tuple(e.show() if isinstance(e, Graph) else parse(e).show() for e in examples)
     trial = Trial(rule, seed, texts)
@@ -99,7 +105,7 @@ class Trial:
             return None, Flaw("matches fails", f"matches raised {raised(error)} on\n\n{graph}")
         trials = Trials(TRIALS, random.randrange(2**32))
         for site in random.sample(found, min(len(found), MOST_SITES)):
-            wrong = flaw(site, trials)
+            wrong = flaw(site, trials) or endless(site)
             if wrong and wrong.kind != UNSETTLED:
                 self.checked += 1
                 return site, wrong
@@ -150,7 +156,7 @@ def minimal(failure: Failure, seed: int) -> Failure:
         except Exception:
             return False  # another flaw than the one to be shown
         for site in found[:MOST_SITES]:
-            wrong = flaw(site, Trials(TRIALS, seed))
+            wrong = flaw(site, Trials(TRIALS, seed)) or endless(site)
             if wrong and wrong.kind == kind:
                 shown[graph] = site, wrong
                 return True

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from blockbuster.interp.apart import constants_of
+from blockbuster.interp.constants import constants_of
 from blockbuster.interp.tiers import CHARACTERS, DRAWN, FREE, ORDERED, Tier
 from blockbuster.interp.trials import Trials, Unsettled
 from blockbuster.ir.graph import Graph

@@ -30,7 +30,7 @@ class Failure:
     def story(self) -> str:
         """The story of the flaw, long lines of numbers cut short."""
         lines = self.flaw.story.rstrip().splitlines()
-        return "\n".join(t if len(t) <= WIDTH else f"{t[: WIDTH - 4]} ..." for t in lines)
+        return "\n".join(_cut_short(line) for line in lines)
 
     @property
     def snippet(self) -> str:
@@ -106,6 +106,11 @@ class RuleReport:
             listed = "".join(f"<li>{escape(why)} ({count})</li>" for why, count in most)
             parts.append(f"<details><summary>why it refused</summary><ul>{listed}</ul></details>")
         return "".join(parts)
+
+
+def _cut_short(line: str) -> str:
+    numbers = sum(map(str.isdigit, line)) > len(line) / 4
+    return f"{line[: WIDTH - 4]} ..." if numbers and len(line) > WIDTH else line
 
 
 def snippet(site: Site) -> str:

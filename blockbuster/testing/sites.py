@@ -18,6 +18,7 @@ from blockbuster.rules.base import Match, Note, Rule
 from blockbuster.rules.derivation import Path, path_in_words, splice
 
 TRIALS = 2
+MOST_STEPS = 100  # at one level of a random program, by one rule
 UNSETTLED = "unsettled"
 
 
@@ -117,6 +118,29 @@ def flaw(site: Site, trials: Trials | None = None) -> Flaw | None:
     if site.graph.show() != text:
         return Flaw("changes its input", "apply changed the graph that it was given")
     return difference(site.graph, site.after, trials)
+
+
+def endless(site: Site) -> Flaw | None:
+    """Whether the rule, applied to its own results at one level, goes on and on.
+
+    An extension is applied once between other rules, so nothing is asked of it alone.
+    """
+    rule, level, seen = site.match.rule, site.rewritten, {site.level}
+    if rule.kind == "extension":
+        return None
+    for _ in range(MOST_STEPS):
+        if level in seen:
+            return Flaw("does not end", f"{rule.name} comes back to a program that it has changed")
+        seen.add(level)
+        try:
+            found = rule.match(level)
+            if found is None:
+                return None
+            level = rule.apply(found)
+        except Exception as error:
+            story = f"{rule.name} raised {raised(error)} on\n\n{level}\nwhich it had made"
+            return Flaw("fails on its results", story)
+    return Flaw("does not end", f"{rule.name} still applies after {MOST_STEPS} steps of its own")
 
 
 def ill_made(site: Site) -> Flaw | None:

@@ -300,6 +300,49 @@ def test_errors_name_the_argument(arguments, error, text):
         bb.jit(lambda x, y: x + y)(*arguments)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.add.reduce(x),
+        lambda x: np.maximum.reduce(x, axis=1),
+        lambda x: np.cumsum(x, 0),
+        lambda x: np.cumsum(x[0]),
+        lambda x: np.cumprod(x, axis=1),
+        lambda x: np.sort(x),
+        lambda x: np.concatenate([x, x]),
+        lambda x: +x,
+    ],
+)
+def test_defaults_of_numpys_functions(function):
+    x = np.random.default_rng(0).standard_normal((4, 3))
+
+    np.testing.assert_allclose(bb.jit(function)(x), function(x))
+
+
+@pytest.mark.parametrize("function", [lambda x: x[:3] * 2, lambda x: x[-3:] * 2])
+def test_a_slice_means_the_same_whatever_came_first(function):
+    short = bb.jit(function)
+
+    with pytest.raises(bb.TraceError, match=r"3 elements in, the axis has 2"):
+        short(np.ones((2, 4)))
+    for rows in (3, 5, 4):
+        x = np.arange(rows * 4.0).reshape(rows, 4)
+        np.testing.assert_array_equal(short(x), function(x))
+    with pytest.raises(bb.TraceError, match=r"3 elements in, the axis has 2"):
+        short(np.ones((2, 4)))
+
+
+def test_arrays_with_rules_of_their_own_are_refused(tmp_path):
+    masked = np.ma.masked_array(X, mask=X > 0)
+    jitted = bb.jit(lambda x: x.sum(0))
+
+    jitted(X)
+    with pytest.raises(bb.LaunchError, match=r"(?s)x is a MaskedArray.*x\.filled\(value\)"):
+        jitted(masked)
+    mapped = np.memmap(tmp_path / "x", np.float32, "w+", shape=(4, 4))
+    np.testing.assert_array_equal(jitted(mapped), np.zeros(4))
+
+
 def test_sizes_that_disagree_after_a_trace_name_the_line():
     jitted = bb.jit(lambda x, y: x + y)
     jitted(X, X)

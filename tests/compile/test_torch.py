@@ -89,6 +89,8 @@ def test_arrays_that_do_not_go_together(torch, tensors):
         jitted(x, x.to_sparse())
     with pytest.raises(bb.LaunchError, match="x is on meta"):
         jitted(x.to("meta"), x)
+    with pytest.raises(bb.LaunchError, match=r"(?s)x is a tensor without memory.*as_custom_op"):
+        torch.vmap(jitted)(x, x)
     z = torch.complex(x, x)
     close(jitted(x, z.imag).numpy(), 2 * x)
     with pytest.raises(bb.LaunchError, match=r"(?s)y is a view that negates.*y.resolve_neg\(\)"):
@@ -121,3 +123,19 @@ def test_as_a_custom_operator(torch, tensors, function):
     torch.library.opcheck(operator, tuple(arrays))
     pairs = zip(operator(*arrays), compiled(*arrays), strict=True)  # rows, or results
     assert all(torch.equal(got, right) for got, right in pairs)
+
+
+def test_a_custom_operator_with_slices(torch, tensors):
+    (x,) = tensors((6, 4))
+    program = bb.trace(lambda x: (x[1:] - x[:-1], x[:, : x.shape[1] // 2].T * 2), x="M N")
+    compiled = bb.compile(program, dict(M=6, N=4), dtype="float32", machine="cpu")
+
+    torch.library.opcheck(compiled.as_custom_op("blockbuster_tests::slices"), (x,))
+
+
+@pytest.mark.parametrize("name", ["product", "a::b::c", "", "1::2"])
+def test_names_of_custom_operators(name):
+    compiled = bb.compile(bb.trace(bb.exp, x="M"), dict(M=3), dtype="float32", machine="cpu")
+
+    with pytest.raises(ValueError, match=r"(?s)names no operator.*mine::attention"):
+        compiled.as_custom_op(name)

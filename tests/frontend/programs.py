@@ -191,3 +191,14 @@ def inputs_for(program, extents, seed=0):
         i.name: rng.normal(size=[sizes[a] if isinstance(a, str) else a for a in i.shape])
         for i in program.inputs
     }
+
+
+def without_line(error, file):
+    """What an error says beside the line of ``file`` that it shows, where a test has its pattern.
+
+    Fails where it shows none.
+    """
+    lines = str(error).splitlines()
+    said = [line for line in lines if f"{file}:" not in line]
+    assert len(said) == len(lines) - 1, error
+    return "\n".join(said)

@@ -1,13 +1,14 @@
 """Tracing: dims and their unification, listings, and what an error says."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import blockbuster.frontend as bb
 from blockbuster.errors import TraceError
-from tests.frontend.programs import attention
+from tests.frontend.programs import attention, without_line
 
 
 def shapes(fn, **inputs):
@@ -161,6 +162,16 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: np.asarray(x), "a traced array has no values"),
         (lambda x, y: x + np.ones(3), r"an array of shape \(3,\) is not an input"),
         (lambda x, y: x + "a", "a str is neither an array nor a number"),
+        (lambda x, y: x + None, "add of .*: a NoneType is neither an array nor a number"),
+        (lambda x, y: x == None, "eq of .*: a NoneType is neither an array"),  # noqa: E711
+        (lambda x, y: x * 10**400, "too large for float64"),
+        (lambda x, y: x.sum((0, -2)), r"sum: an axis stands twice in \(0, -2\)"),
+        (lambda x, y: x.sum(1.0), "sum: axis must be an int, got 1.0"),
+        (lambda x, y: np.cumsum(x), "cumsum of .*: axis must be an int, got None"),
+        (lambda x, y: round(x), "have no // % .* round"),
+        (lambda x, y: torch_exp(x), r"torch\.exp cannot be traced[\s\S]*use bb\.exp"),
+        (lambda x, y: {1: x}, "an array under the key 1"),
+        (lambda x, y: {"a b": x}, "under the key 'a b'[\\s\\S]*letters, digits and _"),
         (lambda x, y: x.astype(int), "a cast to int64 cannot be traced"),
         (lambda x, y: bb.custom(np.flip, x, shape=(3,)), "3 is not the size of a dim"),
         (lambda x, y: bb.custom(np.add, x, 1, shape=x.shape), "add takes traced arrays only"),
@@ -170,10 +181,15 @@ def test_parameters_with_defaults_and_positional_only_ones():
     ],
 )  # fmt: skip
 def test_errors_say_what_and_where(fn, message):
-    with pytest.raises(TraceError, match=message) as caught:
+    with pytest.raises(TraceError) as caught:
         bb.trace(fn, x="M D", y="N L")
 
-    assert "test_trace.py:" in str(caught.value)
+    assert re.search(message, without_line(caught.value, "test_trace.py"))
+
+
+def torch_exp(x):
+    torch = pytest.importorskip("torch")
+    return torch.exp(x)
 
 
 def test_an_error_shows_the_users_line():

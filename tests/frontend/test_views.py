@@ -1,5 +1,7 @@
 """Views as data: what is free, what is copied, what is refused, and how it prints."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from blockbuster.ir.lengths import share_of, size, whole
 from blockbuster.ir.ops import Map, Misc, Transpose
 from blockbuster.ir.views import Run, Strided
 from blockbuster.rules import fuse
+from tests.frontend.programs import without_line
 from tests.frontend.view_programs import COPIED, FREE, attention, cached, rope
 
 
@@ -202,10 +205,12 @@ def test_plain_arrays_are_computed_at_once():
         (lambda x, y: x[0, 0, 0], "more indices than axes"),
         (lambda x, y: x[..., ...], r"\.\.\. stands twice"),
         (lambda x, y: x[:, : x.shape[1] // 0], "no // and %"),
-        (lambda x, y: y[:, 4], "the slice ends 1 behind the axis"),
+        (lambda x, y: y[:, 4], "there is no position 4 on an axis of 4 elements"),
+        (lambda x, y: y[:, -5], "there is no position -5 on an axis of 4 elements"),
+        (lambda x, y: x[-y.shape[0] :], r"a negative size[\s\S]*x\[x\.shape\[0\] - n :\]"),
         (lambda x, y: bb.split_heads(y, 3), "an axis of 4 does not split into 3 heads"),
         (lambda x, y: bb.split_heads(x, 0), "the number of heads is 0"),
-        (lambda x, y: bb.split_heads(x, x.shape[0]), "the number of heads is M"),
+        (lambda x, y: bb.split_heads(x, x.shape[0]), r"the number of heads is \|M\|"),
         (lambda x, y: bb.split_heads(x[0], 2), "heads are split off"),
         (lambda x, y: bb.merge_heads(x), "heads are merged from"),
         (lambda x, y: bb.concat([x, y[None]]), "equally many axes"),
@@ -218,10 +223,10 @@ def test_plain_arrays_are_computed_at_once():
     ],
 )  # fmt: skip
 def test_refused_by_name(fn, message):
-    with pytest.raises(TraceError, match=message) as caught:
+    with pytest.raises(TraceError) as caught:
         bb.trace(fn, x="M D", y="N 4")
 
-    assert "test_views.py:" in str(caught.value)
+    assert re.search(message, without_line(caught.value, "test_views.py"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from blockbuster.errors import BlockbusterError
-from blockbuster.interp.apart import constants_of
+from blockbuster.interp.constants import constants_of
 from blockbuster.interp.semantics import Float64
 from blockbuster.interp.setting import settings
 from blockbuster.interp.tiers import CHARACTERS, FREE, ORDERED

@@ -73,6 +73,27 @@ def test_sizes_are_fitted_to_rules():
     assert fitted({"A": 1, "D": 5, "M": 3}, rules) == {"A": 4, "D": 8, "M": 3}
 
 
+def test_fitted_sizes_leave_something_of_every_slice():
+    rest = Rule("A", size("D") - whole(10))
+    behind = Rule("B", size("D") - size("M"))
+    nested = [rest, Rule("C", size("A") - whole(2)), Rule("C", whole(3), exact=False)]
+
+    assert fitted({"A": 5, "D": 3}, [rest]) == {"A": 1, "D": 11}
+    assert fitted({"B": 1, "D": 2, "M": 4}, [behind]) == {"B": 1, "D": 5, "M": 4}
+    assert fitted({"A": 1, "C": 1, "D": 1}, nested) == {"A": 5, "C": 3, "D": 15}
+    assert fitted({"A": 1, "D": 0}, [Rule("A", HALF)]) == {"A": 0, "D": 0}
+
+
+def test_lengths_of_sizes_that_are_no_ints():
+    class Symbol:
+        """Stands for torch.SymInt, which takes part in arithmetic with ints only."""
+
+        def __rmul__(self, other):
+            return other * 7 if isinstance(other, int) else NotImplemented
+
+    assert (size("D") - whole(2)).value({"D": Symbol()}) == 5
+
+
 @pytest.mark.parametrize(
     ("axis", "message"),
     [

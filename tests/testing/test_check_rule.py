@@ -15,6 +15,8 @@ from blockbuster.rules import FuseElementwise, Match, Rule
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.shrink import candidates, is_sound, size, smallest
 
+TEXT = "graph(x: [M]) { y = %s return y }"
+
 
 @dataclass(frozen=True)
 class ForgetsReaders(Rule):
@@ -97,6 +99,93 @@ class Flips(ForgetsReaders):
         return edit.finish()
 
 
+class ThereAndBack(Rule):
+    """Writes a negation as a product and back."""
+
+    name = "there-and-back"
+    spellings = (bb.parse(TEXT % "-x").nodes[0].op, bb.parse(TEXT % "x * -1").nodes[0].op)
+
+    def matches(self, graph, note=lambda _: None):
+        for position, op in graph.of_type(Elementwise):
+            if op in self.spellings:
+                yield Match(self, graph, {"node": position})
+
+    def written(self, op):
+        return self.spellings[1 - self.spellings.index(op)]
+
+    def apply(self, match):
+        edit = Builder(match.graph)
+        node = match.node("node")
+        (new,) = edit.add(self.written(node.op), *node.operands, origin=match.origin())
+        edit.redirect(match.value("node"), new)
+        return edit.finish()
+
+
+class Grows(ThereAndBack):
+    """Puts two more negations in front of each."""
+
+    name = "grows"
+
+    def matches(self, graph, note=lambda _: None):
+        yield from (m for m in super().matches(graph) if m.node("node").op == self.spellings[0])
+
+    def apply(self, match):
+        edit = Builder(match.graph)
+        value = match.node("node").operands[0]
+        for _ in range(3):
+            (value,) = edit.add(self.spellings[0], value, origin=match.origin())
+        edit.redirect(match.value("node"), value)
+        return edit.finish()
+
+
+class FailsLater(Grows):
+    """Does not expect what it makes."""
+
+    name = "fails-later"
+
+    def matches(self, graph, note=lambda _: None):
+        if sum(node.op == self.spellings[0] for node in graph.nodes) > 2:
+            raise IndexError("oh")
+        yield from super().matches(graph)
+
+
+class Nameless(Never):
+    name = ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "story"),
+    [
+        (ThereAndBack(), "there-and-back comes back to a program that it has changed"),
+        (Grows(), "grows still applies after 100 steps of its own"),
+    ],
+)
+def test_rules_that_do_not_end(rule, story):
+    (failure,) = bb.check_rule(rule, examples=[TEXT % "-x"]).failures
+
+    assert failure.flaw.kind == "does not end"
+    assert story in str(failure)
+    assert len(failure.site.graph.nodes) == 1
+
+
+def test_a_rule_that_fails_on_what_it_made():
+    (failure,) = bb.check_rule(FailsLater(), examples=[TEXT % "-x"]).failures
+
+    assert failure.flaw.kind in ("fails on its results", "matches fails")
+    assert "IndexError: oh" in str(failure)
+
+
+def test_what_hardly_fires_is_told_to_the_end():
+    assert "check_rule(rule, examples=[...])" in str(bb.check_rule(Never(), programs=10))
+
+
+def test_arguments_that_are_none():
+    with pytest.raises(TypeError, match=r"Nameless has no name: write name: ClassVar"):
+        bb.check_rule(Nameless())
+    with pytest.raises(TypeError, match=r"examples is one program: .*\[example\]"):
+        bb.check_rule(Never(), examples=TEXT % "-x")
+
+
 def test_a_good_rule_passes_and_says_how_much_was_tried():
     report = bb.check_rule(FuseElementwise(), programs=30)
 
@@ -153,7 +242,8 @@ def test_other_flaws_are_told_in_words(rule, kind, story):
 def test_interface_and_origin(rule):
     report = bb.check_rule(rule, programs=60)
 
-    assert report.failures[0].flaw.kind in ("no origin", "other results", "other interface")
+    kinds = ("no origin", "other results", "other interface", "does not end")
+    assert report.failures[0].flaw.kind in kinds
 
 
 def test_a_class_is_no_rule():

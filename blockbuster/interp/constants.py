@@ -1,0 +1,60 @@
+"""The numbers that programs mention, next to which they may change their ways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from blockbuster.ir.expr import Const, Expr, functions_of, rewrite
+from blockbuster.ir.graph import Graph, Index
+from blockbuster.ir.ops import Elementwise, Pointwise
+
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+FARTHEST = 62  # positions that trials reach: their work grows with the square of sizes
+LARGE = 2.0**20  # numbers beside which 1 is little
+
+
+def constants_of(*graphs: Graph) -> tuple[float, ...]:
+    """The finite numbers that programs mention, each once."""
+    found: dict[float, None] = {}
+
+    def note(expr: Expr) -> Expr:
+        if isinstance(expr, Const) and math.isfinite(expr.value):
+            found.setdefault(expr.value)
+        return expr
+
+    for expr in _expressions(graphs):
+        rewrite(expr, note)
+    return tuple(found)
+
+
+def compares(*graphs: Graph) -> bool:
+    """True if a program compares numbers, other than by max and min."""
+    return any(fn in COMPARISONS for expr in _expressions(graphs) for fn in functions_of(expr))
+
+
+def reach(*graphs: Graph) -> int:
+    """How many positions it takes to get past all numbers that positions may be compared with.
+
+    0 where few do. Of a mask like ``i - j < 7``, eight positions see nothing; numbers beyond
+    ``FARTHEST`` are not gone for.
+    """
+    if not any(isinstance(given.view, Index) for graph in graphs for given in graph.inputs):
+        return 0
+    far = [abs(c) for c in constants_of(*graphs) if 3 < abs(c) <= FARTHEST]
+    return math.ceil(max(far)) + 2 if far and compares(*graphs) else 0
+
+
+def beyond(graph: Graph) -> frozenset[float]:
+    """The numbers of a program with masks by position that no trial's positions get to."""
+    if not any(isinstance(given.view, Index) for given in graph.inputs) or not compares(graph):
+        return frozenset()
+    return frozenset(c for c in constants_of(graph) if abs(c) > FARTHEST)
+
+
+def _expressions(graphs: Sequence[Graph]) -> Iterator[Expr]:
+    for graph in graphs:
+        for _, level in graph.walk():
+            for node in level.nodes:
+                if isinstance(node.op, Elementwise | Pointwise):
+                    yield node.op.expr

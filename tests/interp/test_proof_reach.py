@@ -1,0 +1,85 @@
+"""What small sizes and small numbers do not show: far positions, large constants, long slices."""
+
+import numpy as np
+import pytest
+
+from blockbuster.frontend import arange, concat, lower, maximum, minimum, softmax, trace, where
+from blockbuster.interp.equal import prove_equal
+from blockbuster.interp.setting import settings
+from blockbuster.rules import fuse
+
+
+def window(width):
+    """Attention to the last ``width`` positions."""
+
+    def attention(q, k, v):
+        i = arange(q.shape[0])
+        seen = (i[:, None] >= i) & (i[:, None] - i < width)
+        return softmax(where(seen, q @ k.T, -np.inf)) @ v
+
+    return lower(trace(attention, q="S D", k="S D", v="S E"))
+
+
+def rows(function):
+    return lower(trace(function, x="M N"))
+
+
+@pytest.mark.parametrize("width", [2, 4, 5, 7, 11])
+def test_masks_that_are_off_by_one(width):
+    assert prove_equal(window(width), window(width + 1)).equal is False
+    assert prove_equal(window(width), fuse(window(width)).final).equal is True
+
+
+def test_the_last_setting_gets_past_the_numbers_of_masks():
+    random = np.random.default_rng(0)
+    *others, last = settings(window(7), window(7), 4, random)
+
+    assert last.sizes["S"] == 9
+    assert len(range(0, 9, last.block_sizes["S"])) == 3
+    assert all(max(setting.sizes.values()) <= 5 for setting in others)
+
+
+def test_numbers_that_no_position_gets_to():
+    proof = prove_equal(
+        rows(lambda x: where(arange(x.shape[0])[:, None] < 4096, x, 0)),
+        rows(lambda x: where(arange(x.shape[0])[:, None] < 4097, x, 0)),
+    )
+
+    assert proof.equal is None
+    assert "only one mentions 4096, 4097" in proof.reason
+    assert prove_equal(window(4096), fuse(window(4096)).final).equal is True
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: maximum(x, -1e30),
+        lambda x: minimum(x, 1e30),
+        lambda x: minimum(x, 1e8),
+        lambda x: where(x < 1e12, x, 0),
+        lambda x: where(x > -1e12, x, 0),
+    ],
+)
+def test_what_happens_beyond_large_numbers(function):
+    proof = prove_equal(rows(function), rows(lambda x: x * 1))
+
+    assert proof.equal is False
+
+
+@pytest.mark.parametrize("start", [2, 5, 10])
+def test_slices_that_small_sizes_leave_nothing_of(start):
+    right = rows(lambda x: x[start:] * 2)
+
+    assert prove_equal(right, fuse(right).final).equal is True
+    assert prove_equal(right, rows(lambda x: x[start:] * 3)).equal is False
+    assert prove_equal(right, rows(lambda x: x[start:] + x[start:])).equal is True
+
+
+def test_an_array_written_in_parts_and_one_written_whole():
+    joined = rows(lambda x: concat([x[:2], x[2:]], 0))
+    swapped = rows(lambda x: concat([x[2:], x[:2]], 0))
+    whole = rows(lambda x: x * 1)
+
+    assert prove_equal(joined, whole).equal is True
+    assert prove_equal(swapped, whole).equal is False
+    exec(str(prove_equal(swapped, whole).counterexample), {})
