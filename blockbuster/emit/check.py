@@ -27,6 +27,7 @@ Arrays = Mapping[str, Array]
 Run = Callable[..., Any]
 
 VARIANTS = ("random", "peaked", "extreme", "strided")
+NO_NUMBER = "eager or the reference gives no number there, or one that hardly fits its dtype"
 EXTREME = {"float16": 8.0}  # what inputs are multiplied by; others: 100
 
 
@@ -35,7 +36,9 @@ class CheckedRun:
     """One configuration on one set of inputs. ``problems`` is empty where all is well.
 
     ``error`` is the largest of all draws, over the largest result; the ratios to eager's errors are
-    medians over groups of draws.
+    medians over groups of draws. ``judged`` and ``spared`` count elements of each output over all
+    draws: those that say whether the kernel is right, and those that do not, because eager or the
+    reference loses them.
     """
 
     configuration: int
@@ -45,6 +48,22 @@ class CheckedRun:
     ratio_max: float | None
     ratio_rms: float | None
     problems: tuple[str, ...]
+    judged: tuple[int, ...] = ()
+    spared: tuple[int, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The configuration, the inputs and their variant."""
+        return f"configuration {self.configuration}, inputs {self.inputs}, {self.variant}"
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """For each output of which elements are spared, how many."""
+        return tuple(
+            f"{spared} of {spared + judged} elements of output {at} ({self.where}): {NO_NUMBER}"
+            for at, (judged, spared) in enumerate(zip(self.judged, self.spared, strict=True))
+            if spared
+        )
 
 
 @dataclass(frozen=True)
@@ -73,11 +92,10 @@ class KernelReport:
             f"{'passed' if self.passed else 'FAILED'}: {len(self.runs)} runs, {len(bad)} wrong;"
             f" largest error {worst:.2g} of the largest result{beside}"
         ]
-        for run in bad:
-            where = f"configuration {run.configuration}, inputs {run.inputs}, {run.variant}"
-            lines += [f"  {where}: {problem}" for problem in run.problems]
+        lines += [f"  {run.where}: {problem}" for run in bad for problem in run.problems]
         lines += [f"  {finding}" for finding in self.findings]
-        return "\n".join([*lines, *(f"  not checked: {note}" for note in self.notes)])
+        spared = [left for run in self.runs for left in run.left]
+        return "\n".join([*lines, *(f"  not checked: {note}" for note in [*spared, *self.notes])])
 
 
 def check_kernel(
@@ -171,7 +189,8 @@ class _Suite:
         last = worst(verdicts)
         peak, mean = (last.ratio_max, last.ratio_rms) if self.eager else (None, None)
         said = tuple(dict.fromkeys(problems))
-        return CheckedRun(number, at, variant, last.relative, peak, mean, said)
+        judged, spared = tuple(v.results for v in verdicts), tuple(v.spared for v in verdicts)
+        return CheckedRun(number, at, variant, last.relative, peak, mean, said, judged, spared)
 
     def _groups(
         self, run: Run, names: Sequence[str], like: Sequence[Array], arrays: Arrays, variant: str
@@ -184,14 +203,20 @@ class _Suite:
             theirs = _results(self.eager(**given)) if self.eager else exact
             ours = [_host(a) for a in self._run(run, given, names, like)]
             for at, row in enumerate(zip(ours, theirs, exact, strict=True)):
-                groups[at][seed % GROUPS] += sampled(*row, _dtype(like[at]))
+                groups[at][seed % GROUPS] += sampled(
+                    *row, _dtype(like[at]), tolerance=self.tolerance
+                )
         return groups
 
     def _problems(self, found: Verdict, dtype: str) -> list[str]:
         """What is wrong with one output."""
-        if found.lost:
-            what = "are wrong" if dtype == "bool" else "are not finite: not written, or overflown"
-            return [f"{found.lost} elements {what}"]
+        what = "are wrong" if dtype == "bool" else "are not finite: not written, or overflown"
+        odd = "are finite, but neither near the reference nor what eager gives"
+        wrong = [f"{n} elements {text}" for n, text in ((found.lost, what), (found.odd, odd)) if n]
+        if wrong:
+            return wrong
+        if found.says_nothing:
+            return [f"none of the {found.spared} elements of an output is judged: {NO_NUMBER}"]
         if self.eager is None:
             allowed = self.tolerance or DTYPES.get(dtype, DTYPES["float32"]).tolerance
             text = f"error {found.relative:.3g} of the largest result, allowed {allowed:g}"

@@ -1,7 +1,8 @@
 """Running emitted kernels: on CUDA tensors here, on NumPy arrays in Triton's interpreter.
 
 Triton decides when it is imported whether kernels are interpreted or compiled, and an access out of
-bounds ends the process. So the interpreter runs in a worker process that takes jobs from a folder.
+bounds ends the process. So each kernel is interpreted in a process of its own, forked by one that
+has Triton loaded (see worker.py), which takes its arrays from a folder.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import ctypes
 import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockbuster.emit import worker
 from blockbuster.emit.load import load_module
 from blockbuster.errors import LaunchError, message
 
@@ -83,46 +85,38 @@ def run_interpreted(kernel: Kernel, inputs: Arrays, *, timeout: float = 600) -> 
 
 
 def run_batch(jobs: Sequence[Job], *, timeout: float = 600) -> list[dict[str, Array] | LaunchError]:
-    """The outputs of many jobs in one worker process; a LaunchError stands for a job that failed.
+    """The outputs of many jobs, one after the other; a LaunchError stands for a job that failed.
 
-    New outputs and workspaces start full of NaN. A job that kills its worker fails alone: the jobs
-    behind it get another worker.
+    New outputs and workspaces start full of NaN. A job that crashes, or takes longer than
+    ``timeout`` seconds, fails alone. The environment is that of the first job of this process.
     """
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
-        folder = Path(name)
-        for number, (kernel, arrays) in enumerate(jobs):
-            _write_job(folder / str(number), kernel, arrays)
-        left = list(range(len(jobs)))
-        results: dict[int, dict[str, Array] | LaunchError] = {}
-        while left:
-            reason = _work(folder, left, timeout)
-            done = [number for number in left if (folder / str(number) / "done").exists()]
-            for number in done:
-                names = jobs[number][0].outputs
-                results[number] = _read_result(folder / str(number), names)
-            left = [number for number in left if number not in done]
-            if left:
-                results[left[0]] = LaunchError(message(f"{jobs[left[0]][0].name} {reason}"))
-                left = left[1:]
-        return [results[number] for number in range(len(jobs))]
+        return [
+            _run_job(Path(name, str(number)), kernel, arrays, timeout)
+            for number, (kernel, arrays) in enumerate(jobs)
+        ]
 
 
-def _work(folder: Path, numbers: Iterable[int], timeout: float) -> str:
-    """Run the jobs with these numbers in a worker; returns why it ended before the last."""
+def _run_job(
+    folder: Path, kernel: Kernel, arrays: Arrays, timeout: float
+) -> dict[str, Array] | LaunchError:
+    """The outputs of one job, by way of a folder."""
+    _write_job(folder, kernel, arrays)
     root = str(Path(__file__).parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-m", "blockbuster.emit.launch", str(folder), *map(str, numbers)]
     try:
-        finished = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=timeout, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"did not finish within {timeout:g} s"
-    if finished.returncode < 0:
-        name = signal.Signals(-finished.returncode).name
-        return f"killed its process with {name}: an access out of bounds?"
-    return f"ended its process with code {finished.returncode}: {finished.stderr.strip()[-2000:]}"
+        code = worker.run_job(folder, SERVER, environment, timeout)
+    except (TimeoutError, LaunchError) as error:
+        return LaunchError(message(f"{kernel.name} {error}"))
+    if code == 0:
+        return _read_result(folder, kernel.outputs)
+    if code < 0:
+        reason = f"killed its process with {signal.Signals(-code).name}: an access out of bounds?"
+    else:
+        log = (folder / "log").read_text(encoding="utf-8", errors="replace").strip()
+        reason = f"ended its process with code {code}: {log[-2000:]}"
+    return LaunchError(message(f"{kernel.name} {reason}"))
 
 
 def _write_job(folder: Path, kernel: Kernel, arrays: Arrays) -> None:
@@ -173,21 +167,32 @@ def _poisoned(shape: tuple[int, ...], dtype: str, _: Array) -> Array:
     return np.full(shape, True if dtype in ("bool", "uint8") else np.nan, dtype)
 
 
-def work(folder: Path, numbers: Sequence[str]) -> None:
-    """The worker: run jobs one after the other, in this process."""
-    for number in numbers:
-        place = folder / number
-        arrays, inputs, outputs = _read_job(place)
-        module = load_module((place / "kernel.py").read_text(encoding="utf-8"), folder)
-        vars(module)["empty"] = _poisoned
-        try:
-            found = module.launch(**_as_parameters(module, inputs, outputs, arrays))
-        except (ValueError, TypeError) as error:
-            (place / "error").write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
-        else:
-            results = found if isinstance(found, tuple) else (found,)
-            np.savez(place / "result.npz", *results)
-        (place / "done").touch()
+SLOW_TO_LOAD = (
+    "triton.language", "triton.runtime.interpreter", "triton.compiler.code_generator",
+    "triton.experimental.gluon",
+)  # fmt: skip
+SERVER = "from blockbuster.emit.launch import serve; serve()"
+
+
+def serve() -> None:
+    """The worker: run the jobs that it is sent, each in a fork of this process."""
+    for name in SLOW_TO_LOAD:
+        with suppress(ImportError):  # a job will say so, or does not need it
+            import_module(name)
+    worker.serve(_work)
+
+
+def _work(place: Path) -> None:
+    arrays, inputs, outputs = _read_job(place)
+    module = load_module((place / "kernel.py").read_text(encoding="utf-8"), place)
+    vars(module)["empty"] = _poisoned
+    try:
+        found = module.launch(**_as_parameters(module, inputs, outputs, arrays))
+    except (ValueError, TypeError) as error:
+        (place / "error").write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
+    else:
+        results = found if isinstance(found, tuple) else (found,)
+        np.savez(place / "result.npz", *results)
 
 
 # tensors and GPUs: what other modules need of torch and Triton ----------------------
@@ -280,7 +285,3 @@ def register(name: str, schema: str, compute: Any, fake: Any) -> Any:
     operator = torch.library.custom_op(name, compute, mutates_args=(), schema=schema)
     operator.register_fake(fake)
     return operator
-
-
-if __name__ == "__main__":
-    work(Path(sys.argv[1]), sys.argv[2:])

@@ -86,7 +86,9 @@ class Emitter:
         top = self.apply(Functional("row_max"), x) if shared else x
         below = self.emit(call("sub0", self.leaf(x), self.leaf(top)))
         significand = self.emit(call("exp", self.leaf(below)))
-        return Pair(significand, ((1.0, top),), Product((), ((1.0, x),)))
+        vector = len(self.axes(x)) < 2
+        factors = (("mul", significand),) if vector else ()  # 0 or NaN stays, also where x cancels
+        return Pair(significand, ((1.0, top),), Product(factors, ((1.0, x),)))
 
     def exponent(self, terms: Terms) -> Value:
         """The exponent as one value; the first difference is a sub0, so an absent row stays so."""
@@ -164,7 +166,11 @@ def _known_product(
     if not any(isinstance(part, Pair) and part.product for part in parts):
         return None
     a, b = (part if isinstance(part, Pair | Value | Const) else to.emit(part) for part in parts)
-    return None if above_its_exponent(b, sign) else multiplied(a, b, sign)
+    if above_its_exponent(b, sign):
+        return None
+    if sign < 0 and isinstance(b, Pair):
+        b = replace(b, product=None)  # exp(x - y) would be 0 where exp(x) / exp(y) is 0 / 0
+    return multiplied(a, b, sign)
 
 
 def _power(fn: str, by: float) -> Lift:

@@ -161,11 +161,16 @@ class _Level:
         assert isinstance(pair, Pair)
         body = Builder()
         lists = [pair.significand, *(value for _, value in pair.terms)]
-        items = [body.input(to.builder.type_of(v).element()) for v in lists]
+        types = [to.builder.type_of(v) for v in lists]
+        walked = [type.lists[:1] == (dim,) for type in types]
+        items = [
+            body.input(type.element() if walks else type)
+            for type, walks in zip(types, walked, strict=True)
+        ]
         terms = tuple((c, v) for (c, _), v in zip(pair.terms, items[1:], strict=True))
         lead = Emitter(body, Origin("safe")).exponent(terms)
         results: tuple[Result, ...] = (Accumulate("max"), Rescale(monoid, 0, RESCALED))
-        op = Map(dim, body.finish(lead, items[0]), (True,) * len(lists), results)
+        op = Map(dim, body.finish(lead, items[0]), tuple(walked), results)
         t, s = to.builder.add(op, *lists, origin=Origin("safe"))
         return Pair(s, ((1.0, t),))
 
@@ -183,7 +188,8 @@ class _Level:
             given = to.builder.type_of(value)
             if isinstance(op, Transpose):
                 axes = op.axes if len(given.axes) == len(op.axes) else given.axes
-                value = to.apply(Transpose(op.lists, axes), value)
+                lists = tuple(dim for dim in op.lists if dim in given.lists)
+                value = to.apply(Transpose(lists, axes), value)
             elif isinstance(op, Relabel) and op.old in given.lists + given.axes:
                 value = to.apply(op, value)
             terms.append((coefficient, value))
@@ -204,7 +210,7 @@ class _Level:
             inner.plain[Value(-1, port)] = read.added(self.plain[value], walks, hint)
         for port, (value, walks) in enumerate(given):
             if value in self.pairs:
-                seen = partial(read.entered, walks=walks)
+                seen = partial(read.entered, dim=op.dim if walks else None)
                 inner.pairs[Value(-1, port)] = self.pairs[value].each(seen)
         inner.run()
         left = _Results(inner, read, [inner.plain[o.value] for o in op.body.outputs], [*op.results])
@@ -238,8 +244,9 @@ class _Operands:
         self.iterated.append(walks)
         return self.inner.builder.input(type.element() if walks else type, hint=hint)
 
-    def entered(self, value: Value, *, walks: bool) -> Value:
-        """A value as the body sees it."""
+    def entered(self, value: Value, *, dim: Dim | None) -> Value:
+        """A value as the body sees it: an item of a list over ``dim``, else all of it."""
+        walks = self.outer.builder.type_of(value).lists[:1] == (dim,)
         pairs = tuple(zip(self.operands, self.iterated, strict=True))
         if (value, walks) in pairs:
             return Value(-1, pairs.index((value, walks)))
@@ -248,6 +255,11 @@ class _Operands:
     def list_of(self, value: Value) -> Value | None:
         """The operand of which the body's ``value`` is an item, if it is one."""
         return self.operands[value.port] if value.node < 0 and self.iterated[value.port] else None
+
+    def whole_of(self, value: Value) -> Value | None:
+        """The operand that the body's ``value`` is, if all iterations read the same."""
+        whole = value.node < 0 and not self.iterated[value.port]
+        return self.operands[value.port] if whole else None
 
 
 @dataclass
@@ -267,17 +279,25 @@ class _Results:
         self._given = tuple(self.outputs)
 
     def pair(self, value: Value, result: Result) -> Pair | None:
-        """The pair of ``value`` outside of the map."""
+        """The pair of ``value`` outside of the map.
+
+        An exponent that all iterations share stays outside of their fold: added to each of theirs,
+        and taken off again, it would cost digits.
+        """
         pair = self.level.pairs.get(value)
         if pair is None or isinstance(result, Rescale):
             return None
         if isinstance(result, Collect):
             kept = bool(self._not_worth_storing(pair))
             return replace(pair, product=None if kept else pair.product).each(self._list)
-        exponent = Emitter(self.level.builder, Origin("safe")).exponent(pair.terms)
+        outside = tuple((c, w) for c, v in pair.terms if (w := self.read.whole_of(v)) is not None)
+        terms = tuple((c, v) for c, v in pair.terms if self.read.whole_of(v) is None)
+        if not terms:
+            return Pair(self._port(pair.significand, result), outside)
+        exponent = Emitter(self.level.builder, Origin("safe")).exponent(terms)
         lead = self._port(exponent, Accumulate("max"))
         significand = self._port(pair.significand, Rescale(result.monoid, lead.port, RESCALED))
-        return Pair(significand, ((1.0, lead),))
+        return Pair(significand, ((1.0, lead), *outside))
 
     def _not_worth_storing(self, pair: Pair) -> str:
         """Why the product of a pair does not leave the map, or "".
@@ -294,8 +314,8 @@ class _Results:
         return ""
 
     def _list(self, value: Value) -> Value:
-        """The list of a body's value."""
-        known = self.read.list_of(value)
+        """The list of a body's value, or the value itself where all iterations read the same."""
+        known = self.read.list_of(value) or self.read.whole_of(value)
         return self._port(value, Collect()) if known is None else known
 
     def _port(self, value: Value, result: Result) -> Value:

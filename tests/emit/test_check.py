@@ -153,6 +153,62 @@ def test_an_element_that_is_wrong_in_one_draw_fails():
     assert "over all draws" in str(report)
 
 
+@np.errstate(all="ignore")
+def overflown(x, out=None):
+    """Eager in float32; exact in float64 up to exp(709)."""
+    result = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+    return result if out is None else np.copyto(out, result)
+
+
+def test_elements_that_say_nothing_are_counted_and_said():
+    x = np.array([[1.0, 2.0], [200.0, 0.0]], np.float32)
+    report = check_kernel(overflown, overflown, {"x": x}, eager=overflown, draws=3, outputs=["out"])
+    run = report.runs[0]
+
+    assert run.problems == ()
+    assert (run.judged, run.spared) == ((9,), (3,))  # inf / inf
+    left = "3 of 12 elements of output 0 (configuration 0, inputs 0, random): eager or the"
+    assert f"  not checked: {left} reference gives no number there" in str(report)
+    assert json.loads(report.to_json())["runs"][0]["spared"] == [3]
+
+
+def test_an_output_of_which_nothing_is_judged_has_not_passed():
+    x = np.array([[100.0, 90.0], [100.0, 110.0]], np.float32)
+
+    def nothing(x, out=None):
+        """Writes nothing: poison looks like what eager gives."""
+        return np.full_like(x, np.nan) if out is None else out
+
+    report = check_kernel(nothing, overflown, {"x": x}, eager=overflown, draws=2, outputs=["out"])
+
+    assert not report.passed
+    assert "none of the 8 elements of an output is judged: eager or the reference" in str(report)
+    assert json.loads(report.to_json())["passed"] is False
+
+
+def test_an_output_without_elements_passes():
+    assert check_kernel(softmax, softmax, {"x": X[:0]}).passed
+
+
+def test_a_number_where_eager_and_the_reference_have_none_is_wrong():
+    x = np.array([[1.0, 2.0], [-np.inf, -np.inf]], np.float32)
+    report = check_kernel(masked_to_zero, softmax_with_nan, {"x": x}, eager=softmax_with_nan)
+
+    assert not report.passed
+    text = "30 elements are finite, but neither near the reference nor what eager gives"
+    assert text in str(report)
+    assert check_kernel(masked_to_zero, masked_to_zero, {"x": x}, eager=masked_to_zero).passed
+
+
+def softmax_with_nan(x):
+    with np.errstate(all="ignore"):
+        return softmax(x)
+
+
+def masked_to_zero(x):
+    return np.nan_to_num(softmax_with_nan(x))
+
+
 @pytest.mark.parametrize("fewer", [{"runs": 0}, {"draws": 0}])
 def test_nothing_is_checked_in_no_run(fewer):
     x = {"x": np.ones(3, np.float32)}

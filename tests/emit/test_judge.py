@@ -149,14 +149,91 @@ def test_what_is_lost_fails(bad):
     assert found.relative == math.inf
 
 
-@pytest.mark.parametrize(("got", "lost"), [(math.nan, 1), (math.inf, 1), (-math.inf, 0), (-9e9, 0)])
-def test_where_eager_is_rightly_infinite_poison_and_the_other_sign_are_lost(got, lost):
-    """A row that is all masked has the log-sum-exp -inf: a kernel that never stores it is wrong."""
-    exact = np.array([1.0, -math.inf])
-    found = verdict([sampled(np.array([1.0, got]), exact, exact, "float32")], "float32")
+FINITE, FAR = 3.0, 900.0  # FAR: a number that is neither the exact one nor eager's
+INF, NAN = math.inf, math.nan
+GIVEN = (FINITE, FAR, INF, -INF, NAN)
+MEANINGS = {"j": "judged", "s": "spared", "o": "odd", "l": "lost"}
 
-    assert (found.lost, found.passed) == (lost, not lost)
-    assert found.spared == 1
+# (eager, exact): what becomes of ours where it is each of GIVEN
+TABLE = {
+    (FINITE, FINITE): "jjlll",  # an error is measured, however large
+    (INF, FINITE): "josll",  # eager is off: the exact number, or what eager gives
+    (-INF, FINITE): "jolsl",
+    (NAN, FINITE): "jolls",
+    (FINITE, INF): "sojll",
+    (INF, INF): "oojll",  # eager is right: nothing else will do
+    (-INF, INF): "oojsl",
+    (NAN, INF): "oojls",
+    (FINITE, -INF): "soljl",
+    (INF, -INF): "oosjl",
+    (-INF, -INF): "ooljl",
+    (NAN, -INF): "ooljs",
+    (FINITE, NAN): "solls",
+    (INF, NAN): "oosls",
+    (-INF, NAN): "oolss",
+    (NAN, NAN): "oolls",  # NaN may be poison
+}
+OVERFLOWS = {  # in float16, whose largest number is 65504
+    (INF, 1e5): TABLE[INF, INF],
+    (-INF, -1e5): TABLE[-INF, -INF],
+    (65504.0, 1e5): "oojll",
+    (NAN, -1e5): TABLE[NAN, -INF],
+    (INF, 1e300): TABLE[INF, INF],
+    (INF, 40000.0): "oosll",  # hardly fits
+    (-40000.0, -40000.0): "jjlsl",
+    (20000.0, 20000.0): "jjlll",
+}
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_every_kind_of_element_beside_every_kind_of_eager_and_exact(dtype, kind):
+    make = np.array if kind == "numpy" else pytest.importorskip("torch").tensor
+    rows = TABLE | (OVERFLOWS if dtype == "float16" else {})
+    for (theirs, exact), row in rows.items():
+        for ours, letter in zip(GIVEN, row, strict=True):
+            # beside an element that is right
+            arrays = [make([1.0, x], dtype=make([1.0]).dtype) for x in (ours, theirs, exact)]
+            if kind == "torch":
+                arrays = [x.double() for x in arrays]
+            found = sampled(*arrays, dtype)
+            seen = dict(judged=found.results - 1 - found.odd - found.lost, spared=found.spared)
+            seen |= dict(odd=found.odd, lost=found.lost)
+            case = f"ours {ours}, eager {theirs}, exact {exact}"
+            assert seen == dict.fromkeys(seen, 0) | {MEANINGS[letter]: 1}, case
+            assert letter in "js" or not verdict([found], dtype).passed, case
+
+
+def test_where_eager_is_off_a_number_is_right_within_the_tolerance():
+    exact, theirs = np.array([10.0, 0.001]), np.array([10.0, NAN])
+
+    def judged(ours, **options):
+        return sampled(np.array([10.0, ours]), theirs, exact, "float32", **options).odd == 0
+
+    assert judged(0.0019)  # 1e-4 of the largest result
+    assert not judged(0.0021)
+    assert judged(0.0021, tolerance=1e-3)
+    assert not judged(0.0019, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("lost", [INF, NAN])
+def test_an_output_of_which_nothing_can_be_judged_does_not_pass(lost):
+    theirs = np.full(4, lost)
+    found = verdict([sampled(theirs, theirs, np.ones(4), "float32")] * 2, "float32")
+
+    assert (found.results, found.spared) == (0, 8)
+    assert found.says_nothing
+    assert found.relative == INF
+    assert not found.passed
+
+
+def test_infinities_that_are_right_are_judged():
+    """A row that is all masked has the log-sum-exp -inf: a kernel that never stores it is wrong."""
+    masked = np.full(4, -INF)
+    found = verdict([sampled(masked, masked, masked, "float32")], "float32")
+
+    assert found.passed
+    assert (found.results, found.spared) == (4, 0)
 
 
 def test_truth_values_are_right_or_wrong():
@@ -170,14 +247,15 @@ def test_truth_values_are_right_or_wrong():
 # samples ----------------------------------------------------------------------------------
 
 
-def test_what_eager_loses_is_spared_and_so_is_what_hardly_fits():
-    exact = np.array([1.0, np.nan, np.inf, 40000.0, 2.0])
-    theirs = np.array([np.nan, np.nan, np.inf, 40000.0, 2.0])
-    ours = np.array([1.0, 0.0, 0.0, np.inf, 2.0])
+def test_a_sample_has_the_errors_of_what_is_measured():
+    exact = np.array([1.0, NAN, INF, 40000.0, 2.0])
+    theirs = np.array([NAN, NAN, INF, 40000.0, 2.5])
+    ours = np.array([1.0, NAN, INF, INF, 1.75])
 
     assert sampled(ours, theirs, exact, "float16") == Sample(
-        results=1, spared=4, exact_peak=2.0, exact_squares=4.0
-    )
+        results=3, erring=1, spared=2, peak=0.25, squares=0.0625,
+        eager_peak=0.5, eager_squares=0.25, exact_peak=2.0, exact_squares=4.0,
+    )  # fmt: skip
 
 
 def test_samples_add_up():
@@ -194,8 +272,10 @@ def test_samples_add_up():
 
 def test_no_results_are_no_errors():
     none = np.zeros((0, 3))
+    found = verdict([sampled(none, none, none, "float32")], "float32")
 
-    assert verdict([sampled(none, none, none, "float32")], "float32").passed
+    assert found.passed
+    assert not found.says_nothing
 
 
 def test_enough_is_errors_or_very_many_results():
@@ -203,6 +283,7 @@ def test_enough_is_errors_or_very_many_results():
     assert Sample(results=ENOUGH, erring=ENOUGH).is_enough
     assert Sample(results=SEEN).is_enough
     assert Sample(results=1, lost=1).is_enough
+    assert Sample(results=1, odd=1).is_enough
 
 
 def test_torch_tensors_give_the_same_sample():

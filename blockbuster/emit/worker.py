@@ -1,0 +1,194 @@
+"""A process that has loaded what is slow to load, and forks one of its own for each job.
+
+So a job starts within milliseconds, sees nothing of the jobs before it, and may crash or hang
+alone. A job is a folder; what it prints is kept there, in ``log``.
+
+    who asks                        server                          job
+    folder of a job -- stdin -->    fork                      -->   read, compute, write, exit
+    exit code       <-- stdout --   wait
+
+The server ends when its standard input does, whatever has become of who asks: no process is left.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from blockbuster.errors import LaunchError
+
+IDLE: list[Server] = []
+"""Servers that wait for a job, for the next one that comes: at most as many as ran side by side."""
+
+
+class Server:
+    """The end of a server that asks: ``code`` is Python that calls ``serve``."""
+
+    def __init__(self, code: str, environment: Mapping[str, str]) -> None:
+        self.code = code
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 -- open as long as the server
+        # a session of its own: Ctrl-C is for who asks, and its jobs can be ended with it
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=dict(environment),
+            start_new_session=True,
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        """True until the process has ended."""
+        return self._process.poll() is None
+
+    def run(self, job: Path, timeout: float) -> int:
+        """The exit code of a job, negative for a signal. Raises LaunchError, TimeoutError."""
+        assert self._process.stdin
+        assert self._process.stdout
+        try:
+            self._process.stdin.write(os.fsencode(job) + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+        if not select.select([self._process.stdout], [], [], timeout)[0]:
+            raise TimeoutError(f"did not finish within {timeout:g} s")
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise self._ended()
+        return int(answer)
+
+    def _ended(self) -> LaunchError:
+        """What to say of a server that ended by itself. What is left of its job ends, too."""
+        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        code = self._process.wait()
+        self._log.seek(0)
+        text = self._log.read().decode(errors="replace").strip()
+        return LaunchError(f"lost its server, which ended with code {code}: {text[-2000:]}")
+
+    def kill(self) -> None:
+        """End the server, and the job that it runs, now."""
+        if self._process.returncode is None:  # else its number may be another's by now
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self.end()
+
+    def end(self) -> None:
+        """Let the server end, and wait until it has."""
+        self.leave()
+        self._process.wait()
+
+    def forget(self) -> None:
+        """Close this end in a copy of the process that started the server."""
+        self.leave()
+        self._process.returncode = 0  # it is not our child, and cannot be waited for
+
+    def leave(self) -> None:
+        """Close this end. The server ends when nobody has one open."""
+        for file in (self._process.stdin, self._process.stdout, self._log):
+            assert file
+            file.close()
+
+
+def run_job(job: Path, code: str, environment: Mapping[str, str], timeout: float) -> int:
+    """The exit code of a job, in a server that waits for one, or in a new one.
+
+    Raises TimeoutError where the job takes longer, LaunchError where the server does not live.
+    """
+    server = _waiting(code) or Server(code, environment)
+    try:
+        status = server.run(job, timeout)
+    except BaseException:
+        server.kill()
+        raise
+    IDLE.append(server)
+    return status
+
+
+def _waiting(code: str) -> Server | None:
+    """A server for this code that is alive; no other thread gets it until it is idle again."""
+    for server in [server for server in IDLE if server.code == code]:
+        try:
+            IDLE.remove(server)
+        except ValueError:  # another thread was faster
+            continue
+        if server.is_alive:
+            return server
+        server.end()
+    return None
+
+
+@atexit.register
+def _end_all() -> None:
+    while IDLE:
+        IDLE.pop().end()
+
+
+def _forget_all() -> None:
+    """In a copy of this process, which asks servers of its own."""
+    while IDLE:
+        IDLE.pop().forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
+
+
+# the server ----------------------------------------------------------------------
+
+
+def serve(run: Callable[[Path], None]) -> None:
+    """Fork a process that calls ``run`` for each job, until standard input ends."""
+    gc.freeze()  # jobs need not look through what they share
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    for line in iter(requests.readline, b""):
+        job = Path(os.fsdecode(line.rstrip(b"\n")))
+        answers.write(b"%d\n" % _forked(run, job, requests))
+        answers.flush()
+
+
+def _forked(run: Callable[[Path], None], job: Path, requests: BinaryIO) -> int:
+    """The exit code of a process that runs the job. Where requests end meanwhile, so does it."""
+    ends, end = os.pipe()
+    with warnings.catch_warnings():  # of threads, of which only NumPy's libraries have some
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _in_child(run, job)
+    os.close(end)
+    # the pipe ends with the last process that holds its other end: the child
+    if requests.fileno() in select.select([requests.fileno(), ends], [], [])[0]:
+        os.kill(child, signal.SIGKILL)
+    os.close(ends)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _in_child(run: Callable[[Path], None], job: Path) -> None:
+    """Run the job and exit. What it prints goes into its log."""
+    code = 1
+    try:
+        log = os.open(job / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for number, file in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
+            os.dup2(file, number)
+        run(job)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
