@@ -52,8 +52,8 @@ HELPERS: dict[str, str] = {
     "gelu": "def gelu(x):\n    return x * (1 + erf(x * math.sqrt(0.5))) / 2\n",
     "sub0": (
         "def sub0(x, z):\n"
-        '    """x - z, and -inf where x is -inf, even if z is, too."""\n'
-        "    return np.where(np.isneginf(x), x, x - z)\n"
+        '    """x - z, and x where it is infinite, even if z is, too."""\n'
+        "    return np.where(np.isinf(x), x, x - z)\n"
     ),
     "chunk": (
         "def chunk(steps, number, count):\n"

@@ -104,8 +104,8 @@ def _chunk(size, block, count, number):
     "_sub0": (
         '''
 def _sub0(x, z):
-    """x - z, and -inf where x is -inf, even if z is too."""
-    return tl.where(x == float("-inf"), float("-inf"), x - z)
+    """x - z, and x where it is infinite, even if z is too."""
+    return tl.where(tl.abs(x) == float("inf"), x, x - z)
 ''',
         (),
     ),

@@ -41,8 +41,8 @@ def gelu(x: Array) -> Array:
 
 @_quiet
 def sub0(x: Array, z: Array) -> Array:
-    """x - z, and -inf where x is -inf whatever z is."""
-    return np.where(np.equal(x, -np.inf), x, np.subtract(x, z))
+    """x - z, and x where it is infinite, whatever z is."""
+    return np.where(np.isinf(x), x, np.subtract(x, z))
 
 
 @_quiet

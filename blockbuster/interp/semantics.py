@@ -148,7 +148,7 @@ FLOAT_SCALARS: dict[str, Function] = {
     "relu": lambda x: np.maximum(x, 0), "erf": _erf, "abs": np.abs, "square": np.square,
     "reciprocal": lambda x: 1 / x,
     "maximum": np.maximum, "minimum": np.minimum,
-    "sub0": lambda x, z: np.where(np.isneginf(x), x, x - z),
+    "sub0": lambda x, z: np.where(np.isinf(x), x, x - z),
     "recip0": lambda x: np.where(x == 0, 0, 1 / x),
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal,

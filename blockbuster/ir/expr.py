@@ -82,7 +82,7 @@ class Call:
 
 Expr = Arg | Const | Size | Call
 
-# name -> number of arguments. `sub0(x, z)` is x - z, and -inf where x is -inf (even if z is, too);
+# name -> number of arguments. `sub0(x, z)` is x - z, and x where x is infinite (even if z is, too);
 # `recip0(x)` is 1/x, and 0 where x is 0: the two functions that keep a fully masked row at zero.
 # (An explicit safe softmax is max, sub0, exp, sum, recip0, row_scale.)
 FUNCTIONS: dict[str, int] = {

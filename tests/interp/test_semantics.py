@@ -19,6 +19,7 @@ def test_functions_at_infinity():
     low = np.array(-np.inf)
     with np.errstate(all="ignore"):
         assert FLOAT_SCALARS["sub0"](low, low) == -np.inf
+        assert FLOAT_SCALARS["sub0"](-low, -low) == np.inf
         assert FLOAT_SCALARS["recip0"](np.array([0.0, 2.0])).tolist() == [0.0, 0.5]
         assert FLOAT_SCALARS["sigmoid"](np.array([-1000.0, 0, 1000])).tolist() == [0, 0.5, 1]
 
