@@ -50,7 +50,7 @@ def lower(program: ArrayProgram) -> Graph:
 
     Ops that no rule looks into (``bb.custom``, ``np.sort``) become misc ops.
     """
-    return _Lowering(decompose(program)).graph()
+    return _Lowering(program.apart or decompose(program)).graph()
 
 
 class _Lowering:
