@@ -35,6 +35,7 @@ from blockbuster.interp.apart import close
 from blockbuster.interp.semantics import Float64
 from blockbuster.interp.setting import settings
 from blockbuster.interp.trials import Draw, Trials, Unsettled
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import PAPER_RULES
 from blockbuster.rules.base import Rule
@@ -140,37 +141,43 @@ CHECKS = {"float64": in_float64, "exact": exactly}
 def measured(kind: str, check: str) -> Count:
     """The first programs of one kind."""
     np.random.default_rng(0)  # NumPy imports it on first use, which is no rate
-    count, number, (least, most) = Count(), 0, BOUNDS[kind]
+    count, number = Count(), 0
     while count.programs < PROGRAMS[kind]:
-        random = Random(f"rates/{kind}/{number}")
+        with collection_paused():  # as for every program of the thorough profile
+            take(kind, check, number, count)
         number += 1
-        start = time.process_time()
-        graph = GENERATORS[kind](random)
-        drawn = time.process_time()
-        size = graph.size
-        if not least <= size <= most:
-            continue
-        count.drawing += drawn - start
-        count.programs += 1
-        count.nodes += size
-        start = time.process_time()
-        agree = CHECKS[check](graph, number)
-        count.checking += time.process_time() - start
-        steps = walk(graph, random)
-        while True:
-            start = time.process_time()
-            after = next(steps, None)
-            rewritten = time.process_time()
-            count.rewriting += rewritten - start
-            if after is None:
-                break
-            verdict = agree(graph, after)
-            count.checking += time.process_time() - rewritten
-            count.steps += 1
-            count.wrong += verdict is False
-            count.unsettled += verdict is None
-            graph = after
     return count
+
+
+def take(kind: str, check: str, number: int, count: Count) -> None:
+    """Draw a program, and count it if it is of the right size, and all of its steps."""
+    random = Random(f"rates/{kind}/{number}")
+    least, most = BOUNDS[kind]
+    start = time.process_time()
+    graph = GENERATORS[kind](random)
+    drawn = time.process_time()
+    if not least <= graph.size <= most:
+        return
+    count.drawing += drawn - start
+    count.programs += 1
+    count.nodes += graph.size
+    start = time.process_time()
+    agree = CHECKS[check](graph, number)
+    count.checking += time.process_time() - start
+    steps = walk(graph, random)
+    while True:
+        start = time.process_time()
+        after = next(steps, None)
+        rewritten = time.process_time()
+        count.rewriting += rewritten - start
+        if after is None:
+            return
+        verdict = agree(graph, after)
+        count.checking += time.process_time() - rewritten
+        count.steps += 1
+        count.wrong += verdict is False
+        count.unsettled += verdict is None
+        graph = after
 
 
 def shortest(kind: str, check: str, rounds: int) -> Count:

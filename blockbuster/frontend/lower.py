@@ -52,7 +52,7 @@ def lower(program: ArrayProgram) -> Graph:
     what is no array program.
     """
     check_program(program)
-    return _Lowering(decompose(program)).graph()
+    return _Lowering(program.apart or decompose(program)).graph()
 
 
 class _Lowering:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_ex
 from blockbuster.ir.graph import SourceLine, Value
 from blockbuster.ir.lengths import Length, Rule, completed
 from blockbuster.ir.types import Dim
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.decompose import Primitives
 
 Axis = Dim | int
 """A dim, or the literal 1."""
@@ -70,7 +73,8 @@ class ArrayProgram:
     """A traced function: equations in the order in which they were recorded.
 
     ``sizes`` holds the dims whose size was fixed when tracing (``"D=64"``), ``rules`` what slices,
-    heads and concatenations say of sizes, ``copies`` which of them are not free.
+    heads and concatenations say of sizes. ``apart`` is a traced program as primitives; it is no
+    argument, so that a program made from another by ``replace`` does not have the other's.
     """
 
     name: str
@@ -79,7 +83,7 @@ class ArrayProgram:
     outputs: tuple[ArrayOutput, ...]
     fixed_sizes: tuple[tuple[Dim, int], ...] = ()
     rules: tuple[Rule, ...] = ()
-    copies: tuple[str, ...] = field(default=(), compare=False)
+    apart: Primitives | None = field(default=None, init=False, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.listing()
@@ -102,7 +106,7 @@ class ArrayProgram:
             for e in self.equations
             if e.op == "custom"
         )
-        return (*opaque, *self.copies)
+        return (*opaque, *(self.apart.notes if self.apart else ()))
 
     @property
     def definitions(self) -> tuple[Rule, ...]:

@@ -63,7 +63,8 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
     result = fn(*bound.args, **bound.kwargs)
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, _results(result))
-    return replace(program, copies=decompose(program).notes)
+    vars(program)["apart"] = decompose(program)
+    return program
 
 
 class Trace:
@@ -185,7 +186,7 @@ class Trace:
             return tuple(names[a] if isinstance(a, str) else a for a in shape)
 
         equations = tuple(
-            replace(_with_names(e, names), shape=renamed(e.shape), hint=hint)
+            replace(e, **_with_names(e, names), shape=renamed(e.shape), hint=hint)
             for e, hint in zip(self._equations, _hints(self._equations), strict=True)
         )
         return ArrayProgram(
@@ -328,8 +329,8 @@ def _hints(equations: Sequence[Equation]) -> list[str]:
     return hints
 
 
-def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> Equation:
-    """The equation with the raw dims inside its scalars and params renamed."""
+def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> dict[str, Any]:
+    """The operands and params of an equation with the raw dims inside them renamed."""
 
     def leaf(expr: Expr) -> Expr:
         if not isinstance(expr, Size):
@@ -347,7 +348,7 @@ def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> Equation:
         return rewrite(value, leaf) if isinstance(value, Const | Size | Call) else value
 
     params = tuple((key, renamed(value)) for key, value in equation.params)
-    return replace(equation, operands=operands, params=params)
+    return {"operands": operands, "params": params}
 
 
 def _is_plain_size(entry: object) -> bool:

@@ -25,7 +25,7 @@ modulo the primes drawn either (there are 8e12 of them).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -33,8 +33,8 @@ import numpy as np
 
 from blockbuster.interp.binding import source_names
 from blockbuster.interp.exact import BITS
-from blockbuster.interp.layout import Array, Layout, Nested
-from blockbuster.interp.remembering import Remembering
+from blockbuster.interp.layout import Array, Layout
+from blockbuster.interp.remembering import Key, Remembering
 from blockbuster.interp.residues import SMALL
 from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.expr import Call, Const
@@ -173,7 +173,7 @@ class Degrees(Remembering):
     def __init__(self, layout: Layout, arrays: Mapping[str, Array]) -> None:
         self.degree = Degree()
         super().__init__(layout, self.degree, arrays)
-        self.notes: dict[tuple[int, ...], Noted] = {}
+        self.notes: dict[Key, Noted] = {}
         self.bounds: dict[tuple[Graph, tuple[str, ...]], Bound] = {}
         """By what the programs are: graphs are equal whatever their inputs are called."""
         self.seen: dict[int, tuple[Graph, Bound]] = {}
@@ -188,14 +188,14 @@ class Degrees(Remembering):
             self.seen[id(graph)] = graph, self.bounds[program]
         return self.seen[id(graph)][1]
 
-    def _made(self, key: tuple[int, ...], *equation: Any) -> Sequence[Nested]:
+    def _made(self, key: Key, make: Callable[..., Sequence[Any]], *given: Any) -> Sequence[Any]:
         outer, self.degree.noted = self.degree.noted, Noted()
-        made = super()._made(key, *equation)
+        made = super()._made(key, make, *given)
         self.notes[key], self.degree.noted = self.degree.noted, outer
         outer.add(self.notes[key])
         return made
 
-    def _again(self, key: tuple[int, ...]) -> None:
+    def _again(self, key: Key) -> None:
         self.degree.noted.add(self.notes[key])
 
 

@@ -218,20 +218,24 @@ class Interpreter:
     def local(self, op: Op, site: Site, args: Sequence[Held]) -> list[Held]:
         """An operator on items."""
         items = [held.data for held in args]
-        match op:
-            case Functional(name):
-                item = self.semantics.functional(name, items)
-            case Elementwise(expr):
-                item = self.semantics.expression(expr, items, self.layout.size)
-            case Pointwise(expr, axes):
-                same = [aligned(held.data, held.type.axes, axes) for held in args]
-                item = self.semantics.expression(expr, same, self.layout.size)
-                item = np.broadcast_to(item, self.shape(axes, args, site))
-            case Cast(dtype):
-                item = self.semantics.cast(items[0], dtype)
+        if isinstance(op, POSITIONAL):
+            item = self.item(op, items)
+        else:
+            assert isinstance(op, Pointwise)
+            same = [aligned(held.data, held.type.axes, op.axes) for held in args]
+            item = self.semantics.expression(op.expr, same, self.layout.size)
+            item = np.broadcast_to(item, self.shape(op.axes, args, site))
         if self.watched:
             self.observer.execute(op, tuple(items), item)
         return [Held(site.node.types[0], item)]
+
+    def item(self, op: Functional | Elementwise | Cast, items: Sequence[Array]) -> Array:
+        """What an operator makes of items alone."""
+        if isinstance(op, Functional):
+            return self.semantics.functional(op.name, items)
+        if isinstance(op, Elementwise):
+            return self.semantics.expression(op.expr, items, self.layout.size)  # type: ignore[no-any-return]
+        return self.semantics.cast(items[0], op.dtype)
 
     def shape(self, axes: Sequence[Dim], args: Sequence[Held], site: Site) -> list[int]:
         """The shape of a pointwise result: as its operands show it, else that of the current block.
@@ -299,6 +303,9 @@ class Interpreter:
             self.observer.store(tensor, held.data)
         return held.home or tensor
 
+
+POSITIONAL = (Functional, Elementwise, Cast)
+"""Operators of items alone, whatever and wherever they are."""
 
 MEANING: dict[type[Op], Callable[..., list[Held]]] = {
     Functional: Interpreter.local,

@@ -17,6 +17,8 @@ from blockbuster.ir.ops import Elementwise, Op, Pointwise
 from blockbuster.ir.order import order_with_inlined
 from blockbuster.ir.types import Type
 
+NOTHING = Graph((), (), ())
+
 
 class Builder:
     """Collects inputs and nodes in any order; ``finish`` makes the graph.
@@ -41,7 +43,7 @@ class Builder:
         self._next = len(self._nodes)
         self._kept = self._next
         self._changed: set[int] = set()
-        self._start = graph or Graph((), (), ())
+        self._start = graph or NOTHING
         self._several = False  # whether an added node has several results
         self._redirects: dict[Value, Value] = {}
         self.positions: dict[int, int] = {}
@@ -174,7 +176,7 @@ class Builder:
             return
         for key in readers:
             node = self._nodes[key]
-            if any(v in self._redirects for v in node.operands):
+            if not self._redirects.keys().isdisjoint(node.operands):
                 operands = tuple(self._redirected(v) for v in node.operands)
                 self._nodes[key] = node.reading(operands)
                 self._changed.add(key)
@@ -183,27 +185,27 @@ class Builder:
         self, made: Mapping[int, Node], order: Sequence[int], ends: Sequence[Output]
     ) -> Graph:
         nodes = [made[key] for key in order]
-        self.positions = dict(zip(order, range(len(order)), strict=True))
-        outputs = [*ends]
-        same = next((i for i, key in enumerate(order) if i != key), len(order))
-        if same < len(order):
+        outputs = tuple(ends)
+        count = len(order)
+        self.positions = dict(zip(order, range(count), strict=True))
+        if order != [*range(count)]:
             places = self.positions | {-1: -1}
-            for at in range(same, len(order)):
+            same = next(at for at, key in enumerate(order) if at != key)
+            for at in range(same, count):
                 operands = nodes[at].operands
                 moved = tuple([Value(places[node], port) for node, port in operands])
                 if moved != operands:
                     nodes[at] = nodes[at].reading(moved)
-            outputs = [o.of(Value(places[o.value[0]], o.value[1])) for o in ends]
+            outputs = tuple([o.of(Value(places[o.value[0]], o.value[1])) for o in ends])
         start = self._start
         old = len(start.nodes)
         unedited = 0 < old <= len(nodes) and all(map(is_, start.nodes, nodes))
         if unedited:  # not only equal: origins do not count there
             graph = start.grown(self._inputs[len(start.inputs) :], nodes[old:], outputs)
         else:
-            graph = Graph(tuple(self._inputs), tuple(nodes), tuple(outputs))
-        if all(output.axes is None for output in outputs):
-            return graph
-        return replace(graph, outputs=tuple(_plain(graph, output) for output in outputs))
+            graph = Graph(tuple(self._inputs), tuple(nodes), outputs)
+        plain = tuple([_plain(graph, output) for output in outputs])
+        return graph if plain == outputs else replace(graph, outputs=plain)
 
 
 def _plain(graph: Graph, output: Output) -> Output:

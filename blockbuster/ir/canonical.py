@@ -77,16 +77,18 @@ class Canonical:
             node = self.nodes[key]
             if isinstance(node.op, Map):
                 self.nodes[key], twins = merge_ports(node, self._rebuild)
-                twin_of = {Value(key, a): Value(key, b) for a, b in twins.items()}
-                self._rename(self.order, twin_of)
+                if twins:
+                    twin_of = {Value(key, a): Value(key, b) for a, b in twins.items()}
+                    self._rename(self.order, twin_of)
             elif isinstance(node.op, Elementwise | Pointwise):
                 self.nodes[key] = merge_repeated_arguments(node)
 
     def tidy(self) -> None:
         """Drop operands that no result of their node needs, where every result is read."""
         changed = [*filter(self.changed.__contains__, reversed(self.order))]
-        changed = [key for key in changed if isinstance(self.nodes[key].op, Map)]  # as only maps do
-        self.keep({key: range(len(self.nodes[key].types)) for key in changed}, self.order)
+        maps = [key for key in changed if isinstance(self.nodes[key].op, Map)]  # only they change
+        if maps:
+            self.keep({key: range(len(self.nodes[key].types)) for key in maps}, self.order)
 
     def keep(self, ports: Mapping[int, Sequence[int]], readers: Iterable[int]) -> bool:
         """Drop all results but ``ports`` of the nodes there, and operands that those do not need.
@@ -123,6 +125,9 @@ class Canonical:
 
     def sort(self) -> None:
         """Put results in order of first use, and operands by first use in the body."""
+        left = {key for key in self.order if len(self.nodes[key].types) > 1}
+        if not left:
+            return
         first_use: dict[int, dict[int, tuple[int, int]]] = {key: {} for key in self.order}
         for rank, output in enumerate(self.ends):
             if output.value.node >= 0:
@@ -130,9 +135,12 @@ class Canonical:
         moved: dict[Value, Value] = {}
         lost = False
         for rank, key in enumerate(_consumers_first(self.nodes, self.order, first_use)):
-            used = first_use[key]
-            if len(self.nodes[key].types) > 1:
+            if key in left:
+                used = first_use[key]
                 lost |= self._select(key, sorted(used, key=used.__getitem__), moved)
+                left.remove(key)
+                if not left:
+                    break
             for index, (node, port) in enumerate(self.nodes[key].operands):
                 if node >= 0:
                     first_use[node].setdefault(port, (rank, index))
@@ -148,7 +156,8 @@ class Canonical:
             return False
         self.nodes[key] = new
         self.changed.add(key)
-        moved |= {Value(key, a): Value(key, b) for b, a in enumerate(order) if a != b}
+        if order != (*range(len(old.types)),):
+            moved |= {Value(key, a): Value(key, b) for b, a in enumerate(order) if a != b}
         return new.operands != old.operands
 
     def _rename(self, keys: Iterable[int], new: Mapping[Value, Value]) -> None:
@@ -157,7 +166,7 @@ class Canonical:
             return
         for key in keys:
             node = self.nodes[key]
-            if any(v in new for v in node.operands):
+            if not new.keys().isdisjoint(node.operands):
                 operands = tuple(new.get(v, v) for v in node.operands)
                 self.nodes[key] = node.reading(operands)
                 self.changed.add(key)

@@ -111,7 +111,7 @@ class Output:
         return self if value == self.value else Output(value, self.name, self.axes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Node:
     """One equation: an operator applied to operands. ``types`` are the types of its results."""
 
@@ -120,6 +120,21 @@ class Node:
     types: tuple[Type, ...]
     hints: tuple[str, ...] = field(default=(), compare=False)
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+    def __init__(
+        self,
+        op: Op,
+        operands: tuple[Value, ...],
+        types: tuple[Type, ...],
+        hints: tuple[str, ...] = (),
+        origin: Origin = Origin(),
+    ) -> None:
+        fields = vars(self)  # a third of the time of a frozen dataclass's own: nodes are many
+        fields["op"] = op
+        fields["operands"] = operands
+        fields["types"] = types
+        fields["hints"] = hints
+        fields["origin"] = origin
 
     def reading(self, operands: tuple[Value, ...]) -> Node:
         """The same equation with other operands of the same types."""
@@ -300,12 +315,17 @@ class Graph:
         queue: list[tuple[tuple[int, ...], Graph]] = [((), self)]
         for path, graph in queue:
             yield path, graph
-            queue.extend(((*path, position), op.body) for position, op in graph.of_type(Map))
+            queue += [((*path, position), body) for position, body in graph._bodies]
+
+    @cached_property
+    def _bodies(self) -> tuple[tuple[int, Graph], ...]:
+        """The bodies of the maps, and where these stand."""
+        return tuple([(position, op.body) for position, op in self.of_type(Map)])
 
     @cached_property
     def size(self) -> int:
         """How many nodes it has at all levels."""
-        return len(self.nodes) + sum(op.body.size for _, op in self.of_type(Map))
+        return len(self.nodes) + sum([body.size for _, body in self._bodies])
 
     @property
     def depth(self) -> int:

@@ -35,15 +35,17 @@ def merge_ports(node: Node, rebuild: Rebuild) -> tuple[Node, dict[int, int]]:
     op = node.op
     assert isinstance(op, Map)
     firsts = op.first_values(node.operands)
-    keys = list(zip(op.entering(node.operands), op.iterated, strict=True))
-    if len(set(keys)) < len(keys):
-        distinct = list(dict.fromkeys(keys))
-        body = rebuild(
-            op.body, [Value(-1, keys.index(key)) for key in keys], range(len(op.results))
-        )
+    entering = op.entering(node.operands)
+    distinct = list(dict.fromkeys(zip(entering, op.iterated, strict=True)))
+    if len(distinct) < len(entering):
+        keys = list(zip(entering, op.iterated, strict=True))
+        inputs = [Value(-1, keys.index(key)) for key in keys]
+        body = rebuild(op.body, inputs, range(len(op.results)))
         body = with_inputs(body, [keys.index(key) for key in distinct])
         op = replace(op, body=body, iterated=tuple(iterated for _, iterated in distinct))
         node = replace(node, op=op, operands=(*(value for value, _ in distinct), *firsts))
+    if len(op.results) == 1:
+        return node, {}
     twins: dict[int, int] = {}
     first: dict[tuple[Value, Result, Value | None], int] = {}
     results = list(op.results)
@@ -72,7 +74,7 @@ def select_results(
     if not isinstance(op, Map):
         return node, tuple(range(len(node.types)))
     order = _leads_first(op.results, used)
-    if order != tuple(range(len(op.results))):
+    if order != (*range(len(op.results)),):
         place = {old: new for new, old in enumerate(order)}
         results = tuple(_moved(op.results[old], place) for old in order)
         identity = [Value(-1, i) for i in range(len(op.iterated))]
@@ -84,18 +86,18 @@ def select_results(
             kept = (*op.entering(node.operands), *(firsts[old] for old in order))
             node = replace(node, operands=kept)
     wanted = op.body.inputs_by_first_use
-    if wanted != tuple(range(len(op.iterated))):
-        op = replace(
-            op,
-            body=with_inputs(op.body, wanted),
-            iterated=tuple(op.iterated[i] for i in wanted),
-        )
+    if wanted != (*range(len(op.iterated)),):
+        body, iterated = with_inputs(op.body, wanted), tuple([op.iterated[i] for i in wanted])
         firsts = node.operands[len(node.operands) - len(op.results) :] if op.start else ()
-        node = replace(node, op=op, operands=(*(node.operands[i] for i in wanted), *firsts))
+        operands = (*[node.operands[i] for i in wanted], *firsts)
+        op = Map(op.dim, body, iterated, op.results, op.start)
+        node = Node(op, operands, node.types, node.hints, node.origin)
     return node, order
 
 
 def _leads_first(results: tuple[Result, ...], used: Sequence[int]) -> tuple[int, ...]:
+    if len(results) == 1:
+        return (*used,)
     order: dict[int, None] = {}
     for port in used:
         result = results[port]
@@ -117,10 +119,12 @@ def with_inputs(body: Graph, wanted: Sequence[int]) -> Graph:
         return Value(-1, place[value.port]) if value.node < 0 else value
 
     nodes = tuple(
-        node.reading(tuple(moved(v) for v in node.operands))
-        if any(v.node < 0 for v in node.operands)
-        else node
-        for node in body.nodes
+        [
+            node.reading((*map(moved, node.operands),))
+            if any(v.node < 0 for v in node.operands)
+            else node
+            for node in body.nodes
+        ]
     )
-    outputs = tuple(o.of(moved(o.value)) for o in body.outputs)
-    return Graph(tuple(body.inputs[i] for i in wanted), nodes, outputs)
+    outputs = tuple([o.of(moved(o.value)) if o.value.node < 0 else o for o in body.outputs])
+    return Graph(tuple([body.inputs[i] for i in wanted]), nodes, outputs)

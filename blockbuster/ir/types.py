@@ -8,7 +8,7 @@ Source: Blockbuster Part 1, section 2.1.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Dim = str
 
@@ -34,8 +34,7 @@ def fresh_dim(dim: Dim, taken: Iterable[Dim]) -> Dim:
     return dim
 
 
-@dataclass(frozen=True)
-class Type:
+class Type(NamedTuple):
     """A list of lists ... of items; ``axes`` are the axes of one item.
 
     Two axes make a block, one a vector, none a scalar. ``lists`` runs outermost first.

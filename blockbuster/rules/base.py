@@ -10,7 +10,7 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, show_expr
 from blockbuster.ir.graph import Graph, Node, Origin, Value
 from blockbuster.ir.level import Level
-from blockbuster.ir.ops import Elementwise, Functional, Map, Pointwise, Reduce
+from blockbuster.ir.ops import Elementwise, Functional, Map, Op, Pointwise, Reduce
 from blockbuster.ir.uses import results_of
 
 Kind = Literal["fusion", "companion", "extension"]
@@ -27,6 +27,8 @@ class Rule:
     name: ClassVar[str]
     number: ClassVar[int | None] = None
     kind: ClassVar[Kind] = "fusion"
+    needs: ClassVar[tuple[type[Op], ...]] = ()
+    """The operators that a graph with a site has at least."""
 
     def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
         """Every site where the rule applies, in canonical order."""

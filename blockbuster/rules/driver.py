@@ -10,11 +10,10 @@ Tests compare this driver with the plain one of ``testing/plain_driver.py``.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 from blockbuster.errors import FusionError, RuleError, VerifyError, message
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
 from blockbuster.ir.ops import Map
@@ -51,30 +50,12 @@ def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
     work = _Work(graph)
     ordinary = [rule for rule in rules if rule.kind != "extension"]
     extensions = [rule for rule in rules if rule.kind == "extension"]
-    with _collection_paused():
+    with collection_paused():
         while True:
             _fuse_every_level(work, ordinary)
             work.take_snapshot()
             if not _extend_one(work, extensions):
                 return work.derivation()
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Python's search for cycles of dead objects, off for a while; as before afterwards.
-
-    Fusing makes many objects that stay, nodes above all, and the search would go over all of them
-    again and again. It would find next to nothing: what refers to what is acyclic here, because
-    nodes and graphs are made after what they hold and never change, and so dead objects are freed
-    at once, by their counts. Nested calls leave it to the outermost.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _fuse_every_level(work: _Work, rules: Sequence[Rule]) -> None:

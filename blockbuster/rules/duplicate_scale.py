@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.patterns import matmul, row_map
 
@@ -28,6 +29,7 @@ class DuplicateScale(LocalRule):
     name: ClassVar[str] = "duplicate-scale"
     number: ClassVar[int | None] = 8
     kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map, Map)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of
 from blockbuster.rules.duplicate_scale import with_a_copy
 from blockbuster.rules.patterns import matmul, row_map
@@ -32,6 +33,7 @@ class DuplicateScalePartially(LocalRule):
 
     name: ClassVar[str] = "duplicate-scale-partially"
     kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
 from blockbuster.rules.duplicate_scale import shared_by_matmuls_at, with_a_copy
 
@@ -27,6 +28,7 @@ class DuplicateShift(LocalRule):
 
     name: ClassVar[str] = "duplicate-shift"
     kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map, Map)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

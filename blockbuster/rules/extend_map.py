@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map
+from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, name_of
 from blockbuster.rules.extension import extended, with_extended
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
@@ -33,11 +33,14 @@ class ExtendMap(Rule):
     name: ClassVar[str] = "extend-map"
     number: ClassVar[int | None] = 6
     kind: ClassVar[Kind] = "extension"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
     def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
         if len(graph.nodes) < 2:
             return
         for position, op in graph.of_type(Map):
+            if not any(True for _ in op.body.of_type(Map)):
+                continue  # nothing inside could be met
             reason = (
                 first_iteration_gone(graph, position)
                 or _not_every_output(graph, position)
@@ -49,7 +52,7 @@ class ExtendMap(Rule):
             if found:
                 pulled, words = found
                 yield Match(self, graph, {"map": position, "pulled": pulled}, words)
-            elif any(True for _ in op.body.of_type(Map)):
+            else:
                 reason = reason or "no map of the graph would meet one inside it"
                 note(Refusal(self, (position,), reason))
 

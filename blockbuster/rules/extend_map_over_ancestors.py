@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Map
+from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.extension import extended, with_extended
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
@@ -34,6 +34,7 @@ class ExtendMapOverAncestors(Rule):
 
     name: ClassVar[str] = "extend-map-over-ancestors"
     kind: ClassVar[Kind] = "extension"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
     def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
         for position, op in graph.of_type(Map):

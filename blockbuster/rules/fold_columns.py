@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Functional, Map
+from blockbuster.ir.ops import Functional, Map, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
 from blockbuster.rules.legality import not_only_summed_dots, vector_varies
 from blockbuster.rules.local_linearity import (
@@ -42,6 +42,7 @@ class FoldColumns(LocalRule):
 
     name: ClassVar[str] = "fold-columns"
     kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

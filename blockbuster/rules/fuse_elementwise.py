@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from blockbuster.ir.expr import Arg, Expr, rewrite, substitute
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Elementwise
+from blockbuster.ir.ops import Elementwise, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal
 from blockbuster.rules.legality import used_elsewhere
 
@@ -28,6 +28,7 @@ class FuseElementwise(LocalRule):
     name: ClassVar[str] = "fuse-elementwise"
     number: ClassVar[int | None] = 9
     kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Elementwise, Elementwise)
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

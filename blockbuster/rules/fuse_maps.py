@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Input, Node, Value
-from blockbuster.ir.ops import Map, Rescale, Result
+from blockbuster.ir.ops import Map, Op, Rescale, Result
 from blockbuster.rules.base import LocalRule, Match, Note, Refusal
 from blockbuster.rules.legality import (
     different_dims,
@@ -38,6 +38,7 @@ class FuseMaps(LocalRule):
 
     name: ClassVar[str] = "fuse-maps"
     number: ClassVar[int | None] = 1
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Accumulate, Map, Reduce
+from blockbuster.ir.ops import Accumulate, Map, Op, Reduce
 from blockbuster.rules.base import LocalRule, Match, Note, Refusal
 from blockbuster.rules.fuse_maps import padded
 from blockbuster.rules.legality import first_iteration_gone
@@ -32,6 +32,7 @@ class FuseReduction(LocalRule):
 
     name: ClassVar[str] = "fuse-reduction"
     number: ClassVar[int | None] = 3
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Reduce)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

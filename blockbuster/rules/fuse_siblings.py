@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Map
+from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label
 from blockbuster.rules.fuse_maps import Joined, moved_leads, padded
 from blockbuster.rules.legality import dependent, different_dims, first_iteration_gone
@@ -32,6 +32,7 @@ class FuseSiblings(LocalRule):
 
     name: ClassVar[str] = "fuse-siblings"
     number: ClassVar[int | None] = 2
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
     def matches_at(
         self, graph: Graph, position: int, note: Note = lambda _: None

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Accumulate, Functional, Map
+from blockbuster.ir.ops import Accumulate, Functional, Map, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label
 from blockbuster.rules.legality import first_iteration_gone, not_only_summed_dots, vector_varies
 
@@ -35,6 +35,7 @@ class LocalLinearity(LocalRule):
 
     name: ClassVar[str] = "local-linearity"
     kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

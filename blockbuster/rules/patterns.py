@@ -59,30 +59,29 @@ def matmul(graph: Graph, position: int) -> Matmul | str:
     """The map at ``position`` if its body is only a sum of dots of a whole row with a list."""
     node = graph.nodes[position]
     op = node.op
-    what = label(node)
     if not isinstance(op, Map) or not _collects(op):
-        return f"{what} is not a matmul: not a map with one collected result"
+        return f"{label(node)} is not a matmul: not a map with one collected result"
     body = op.body
     inner = body.nodes[0] if body.nodes else None
     if inner is None or not isinstance(inner.op, Map) or len(inner.op.results) != 1:
-        return f"{what} is not a matmul: its body is more than a sum of dots"
+        return f"{label(node)} is not a matmul: its body is more than a sum of dots"
     loop = inner.op
     reduced = len(body.nodes) == 2 and body.nodes[1].op == Reduce(loop.dim, "+")
     summed = (reduced and isinstance(loop.results[0], Collect)) or (
         len(body.nodes) == 1 and loop.results == (Accumulate("+"),)
     )
     if not summed or body.outputs[0].value != Value(len(body.nodes) - 1):
-        return f"{what} is not a matmul: its body is more than a sum of dots"
+        return f"{label(node)} is not a matmul: its body is more than a sum of dots"
     dots = loop.body.nodes
     if len(dots) != 1 or dots[0].op != Functional("dot") or loop.body.outputs[0].value != Value(0):
-        return f"{what} is not a matmul: its sum is not of dots alone"
+        return f"{label(node)} is not a matmul: its sum is not of dots alone"
     left, right = (inner.operands[v.port] for v in dots[0].operands)
     if loop.iterated != (True, True) or left.node >= 0 or right.node >= 0:
-        return f"{what} is not a matmul: a factor of its dot does not run along the sum"
+        return f"{label(node)} is not a matmul: a factor of its dot does not run along the sum"
     if op.iterated[left.port] and not op.iterated[right.port]:
-        return f"{what} takes the whole row as the right operand of its dot"
+        return f"{label(node)} takes the whole row as the right operand of its dot"
     if op.iterated[left.port] or not op.iterated[right.port]:
-        return f"{what} is not a matmul of a whole row with a list over {op.dim}"
+        return f"{label(node)} is not a matmul of a whole row with a list over {op.dim}"
     return Matmul(position, loop.dim, node.operands[left.port], node.operands[right.port])
 
 

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Origin, Value
-from blockbuster.ir.ops import Head, Map
+from blockbuster.ir.ops import Head, Map, Op
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule
 from blockbuster.rules.legality import first_extent_unseen, first_iteration_gone, map_at
 from blockbuster.rules.meeting import meeting
@@ -37,6 +37,7 @@ class PeelFirstIteration(Rule):
     name: ClassVar[str] = "peel-first-iteration"
     number: ClassVar[int | None] = 7
     kind: ClassVar[Kind] = "extension"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
     def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
         for position, op in graph.of_type(Map):

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Functional, Map
+from blockbuster.ir.ops import Collect, Functional, Map, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule
 from blockbuster.rules.legality import map_at, used_elsewhere
 from blockbuster.rules.patterns import Matmul, RowMap, matmul, row_map
@@ -33,6 +33,7 @@ class SwapScaleDot(LocalRule):
     name: ClassVar[str] = "swap-scale-dot"
     number: ClassVar[int | None] = 4
     kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

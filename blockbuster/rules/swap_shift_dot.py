@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
-from blockbuster.ir.ops import Collect, Functional, Map, Reduce
+from blockbuster.ir.ops import Collect, Functional, Map, Op, Reduce
 from blockbuster.rules.base import Kind, LocalRule, Match, Note
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.patterns import Matmul
@@ -41,6 +41,7 @@ class SwapShiftDot(LocalRule):
     name: ClassVar[str] = "swap-shift-dot"
     number: ClassVar[int | None] = 5
     kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

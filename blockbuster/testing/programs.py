@@ -60,6 +60,10 @@ class BlockPrograms:
         self.random = random
         self.functions = LINEAR + WHOLE if whole else LINEAR + WHOLE + BOUNDED
         self.single = frozenset({BATCH})
+        self.rare = (  # what seldom finds operands is tried first more often
+            (self.contract, 8), (self.scale_rows, 5), (self.reduce, 2), (self.sum_rows, 2),
+            (self.combine, 1), (self.unary, 1),
+        )  # fmt: skip
 
     def graph(self) -> Graph:
         """One program: 2 to 4 matrices, 3 to 8 nodes, 1 to 3 outputs."""
@@ -98,7 +102,10 @@ class BlockPrograms:
     def some(self, terms: Sequence[Term], fewest: int, most: int) -> list[Term]:
         """A few of ``terms``, in random order."""
         most = min(most, len(terms))
-        return self.random.sample(terms, self.random.randint(min(fewest, most), most))
+        count = self.random.randint(min(fewest, most), most)
+        if count < 2:  # as below, and faster
+            return [self.random.choice(terms)] if count else []
+        return self.random.sample(terms, count)
 
     def grow(self, level: Level) -> None:
         """Add a node, of the first kind in a random order for which there are operands."""
@@ -116,11 +123,7 @@ class BlockPrograms:
         first = chance < (0.4 if level.local else 0.95)
         if first:
             yield from outer
-        rare = (  # what seldom finds operands is tried first more often
-            (self.contract, 8), (self.scale_rows, 5), (self.reduce, 2), (self.sum_rows, 2),
-            (self.combine, 1), (self.unary, 1),
-        )  # fmt: skip
-        for kind, _ in sorted(rare, key=lambda kind: random.random() ** kind[1]):
+        for kind, _ in sorted(self.rare, key=lambda kind: random.random() ** kind[1]):
             yield kind
         if not first:
             yield from outer
@@ -277,22 +280,27 @@ class BlockPrograms:
             monoids = () if term.type.buffered else self.monoids(term, dim)
             fold = monoids and term.bits < MOST_BITS - SUM_BITS and self.random.random() < 0.5
             kinds.append(Accumulate(self.random.choice(monoids)) if fold else Collect())
-        inputs, _ = body.needed(results)
-        flags = tuple([position < iterated for position in inputs])
 
-        def make(builder: Builder, *values: Value) -> Sequence[Value]:
-            inner, ends = body.built(results, inputs)
-            return builder.add(Map(dim, inner.finish(*ends), flags, tuple(kinds)), *values)
+        def reads(ports: list[int]) -> list[Value]:
+            inputs = body.needed([results[port] for port in ports])[-1]
+            return [operands[position].value for position in inputs]
 
-        node = level.draw(make, [operands[position] for position in inputs])
+        def make(builder: Builder, ports: list[int], *values: Value) -> Sequence[Value]:
+            ends = [results[port] for port in ports]
+            inputs = body.needed(ends)[-1]
+            inner, made = body.built(ends, inputs)
+            flags = tuple([position < iterated for position in inputs])
+            chosen = tuple([kinds[port] for port in ports])
+            return builder.add(Map(dim, inner.finish(*made), flags, chosen), *values)
+
+        node = level.draw(make, reads)
         for port, (term, kind) in enumerate(zip(results, kinds, strict=True)):
-            made = term._replace(value=Value(node, port))
+            value, (_, type, bits, folded, partial) = Value(node, port), term
             if isinstance(kind, Collect):
-                level.keep(made._replace(type=term.type.listed(dim)))
+                level.keep(Term(value, type.listed(dim), bits, folded, partial))
             else:
-                partial = term.partial - {dim}
-                bits, kept = term.bits + SUM_BITS, term.fold if partial else ""
-                level.keep(made._replace(bits=bits, fold=kept, partial=partial))
+                partial -= {dim}
+                level.keep(Term(value, type, bits + SUM_BITS, folded if partial else "", partial))
 
     def nest(self, level: Level) -> bool:
         """A matmul or a row scale as it is lowered: maps over all lists of two whole terms."""
@@ -308,7 +316,8 @@ class BlockPrograms:
         build, a, b = self.random.choice(found)
         axes = a.type.axes if build is _scaled_rows else (a.type.axes[0], b.type.axes[0])
         partial = a.partial | b.partial
-        value, bits = Value(level.draw(build, (a, b))), a.bits + b.bits + SUM_BITS
+        node = level.draw(build, lambda _: [a.value, b.value])
+        value, bits = Value(node), a.bits + b.bits + SUM_BITS
         level.keep(Term(value, Type(axes, axes), bits, "+" if partial else "", partial))
         return True
 
@@ -344,7 +353,7 @@ def _nest_for(left: Sequence[Dim], right: Sequence[Dim]) -> Make | None:
     return None
 
 
-def _product(builder: Builder, a: Value, b: Value) -> Sequence[Value]:
+def _product(builder: Builder, _: Sequence[int], a: Value, b: Value) -> Sequence[Value]:
     rows, inner = builder.type_of(a).lists
     columns = builder.type_of(b).lists[0]
 
@@ -358,7 +367,7 @@ def _product(builder: Builder, a: Value, b: Value) -> Sequence[Value]:
     return [add_map(builder, rows, [a], [b], row)]
 
 
-def _scaled_rows(builder: Builder, a: Value, b: Value) -> Sequence[Value]:
+def _scaled_rows(builder: Builder, _: Sequence[int], a: Value, b: Value) -> Sequence[Value]:
     rows, inner = builder.type_of(a).lists
 
     def row(at: Builder, x: Value, scale: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from blockbuster.errors import BlockbusterError, VerifyError
@@ -12,6 +12,7 @@ from blockbuster.interp import equal
 from blockbuster.interp.equal import prove_equal
 from blockbuster.interp.trials import Trials, Unsettled
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Op
 from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
 from blockbuster.rules.base import Match, Note, Rule
@@ -84,7 +85,9 @@ class Finder:
         """The rules that are not known to have no match at the level, by id."""
         known = self._hopeful.get(id(level))
         if known is None:
-            known = self._hopeful[id(level)] = level, dict(self.rules)
+            kinds = tuple([type(node.op) for node in level.nodes])
+            hopeful = {key: rule for key, rule in self.rules.items() if _among(rule.needs, kinds)}
+            known = self._hopeful[id(level)] = level, hopeful
         return known[1]
 
     def matches(self, rule: Rule, level: Graph) -> list[Match]:
@@ -92,9 +95,10 @@ class Finder:
         known = self._known.get((id(rule), id(level)))
         if known is None:
             hopeful = self.hopeful(level)
-            known = self._known[id(rule), id(level)] = [*islice(rule.matches(level), self.most)]
+            found = rule.matches(level) if id(rule) in hopeful else ()
+            known = self._known[id(rule), id(level)] = [*islice(found, self.most)]
             if not known:
-                del hopeful[id(rule)]
+                hopeful.pop(id(rule), None)
         return known
 
     def sites(self, graph: Graph, rule: Rule) -> list[Site]:
@@ -104,6 +108,12 @@ class Finder:
             for path, level in graph.walk()
             for match in self.matches(rule, level)
         ]
+
+
+@lru_cache(maxsize=4096)
+def _among(needs: tuple[type[Op], ...], kinds: tuple[type[Op], ...]) -> bool:
+    """True if the operators that a rule needs are among those of a level."""
+    return all(kinds.count(op) >= needs.count(op) for op in needs)
 
 
 def flaw(site: Site, trials: Trials | None = None) -> Flaw | None:

@@ -37,7 +37,9 @@ class Term(NamedTuple):
 
 
 Make = Callable[..., Sequence[Value]]
-"""Adds to a builder what computes the results, of values for the operands."""
+"""``make(builder, ports, *operands)`` adds what computes these results; returns their values."""
+Reads = Callable[[list[int]], list[Value]]
+"""What is read for the results ``ports``: the operands of ``make``."""
 
 
 @dataclass
@@ -49,12 +51,14 @@ class Level:
 
     enclosing: tuple[Dim, ...] = ()
     inputs: list[tuple[Type, Read | Index | None, str]] = field(default_factory=list)
-    nodes: list[tuple[Make, list[Value]]] = field(default_factory=list)
+    nodes: list[tuple[Make, Reads]] = field(default_factory=list)
     terms: list[Term] = field(default_factory=list)
     local: list[Term] = field(default_factory=list)
     """The items among the terms."""
     listed: list[Term] = field(default_factory=list)
     """The lists among the terms."""
+    found: dict[tuple[Value, ...], dict[int, list[int]]] = field(default_factory=dict)
+    """What is ``needed`` for some ends."""
 
     def given(self, type: Type, view: Read | Index | None = None, hint: str = "") -> None:
         """A new input."""
@@ -63,19 +67,21 @@ class Level:
 
     def entered(self, term: Term, *, iterated: bool) -> None:
         """A term of the level around, or its entries, as a new input of a body."""
-        type = term.type.element() if iterated else term.type
+        _, type, bits, fold, partial = term
+        if iterated:
+            type = type.element()
+        value = Value(-1, len(self.inputs))
         self.inputs.append((type, None, ""))
-        value = Value(-1, len(self.inputs) - 1)
-        self.keep(Term(value, type, term.bits, term.fold, term.partial))
+        self.keep(Term(value, type, bits, fold, partial))
 
     def keep(self, term: Term) -> None:
         """Let what is drawn next use ``term``."""
         self.terms.append(term)
         (self.listed if term.type.lists else self.local).append(term)
 
-    def draw(self, make: Make, operands: Sequence[Term]) -> int:
+    def draw(self, make: Make, reads: Reads) -> int:
         """The number of a new node."""
-        self.nodes.append((make, [t.value for t in operands]))
+        self.nodes.append((make, reads))
         return len(self.nodes) - 1
 
     def add(
@@ -83,32 +89,34 @@ class Level:
     ) -> None:
         """A new node with one result."""
         (type,) = op.result_types(tuple([t.type for t in operands]))
-        node = self.draw(lambda builder, *values: builder.add(op, *values), operands)
+        values = [t.value for t in operands]
+        node = self.draw(lambda builder, _, *given: builder.add(op, *given), lambda _: values)
         self.keep(Term(Value(node), type, bits, fold if partial else "", partial))
 
-    def needed(self, ends: Sequence[Term]) -> tuple[list[int], list[int]]:
-        """The inputs and the nodes that ``ends`` are made of, in order."""
-        inputs, nodes = set[int](), set[int]()
-        values = [term.value for term in ends]
-        for node, port in values:
-            if node < 0:
-                inputs.add(port)
-            elif node not in nodes:
-                nodes.add(node)
-                values += self.nodes[node][1]
-        return sorted(inputs), sorted(nodes)
+    def needed(self, ends: Sequence[Term]) -> dict[int, list[int]]:
+        """The nodes that ``ends`` are made of, with their results; those of -1 are inputs."""
+        values = tuple([term.value for term in ends])
+        if values not in self.found:
+            ports: dict[int, set[int]] = {-1: set()}
+            for node, port in values:
+                ports.setdefault(node, set()).add(port)
+            for node in range(max(ports), -1, -1):
+                if node in ports:
+                    for before, port in self.nodes[node][1](sorted(ports[node])):
+                        ports.setdefault(before, set()).add(port)
+            self.found[values] = {node: sorted(ports[node]) for node in sorted(ports)}
+        return self.found[values]
 
     def built(self, ends: Sequence[Term], inputs: Iterable[int]) -> tuple[Builder, list[Value]]:
         """A builder with these inputs and what ``ends`` are made of, and their values there."""
-        _, nodes = self.needed(ends)
         builder = Builder()
-        values = {}
-        for port in inputs:
-            values[Value(-1, port)] = builder.input(*self.inputs[port])
-        for node in nodes:
-            make, operands = self.nodes[node]
-            for port, value in enumerate(make(builder, *[values[v] for v in operands])):
-                values[Value(node, port)] = value
+        values = {Value(-1, port): builder.input(*self.inputs[port]) for port in inputs}
+        for node, ports in self.needed(ends).items():
+            if node >= 0:
+                make, reads = self.nodes[node]
+                made = make(builder, ports, *[values[v] for v in reads(ports)])
+                for port, value in zip(ports, made, strict=True):
+                    values[Value(node, port)] = value
         return builder, [values[term.value] for term in ends]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from blockbuster.interp.trials import Trials
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, fuse
 from blockbuster.rules.base import Match, Rule
@@ -54,26 +55,32 @@ def walked(seed: int, numbers: Sequence[int]) -> Tally:
     """The programs of these numbers, taken some steps each, every step checked in a trial."""
     tally, start = Tally(), time.process_time()
     for number in numbers:
-        random = Random(f"walk/{seed}/{number}")
-        kind = list(GENERATORS)[number % len(GENERATORS)]
-        order = (RANDOM, ORDERED)[number // len(GENERATORS) % 2]
-        graph = GENERATORS[kind](random)
-        tally.programs[kind] += 1
-        steps = randomly(graph, random) if order == RANDOM else ordered(graph, random)
-        trials = Trials(1, random.randrange(2**32))
-        for site in steps:
-            wrong = flaw(site, trials)
-            if wrong is None:
-                tally.steps[site.match.rule.name] += 1
-                tally.orders[order] += 1
-            elif wrong.kind == UNSETTLED:
-                tally.unsettled += 1
-            else:
-                where = f"found in program {number} of seed {seed} ({kind}, {order})"
-                tally.failures.append(str(minimal(Failure(wrong, site, where), seed)))
-                break
+        with collection_paused():
+            _walk(seed, number, tally)
     tally.seconds = time.process_time() - start
     return tally
+
+
+def _walk(seed: int, number: int, tally: Tally) -> None:
+    """One program and its steps, up to the first that is wrong."""
+    random = Random(f"walk/{seed}/{number}")
+    kind = list(GENERATORS)[number % len(GENERATORS)]
+    order = (RANDOM, ORDERED)[number // len(GENERATORS) % 2]
+    graph = GENERATORS[kind](random)
+    tally.programs[kind] += 1
+    steps = randomly(graph, random) if order == RANDOM else ordered(graph, random)
+    trials = Trials(1, random.randrange(2**32))
+    for site in steps:
+        wrong = flaw(site, trials)
+        if wrong is None:
+            tally.steps[site.match.rule.name] += 1
+            tally.orders[order] += 1
+        elif wrong.kind == UNSETTLED:
+            tally.unsettled += 1
+        else:
+            where = f"found in program {number} of seed {seed} ({kind}, {order})"
+            tally.failures.append(str(minimal(Failure(wrong, site, where), seed)))
+            return
 
 
 def randomly(graph: Graph, random: Random) -> Iterator[Site]:

@@ -1,5 +1,7 @@
 """Lowered programs compute what the oracle does, at one block per dim and at ragged blocks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -219,3 +221,12 @@ def test_long_chains_do_not_recurse():
         return x
 
     assert len(bb.lower(bb.trace(chain, x="M N")).nodes) == 2000
+
+
+def test_a_replaced_program_is_lowered_as_what_it_is():
+    one = bb.trace(lambda X: np.exp(X), X="M K")
+    other = bb.trace(lambda X: np.tanh(X) + 1, X="M K")
+
+    mixed = replace(one, equations=other.equations, outputs=other.outputs)
+
+    assert bb.lower(mixed) == bb.lower(other) != bb.lower(one)

@@ -3,6 +3,7 @@
 Programs and their fusion are tried in ``test_trials.py``; here is what they seldom show.
 """
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -16,9 +17,10 @@ from blockbuster.interp.exact import Exact
 from blockbuster.interp.remembering import Remembering
 from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.setting import Setting, settings
+from blockbuster.ir.graph import Input
 from blockbuster.ir.ops import Map, Rescale
 from blockbuster.ir.parse import parse
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Type, size_class
 from blockbuster.rules import PEELING_RULES, RULES, fuse, safe
 from blockbuster.testing.generators import GENERATORS
 
@@ -92,6 +94,79 @@ def test_where_a_value_is_spread_matters():
     }""")
 
     assert_remembered([graph], Setting({"M": 5}, {"M": 2}))
+
+
+def test_a_node_in_two_programs_whose_operands_differ_in_type():
+    rows = parse("graph(X: [M,K]) { Y = transpose [K,M] (X) return Y }")
+    columns = replace(rows, inputs=(Input(Type((), ("K", "M")), hint="X"),))
+    assert columns.nodes[0] is rows.nodes[0]
+
+    setting, semantics = Setting({"M": 2, "K": 2}, {"M": 2, "K": 2}), Exact()
+    memory = Remembering(setting.layout, semantics, {"X": np.array([[1, 2], [3, 4]])})
+
+    (turned,), (same,) = (memory.outputs(graph).values() for graph in (rows, columns))
+    np.testing.assert_array_equal(turned, same.T)
+
+
+class Counting(Exact):
+    """Exact arithmetic that counts how often an operator is computed."""
+
+    count = 0
+
+    def functional(self, name, args):
+        self.count += 1
+        return super().functional(name, args)
+
+
+def test_a_program_is_computed_once_and_a_step_computes_what_it_changed():
+    before = parse("""graph(X: M,K[M,K]) {
+      A = map M (x in !X) { a = map K (t in !x) { u = row_sum(t)  v = add(u, u) yield +v } yield a }
+      B = map M (x in !X) { b = map K (t in !x) { u = row_sum(t)  v = mul(u, u) yield +v } yield b }
+      return A, B
+    }""")
+    after = parse("""graph(X: M,K[M,K]) {
+      A, B = map M (x in !X) {
+        a, b = map K (t in !x) {
+          u = row_sum(t)
+          v = add(u, u)
+          w = mul(u, u)
+          yield +v
+          yield +w
+        }
+        yield a
+        yield b
+      }
+      return A, B
+    }""")
+    setting, semantics = Setting({"M": 4, "K": 3}, {"M": 2, "K": 2}), Counting()
+    inputs = {"X": semantics.random(np.random.default_rng(0), (4, 3))}
+    memory = Remembering(setting.layout, semantics, inputs)
+
+    memory.outputs(before)
+    assert semantics.count == 12  # three operators on two by two blocks
+    for program in (before, after):
+        memory.outputs(program)
+    assert semantics.count == 12
+
+
+def test_a_level_is_gone_through_once_for_all_iterations(monkeypatch):
+    gone_through = []
+    level = Remembering._level
+
+    def counted(self, graph, inputs, places):
+        gone_through.append(len(places))
+        return level(self, graph, inputs, places)
+
+    monkeypatch.setattr(Remembering, "_level", counted)
+    graph = parse("""graph(X: M,K[M,K]) {
+      A = map M (x in !X) { a = map K (t in !x) { u = row_sum(t) yield +u } yield a }
+      return A
+    }""")
+    setting, semantics = Setting({"M": 5, "K": 4}, {"M": 2, "K": 2}), Exact()
+    inputs = {"X": semantics.random(np.random.default_rng(0), (5, 4))}
+    Remembering(setting.layout, semantics, inputs).outputs(graph)
+
+    assert gone_through == [1, 3, 6]
 
 
 @pytest.mark.parametrize("kind", GENERATORS)

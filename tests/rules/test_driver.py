@@ -59,7 +59,7 @@ class Misstate(Negate):
 
     def apply(self, match):
         node = match.node("node")
-        wrong = replace(node, types=(replace(node.types[0], axes=("N",)),))
+        wrong = replace(node, types=(node.types[0]._replace(axes=("N",)),))
         return replace(match.graph, nodes=(wrong,))
 
 

@@ -1,12 +1,15 @@
 """Finder: the sites that rules have, each level looked through once."""
 
+from collections import Counter
 from random import Random
 
 import pytest
 
+from blockbuster.ir.ops import Map
 from blockbuster.rules import PAPER_RULES, FuseMaps
-from blockbuster.testing.generators import GENERATORS
+from blockbuster.testing.generators import GENERATORS, program_for
 from blockbuster.testing.sites import Finder, sites
+from blockbuster.testing.walks import EVERY_RULE
 
 
 @pytest.mark.parametrize("kind", GENERATORS)
@@ -29,6 +32,17 @@ def test_the_sites_of_each_program_of_a_walk(kind):
             graph = random.choice(found).after
 
 
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.name)
+def test_no_site_without_the_operators_that_a_rule_needs(rule):
+    kinds = ("planted", "blocks")
+    cases = [(seed, kind) for seed in range(60) for kind in kinds]
+    programs = [program_for(rule.name, seed, Random(seed), kinds=[kind])[1] for seed, kind in cases]
+    found = [site for program in programs for site in sites(program, [rule])]
+    kinds_of = (Counter(type(node.op) for node in site.level.nodes) for site in found)
+    assert found
+    assert all(kinds >= Counter(rule.needs) for kinds in kinds_of)
+
+
 def test_a_level_is_looked_through_once(monkeypatch):
     looked = []
     matches = FuseMaps.matches
@@ -45,7 +59,8 @@ def test_a_level_is_looked_through_once(monkeypatch):
 
     (first, *_) = finder.sites(graph, rule)
     levels = [level for _, level in graph.walk()]
-    assert len(looked) == len({id(level) for level in levels})
+    several = [level for level in levels if len([*level.of_type(Map)]) > 1]
+    assert len(looked) == len({id(level) for level in several})
     assert all(len(finder.matches(rule, level)) <= 1 for level in levels)
     finder.sites(first.after, rule)
 
