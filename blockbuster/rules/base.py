@@ -16,6 +16,10 @@ from blockbuster.ir.uses import results_of
 Kind = Literal["fusion", "companion", "extension"]
 
 
+def unheard(refusal: Refusal) -> None:
+    """Takes refusals where nobody asks for them."""
+
+
 class Rule:
     """A substitution rule. A subclass is one file and one frozen dataclass without options.
 
@@ -28,7 +32,7 @@ class Rule:
     number: ClassVar[int | None] = None
     kind: ClassVar[Kind] = "fusion"
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         """Every site where the rule applies, in canonical order."""
         raise AssertionError(f"{type(self).__name__} finds no sites")
 
@@ -57,15 +61,21 @@ class LocalRule(Rule):
     """False if ``matches_at`` does not look at what else reads the node's operands: a node that
     many read is then no reason to look at all of them again."""
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position in graph.places():
             yield from self.matches_at(graph, position, note)
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         """The sites of the node at ``position``, in canonical order."""
         raise AssertionError(f"{type(self).__name__} finds no sites")
+
+
+class UpstreamRule(LocalRule):
+    """A rule whose sites are found from one node each and all that it depends on.
+
+    ``matches_at`` may look at the node, at what it depends on, however far away, and at who reads
+    that: the driver looks again at all that stands behind what has changed.
+    """
 
 
 @dataclass(frozen=True)
