@@ -141,13 +141,16 @@ RULE_SETS = {"paper": bb.PAPER_RULES, "default": bb.RULES}
 
 
 def measured(graph: Any, rules: Any, repeat: int) -> tuple[float, Any]:
-    """The shortest of ``repeat`` runs in seconds of this process, and the derivation."""
-    shortest = math.inf
+    """The shortest of ``repeat`` runs in seconds of this process, and the derivation.
+
+    None begins when 10 seconds are spent.
+    """
+    shortest, begin = math.inf, time.process_time()
     for _ in range(repeat):
         start = time.process_time()
         derivation = bb.fuse(graph, rules)
         shortest = min(shortest, time.process_time() - start)
-        if shortest > 2:
+        if time.process_time() - begin > 10:
             break
     return shortest, derivation
 

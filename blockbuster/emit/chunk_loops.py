@@ -56,8 +56,8 @@ from blockbuster.emit.tile import (
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import sized
 from blockbuster.errors import EmitError, message
-from blockbuster.ir.graph import Origin
 from blockbuster.ir.lengths import Rule, whole
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
 NAME = "chunk-loops"

@@ -14,8 +14,8 @@ from dataclasses import replace
 from blockbuster.emit.defer_lane_sums import MOST, REDUCTION
 from blockbuster.emit.tile import Chunks, Fold, For, Init, Let, Load, Stmt, Tile, View
 from blockbuster.emit.tiling import Tiling
-from blockbuster.ir.graph import Origin
 from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.origin import Origin
 
 Views = Mapping[Tile, View]
 

@@ -27,9 +27,10 @@ from blockbuster.emit.tile import (
     View,
 )
 from blockbuster.ir.expr import show_expr, show_number
-from blockbuster.ir.graph import Graph, Origin
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Strided
 

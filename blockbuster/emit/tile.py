@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from blockbuster.ir.expr import Arg, Const, Expr, call
-from blockbuster.ir.graph import Origin
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, dims_along, dims_among
 

@@ -9,7 +9,7 @@ from blockbuster.emit.dtypes import BOOLEAN, FLOAT32, Dtype
 from blockbuster.emit.names import Names, dim_word
 from blockbuster.emit.tile import WORKSPACE, Buffer
 from blockbuster.emit.tiling import Tiling
-from blockbuster.ir.graph import Origin
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
 WIDTH = 100

@@ -38,9 +38,10 @@ from blockbuster.frontend.primitives import (
 from blockbuster.frontend.program import ArrayProgram, Shape, check_program
 from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Index, Origin, Output, Read, Value
+from blockbuster.ir.graph import Graph, Index, Output, Read, Value
 from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.ops import Cast, Misc, Pointwise
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import dims_among
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, call
-from blockbuster.ir.graph import Origin, Value
+from blockbuster.ir.graph import Value
 from blockbuster.ir.ops import Collect, Elementwise, Functional, Map, Op, Pointwise, Reduce
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.strips import Strips
 from blockbuster.ir.expr import Arg, Expr, call
-from blockbuster.ir.graph import SourceLine
+from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
 

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from blockbuster.errors import message
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
-from blockbuster.ir.graph import SourceLine, Value
+from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Rule, completed
+from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
 if TYPE_CHECKING:

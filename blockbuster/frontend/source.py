@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from blockbuster.errors import TraceError, message
-from blockbuster.ir.graph import SourceLine
+from blockbuster.ir.origin import SourceLine
 
 _HERE = Path(__file__).parent
 _NOT_THE_USER = (str(_HERE), str(_HERE.parent / "compile.py"), str(Path(np.__file__).parent))

@@ -29,8 +29,9 @@ from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of, result_kind
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
-from blockbuster.ir.graph import SourceLine, Value
+from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, length_of
+from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")

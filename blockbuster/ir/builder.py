@@ -12,9 +12,10 @@ from operator import is_
 
 from blockbuster.ir.canonical import canonical
 from blockbuster.ir.expr import Expr
-from blockbuster.ir.graph import Graph, Index, Input, Node, Origin, Output, Read, Value
+from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import Elementwise, Op, Pointwise
 from blockbuster.ir.order import order_with_inlined
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
 
 NOTHING = Graph((), (), ())
@@ -74,20 +75,20 @@ class Builder:
 
     def inline(self, graph: Graph, args: Sequence[Value]) -> tuple[Value, ...]:
         """Copies of the nodes of ``graph`` with ``args`` for its inputs; returns its outputs."""
-        made: list[tuple[Value, ...]] = []
-
-        def resolved(value: Value) -> Value:
-            return args[value.port] if value.node < 0 else made[value.node][value.port]
-
         for given, arg in zip(graph.inputs, args, strict=True):
             assert self.type_of(arg) == given.type, (self.type_of(arg), given.type)
-        before = set(self._changed)
-        for node in graph.nodes:
-            operands = tuple(map(resolved, node.operands))
-            made.append(self._append(node.reading(operands)))
-        if len(set(args)) == len(args):
-            self._changed = before  # what reads distinct values is as canonical as it was
-        return tuple(resolved(output.value) for output in graph.outputs)
+        first = self._next
+
+        def resolved(values: Iterable[Value]) -> tuple[Value, ...]:
+            return tuple([args[p] if n < 0 else Value(first + n, p) for n, p in values])
+
+        for key, node in enumerate(graph.nodes, first):
+            self._nodes[key] = node.reading(resolved(node.operands))
+        self._next += len(graph.nodes)
+        self._several |= graph.several_results
+        if len(set(args)) < len(args):  # what reads distinct values is as canonical as it was
+            self._changed.update(range(first, self._next))
+        return resolved([output.value for output in graph.outputs])
 
     def redirect(self, old: Value, new: Value) -> None:
         """Let the edited graph's own nodes and outputs read ``new`` where they read ``old``.
@@ -150,10 +151,8 @@ class Builder:
     def _ends(self, outputs: Sequence[Value | Output]) -> list[Output]:
         if outputs:
             return [o if isinstance(o, Output) else Output(o) for o in outputs]
-        redirects = self._redirects
-        return [
-            o.of(self._redirected(o.value)) if o.value in redirects else o for o in self._outputs
-        ]
+        instead = self._instead()
+        return [o.of(instead[o.value]) if o.value in instead else o for o in self._outputs]
 
     def _order_if_only_added(self, ends: Sequence[Output]) -> list[int] | None:
         """The order of the nodes where the edit only added some, and it can be told."""
@@ -162,6 +161,13 @@ class Builder:
         old = [output.value.node for output in self._outputs]
         made = range(self._kept, self._next)
         return order_with_inlined(self._nodes, old, made, [end.value.node for end in ends])
+
+    def _instead(self) -> dict[Value, Value]:
+        """What is to be read instead of each redirected value in the end."""
+        new = self._redirects
+        if new.keys().isdisjoint(new.values()):
+            return new
+        return {value: self._redirected(value) for value in new}
 
     def _redirected(self, value: Value) -> Value:
         seen = 0
@@ -174,10 +180,11 @@ class Builder:
     def _apply_redirects(self, readers: Iterable[int]) -> None:
         if not self._redirects:
             return
+        instead = self._instead()
         for key in readers:
             node = self._nodes[key]
-            if not self._redirects.keys().isdisjoint(node.operands):
-                operands = tuple(self._redirected(v) for v in node.operands)
+            if not instead.keys().isdisjoint(node.operands):
+                operands = tuple([instead.get(v, v) for v in node.operands])
                 self._nodes[key] = node.reading(operands)
                 self._changed.add(key)
 
@@ -186,17 +193,16 @@ class Builder:
     ) -> Graph:
         nodes = [made[key] for key in order]
         outputs = tuple(ends)
-        count = len(order)
-        self.positions = dict(zip(order, range(count), strict=True))
-        if order != [*range(count)]:
-            places = self.positions | {-1: -1}
-            same = next(at for at, key in enumerate(order) if at != key)
-            for at in range(same, count):
+        self.positions = dict(zip(order, range(len(order)), strict=True))
+        same = next((i for i, key in enumerate(order) if i != key), len(order))
+        if same < len(order):
+            places = self.positions
+            for at in range(same, len(order)):
                 operands = nodes[at].operands
-                moved = tuple([Value(places[node], port) for node, port in operands])
+                moved = tuple([v if v[0] < 0 else Value(places[v[0]], v[1]) for v in operands])
                 if moved != operands:
                     nodes[at] = nodes[at].reading(moved)
-            outputs = tuple([o.of(Value(places[o.value[0]], o.value[1])) for o in ends])
+            outputs = tuple([o.of(Value(places.get(o.value[0], -1), o.value[1])) for o in ends])
         start = self._start
         old = len(start.nodes)
         unedited = 0 < old <= len(nodes) and all(map(is_, start.nodes, nodes))

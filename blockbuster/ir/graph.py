@@ -8,14 +8,16 @@ Source: Blockbuster Part 1, section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.mentions import Mentions, mentions
 from blockbuster.ir.ops import Map, Misc, Op
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.views import AxisView, rules_of
 
@@ -30,40 +32,6 @@ class Value(NamedTuple):
 
     node: int
     port: int = 0
-
-
-@dataclass(frozen=True)
-class SourceLine:
-    """A line of the user's program."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a node came from: a user's line, or a rule applied to parents."""
-
-    rule: str = ""
-    parents: tuple[Origin, ...] = field(default=(), repr=False)
-    where: SourceLine | None = None
-
-    def lines(self) -> tuple[SourceLine, ...]:
-        """The user's lines this node descends from, in order, each once."""
-        found: dict[SourceLine, None] = {}
-        stack, seen = [self], {id(self)}
-        while stack:
-            origin = stack.pop()
-            if origin.where is not None:
-                found.setdefault(origin.where)
-            for parent in reversed(origin.parents):
-                if id(parent) not in seen:
-                    seen.add(id(parent))
-                    stack.append(parent)
-        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -142,11 +110,18 @@ class Node:
 
     def computing(self, op: Op) -> Node:
         """The same equation with another operator, whose results have the same types."""
-        return Node(op, self.operands, self.types, self.hints, self.origin)
+        node = Node(op, self.operands, self.types, self.hints, self.origin)
+        vars(node)["makers"] = self.makers
+        return node
+
+    @cached_property
+    def makers(self) -> tuple[int, ...]:
+        """The nodes whose results are read, each once."""
+        return tuple(node for node in dict.fromkeys(map(itemgetter(0), self.operands)) if node >= 0)
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.op, self.operands, self.types))
+        return hash((self.op, self.operands))
 
     def __hash__(self) -> int:
         return self._hash
@@ -162,7 +137,7 @@ class Graph:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.inputs, self.nodes, self.outputs))
+        return hash((len(self.inputs), self.nodes, self.outputs))
 
     def __hash__(self) -> int:
         return self._hash
@@ -230,7 +205,7 @@ class Graph:
         graph = Graph((*self.inputs, *inputs), self.nodes + more, tuple(outputs))
         kept = vars(graph)  # where cached properties keep what they found
         kept["_read_by_nodes"] = self._read_by_nodes | _inputs_read(more)
-        kept["several_results"] = self.several_results or _several_results(more)
+        kept["several_results"] = self.several_results or any(len(n.types) > 1 for n in more)
         return graph
 
     def with_op(self, position: int, op: Op) -> Graph:
@@ -238,13 +213,15 @@ class Graph:
         node = self.nodes[position].computing(op)
         nodes = (*self.nodes[:position], node, *self.nodes[position + 1 :])
         graph = Graph(self.inputs, nodes, self.outputs)
-        vars(graph)["_read_by_nodes"] = self._read_by_nodes
+        kept = vars(graph)
+        kept["_read_by_nodes"] = self._read_by_nodes
+        kept["reads_inputs_in_order"] = self.reads_inputs_in_order
         return graph
 
     @cached_property
     def several_results(self) -> bool:
         """True if some node has several results."""
-        return _several_results(self.nodes)
+        return any(len(node.types) > 1 for node in self.nodes)
 
     @cached_property
     def _read_by_nodes(self) -> dict[int, None]:
@@ -257,12 +234,22 @@ class Graph:
         return tuple(self._read_by_nodes | dict.fromkeys(leaving))
 
     @cached_property
+    def reads_inputs_in_order(self) -> bool:
+        """True if all inputs are used, in order: then a map around it keeps its operands."""
+        return self.inputs_by_first_use == (*range(len(self.inputs)),)
+
+    @cached_property
     def output_values(self) -> frozenset[Value]:
         """The values that leave the graph."""
         return frozenset(output.value for output in self.outputs)
 
     def places(self) -> Iterable[int]:
         """The positions of the nodes in canonical order."""
+        return range(len(self.nodes))
+
+    @property
+    def rank(self) -> Sequence[int]:
+        """The place of each node in canonical order."""
         return range(len(self.nodes))
 
     def uses_of(self, value: Value) -> tuple[tuple[int, int], ...]:
@@ -297,37 +284,51 @@ class Graph:
 
     def of_type(self, kind: type[OpT]) -> Iterator[tuple[int, OpT]]:
         """Positions and operators of the nodes whose operator is a ``kind``, in order."""
-        for position, node in enumerate(self.nodes):
-            if isinstance(node.op, kind):
-                yield position, node.op
+        if kind is Map:
+            return iter(cast("tuple[tuple[int, OpT], ...]", self._maps))
+        return ((at, node.op) for at, node in enumerate(self.nodes) if isinstance(node.op, kind))
+
+    @cached_property
+    def _maps(self) -> tuple[tuple[int, Map], ...]:
+        return tuple([(at, n.op) for at, n in enumerate(self.nodes) if isinstance(n.op, Map)])
 
     def at(self, path: tuple[int, ...]) -> Graph:
         """The graph inside the maps at the positions of ``path``."""
+        *_, inner = self.along(path)
+        return inner
+
+    def along(self, path: tuple[int, ...]) -> Iterator[Graph]:
+        """This graph and those inside the maps at the positions of ``path``, outermost first."""
         graph = self
+        yield graph
         for position in path:
             op = graph.nodes[position].op
             assert isinstance(op, Map), f"no map at position {position} of path {path}"
             graph = op.body
-        return graph
+            yield graph
 
-    def walk(self) -> Iterator[tuple[tuple[int, ...], Graph]]:
-        """This graph and all inner graphs with their paths, breadth first."""
-        queue: list[tuple[tuple[int, ...], Graph]] = [((), self)]
+    def walk(self, but: Container[int] = ()) -> Iterator[tuple[tuple[int, ...], Graph]]:
+        """This graph and all inner graphs with their paths, breadth first.
+
+        Graphs whose ids are in ``but`` are left out, with all inside them.
+        """
+        queue: list[tuple[tuple[int, ...], Graph]] = [] if id(self) in but else [((), self)]
         for path, graph in queue:
             yield path, graph
-            queue += [((*path, position), body) for position, body in graph._bodies]
+            queue += [((*path, at), op.body) for at, op in graph._maps if id(op.body) not in but]
 
     @cached_property
-    def _bodies(self) -> tuple[tuple[int, Graph], ...]:
-        """The bodies of the maps, and where these stand."""
-        return tuple([(position, op.body) for position, op in self.of_type(Map)])
+    def loops(self) -> frozenset[Dim]:
+        """Every dim that a map inside runs over, at any depth."""
+        inner = [op for _, op in self._maps]
+        return frozenset([op.dim for op in inner]).union(*[op.body.loops for op in inner])
 
     @cached_property
     def size(self) -> int:
         """How many nodes it has at all levels."""
-        return len(self.nodes) + sum([body.size for _, body in self._bodies])
+        return len(self.nodes) + sum([op.body.size for _, op in self._maps])
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """How many maps are nested at most."""
         return max(len(path) for path, _ in self.walk())
@@ -374,7 +375,3 @@ class Graph:
 def _inputs_read(nodes: tuple[Node, ...]) -> dict[int, None]:
     """The inputs that the nodes read, in order of first use."""
     return dict.fromkeys(port for node in nodes for at, port in node.operands if at < 0)
-
-
-def _several_results(nodes: tuple[Node, ...]) -> bool:
-    return any(len(node.types) > 1 for node in nodes)

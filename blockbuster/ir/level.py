@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import filterfalse, pairwise, takewhile
-from operator import eq, itemgetter
+from itertools import chain, filterfalse, pairwise, takewhile
+from operator import eq
 from typing import NamedTuple, TypeVar, cast
 
 from blockbuster.ir.builder import Builder, rebuild
@@ -22,8 +22,6 @@ from blockbuster.ir.order import Edit, Replaced, moved_among, order_if_replaced
 from blockbuster.ir.uses import LOOK_AHEAD, Uses, results_of
 
 OpT = TypeVar("OpT", bound=Op)
-NODE = itemgetter(0)
-"""The node of a value, as fast as can be: maps of hundreds of operands are made again and again."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,11 @@ class Change:
 
 
 class _Before(NamedTuple):
-    """What an edit found: the order, where values left, and what nodes read that it changed."""
+    """What an edit found: the order, where values left, and the nodes that it changed."""
 
     order: Sequence[int]
     leaves_at: Mapping[Value, int]
-    reads: dict[int, tuple[Value, ...]]
+    nodes: dict[int, Node]
 
 
 class Level(Builder):
@@ -60,8 +58,8 @@ class Level(Builder):
         self.change = Change()
         self.found_path = False
         """Set by ``reaches`` when it answers yes: what a rule concludes from that is not local."""
-        self._read: dict[int, tuple[Value, ...]] = {}
-        """The operands of each node, as ``_readers`` has them."""
+        self._linked: dict[int, Node] = {}
+        """The nodes as ``_readers`` has them."""
         self._readers: dict[Value, dict[int, None]] = {}
         self._of_several_results: dict[int, None] = {}
         """The nodes of several results."""
@@ -122,23 +120,20 @@ class Level(Builder):
 
     def readers_before(self, position: int) -> tuple[int, ...]:
         """Keys of the nodes before ``position`` that share an operand with it, in order."""
-        rank, operands = self.rank, dict.fromkeys(self._nodes[position].operands)
-        found = {key for value in operands for key in self._readers[value]}
+        rank, found = self.rank, self.siblings(position) if self.rank[position] else {}
         return tuple(sorted((k for k in found if rank[k] < rank[position]), key=rank.__getitem__))
 
     def readers(self, key: int) -> dict[int, None]:
         """The nodes that read a result of ``key``."""
-        found: dict[int, None] = {}
-        for value in results_of(self._nodes, key):
-            found |= self._readers.get(value, {})
-        return found
+        reading = map(self._readers.get, results_of(self._nodes, key))
+        return dict.fromkeys(chain.from_iterable(filter(None, reading)))
 
     def siblings(self, key: int) -> dict[int, None]:
         """The nodes that read what ``key`` reads."""
-        found: dict[int, None] = {}
-        for value in self._nodes[key].operands:
-            found |= self._readers[value]
-        return found
+        if len(self.order) == 1:
+            return {key: None}  # as outer maps often are, with hundreds of operands
+        reading = map(self._readers.__getitem__, self._nodes[key].operands)
+        return dict.fromkeys(chain.from_iterable(reading))
 
     def ports_moved(self) -> bool:
         """True if a map with this body must drop or reorder ports after the last change."""
@@ -174,6 +169,15 @@ class Level(Builder):
             self._graph = self._numbered(self._nodes, self.order, self._outputs)
         return self._graph
 
+    def take_bodies(self, graph: Graph, positions: Iterable[int]) -> None:
+        """Go on as ``graph``, where maps have other bodies of the same ports."""
+        keys = [self.order[position] for position in positions]
+        for key, position in zip(keys, positions, strict=True):
+            self._nodes[key] = self._nodes[key].computing(graph.nodes[position].op)
+        near = dict.fromkeys(chain.from_iterable(self._nodes[key].makers for key in keys))
+        self.change = Change(tuple(keys), tuple(near))
+        self._graph = graph
+
     # edited like a builder
 
     def finish(self, *outputs: Value | Output) -> Graph:
@@ -200,21 +204,21 @@ class Level(Builder):
         if known and work.order is not known.order:
             known = None  # what it told was not the end of it
         self.change = self._change_since(before, known)
-        for key in self._changed.union(before.reads).difference(self.rank):
+        for key in self._changed.union(before.nodes).difference(self.rank):
             del self._nodes[key]
         self._kept, self._redirects, self._changed = self._next, {}, set()
         return cast(Graph, self)
 
     def _replaced(self, ends: Sequence[Output]) -> Replaced | None:
         """The order after an edit that puts a new node in the place of old ones."""
-        instead = {old.node: self._redirected(old).node for old in self._redirects}
+        instead = {old[0]: new[0] for old, new in self._instead().items()}
         nodes = [end.value.node for end in ends]
         if [o.value.node for o in self._outputs] != nodes and [
             instead.get(o.value.node, o.value.node) for o in self._outputs
         ] != nodes:
             return None
         uses, changed = self._uses(), sorted(self._changed)
-        return order_if_replaced(Edit(uses, self.order, self._read, changed, instead, nodes))
+        return order_if_replaced(Edit(uses, self.order, self._linked, changed, instead, nodes))
 
     def _relink(self, work: Canonical, before: _Before) -> None:
         """Bring order, outputs and readers up to date; notes in ``before`` what was read."""
@@ -225,22 +229,24 @@ class Level(Builder):
         self._leaves_at = _first_places(self._outputs)
         edited = sorted(self._changed)
         for key in (*gone, *edited):
-            operands = self._read.pop(key, ())
             self._of_several_results.pop(key, None)
+            if key not in self._linked:
+                continue
+            node = self._linked.pop(key)
             if key < self._kept:
-                before.reads.setdefault(key, operands)
-            for value in dict.fromkeys(operands):
+                before.nodes.setdefault(key, node)
+            for value in dict.fromkeys(node.operands):
                 del self._readers[value][key]
         self._link(key for key in edited if key in rank)
 
     def _change_since(self, before: _Before, known: Replaced | None) -> Change:
         gone = tuple(filterfalse(self.rank.__contains__, before.order))
         new = tuple(sorted(key for key in self._changed if key in self.rank))
-        read = [value for key in (*gone, *new) for value in before.reads.get(key, ())]
-        read += [value for key in new for value in self._nodes[key].operands]
-        near = dict.fromkeys(map(NODE, read))
+        were = [before.nodes[key] for key in (*gone, *new) if key in before.nodes]
+        read = [*were, *map(self._nodes.__getitem__, new)]
+        near = dict.fromkeys(chain.from_iterable(node.makers for node in read))
         moved = known.moved if known else moved_among(*_in_both(before.order, self.order))
-        uses = self._moved_uses(before, known) if known else read
+        uses = self._moved_uses(before, known) if known else _operands(read)
         inputs = dict.fromkeys(v.port for v in uses if v.node < 0)
         beside = tuple(key for key in near if key in self.rank)
         return Change(new, beside, gone, tuple(inputs), moved, self._cuts(before))
@@ -248,20 +254,18 @@ class Level(Builder):
     def _moved_uses(self, before: _Before, known: Replaced) -> tuple[Value, ...]:
         """What was read late, and where the reads of the window begin to differ, and behind."""
         nodes = self._nodes
-        old = [v for k in known.window for v in before.reads.get(k) or nodes[k].operands]
-        new = [v for k in known.inside for v in nodes[k].operands]
-        late = [v for k in known.late for v in before.reads[k]]
+        old = _operands(before.nodes.get(k) or nodes[k] for k in known.window)
+        new = _operands(nodes[k] for k in known.inside)
+        late = _operands(before.nodes[k] for k in known.late)
         same = sum(1 for _ in takewhile(bool, map(eq, old, new)))
         return (*old[same:], *new[same:], *late)
 
     def _link(self, keys: Iterable[int]) -> None:
         for key in keys:
-            node = self._nodes[key]
-            operands = node.operands
-            self._read[key] = operands
+            node = self._linked[key] = self._nodes[key]
             if len(node.types) > 1:
                 self._of_several_results[key] = None
-            for value in operands:
+            for value in node.operands:
                 self._readers.setdefault(value, {})[key] = None
 
     def _cuts(self, before: _Before) -> bool:
@@ -270,11 +274,11 @@ class Level(Builder):
         made = [key for key in new if key >= self._kept]
         if len(made) != 1:
             return True
-        instead = {key: made[0] for key in before.reads if key not in self.rank}
-        for key, was_read in before.reads.items():
+        instead = {key: made[0] for key in before.nodes if key not in self.rank}
+        for key, was in before.nodes.items():
             reader = instead.get(key, key)
-            reads = {*map(NODE, self._nodes[reader].operands), reader}
-            if any(instead.get(node, node) not in reads for node in {*map(NODE, was_read)}):
+            reads = {*self._nodes[reader].makers, reader}
+            if any(instead.get(node, node) not in reads for node in was.makers):
                 return True
         return False
 
@@ -286,8 +290,8 @@ class Level(Builder):
     def _touched(self, before: _Before) -> dict[int, None]:
         """The nodes of several results of which some result is or was read by what changed."""
         keys = [*sorted(self._changed)]
-        reads = [self._nodes[key].operands for key in keys if key in self.rank]
-        keys += [value.node for operands in (*before.reads.values(), *reads) for value in operands]
+        now = [self._nodes[key] for key in keys if key in self.rank]
+        keys += chain.from_iterable(node.makers for node in (*before.nodes.values(), *now))
         left = self._leaves_at.items() ^ before.leaves_at.items()
         keys += sorted(value.node for value, _ in left)
         return dict.fromkeys(filter(self._of_several_results.__contains__, keys))
@@ -323,6 +327,10 @@ class Level(Builder):
         return True
 
 
+def _operands(nodes: Iterable[Node]) -> list[Value]:
+    return [*chain.from_iterable(node.operands for node in nodes)]
+
+
 def _in_both(old: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[int]]:
     """The nodes that are in both orders, as they stand in the one and in the other."""
     was, now = {*old}, {*new}
@@ -331,7 +339,5 @@ def _in_both(old: Sequence[int], new: Sequence[int]) -> tuple[list[int], list[in
 
 def _first_places(outputs: Sequence[Output]) -> dict[Value, int]:
     """The values that leave the graph, and where each does so first."""
-    places: dict[Value, int] = {}
-    for at, output in enumerate(outputs):
-        places.setdefault(output.value, at)
-    return places
+    values = [output.value for output in outputs]
+    return dict(zip(reversed(values), reversed(range(len(values))), strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.errors import VerifyError
@@ -319,10 +319,13 @@ class Map(Op):
 
     @cached_property
     def _types(self) -> tuple[Type, ...]:
-        items = self.body.types_of(output.value for output in self.body.outputs)
+        items = self.body.types_of([output.value for output in self.body.outputs])
+        dim = self.dim
         return tuple(
-            item.listed(self.dim) if isinstance(result, Collect) else item
-            for item, result in zip(items, self.results, strict=True)
+            [
+                _list_of(dim, item.lists, item.axes) if isinstance(result, Collect) else item
+                for item, result in zip(items, self.results, strict=True)
+            ]
         )
 
     def around(self, body: Graph) -> Map:
@@ -341,6 +344,12 @@ class Map(Op):
     def serial(self) -> bool:
         """True if some result is accumulated, so that iterations are not independent."""
         return any(not isinstance(r, Collect) for r in self.results)
+
+
+@lru_cache(maxsize=4096)
+def _list_of(dim: Dim, lists: tuple[Dim, ...], axes: tuple[Dim, ...]) -> Type:
+    """``Type.listed``; one object for equal types, since hundreds are compared at every step."""
+    return Type(lists, axes).listed(dim)
 
 
 def _expect_arguments(expr: Expr, count: int) -> None:

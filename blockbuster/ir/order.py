@@ -90,16 +90,16 @@ def _within(reads: Iterable[Sequence[int]], known: set[int]) -> bool:
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit of nodes that were in order: ``uses``, ``order`` and ``reads`` are from before it.
+    """An edit of nodes that ``were`` in order: ``uses`` and ``order`` are from before it.
 
     Only ``uses.nodes`` has come further. ``changed`` are the nodes that are new or that read
-    something else, the new ones being no keys of ``reads``; what read a value of the node ``k``
+    something else, the new ones being no keys of ``were``; what read a value of the node ``k``
     reads one of ``instead[k]``. ``ends`` are the nodes of the outputs.
     """
 
     uses: Uses
     order: Sequence[int]
-    reads: Mapping[int, tuple[Value, ...]]
+    were: Nodes
     changed: Sequence[int]
     instead: Mapping[int, int]
     ends: Sequence[int]
@@ -109,8 +109,8 @@ class Edit:
         nodes, changed = self.uses.nodes, dict.fromkeys(self.changed)
         reading: dict[int, list[int]] = {}
         for key in changed:
-            for value in nodes[key].operands:
-                reading.setdefault(value.node, []).append(key)
+            for node in nodes[key].makers:
+                reading.setdefault(node, []).append(key)
         found: dict[int, None] = {}
 
         def needed(key: int) -> bool:
@@ -119,12 +119,12 @@ class Edit:
             return key in self.ends or not all(map(found.__contains__, readers))
 
         stack = [*self.instead]
-        stack += [v.node for key in changed for v in self.reads.get(key, ())]
+        stack += chain.from_iterable(self.were[k].makers for k in changed if k in self.were)
         while stack:
             key = stack.pop()
-            if key in self.reads and key not in found and not needed(key):
+            if key in self.were and key not in found and not needed(key):
                 found[key] = None
-                stack += [value.node for value in (*self.reads[key], *nodes[key].operands)]
+                stack += (*self.were[key].makers, *nodes[key].makers)
         return found
 
 
@@ -157,7 +157,7 @@ def order_if_replaced(edit: Edit) -> Replaced | None:
     (top,) = places
     first, *late = sorted(edit.instead, key=rank.__getitem__)
     if (
-        top in edit.reads
+        top in edit.were
         or not gone.keys() >= edit.instead.keys()
         or not _same_places(edit, gone)
         or not all(_adds_only_itself(edit, key, first, gone) for key in late)
@@ -170,11 +170,11 @@ def order_if_replaced(edit: Edit) -> Replaced | None:
     stay = [*filterfalse(gone.__contains__, window)]
     if len(stay) + len(gone) - len(late) != end - begin or _entered_sooner(edit, stay, end, late):
         return None
-    made = [key for key in edit.changed if key not in edit.reads]
-    reads = {key: [v.node for v in edit.uses.nodes[key].operands] for key in (*made, *stay)}
+    made = [key for key in edit.changed if key not in edit.were]
+    reads = {key: edit.uses.nodes[key].makers for key in (*made, *stay)}
     before = {node for nodes in reads.values() for node in nodes if node not in reads}
     inside = depth_first(reads, [top])
-    if len(inside) < len(reads) or any(node >= 0 and rank[node] >= begin for node in before):
+    if len(inside) < len(reads) or any(rank[node] >= begin for node in before):
         return None
     rest = [*filterfalse(late.__contains__, edit.order[end:])]
     moved = moved_among(stay, [*filter(rank.__contains__, inside)])
@@ -185,17 +185,16 @@ def _same_places(edit: Edit, gone: Mapping[int, None]) -> bool:
     """True if all that stay read what they read, but for what takes another's place."""
     return all(
         [v.node for v in edit.uses.nodes[key].operands]
-        == [edit.instead.get(v.node, v.node) for v in edit.reads[key]]
+        == [edit.instead.get(v.node, v.node) for v in edit.were[key].operands]
         for key in edit.changed
-        if key in edit.reads and key not in gone
+        if key in edit.were and key not in gone
     )
 
 
 def _adds_only_itself(edit: Edit, key: int, first: int, gone: Mapping[int, None]) -> bool:
     """True if the walk enters ``first`` as soon as ``key``, and finds the rest done then."""
-    read = [value.node for value in edit.reads[key] if value.node >= 0]
-    rank = edit.uses.rank
-    return read[:1] == [first] and all(n in gone or rank[n] < rank[first] for n in read)
+    read, rank = edit.were[key].makers, edit.uses.rank
+    return read[:1] == (first,) and all(n in gone or rank[n] < rank[first] for n in read)
 
 
 def _begin(edit: Edit, first: int, top: int, gone: Mapping[int, None]) -> int | None:
@@ -208,12 +207,12 @@ def _begin(edit: Edit, first: int, top: int, gone: Mapping[int, None]) -> int | 
     below = first
     while below in gone:
         node = below
-        below = next((v.node for v in edit.reads[node] if v.node >= 0), -1)
+        below = next(iter(edit.were[node].makers), -1)
     if below < 0:
         return rank[node]
     now = top
     while now >= 0 and now not in rank:
-        now = next((v.node for v in edit.uses.nodes[now].operands if v.node >= 0), -1)
+        now = next(iter(edit.uses.nodes[now].makers), -1)
     return rank[below] + 1 if now == below else None
 
 

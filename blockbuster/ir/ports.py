@@ -44,7 +44,7 @@ def merge_ports(node: Node, rebuild: Rebuild) -> tuple[Node, dict[int, int]]:
         body = with_inputs(body, [keys.index(key) for key in distinct])
         op = replace(op, body=body, iterated=tuple(iterated for _, iterated in distinct))
         node = replace(node, op=op, operands=(*(value for value, _ in distinct), *firsts))
-    if len(op.results) == 1:
+    if len({output.value for output in op.body.outputs}) == len(op.body.outputs):
         return node, {}
     twins: dict[int, int] = {}
     first: dict[tuple[Value, Result, Value | None], int] = {}
@@ -96,8 +96,8 @@ def select_results(
 
 
 def _leads_first(results: tuple[Result, ...], used: Sequence[int]) -> tuple[int, ...]:
-    if len(results) == 1:
-        return (*used,)
+    if not any(isinstance(result, Rescale) for result in results):
+        return tuple(used)
     order: dict[int, None] = {}
     for port in used:
         result = results[port]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from blockbuster.errors import VerifyError, message
@@ -39,6 +39,16 @@ INSTEAD = {
 }
 
 
+@dataclass
+class Known:
+    """What needs no second look, by ids: graphs never change."""
+
+    levels: dict[int, Graph] = field(default_factory=dict)
+    """Levels that are well-formed with all inside them."""
+    nodes: dict[int, Graph] = field(default_factory=dict)
+    """Levels that are well-formed but for the bodies of maps."""
+
+
 def check_graph(value: object) -> None:
     """Raise TypeError where ``value`` is no graph, with what makes one of it."""
     if isinstance(value, Graph):
@@ -48,18 +58,20 @@ def check_graph(value: object) -> None:
     raise TypeError(message(f"a {kind} is no block program", hint=hint))
 
 
-def verify(graph: Graph, well_formed: dict[int, Graph] | None = None) -> None:
+def verify(graph: Graph, known: Known | None = None) -> None:
     """Raise VerifyError, with a listing window and the node's origin, where an invariant fails.
 
-    Levels that are in ``well_formed``, by their ids, are not looked at again; the others are added.
-    Raises TypeError for what is no graph.
+    What is ``known`` is not looked at again; what is found well-formed is added. Raises TypeError
+    for what is no graph.
     """
     check_graph(graph)
-    known = {} if well_formed is None else well_formed
-    for reason in chain(_missing_outputs(graph), _interface(graph)):
-        raise VerifyError(message(reason))
-    for path, level in graph.walk():
-        if id(level) in known:
+    known = Known() if known is None else known
+    if id(graph) not in known.nodes:
+        for reason in chain(_missing_outputs(graph), _interface(graph)):
+            raise VerifyError(message(reason))
+    levels = [*graph.walk(known.levels)]
+    for path, level in levels:
+        if id(level) in known.nodes:
             continue
         for position, node in enumerate(level.nodes):
             for check in NODE_CHECKS:
@@ -67,9 +79,11 @@ def verify(graph: Graph, well_formed: dict[int, Graph] | None = None) -> None:
                     raise VerifyError(_explained(graph, path, position, node, reason))
         for reason in _canonical(level):
             raise VerifyError(message(reason))
-        known[id(level)] = level
-    for reason in _nested_dims(graph, ()):
-        raise VerifyError(message(reason, listing=graph.show()))
+    for _, level in reversed(levels):  # inner ones first, whose loops the outer ones then know
+        if any(op.dim in op.body.loops for _, op in level.of_type(Map)):
+            raise VerifyError(message(next(_nested_dims(graph, ())), listing=graph.show()))
+    known.levels |= {id(level): level for _, level in levels}
+    known.nodes |= {id(level): level for _, level in levels}
 
 
 def verify_nodes(graph: Level, keys: Iterable[int]) -> Iterator[str]:
@@ -101,8 +115,12 @@ def _exists(graph: Graph | Level, value: Value, before: int) -> bool:
 
 def _missing_outputs(graph: Graph) -> Iterator[str]:
     """Outputs are values of the graph."""
+    nodes, count = graph.nodes, len(graph.nodes)
     for position, output in enumerate(graph.outputs):
-        if not _exists(graph, output.value, len(graph.nodes)):
+        node, port = output.value
+        if 0 <= node < count and 0 <= port < len(nodes[node].types):
+            continue
+        if not _exists(graph, output.value, count):
             yield f"output {position} is {output.value}, which the graph does not have"
 
 
@@ -129,7 +147,7 @@ def types_are_stated_right(place: Place) -> Iterator[str]:
 def no_dim_twice(place: Place) -> Iterator[str]:
     """A dim never occurs twice among the lists, or twice among the axes, of a type."""
     node = place.node
-    for type in node.types:
+    for type in {id(type): type for type in node.types}.values():
         if len(set(type.lists)) < len(type.lists) or len(set(type.axes)) < len(type.axes):
             yield f"the type {type} repeats a dim: read one side through a relabeled view"
 
@@ -262,16 +280,17 @@ def _nested_dims(graph: Graph, enclosing: tuple[Dim, ...]) -> Iterator[str]:
 def _canonical(graph: Graph) -> Iterator[str]:
     """Every node is needed, and nodes stand depth-first from the outputs."""
     order: list[int] = []
-    seen: set[int] = set()
+    seen = {-1}
     stack: list[tuple[Value, bool]] = [(o.value, False) for o in reversed(graph.outputs)]
     while stack:
         value, done = stack.pop()
         if done:
             order.append(value.node)
-        elif value.node >= 0 and value.node not in seen:
+        elif value.node not in seen:
             seen.add(value.node)
             stack.append((value, True))
-            stack.extend((v, False) for v in reversed(graph.nodes[value.node].operands))
+            below = graph.nodes[value.node].operands
+            stack.extend([(v, False) for v in reversed(below) if v[0] not in seen])
     if order != list(range(len(graph.nodes))):
         yield f"the nodes are not in canonical order: depth-first from the outputs is {order}"
 

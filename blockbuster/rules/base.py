@@ -8,12 +8,17 @@ from typing import ClassVar, Literal
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, show_expr
-from blockbuster.ir.graph import Graph, Node, Origin, Value
+from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.level import Level
 from blockbuster.ir.ops import Elementwise, Functional, Map, Op, Pointwise, Reduce
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.uses import results_of
 
 Kind = Literal["fusion", "companion", "extension"]
+
+
+def unheard(refusal: Refusal) -> None:
+    """Takes refusals where nobody asks for them."""
 
 
 class Rule:
@@ -30,7 +35,7 @@ class Rule:
     needs: ClassVar[tuple[type[Op], ...]] = ()
     """The operators that a graph with a site has at least."""
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         """Every site where the rule applies, in canonical order."""
         raise AssertionError(f"{type(self).__name__} finds no sites")
 
@@ -59,15 +64,21 @@ class LocalRule(Rule):
     """False if ``matches_at`` does not look at what else reads the node's operands: a node that
     many read is then no reason to look at all of them again."""
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position in graph.places():
             yield from self.matches_at(graph, position, note)
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         """The sites of the node at ``position``, in canonical order."""
         raise AssertionError(f"{type(self).__name__} finds no sites")
+
+
+class UpstreamRule(LocalRule):
+    """A rule whose sites are found from one node each and all that it depends on.
+
+    ``matches_at`` may look at the node, at what it depends on, however far away, and at who reads
+    that: the driver looks again at all that stands behind what has changed.
+    """
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,9 @@ from dataclasses import dataclass, replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, call, calls, rewrite
-from blockbuster.ir.graph import Graph, Node, Origin, Output, Value
+from blockbuster.ir.graph import Graph, Node, Output, Value
 from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.rules.exponents import Emitter
 from blockbuster.rules.shift_invariance import around_mean, equal, minus_mean

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from blockbuster.errors import RuleError, message
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph
+from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Rule
@@ -245,10 +245,11 @@ def _same_ports(old: Graph, new: Graph) -> bool:
     """Whether a map may have the body ``new`` instead of ``old`` without a look at its ports."""
 
     def repeats(graph: Graph) -> list[int]:
-        values = [output.value for output in graph.outputs]
-        return [values.index(value) for value in values]
+        first: dict[Value, int] = {}
+        return [first.setdefault(o.value, at) for at, o in enumerate(graph.outputs)]
 
-    return new.inputs_by_first_use == tuple(range(len(old.inputs))) and repeats(old) == repeats(new)
+    same = len(old.inputs) == len(new.inputs) and new.reads_inputs_in_order
+    return same and repeats(old) == repeats(new)
 
 
 def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, tuple[Positions, ...]]:

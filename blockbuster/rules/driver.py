@@ -18,7 +18,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import Type
-from blockbuster.ir.verify import verify, verify_nodes
+from blockbuster.ir.verify import Known, verify, verify_nodes
 from blockbuster.rules.base import LocalRule, Match, Rule
 from blockbuster.rules.derivation import (
     Application,
@@ -42,76 +42,106 @@ def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
     Raises RuleError where a rule makes an ill-formed graph or the rules loop, FusionError where
     more than 64 maps are nested.
     """
-    verify(graph)
+    known = Known()
+    verify(graph, known)
     if graph.depth > DEEPEST:
         what = f"the program nests {graph.depth} maps, more than {DEEPEST}"
         hint = "run some of its dims as a loop around it, or as axes of larger blocks"
         raise FusionError(message(what, hint=hint))
-    work = _Work(graph)
-    ordinary = [rule for rule in rules if rule.kind != "extension"]
-    extensions = [rule for rule in rules if rule.kind == "extension"]
+    work = _Work(graph, rules, known)
     with collection_paused():
         while True:
-            _fuse_every_level(work, ordinary)
+            work.fuse_every_level()
             work.take_snapshot()
-            if not _extend_one(work, extensions):
+            if not work.extend_one():
                 return work.derivation()
 
 
-def _fuse_every_level(work: _Work, rules: Sequence[Rule]) -> None:
-    work.pending = [()]
-    while work.pending:
-        path = work.fuse_level(work.pending.pop(0), rules)
-        work.pending += [(*path, at) for at, _ in work.graph.at(path).of_type(Map)]
-
-
-def _extend_one(work: _Work, rules: Sequence[Rule]) -> bool:
-    for path, level in work.graph.walk():
-        for rule in rules:
-            found = rule.match(level)
-            if found is not None:
-                work.apply(path, found)
-                return True
-    return False
-
-
 class _Work:
-    """The program being rewritten, what was done to it, and the levels still to visit."""
+    """The program being rewritten, what was done to it, and what is still to be looked at."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, rules: Sequence[Rule], known: Known) -> None:
         self.graph = graph
-        self.pending: list[Path] = []
+        self._rules = [rule for rule in rules if rule.kind != "extension"]
+        self._extensions = [rule for rule in rules if rule.kind == "extension"]
+        self._pending: list[Path] = []
         self._start = graph
         self._done: list[Application] = []
         self._snapshots: list[int] = []
         self._checkpoints = {0: graph}
-        self._next_checkpoint = CHECKPOINT_EVERY
+        self._next_checkpoint = self._next_watch = CHECKPOINT_EVERY
         self._seen = {graph: 0}
+        self._worklists: dict[int, Worklist] = {}
+        """Those of levels of the program, by the ids of their graphs."""
         self._finished: dict[int, Graph] = {}
-        self._well_formed: dict[int, Graph] = {}
+        """Levels to which no rule but an extension applies, by their ids."""
+        self._settled: dict[int, Graph] = {}
+        """Those that are finished with all inside them."""
+        self._known = known
 
-    def fuse_level(self, path: Path, rules: Sequence[Rule]) -> Path:
+    def fuse_every_level(self) -> None:
+        """Apply rules to a fixpoint at one level after the other, breadth first."""
+        self._pending = [()]
+        while self._pending:
+            path = self._fuse_level(self._pending.pop(0))
+            inner = self.graph.at(path).of_type(Map)
+            self._pending += [(*path, at) for at, op in inner if id(op.body) not in self._settled]
+        for _, level in reversed([*self.graph.walk(self._settled)]):
+            if self._is_settled(level):
+                self._settled[id(level)] = level
+
+    def _is_settled(self, level: Graph) -> bool:
+        bodies = (op.body for _, op in level.of_type(Map))
+        return id(level) in self._finished and all(id(body) in self._settled for body in bodies)
+
+    def extend_one(self) -> bool:
+        """Apply the first extension of the first level that has one."""
+        for path, level in self.graph.walk():
+            if id(level) not in self._worklists:
+                self._worklists[id(level)] = self._worklist(level)
+            found = self._worklists[id(level)].first_extension()
+            if found is not None:
+                self._put_away(*self._step(path, found, self._worklists.pop(id(level))))
+                return True
+        return False
+
+    def _fuse_level(self, path: Path) -> Path:
         """Apply rules to the level at ``path`` to a fixpoint; returns where it is then."""
-        if id(self.graph.at(path)) in self._finished:
-            return path  # no rule applied before, and the graph is the same
-        todo = Worklist(Level(self.graph.at(path)), rules)
+        level = self.graph.at(path)
+        if id(level) in self._finished:
+            return path
+        todo = self._worklists.pop(id(level), None) or self._worklist(level)
         while (found := todo.first()) is not None:
-            if isinstance(found.rule, LocalRule):
-                path = self._edit(path, found, todo)
-            else:
-                path = self.apply(self._put_back(path, todo.level), found)
-                todo = Worklist(Level(self.graph.at(path)), rules)
-        path = self._put_back(path, todo.level)
+            path, todo = self._step(path, found, todo)
+        path = self._put_away(path, todo)
         level = self.graph.at(path)
         self._finished[id(level)] = level
         return path
 
-    def apply(self, path: Path, found: Match) -> Path:
-        """Apply ``found`` to the level at ``path``; returns where that level is now."""
+    def _worklist(self, level: Graph) -> Worklist:
+        return Worklist(Level(level), self._rules, self._extensions)
+
+    def _put_away(self, path: Path, todo: Worklist) -> Path:
+        """Keep the list of a level for when it, or something near its maps, changes again."""
+        path = self._put_back(path, todo.level)
+        if self.graph.at(path) is todo.level.graph():  # but for ports that its map has dropped
+            self._worklists[id(todo.level.graph())] = todo
+        return path
+
+    def _step(self, path: Path, found: Match, todo: Worklist) -> tuple[Path, Worklist]:
+        """Apply ``found`` to the level at ``path``; returns where it is now, and its list."""
+        if isinstance(found.rule, LocalRule):
+            path = self._edit(path, found, todo)
+        else:
+            path = self._apply(self._put_back(path, todo.level), found)
+            todo = self._worklist(self.graph.at(path))
+        return path, todo
+
+    def _apply(self, path: Path, found: Match) -> Path:
         self._seen.setdefault(self.graph, len(self._done))
         self._note(path, found, found.nodes)
         rewritten = found.rule.apply(found)
-        check_rewritten(rewritten, found)
+        check_rewritten(rewritten, found, self._known)
         path = self._replace(path, rewritten)
         self._watch_for_loops()
         if len(self._done) >= self._next_checkpoint:
@@ -124,7 +154,7 @@ class _Work:
         found.rule.apply(found)
         self._check_edit(level, todo.result_types)
         todo.update()
-        if level.ports_moved():
+        if path and level.ports_moved():
             path = self._put_back(path, level)
             todo.move_to(Level(self.graph.at(path)))
         if len(self._done) >= self._next_checkpoint:
@@ -143,32 +173,53 @@ class _Work:
         return self._replace(path, level.graph())
 
     def _replace(self, path: Path, inner: Graph) -> Path:
+        before = self.graph.along(path)
         self.graph, moves = splice(self.graph, path, inner)
         if any(moves):
-            self.pending = [moved(other, path, moves) for other in self.pending]
-        return moved(path, path, moves)
+            self._pending = [moved(other, path, moves) for other in self._pending]
+            path = moved(path, path, moves)
+        for old, new, position in zip(before, self.graph.along(path), (*path, None), strict=True):
+            todo = self._worklists.pop(id(old), None)
+            if new is not inner and new.outputs is not old.outputs:
+                continue  # more is another than the operator of the map at ``position``
+            if self._known.nodes.pop(id(old), None):  # and every step since was checked
+                self._known.nodes[id(new)] = new
+            if todo and position is not None:
+                todo.take_body(new, position)
+                self._worklists[id(new)] = todo
+        return path
 
     def take_snapshot(self) -> None:
         """Remember the program as it is now."""
-        try:
-            verify(self.graph, self._well_formed)
-        except VerifyError:
-            self._blame()
+        self._check(self._known)
+        if len(self._done) >= self._next_watch:
+            self._watch_for_loops()
         self._snapshots.append(len(self._done))
         self._take_checkpoint()
 
     def derivation(self) -> Derivation:
         """What was done, as data."""
+        self._check(Known())
         return Derivation(
             self._start, tuple(self._done), tuple(self._snapshots), dict(self._checkpoints)
         )
 
     def _take_checkpoint(self) -> None:
         self._checkpoints[len(self._done)] = self.graph
-        self._next_checkpoint = len(self._done) + CHECKPOINT_EVERY + self.graph.size // 16
+        self._next_checkpoint = self._soon()
+
+    def _soon(self) -> int:
+        """The step after which to look at the whole program again, which takes its time."""
+        return len(self._done) + CHECKPOINT_EVERY + self.graph.size // 16
+
+    def _check(self, known: Known) -> None:
+        try:
+            verify(self.graph, known)
+        except VerifyError:
+            self._blame()
 
     def _check_edit(self, level: Level, before: Sequence[Type]) -> None:
-        """What the last step made must be well-formed; snapshots are verified as a whole."""
+        """What the last step made must be well-formed; bodies are verified with snapshots."""
         if before == result_types(level) and not any(verify_nodes(level, level.change.new)):
             return
         self._blame()
@@ -185,6 +236,7 @@ class _Work:
 
     def _watch_for_loops(self) -> None:
         count = len(self._done)
+        self._next_watch = self._soon()
         since = self._seen.setdefault(self.graph, count)
         if since == count and count <= STEP_LIMIT:
             return
@@ -199,11 +251,11 @@ class _Work:
         )
 
 
-def check_rewritten(graph: Graph, found: Match) -> None:
+def check_rewritten(graph: Graph, found: Match, known: Known | None = None) -> None:
     """A rule must give a well-formed graph that makes the same results."""
     before, after = result_types(found.graph), result_types(graph)
     try:
-        verify(graph)
+        verify(graph, known)
         if before != after:
             raise VerifyError(f"the results had types {before} and have {after}")
     except VerifyError as error:

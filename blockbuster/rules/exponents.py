@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
-from blockbuster.ir.graph import Origin, Value
+from blockbuster.ir.graph import Value
 from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.rules.pairs import (
     Pair,

@@ -36,25 +36,32 @@ class ExtendMap(Rule):
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
     def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        if len(graph.nodes) < 2:
+        for position in graph.places():
+            yield from self._matches_at(graph, position, note)
+
+    def match(self, graph: Graph) -> Match | None:
+        """The site, if there is one: only the node that makes the first result can be it."""
+        made = graph.outputs[0].value.node
+        return None if made < 0 else next(self._matches_at(graph, made, lambda _: None), None)
+
+    def _matches_at(self, graph: Graph, position: int, note: Note) -> Iterator[Match]:
+        op = graph.nodes[position].op
+        if len(graph.nodes) < 2 or not isinstance(op, Map) or not op.body.loops:
             return
-        for position, op in graph.of_type(Map):
-            if not any(True for _ in op.body.of_type(Map)):
-                continue  # nothing inside could be met
-            reason = (
-                first_iteration_gone(graph, position)
-                or _not_every_output(graph, position)
-                or _iterates_a_made_list(graph, position)
-                or _dim_in_use(graph, position)
-                or _too_deep(graph, position)
-            )
-            found = None if reason else _meeting(graph, position)
-            if found:
-                pulled, words = found
-                yield Match(self, graph, {"map": position, "pulled": pulled}, words)
-            else:
-                reason = reason or "no map of the graph would meet one inside it"
-                note(Refusal(self, (position,), reason))
+        reason = (
+            first_iteration_gone(graph, position)
+            or _not_every_output(graph, position)
+            or _iterates_a_made_list(graph, position)
+            or _dim_in_use(graph, position)
+            or _too_deep(graph, position)
+        )
+        found = None if reason else _meeting(graph, position)
+        if found:
+            pulled, words = found
+            yield Match(self, graph, {"map": position, "pulled": pulled}, words)
+        else:
+            reason = reason or "no map of the graph would meet one inside it"
+            note(Refusal(self, (position,), reason))
 
     def apply(self, match: Match) -> Graph:
         position = match.nodes["map"]

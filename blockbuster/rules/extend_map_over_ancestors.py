@@ -16,41 +16,45 @@ Source: ours; the paper's rule 6 wants the entire graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of
+from blockbuster.rules.base import Kind, Match, Note, Refusal, UpstreamRule, label, name_of, unheard
 from blockbuster.rules.extension import extended, with_extended
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.meeting import meeting
 
 
 @dataclass(frozen=True)
-class ExtendMapOverAncestors(Rule):
+class ExtendMapOverAncestors(UpstreamRule):
     """Rule 6 for a part of the graph."""
 
     name: ClassVar[str] = "extend-map-over-ancestors"
     kind: ClassVar[Kind] = "extension"
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
-        for position, op in graph.of_type(Map):
-            inner = tuple(loop.dim for _, loop in op.body.of_type(Map))
-            gone = first_iteration_gone(graph, position)
-            refused = _refused(graph, position) if inner and not gone else {}
-            for other, candidate in graph.of_type(Map):
-                if candidate.dim not in inner or not graph.reaches(other, position):
-                    continue
-                reason = gone or refused[other]
-                words = "" if reason else _meeting(graph, position, other)
-                if words:
-                    yield Match(self, graph, {"map": position, "pulled": other}, words)
-                else:
-                    reason = reason or "it would meet no map inside: they share no list"
-                    note(Refusal(self, (other, position), reason))
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        op = graph.nodes[position].op
+        if not isinstance(op, Map) or not op.body.loops:
+            return
+        inner = tuple(loop.dim for _, loop in op.body.of_type(Map))
+        gone = first_iteration_gone(graph, position)
+        refused = _refused(graph, position, thorough=note is not unheard)
+        for other in sorted(refused, key=graph.rank.__getitem__):
+            candidate = graph.nodes[other].op
+            if not isinstance(candidate, Map) or candidate.dim not in inner:
+                continue
+            reason = gone or refused[other]
+            words = "" if reason else _meeting(graph, position, other)
+            if words:
+                yield Match(self, graph, {"map": position, "pulled": other}, words)
+            else:
+                reason = reason or "it would meet no map inside: they share no list"
+                note(Refusal(self, (other, position), reason))
 
     def apply(self, match: Match) -> Graph:
         position = match.nodes["map"]
@@ -63,7 +67,12 @@ class ExtendMapOverAncestors(Rule):
 
 def _between(graph: Graph, first: int, last: int) -> list[int]:
     """``first`` and what depends on it, up to ``last``: all of it serves ``last`` alone."""
-    return [n for n in range(first, last) if n == first or graph.reaches(first, n)]
+    found, stack = {first}, [first]
+    while stack:
+        new = {n for n in _readers(graph, stack.pop()) if n != last} - found
+        found |= new
+        stack += sorted(new)
+    return sorted(found, key=graph.rank.__getitem__)
 
 
 def _meeting(graph: Graph, position: int, first: int) -> str:
@@ -74,21 +83,35 @@ def _meeting(graph: Graph, position: int, first: int) -> str:
     return found.words if found else ""
 
 
-def _refused(graph: Graph, position: int) -> dict[int, str]:
+def _refused(graph: Graph, position: int, *, thorough: bool) -> dict[int, str]:
     """Why nodes that the map depends on cannot be pulled in: "" if it alone needs them.
 
-    It may need them through others, which then must be pulled in too.
+    It may need them through others, which then must be pulled in too. What is needed only through
+    nodes that are refused is refused as well, and left out unless the look is ``thorough``.
     """
-    dim = map_at(graph, position).dim
+    dim, rank = map_at(graph, position).dim, graph.rank
     refused: dict[int, str] = {}
-    for other in reversed(range(position)):
-        if graph.reaches(other, position):
-            refused[other] = (
-                _needed_elsewhere(graph, other, position)
-                or runs_over(graph, other, dim)
-                or nested_too_deep(graph, other)
-                or next(filter(None, (refused.get(n, "") for n in _readers(graph, other))), "")
-            )
+    users, seen = {position}, set[int]()
+    ahead: list[tuple[int, int]] = []  # a node comes when all have come that may read it
+
+    def look_behind(key: int) -> None:
+        for node in graph.nodes[key].makers:
+            if node not in seen:
+                seen.add(node)
+                heappush(ahead, (-rank[node], node))
+
+    look_behind(position)
+    while ahead:
+        _, other = heappop(ahead)
+        refused[other] = (
+            _needed_elsewhere(graph, other, users)
+            or runs_over(graph, other, dim)
+            or nested_too_deep(graph, other)
+            or next(filter(None, (refused.get(n, "") for n in _readers(graph, other))), "")
+        )
+        users.add(other)
+        if thorough or not refused[other]:
+            look_behind(other)
     return refused
 
 
@@ -97,14 +120,14 @@ def _readers(graph: Graph, position: int) -> list[int]:
     return [n for port in ports for n in graph.consumers(Value(position, port))]
 
 
-def _needed_elsewhere(graph: Graph, position: int, last: int) -> str:
-    """What is pulled in must serve the map alone: else it would be computed twice."""
+def _needed_elsewhere(graph: Graph, position: int, users: Collection[int]) -> str:
+    """What is pulled in must serve ``users`` alone: else it would be computed twice."""
     for port in range(len(graph.nodes[position].types)):
         value = Value(position, port)
         if value in graph.output_values:
             return f"{name_of(graph, value)} is a result of the program"
     for reader in _readers(graph, position):
-        if reader != last and not graph.reaches(reader, last):
+        if reader not in users:
             name = name_of(graph, Value(position))
             return f"{name} is also read by {label(graph.nodes[reader])}"
     return ""

@@ -70,7 +70,7 @@ def extended(graph: Graph, position: int, pulled: Sequence[int]) -> Extended:
 def with_extended(match: Match, position: int, pulled: Sequence[int]) -> Graph:
     """The graph in which the map at ``position`` has taken in ``pulled``."""
     node, made = match.graph.nodes[position], extended(match.graph, position, pulled)
-    edit = Builder(match.graph)
+    edit = match.edit()
     new = edit.add(made.op, *made.operands, hints=node.hints, origin=match.origin())
     for port, value in enumerate(new):
         edit.redirect(Value(position, port), value)

@@ -46,8 +46,8 @@ class FuseMaps(LocalRule):
     ) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):
             return
-        for producer in dict.fromkeys(v.node for v in graph.nodes[position].operands):
-            if producer < 0 or not isinstance(graph.nodes[producer].op, Map):
+        for producer in graph.nodes[position].makers:
+            if not isinstance(graph.nodes[producer].op, Map):
                 continue
             reason = (
                 different_dims(graph, producer, position)
@@ -77,7 +77,7 @@ class FuseMaps(LocalRule):
         hints = padded(producer.hints, len(producer.types))
         hints = tuple(hints[port] for port in kept) + consumer.hints
         new = edit.add(fused, *joined.operands, hints=hints, origin=match.origin())
-        old = [match.value("producer", port) for port in kept]
+        old = [*map(match.values("producer").__getitem__, kept)]
         old += match.values("consumer")
         edit.redirect_all(old, new)
         return edit.finish()
@@ -127,11 +127,8 @@ def _read_elsewhere(match: Match) -> list[int]:
     values = match.values("producer")
     if any(isinstance(result, Rescale) for result in match.map("producer").results):
         return [value.port for value in values]
-    return [
-        value.port
-        for value in values
-        if value in graph.output_values or graph.consumers(value) != (consumer,)
-    ]
+    leaving = graph.output_values
+    return [v.port for v in values if v in leaving or graph.consumers(v) != (consumer,)]
 
 
 def moved_leads(results: tuple[Result, ...], by: int) -> tuple[Result, ...]:

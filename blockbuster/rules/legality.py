@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Accumulate, Collect, Functional, Map, Pointwise
 from blockbuster.ir.types import Dim
@@ -89,13 +87,6 @@ def used_elsewhere(graph: Graph, value: Value, user: int) -> str:
     return ""
 
 
-def dims_inside(graph: Graph) -> Iterator[Dim]:
-    """Every dim that a map inside ``graph`` runs over, at any depth."""
-    for _, level in graph.walk():
-        for _, op in level.of_type(Map):
-            yield op.dim
-
-
 def first_iteration_gone(graph: Graph, *positions: int) -> str:
     """A map whose first iteration was peeled off has no iteration for each of another's."""
     for position in positions:
@@ -121,7 +112,7 @@ def runs_over(graph: Graph, position: int, dim: Dim) -> str:
     Nor may it make such lists: of those the map would need the one element of its iteration.
     """
     node = graph.nodes[position]
-    if isinstance(node.op, Map) and dim in (node.op.dim, *dims_inside(node.op.body)):
+    if isinstance(node.op, Map) and (dim == node.op.dim or dim in node.op.body.loops):
         return f"{label(node)} runs over {dim} itself"
     if any(dim in t.lists + t.axes for t in (*node.types, *map(graph.type_of, node.operands))):
         return f"{label(node)} reads or makes lists over {dim}"

@@ -104,7 +104,7 @@ def first_leaving(match: Match, ops: tuple[Functional, ...], stays: Stays) -> in
 
 
 def _those(body: Graph, ops: tuple[Functional, ...]) -> list[int]:
-    return [i for i, node in enumerate(body.nodes) if node.op in ops]
+    return [position for position, op in body.of_type(Functional) if op in ops]
 
 
 def taken_out(

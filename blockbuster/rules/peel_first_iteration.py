@@ -23,8 +23,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Origin, Value
+from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Head, Map, Op
+from blockbuster.ir.origin import Origin
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule
 from blockbuster.rules.legality import first_extent_unseen, first_iteration_gone, map_at
 from blockbuster.rules.meeting import meeting

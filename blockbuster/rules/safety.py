@@ -28,7 +28,7 @@ from functools import partial
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Expr, call
-from blockbuster.ir.graph import Graph, Node, Origin, Output, Value
+from blockbuster.ir.graph import Graph, Node, Output, Value
 from blockbuster.ir.ops import (
     Accumulate,
     Cast,
@@ -43,6 +43,7 @@ from blockbuster.ir.ops import (
     Result,
     Transpose,
 )
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.rules.centering import centered
 from blockbuster.rules.exponents import Emitter, lifted_expression, lifted_functional

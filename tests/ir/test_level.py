@@ -1,5 +1,6 @@
 """A level after every edit: what the canonical form of the same program is from scratch."""
 
+from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -96,11 +97,18 @@ class Checked(Level):
 
         assert graph == from_scratch(graph)
         assert kept_of(self) == kept_of(Level(graph))
-        if self.in_order:  # as those of a body are, until the driver hears that they are not
+        if self.in_order:  # as those of a body are, until they move and the driver hears of it
             in_order = graph.inputs_by_first_use == (*range(len(graph.inputs)),)
             same = len(graph.output_values) == self.leaving
             assert self.ports_moved() == (not in_order or not same)
+            self.in_order = in_order and same
         return result
+
+    def take_bodies(self, graph, positions):
+        super().take_bodies(graph, positions)
+
+        assert self._numbered(self.nodes, self.order, self.outputs) == self.graph() == graph
+        assert kept_of(self) == kept_of(Level(graph))
 
 
 def from_scratch(graph):
@@ -297,6 +305,10 @@ def edit_at_random(level, random):
     level.finish()
 
 
+def random_programs(random):
+    return GENERATORS[random.choice([*GENERATORS])](random)
+
+
 def edit_some_program(seed):
     """Eight edits of a level of a random program before and after it is fused."""
     random = Random(seed)
@@ -328,6 +340,32 @@ def test_each_shortcut_is_guarded(name, monkeypatch):
 
     with pytest.raises(AssertionError):
         TOLD_BY.get(name, edit_some_programs)()
+
+
+def found_anew(thing, kept):
+    """The same thing, knowing nothing, next to what it was said to know."""
+    fresh = replace(thing)
+    for name, value in kept.items():
+        assert getattr(fresh, name) == value, name
+
+
+@each_rule_set
+@given(seed=seeds)
+def test_what_graphs_and_nodes_keep_of_others_is_what_they_would_find(seed, rules):
+    derivation = fuse(random_programs(Random(seed)), rules)
+    for program in (*derivation.checkpoints.values(), derivation.replay()):
+        for _, level in program.walk():
+            for thing in (level, *level.nodes):
+                found_anew(thing, vars(thing))
+
+
+@pytest.mark.parametrize("name", ["makers", "reads_inputs_in_order"])
+def test_what_is_kept_wrongly_is_told(name):
+    kept = {"makers": (7,), "reads_inputs_in_order": False}[name]
+    thing = BOTH.nodes[0] if name == "makers" else BOTH
+
+    with pytest.raises(AssertionError, match=name):
+        found_anew(thing, vars(thing) | {name: kept})
 
 
 @given(seed=seeds)

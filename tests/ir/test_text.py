@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Size, arguments, substitute
-from blockbuster.ir.graph import Graph, Index, Input, Node, Origin, Output, Read, Value
+from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import Elementwise
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.parse import parse
 from blockbuster.ir.show import RESERVED, show
 from blockbuster.ir.types import Type

@@ -6,7 +6,7 @@ import pytest
 
 from blockbuster.errors import VerifyError
 from blockbuster.ir.expr import Arg, call
-from blockbuster.ir.graph import Graph, Index, Input, Node, Origin, Output, Read, SourceLine, Value
+from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import (
     Accumulate,
     Collect,
@@ -16,9 +16,10 @@ from blockbuster.ir.ops import (
     Op,
     Rescale,
 )
+from blockbuster.ir.origin import Origin, SourceLine
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import Type
-from blockbuster.ir.verify import verify
+from blockbuster.ir.verify import Known, verify
 
 BLOCK = Type((), ("M", "K"))
 VECTOR = Type((), ("M",))
@@ -257,13 +258,13 @@ def test_levels_known_to_be_well_formed_are_not_looked_at_again():
     """Each level is checked for itself: a map against its body where the map stands."""
     graph = parse("""graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y }  return Y }""")
     ((_, op),) = graph.of_type(Map)
-    known = {}
+    known = Known()
 
     verify(graph, known)
 
-    assert [*known.values()] == [graph, op.body]
+    assert [*known.levels.values()] == [*known.nodes.values()] == [graph, op.body]
     node = replace(op.body.nodes[0], types=())
     wrong = graph.with_op(0, replace(op, body=replace(op.body, nodes=(node,))))
     with pytest.raises(VerifyError):
         verify(wrong, known)
-    verify(wrong, {id(level): level for _, level in wrong.walk()})
+    verify(wrong, Known({id(level): level for _, level in wrong.walk()}))

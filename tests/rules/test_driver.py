@@ -8,11 +8,12 @@ import pytest
 from blockbuster.errors import RuleError, VerifyError
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, call
-from blockbuster.ir.graph import Graph, Output, Value
-from blockbuster.ir.ops import Elementwise
+from blockbuster.ir.graph import Graph, Node, Output, Value
+from blockbuster.ir.ops import Elementwise, Functional, Map
 from blockbuster.ir.parse import parse
 from blockbuster.rules import PAPER_RULES, fuse
-from blockbuster.rules.base import Match, Rule
+from blockbuster.rules.base import LocalRule, Match, Rule, unheard
+from blockbuster.testing.plain_driver import plain_fuse
 from tests.interp import examples
 
 GRAPH = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }")
@@ -101,6 +102,63 @@ def test_the_loop_shows_only_its_own_steps():
     assert "M<" not in str(error.value)
 
 
+@dataclass(frozen=True)
+class FromOutside(Rule):
+    """Looks into the bodies of maps: it may apply where only a body has changed."""
+
+    name: ClassVar[str] = "from-outside"
+
+    def matches(self, graph, note=unheard):
+        for position, op in graph.of_type(Map):
+            if op.body.nodes[0].op == NEGATED:
+                yield Match(self, graph, {"node": position})
+
+    def apply(self, match):
+        body = match.map("node").body
+        node = replace(body.nodes[0], op=Elementwise(call("tanh", Arg(0))))
+        op = match.map("node").around(replace(body, nodes=(node,)))
+        return match.graph.with_op(match.nodes["node"], op)
+
+
+@dataclass(frozen=True)
+class ExtendElsewhere(OnExp):
+    """An extension that brings the driver back to every level."""
+
+    name: ClassVar[str] = "extend-elsewhere"
+    kind: ClassVar[str] = "extension"
+    old: ClassVar[Elementwise] = Elementwise(call("sqrt", Arg(0)))
+    new: ClassVar[Elementwise] = Elementwise(call("tanh", Arg(0)))
+
+
+NESTED = parse("""graph(X: M,N[M,N], Z: L[L]) {
+  Y = map M (x in !X) {
+    y = map N (a in !x) { b = exp(a)  yield b }
+    yield y
+  }
+  W = map L (z in !Z) { w = sqrt(z)  yield w }
+  return Y, W
+}""")
+LOOKING_IN = (FromOutside(), Negate(), ExtendElsewhere())
+
+
+def test_levels_are_visited_again_when_bodies_changed():
+    found = fuse(NESTED, LOOKING_IN).applications
+
+    assert [(a.rule.name, a.path) for a in found] == [
+        ("negate", (0, 0)),
+        ("extend-elsewhere", (1,)),
+        ("from-outside", (0,)),
+    ]
+    assert found == plain_fuse(NESTED, LOOKING_IN).applications
+
+
+def test_visiting_again_is_guarded(monkeypatch):
+    monkeypatch.setattr("blockbuster.rules.driver._Work._is_settled", lambda *_: True)
+
+    with pytest.raises(AssertionError):
+        test_levels_are_visited_again_when_bodies_changed()
+
+
 def test_an_ill_formed_graph_is_the_rules_fault():
     with pytest.raises(RuleError, match="misstate made an ill-formed graph") as error:
         fuse(GRAPH, (Misstate(),))
@@ -109,6 +167,47 @@ def test_an_ill_formed_graph_is_the_rules_fault():
     assert "results are stated as [N], the operator gives [M]" in text
     assert text.count("graph(") >= 2
     assert "---" in text
+
+
+@dataclass(frozen=True)
+class MisstateInside(LocalRule):
+    """The same one level further in, by an edit of the level around it."""
+
+    name: ClassVar[str] = "misstate-inside"
+
+    def matches_at(self, graph, position, note=unheard):
+        op = graph.nodes[position].op
+        if isinstance(op, Map) and Misstate().match(op.body):
+            yield Match(self, graph, {"node": position})
+
+    def apply(self, match):
+        op, edit = match.map("node"), match.edit()
+        body = Misstate().apply(Misstate().match(op.body))
+        wrong = replace(body.nodes[0], op=Functional("row_sum"), types=body.nodes[0].types)
+        new = Map(op.dim, replace(body, nodes=(wrong,)), op.iterated, op.results)
+        made = edit._append(Node(new, match.node("node").operands, match.node("node").types))
+        edit.redirect_all(match.values("node"), made)
+        return edit.finish()
+
+
+def test_an_ill_formed_body_is_the_rules_fault():
+    with pytest.raises(RuleError, match="misstate-inside made an ill-formed graph"):
+        fuse(GRAPH, (MisstateInside(),))
+
+
+@dataclass(frozen=True)
+class LeaveAndReturn(OnExp):
+    """An extension that undoes what a rule does."""
+
+    name: ClassVar[str] = "leave-and-return"
+    kind: ClassVar[str] = "extension"
+    old: ClassVar[Elementwise] = NEGATED
+    new: ClassVar[Elementwise] = Elementwise(call("exp", Arg(0)))
+
+
+def test_extensions_that_undo_rules_are_stopped():
+    with pytest.raises(RuleError, match="leave-and-return"):
+        fuse(GRAPH, (Negate(), LeaveAndReturn()))
 
 
 def test_results_of_other_types_are_the_rules_fault():

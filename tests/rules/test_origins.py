@@ -3,7 +3,8 @@
 import pytest
 
 from blockbuster import fuse, lower, safe, trace
-from blockbuster.ir.graph import Graph, Origin
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.origin import Origin
 from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES
 from tests.frontend.programs import PROGRAMS
 

@@ -10,8 +10,9 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Const
-from blockbuster.ir.graph import Graph, Origin, Value
+from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Map, Rescale
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import Type
 from blockbuster.rules import safe

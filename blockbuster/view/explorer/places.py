@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from blockbuster.ir.graph import Graph, Node, Origin, SourceLine
+from blockbuster.ir.graph import Graph, Node
 from blockbuster.ir.ops import Map
+from blockbuster.ir.origin import Origin, SourceLine
 from blockbuster.rules.derivation import Path
 
 MARK = "node@"

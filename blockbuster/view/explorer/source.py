@@ -7,7 +7,8 @@ import linecache
 from collections import Counter
 from dataclasses import dataclass
 
-from blockbuster.ir.graph import Graph, SourceLine
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.origin import SourceLine
 
 
 @dataclass(frozen=True)
