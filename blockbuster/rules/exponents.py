@@ -9,6 +9,7 @@ Source: Blockbuster Part 1, appendix.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.rules.pairs import (
+    Factors,
     Pair,
     Product,
     Terms,
@@ -118,10 +120,14 @@ class Emitter:
 
     def _multiplied(self, product: Product) -> Value:
         power: Expr = call("exp", self.leaf(self.exponent(product.terms)))
-        for at, (fn, factor) in enumerate(product.factors):
+        return self.emit(self.times(product.factors, power))
+
+    def times(self, factors: Factors, power: Expr) -> Expr:
+        """``power`` times the factors of a product."""
+        for at, (fn, factor) in enumerate(factors):
             by = self.leaf(factor) if isinstance(factor, Value) else factor
             power = Call(fn, (by, power) if at == 0 and fn == "mul" else (power, by))
-        return self.emit(power)
+        return power
 
     def on_common_exponent(self, first: Pair, second: Pair) -> tuple[Value, Value, Terms]:
         """Both significands under the larger of the two exponents."""
@@ -236,12 +242,34 @@ def _where(to: Emitter, parts: tuple[Part, ...]) -> Part | None:
     test, *branches = parts
     if isinstance(test, Pair):
         return None
+    for at, (pair, other) in enumerate((branches, branches[::-1])):
+        if isinstance(pair, Pair) and pair.product and other == Const(0.0):
+            return _masked(to, test, pair.product, holds=at == 0)
     exponents = dict.fromkeys(part.terms for part in branches if isinstance(part, Pair))
     zero = Const(0.0)
     if len(exponents) != 1 or any(not isinstance(b, Pair) and b != zero for b in branches):
         return None
     significand = to.emit(call("where", test, *(_expr(to, b) for b in branches)))
     return Pair(significand, next(iter(exponents)))
+
+
+def _masked(to: Emitter, test: Expr, product: Product, *, holds: bool) -> Pair:
+    """``product`` where ``test`` is ``holds``, and 0 elsewhere.
+
+    What is 0 has no part in the exponents: the others could be lost below it, and it could be
+    infinite.
+    """
+
+    def selected(first: Expr, second: float) -> Expr:
+        branches = (first, Const(second))
+        return Call("where", (test, *(branches if holds else branches[::-1])))
+
+    power = to.leaf(to.exponent(product.terms))
+    pair = to.exponential(to.emit(selected(power, -math.inf)))
+    if not product.factors:
+        return pair
+    significand = to.times(product.factors, to.leaf(pair.significand))
+    return Pair(to.emit(selected(significand, 0.0)), pair.terms)
 
 
 # scalar function -> what it makes where at least one part is a pair; None: it needs plain values

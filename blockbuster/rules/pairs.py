@@ -14,6 +14,7 @@ from blockbuster.ir.expr import Const
 from blockbuster.ir.graph import Value
 
 Terms = tuple[tuple[float, Value], ...]
+Factors = tuple[tuple[str, Value | Const], ...]
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Product:
     The terms of a pair's product are at most the pair's, element by element.
     """
 
-    factors: tuple[tuple[str, Value | Const], ...]
+    factors: Factors
     terms: Terms
 
     @property
