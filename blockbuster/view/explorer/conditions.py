@@ -24,7 +24,7 @@ def conditions(rule: Rule) -> tuple[tuple[str, str], ...]:
     found: dict[FunctionType, None] = {}
     todo = [getattr(type(rule), name) for name in ("matches_at", "matches") if _own(rule, name)]
     for function in todo:  # grows
-        for other in _mentioned(function):
+        for other in _mentioned(function, type(rule)):
             if other not in todo:
                 todo.append(other)
             if _is_condition(other, type(rule).__module__):
@@ -37,10 +37,10 @@ def _own(rule: Rule, name: str) -> bool:
     return isinstance(method, FunctionType) and _is_of_rules(method, type(rule).__module__)
 
 
-def _mentioned(function: FunctionType) -> Iterator[FunctionType]:
-    """The functions of rules that a function mentions, in order."""
+def _mentioned(function: FunctionType, owner: type[Rule]) -> Iterator[FunctionType]:
+    """The functions of rules, and the owner's own methods, that a function mentions, in order."""
     for name in _names(function.__code__):
-        value = function.__globals__.get(name)
+        value = function.__globals__.get(name, vars(owner).get(name))
         if isinstance(value, FunctionType) and _is_of_rules(value, function.__module__):
             yield value
 
