@@ -31,6 +31,7 @@ from blockbuster.ir.types import Dim, size_class
 LEAST = 16  # lanes along each side of a matrix dot
 USUAL = 64
 UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, all unrolled
+SUMMED = 16  # and of dims that these sum over, beside which the others get as many as usual
 WHOLE = 128  # the most lanes a dim gets for being worth one block
 MOST = 1 << 20  # elements of one tile
 WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
@@ -44,6 +45,8 @@ class _Shape:
     """What the loops of a program say about its dims."""
 
     dots: dict[Dim, None]  # take part in a matrix dot
+    summed: dict[Dim, None]  # of these, those that a dot sums over
+    kept: dict[Dim, None]  # of these, those that a dot's result has
     columns: dict[Dim, None]  # last axis of a block
     rows: dict[Dim, None]  # first axis of a block
     serial: dict[Dim, None]  # walked by a serial loop
@@ -76,8 +79,10 @@ def choose_tiling(
     start = Tiling(sizes, {}, (), program.units)
     shape = _shape_of(program, start)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
-    usual = UNROLLED if dtype.name == "float32" else USUAL
-    blocks = {d: lanes or _default(d, shape, start, usual) for d, lanes in chosen.items()}
+    blocks = {
+        d: lanes or _default(d, shape, start, _usual(d, shape, dtype))
+        for d, lanes in chosen.items()
+    }
     free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
     _narrow(program, start, blocks, [d for d in free if d not in (*shape.dots, *shape.unlooped)])
     tiling = _with_whole(start, blocks, shape, chosen)
@@ -153,6 +158,19 @@ def _loops(body: tuple[Stmt, ...]) -> Iterator[For]:
 
 def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
     return (stmt for stmt in statements(body) if isinstance(stmt, Load))
+
+
+def _usual(dim: Dim, shape: _Shape, dtype: Dtype) -> int:
+    """Lanes of a dim of dots.
+
+    In float32 those of a product alone get more: not where a dot is in another's loop, so that it
+    may sum over a whole dim, nor where one reads what another made.
+    """
+    if dtype.name != "float32":
+        return USUAL
+    if shape.repeated or shape.summed.keys() & shape.kept.keys():
+        return UNROLLED
+    return SUMMED if dim in shape.summed else USUAL
 
 
 def _default(dim: Dim, shape: _Shape, tiling: Tiling, usual: int) -> int:
@@ -258,7 +276,7 @@ def _fits(stmt: Stmt, tiling: Tiling) -> None:
 
 
 def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:
-    shape = _Shape({}, {}, {}, {}, {}, {}, {})
+    shape = _Shape({}, {}, {}, {}, {}, {}, {}, {}, {})
     for nest in program.nests:
         _note(nest.body, (), shape, tiling)
     return shape
@@ -288,4 +306,6 @@ def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: _Shape, tiling: 
     if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
         dims = dict.fromkeys(d for arg in stmt.args for d in tiling.lanes(arg))
         shape.dots.update(dims)
+        shape.kept.update(dict.fromkeys(lanes))
+        shape.summed.update(dict.fromkeys(d for d in dims if d not in lanes))
         shape.repeated.update(dict.fromkeys(d for d in walked if d not in dims))
