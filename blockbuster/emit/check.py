@@ -16,11 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockbuster.emit.checked_arguments import (
+    call_reference,
+    check_alike,
+    check_named,
+    check_numbers,
+    findings_of,
+    input_sets,
+    results_of,
+)
 from blockbuster.emit.dtypes import DTYPES
 from blockbuster.emit.judge import GROUPS, Sample, Verdict, sampled, verdict, worst
 from blockbuster.emit.kernel import Kernel
-from blockbuster.emit.lint import Finding, lint
-from blockbuster.errors import message
+from blockbuster.emit.lint import Finding
 
 Array = Any  # a NumPy array or a torch tensor
 Arrays = Mapping[str, Array]
@@ -120,8 +128,9 @@ def check_kernel(
     extreme values and in strided memory. ``outputs`` names the keyword arguments that take arrays
     to write into: they are poisoned with NaN.
     ``source`` is the text of the kernel's file, for the lint. Results must be bitwise equal in all
-    of ``runs`` runs. Our own kernels know their outputs and source. Raises ValueError where there
-    is no run or no draw.
+    of ``runs`` runs. Our own kernels know their outputs and source. Where the inputs are tensors,
+    ``reference`` gets float64 tensors. Raises ValueError where there is nothing to run, and where
+    numbers of results differ; TypeError for what is neither an array nor a tensor.
 
     >>> def double(x, out=None):
     ...     return np.multiply(x, 2, out=out)
@@ -129,10 +138,13 @@ def check_kernel(
     passed: 4 runs, 0 wrong; largest error 0 of the largest result
       not checked: the pipeliner's race: no source was given
     """
-    if runs < 1 or draws < 1:
-        raise ValueError(message(f"{runs} runs, {draws} draws", hint="take at least one of each"))
+    check_numbers(runs, draws, tolerance)
     kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
-    sets = (inputs,) if isinstance(inputs, Mapping) else tuple(inputs)
+    if not kernels:
+        raise ValueError("no kernel is given: nothing would be checked")
+    sets = input_sets(inputs)
+    texts = tuple(dict.fromkeys(k.source for k in kernels if isinstance(k, Kernel)))
+    findings = findings_of(texts, source)
     suite = _Suite(reference, eager, tuple(outputs), runs, draws if eager else 1, tolerance)
     checked = [
         suite.check(run, number, at, variant, arrays)
@@ -140,17 +152,15 @@ def check_kernel(
         for at, arrays in enumerate(sets)
         for variant in VARIANTS
     ]
-    texts = dict.fromkeys([k.source for k in kernels if isinstance(k, Kernel)])
-    texts |= {source: None} if source else {}
-    findings = [finding for text in texts for finding in lint(text)]
-    return KernelReport(tuple(checked), tuple(findings), tuple(_notes(kernels, outputs, texts)))
+    notes = _notes(kernels, outputs, linted=bool(texts or source))
+    return KernelReport(tuple(checked), tuple(findings), tuple(notes))
 
 
-def _notes(kernels: Sequence[Run], outputs: Sequence[str], texts: Any) -> Iterator[str]:
+def _notes(kernels: Sequence[Run], outputs: Sequence[str], *, linted: bool) -> Iterator[str]:
     ours = all(isinstance(kernel, Kernel) for kernel in kernels)
     if not ours and not outputs:
         yield "whether outputs are fully overwritten: no names of output arguments were given"
-    if not texts:
+    if not linted:
         yield "the pipeliner's race: no source was given"
 
 
@@ -174,7 +184,9 @@ class _Suite:
             if not all(map(_same_bits, found, again)):
                 problems.append("results differ from run to run")
                 break
-        exact = _results(self.reference(**{n: _double(a) for n, a in given.items()}))
+        exact = self._exact(given)
+        check_named(names, first)
+        check_alike("kernel", first, exact)
         problems += [
             f"a result has shape {ours.shape}, expected {right.shape}"
             for ours, right in zip(found, exact, strict=True)
@@ -199,14 +211,20 @@ class _Suite:
         groups = [[Sample()] * min(GROUPS, self.draws) for _ in like]
         for seed in range(self.draws):
             given = varied(redrawn(arrays, seed) if seed else arrays, variant)
-            exact = _results(self.reference(**{n: _double(a) for n, a in given.items()}))
-            theirs = _results(self.eager(**given)) if self.eager else exact
+            exact = self._exact(given)
+            theirs = _results("eager function", self.eager(**given)) if self.eager else exact
+            check_alike("eager function", theirs, exact)
             ours = [_host(a) for a in self._run(run, given, names, like)]
             for at, row in enumerate(zip(ours, theirs, exact, strict=True)):
                 groups[at][seed % GROUPS] += sampled(
                     *row, _dtype(like[at]), tolerance=self.tolerance
                 )
         return groups
+
+    def _exact(self, given: Arrays) -> list[NDArray[Any]]:
+        """The results of the reference in float64."""
+        doubles = {n: _double(a) for n, a in given.items()}
+        return _results("reference", call_reference(self.reference, doubles))
 
     def _problems(self, found: Verdict, dtype: str) -> list[str]:
         """What is wrong with one output."""
@@ -218,7 +236,8 @@ class _Suite:
         if found.says_nothing:
             return [f"none of the {found.spared} elements of an output is judged: {NO_NUMBER}"]
         if self.eager is None:
-            allowed = self.tolerance or DTYPES.get(dtype, DTYPES["float32"]).tolerance
+            default = DTYPES.get(dtype, DTYPES["float32"]).tolerance
+            allowed = default if self.tolerance is None else self.tolerance
             text = f"error {found.relative:.3g} of the largest result, allowed {allowed:g}"
             return [text] if found.relative > allowed else []
         text = (
@@ -234,7 +253,7 @@ class _Suite:
         returned = run(**given, **poison)
         if poison:
             return tuple(poison.values())
-        return returned if isinstance(returned, tuple) else (returned,)
+        return results_of("kernel", returned)
 
 
 # arrays of either kind -----------------------------------------------------------
@@ -303,15 +322,13 @@ def _double(array: Array) -> Array:
 
 
 def _host(array: Array) -> NDArray[Any]:
-    if isinstance(array, np.ndarray | np.generic):
+    if isinstance(array, np.ndarray):
         return np.array(array, np.float64)
     return np.array(array.detach().double().cpu().numpy(), np.float64)
 
 
-def _results(returned: Any) -> list[NDArray[Any]]:
-    if isinstance(returned, Mapping):
-        returned = tuple(returned.values())
-    return [_host(a) for a in (returned if isinstance(returned, tuple) else (returned,))]
+def _results(who: str, returned: Any) -> list[NDArray[Any]]:
+    return [_host(a) for a in results_of(who, returned)]
 
 
 def _same_bits(left: NDArray[Any], right: NDArray[Any]) -> bool:

@@ -27,7 +27,7 @@ from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
 from blockbuster.emit.tiles import LEAST, choose_tiling, choose_warps, dot_dims
 from blockbuster.emit.tiling import Tiling
-from blockbuster.emit.trips import dims_of, sized
+from blockbuster.emit.trips import dims_of, named, sized
 from blockbuster.emit.triton_text import Heading, triton_text
 from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
@@ -171,14 +171,12 @@ def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:
 
 
 def _check_dims(program: TileProgram, sizes: Mapping[Dim, int], tiles: Mapping[Dim, int]) -> None:
-    dims = tuple(dict.fromkeys((*dims_of(program), *sized(program))))
-    known = tuple(dict.fromkeys((*dims, *map(size_class, dims))))
+    known = named(program)
     for what, given in (("sizes", sizes), ("tiles", tiles)):
         for dim, number in given.items():
             if dim not in known:
-                raise ValueError(
-                    message(f"unknown dim {dim!r} in {what}", hint=f"known: {', '.join(known)}")
-                )
+                hint = f"known: {', '.join(known)}; other dims are read by no kernel"
+                raise ValueError(message(f"unknown dim {dim!r} in {what}", hint=hint))
             if number < 0:
                 raise ValueError(f"{what} has {number} for {dim}, expected a count")
     found = {*map(size_class, sizes)}
@@ -186,7 +184,7 @@ def _check_dims(program: TileProgram, sizes: Mapping[Dim, int], tiles: Mapping[D
     missing = [d for d in sized(program) if d not in found]
     if missing:
         raise ValueError(
-            message(f"no size given for {', '.join(missing)}", hint=f"dims: {', '.join(dims)}")
+            message(f"no size given for {', '.join(missing)}", hint=f"dims: {', '.join(known)}")
         )
     dots = dot_dims(program)
     for dim, lanes in tiles.items():

@@ -303,7 +303,7 @@ class _Lowering:
         hint = "fuse with rules other than PEELING_RULES"
         if isinstance(node.op, Misc):
             what = f"{node.op.name} is a function of whole arrays: it has no tiles"
-            hint = "cut the program there, and call the function between the kernels"
+            hint = "bb.jit and bb.compile run it between kernels; one kernel cannot"
         raise EmitError(message(what, origin=_origin(node), hint=hint))
 
 

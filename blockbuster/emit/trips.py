@@ -31,6 +31,12 @@ def sized(program: TileProgram) -> tuple[Dim, ...]:
     return tuple(found)
 
 
+def named(program: TileProgram) -> tuple[Dim, ...]:
+    """The dims that may be given a size, as they are written and as size classes."""
+    dims = dict.fromkeys((*dims_of(program), *sized(program)))
+    return tuple(dict.fromkeys((*dims, *map(size_class, dims))))
+
+
 def following(program: TileProgram) -> tuple[Dim, ...]:
     """The size classes whose size follows from those of others."""
     return tuple(dict.fromkeys(rule.dim for rule in program.rules if rule.exact))

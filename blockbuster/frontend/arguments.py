@@ -167,17 +167,23 @@ def _names(found: Sequence[Leaf]) -> list[str]:
 
 
 def _as_given(fn: Callable[..., Any], values: Sequence[Leaf]) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments for ``fn``: positional as far as its parameters allow."""
+    """Arguments for ``fn``: positional as far as its parameters allow.
+
+    Its own defaults are left to it where no argument follows: NumPy's functions refuse some.
+    """
     args: list[Any] = []
+    needed = 0
     kwargs: dict[str, Any] = {}
     parameters = inspect.signature(fn).parameters
     for leaf in values:
-        kind = parameters[leaf.parameter].kind
-        if kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
-            kwargs[leaf.name] = leaf.value
-        else:
+        parameter = parameters[leaf.parameter]
+        kind = parameter.kind
+        if kind not in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
             args.append(leaf.value)
-    return args, kwargs
+            needed = needed if leaf.value is parameter.default else len(args)
+        elif leaf.value is not parameter.default:
+            kwargs[leaf.name] = leaf.value
+    return args[:needed], kwargs
 
 
 def _check(leaf: Leaf) -> None:

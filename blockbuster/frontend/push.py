@@ -269,7 +269,11 @@ def _along(length: Length, dim: Dim, extent: Length) -> Length:
     if rest is not None:
         return size(dim) + whole(rest)
     if any(read != dim for read in length.dims):
-        raise Refused(f"a copy of {length} elements", 'fix the size of the axis: "D=64"')
+        hint = (
+            "slice at numbers, x[n:], with an argument n that is no array: bb.jit fixes it\n"
+            'or slice the parts before they are joined; bb.trace also takes fixed sizes, "M=64"'
+        )
+        raise Refused(f"a copy of {length} elements, out of {extent}", hint)
     return length
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from blockbuster.errors import TraceError, message
 from blockbuster.ir.origin import SourceLine
 
 _HERE = Path(__file__).parent
+_COMMANDS = str(_HERE.parent / "view")  # behind the command line there is no line of the user's
 _NOT_THE_USER = (str(_HERE), str(_HERE.parent / "compile.py"), str(Path(np.__file__).parent))
 
 
@@ -25,11 +27,22 @@ class Refused(Exception):
 
 
 def user_line() -> SourceLine | None:
-    """The innermost line outside this package and NumPy: the one place that inspects frames."""
+    """The innermost line outside this package and NumPy: the one place that inspects frames.
+
+    None where the command line called, and no function of the user's stands in between.
+    """
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
         frame = frame.f_back  # type: ignore[assignment]
-    return SourceLine(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+    if frame is None or frame.f_code.co_filename.startswith(_COMMANDS):
+        return None
+    return SourceLine(frame.f_code.co_filename, frame.f_lineno)
+
+
+def definition(fn: object) -> SourceLine | None:
+    """Where a function begins; None for what is no function of Python's."""
+    code = getattr(inspect.unwrap(fn), "__code__", None) if callable(fn) else None
+    return SourceLine(code.co_filename, code.co_firstlineno) if code else None
 
 
 def text_of(where: SourceLine | None) -> str:

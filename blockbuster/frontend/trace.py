@@ -27,7 +27,7 @@ from blockbuster.frontend.program import (
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of, result_kind
 from blockbuster.frontend.sizes import SizeExpr, scalar
-from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
+from blockbuster.frontend.source import Refused, definition, text_of, trace_error, user_line
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, length_of
@@ -242,6 +242,7 @@ class Trace:
 def _parameters(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the inputs in the order of the function's parameters."""
     parameters = inspect.signature(fn).parameters
+    where = user_line() or definition(fn)
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     plain = [p for p in parameters.values() if p.kind not in variadic]
@@ -251,12 +252,15 @@ def _parameters(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str,
             raise trace_error(
                 f"{shown} needs the input {parameter.name!r}",
                 hint=f'give its dims or an example: bb.trace(fn, {parameter.name}="M N")',
+                where=where,
             )
     known = [p.name for p in plain]
     for name in inputs:
         if name not in known and not takes_any:
             raise trace_error(
-                f"{shown} has no parameter {name!r}", hint=f"it takes {', '.join(known)}"
+                f"{shown} has no parameter {name!r}",
+                hint=f"it takes {', '.join(known)}",
+                where=where,
             )
     return (*(n for n in known if n in inputs), *(n for n in inputs if n not in known))
 

@@ -94,13 +94,14 @@ class _Reader(TokenReader):
         type = self._type()
         view: Read | Index | None = Read(name, type.lists) if type.buffered else None
         if self._has("="):
-            source = self._take(kind="name")
-            if source == "port":
+            quoted = self._is("string")
+            source = self._take(kind="string" if quoted else "name").strip('"')
+            if source == "port" and not quoted:
                 view = None
             else:
                 self._take("(")
                 axes = tuple(self._several(")", self._axis))
-                index = source == "index"
+                index = source == "index" and not quoted
                 view = Index("".join(dims_among(axes))) if index else Read(source, axes)
         scope.values[name] = scope.builder.input(type, view, _hint(name))
 
@@ -111,7 +112,7 @@ class _Reader(TokenReader):
         if not self._has("["):
             return of
         runs: list[Run] = []
-        while self._next not in ("from", "of", "]"):
+        while not self._ends_runs():
             if runs:
                 self._take(",")
             dim = self._take(kind="name")
@@ -121,6 +122,12 @@ class _Reader(TokenReader):
         extent = self._length() if self._has("of") else None
         self._take("]")
         return Strided(of, tuple(runs), start, extent)
+
+    def _ends_runs(self) -> bool:
+        """True at a bracket, and at a word with a length behind it: dims may have its name, too."""
+        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        length = following.kind == "number" or following.text in ("|", "(", "-")
+        return self._next == "]" or (self._next in ("from", "of") and length)
 
     def _size(self) -> Dim:
         self._take("|")

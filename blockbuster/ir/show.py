@@ -1,4 +1,4 @@
-"""The text form of a graph: ASCII, one equation per line, two-space nesting.
+"""The text form of a graph: one equation per line, two-space nesting; ASCII but for users' names.
 
 Names exist only here: they are made unique while printing, in print order, across nested bodies.
 Buffered operands carry a ``!``, so what the project is about is visible in one character.
@@ -36,6 +36,7 @@ KEYWORDS = (
     "index", "port", "head", "from", "over", "by", "inf", "nan", "or", "and", "not", "max", "min",
 )  # fmt: skip
 RESERVED = frozenset((*KEYWORDS, *FUNCTIONALS, *FUNCTIONS))
+VIEW_WORDS = ("index", "port")  # an array of such a name is quoted
 FACTOR_NAMES = ("x", "r", "r2")
 
 Path = tuple[int, ...]
@@ -159,7 +160,8 @@ def _head(name: str, given: Input) -> str:
         case Read(source, axes):
             if source == name and axes == given.type.lists and given.type.buffered:
                 return text
-            return f"{text} = {source}({_axes(axes)})"
+            word = f'"{source}"' if source in VIEW_WORDS else source
+            return f"{text} = {word}({_axes(axes)})"
         case Index(dim):
             return f"{text} = index({dim})"
         case None:

@@ -12,7 +12,7 @@ from blockbuster.errors import ParseError, message
 _TOKEN = re.compile(
     r"(?P<space>\s+|#[^\n]*)"
     r"|(?P<number>\d+(\.\d*)?(e[+-]?\d+)?)"
-    r"|(?P<name>[A-Za-z_]\w*'*)"
+    r"|(?P<name>[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*'*)"
     r"|(?P<string>\"[^\"\n]*\")"
     r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],;|!:])",
     re.ASCII,
@@ -41,6 +41,8 @@ class TokenReader:
             found = _TOKEN.match(text, at)
             if found is None:
                 self._refuse(f"unexpected character {text[at]!r}", line)
+            if found.lastgroup == "name" and not found.group().rstrip("'").isidentifier():
+                self._refuse(f"{found.group()!r} is no name", line)
             if found.lastgroup != "space":
                 tokens.append(_Token(str(found.lastgroup), found.group(), line))
             line += found.group().count("\n")
@@ -68,6 +70,9 @@ class TokenReader:
             self._at += 1
             return True
         return False
+
+    def _is(self, kind: str) -> bool:
+        return self._tokens[self._at].kind == kind
 
     def _several(self, close: str, item: Callable[[], Any]) -> list[Any]:
         """Items separated by commas up to ``close``, which is taken too."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from blockbuster import examples
 from blockbuster.emit.kernel import emit
+from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.trips import named
 from blockbuster.errors import BlockbusterError
 from blockbuster.frontend import ArrayProgram, lower
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import completed
 from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, overflowing, safe
 from blockbuster.view import check_rule, explore
 from blockbuster.view.demo import demo
@@ -263,9 +267,10 @@ def run_emit(arguments: argparse.Namespace) -> int:
         raise ValueError(
             f"--snapshot {chosen}: the derivation has snapshots 0 to {len(snapshots) - 1}"
         )
+    graph = safe(snapshots[chosen])
     kernel = emit(
-        safe(snapshots[chosen]),
-        sizes={**program.sizes, **parse_sizes(arguments.sizes)},
+        graph,
+        sizes=_sizes_read(graph, program, parse_sizes(arguments.sizes)),
         dtype=arguments.dtype,
         target=arguments.target,
         tiles=parse_sizes(arguments.tiles, "--tiles") or None,
@@ -279,6 +284,16 @@ def run_emit(arguments: argparse.Namespace) -> int:
         kernel.write(arguments.output)
         print(f"wrote {arguments.output}; check it with: python {arguments.output} --check")
     return 0
+
+
+def _sizes_read(graph: Graph, program: ArrayProgram, given: Mapping[str, int]) -> dict[str, int]:
+    """The sizes given and those fixed by the program, less those that fusion made superfluous.
+
+    Dims between two views are none of the graph's. Raises ValueError where sizes disagree.
+    """
+    read = named(lower_to_tiles(graph))
+    sizes = completed({**program.sizes, **given}, program.rules)
+    return {dim: n for dim, n in sizes.items() if dim in read or dim not in program.dims}
 
 
 def run_draw(arguments: argparse.Namespace) -> int:

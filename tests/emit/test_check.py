@@ -1,6 +1,7 @@
 """check_kernel: passes what is right, and finds each way of being wrong."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,3 +247,60 @@ def test_our_own_kernel():
 
     assert report.passed, str(report)
     assert report.notes == ()
+
+
+def two(x):
+    return softmax(x), x.max(-1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"inputs": []}, ValueError, "inputs is empty: nothing would be checked"),
+        ({"kernel": []}, ValueError, "no kernel is given"),
+        ({"inputs": X}, TypeError, "inputs is a value of type ndarray(.|\n)*by name"),
+        ({"inputs": (X, X)}, TypeError, "inputs 0 is a value of type ndarray(.|\n)*by name"),
+        ({"inputs": [{"x": X}, {"x": 3.0}]}, TypeError, "input x is a value of type float"),
+        ({"kernel": lambda x: None}, TypeError, "the kernel returned None(.|\n)*new arrays"),
+        ({"kernel": lambda x: 1.5}, TypeError, "the kernel returned a value of type float"),
+        ({"reference": lambda x: "y"}, TypeError, "the reference returned a value of type str"),
+        ({"eager": lambda x: None}, TypeError, "the eager function returned None"),
+        ({"reference": two}, ValueError, "the kernel gives 1 result, the reference 2 results"),
+        ({"kernel": two}, ValueError, "the kernel gives 2 results, the reference 1 result"),
+        ({"eager": two}, ValueError, "the eager function gives 2 results, the reference 1 result"),
+        ({"outputs": ["out", "m"]}, ValueError, "outputs names out, m, but .* gives 1 result"),
+        ({"tolerance": -1}, ValueError, "tolerance is -1"),
+        ({"tolerance": float("nan")}, ValueError, "tolerance is nan"),
+        ({"source": "def kernel(:"}, ValueError, r"source is not valid Python: .*line 1"),
+        ({"source": Path("kernel.py")}, TypeError, r"source=path.read_text\(\)"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(changes, error, words):
+    arguments = {"kernel": softmax, "reference": softmax, "inputs": {"x": X}} | changes
+
+    with pytest.raises(error, match=words):
+        check_kernel(**arguments, runs=1)
+
+
+def test_a_tolerance_of_zero_is_no_default():
+    assert not check_kernel(right, softmax, {"x": X}, tolerance=0).passed
+    assert check_kernel(lambda x: x, lambda x: x, {"x": X}, tolerance=0).passed
+
+
+def test_results_may_be_numbers_of_numpy_and_lists():
+    exact = {"x": np.arange(8, dtype=np.float32)}
+
+    assert check_kernel(lambda x: [x.sum(), -x], lambda x: (x.sum(), -x), exact).passed
+
+
+def test_the_reference_of_tensors_takes_tensors():
+    torch = pytest.importorskip("torch")
+    inputs = {"x": torch.from_numpy(X)}
+
+    def of_tensors(x):
+        return torch.softmax(x, -1)
+
+    assert check_kernel(of_tensors, of_tensors, inputs).passed
+    words = "the reference fails on torch tensors: (.|\n)*hint: (.|\n)*write it in torch"
+    with pytest.raises(TypeError, match=words):
+        check_kernel(of_tensors, softmax, inputs)

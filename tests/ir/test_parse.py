@@ -70,6 +70,7 @@ def test_refuses_operands_that_do_not_fit():
         ("graph(a: M) { return a }", "expected"),
         ("graph(a: [M]) { t = exp(a) t = exp(a) return t }", "t is defined twice|already"),
         ("graph(a: [M] { return a }", "expected ,, found '{'"),
+        ("graph(a: [M]) {\N{NO-BREAK SPACE}return a }", "'.xa0return' is no name"),
     ],
 )
 def test_refuses(text, reason):

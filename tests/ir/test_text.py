@@ -13,7 +13,7 @@ from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import Elementwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.parse import parse
-from blockbuster.ir.show import RESERVED, show
+from blockbuster.ir.show import KEYWORDS, RESERVED, show
 from blockbuster.ir.types import Type
 from blockbuster.testing.strategies import block_graphs
 
@@ -207,3 +207,26 @@ def test_views_are_part_of_a_program_and_names_are_not():
     assert program(Read("X", ("M",)), "a") != program(Read("Y", ("M",)), "a")
     assert program(Index("M"), "a") != program(Read("X", ("M",)), "a")
     assert parse(program(Read("X", ("M",)), "a").show()) == program(Read("X", ("M",)), "b")
+
+
+@pytest.mark.parametrize("name", ["index", "port", "größe", "weiß_2", "हिन्दी", "x·y"])
+def test_arrays_of_any_name_read_back(name):
+    type = Type(("M",), ("M",))
+    whole, part = (Input(type, Read(name, axes), name) for axes in (("M",), (None, "M")))
+    plain = Input(type, Index("M"), "")
+    outputs = tuple(Output(Value(-1, port)) for port in range(3))
+    graph = Graph((whole, part, plain), (), outputs)
+
+    assert parse(graph.show()) == graph
+
+
+@pytest.mark.parametrize("dim", [*KEYWORDS, "of", "step", "größe"])
+def test_dims_of_any_name_read_back(dim):
+    text = f"""graph(x: {dim}[{dim}] = X(D[{dim} = 2 from 1 of |{dim}|]), y: {dim}[{dim}]) {{
+      z = map {dim} (a in !x, b in !y) {{ c = a * |{dim}| + b yield c }}
+      return one = z(D[{dim} of 2 * |{dim}|]), two = z(D[{dim} from |{dim}| of 2 * |{dim}|])
+    }}"""
+    graph = parse(text)
+
+    assert parse(graph.show()) == graph
+    assert graph.outputs[0].axes[0].runs[0].dim == dim

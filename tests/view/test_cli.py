@@ -25,6 +25,9 @@ def residual(x, w1, w2):
 
 def softplus(x):
     return bb.log(1 + bb.exp(x))
+
+def window(x):
+    return bb.concat([x, x], 0)[2:4] * 2
 """
 ATTENTION = ["--dims", "q=M D", "k=N D", "v=N L"]
 
@@ -123,6 +126,33 @@ def test_emit_writes_a_file_that_runs_alone(capsys, model, tmp_path):
     )
     assert checked.returncode == 0, checked.stderr
     assert "PASS" in checked.stdout
+
+
+@pytest.mark.parametrize("dims", [["q=M D", "k=N D"], [*ATTENTION[1:], "w=M"]])
+def test_inputs_that_do_not_fit_point_at_the_users_function(capsys, model, dims):
+    code, _, err = run(capsys, "fuse", f"{model}:attention", "--dims", *dims)
+
+    assert code == 1
+    assert "model.py:4: def attention(q, k, v):" in err
+    assert "load.py" not in err
+
+
+def test_a_dim_word_that_is_none_has_no_line_of_ours(capsys, model):
+    _, _, err = run(capsys, "fuse", f"{model}:attention", "--dims", "q=M 0", *ATTENTION[2:])
+
+    assert "'0' in 'M 0' is no dim" in err
+    assert ".py:" not in err
+
+
+def test_emit_takes_sizes_of_dims_that_fusion_left_out(capsys, model, tmp_path):
+    place = (f"{model}:window", "--dims", "x=M=8 D", "-o", str(tmp_path / "kernel.py"))
+
+    assert run(capsys, "emit", *place, "--sizes", "D=8")[0] == 0
+    assert run(capsys, "emit", *place, "--sizes", "D=8", "A=16")[0] == 0
+    code, _, err = run(capsys, "emit", *place, "--sizes", "D=8", "A=17")
+    assert (code, "dim A has size 17" in err) == (2, True)
+    code, _, err = run(capsys, "emit", *place, "--sizes", "D=8", "Z=1")
+    assert (code, "unknown dim 'Z' in sizes" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

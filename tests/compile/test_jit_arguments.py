@@ -1,0 +1,40 @@
+"""What `jit` does with a function's own defaults, and arguments that fix what sizes leave open."""
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+
+
+@pytest.mark.parametrize(("ufunc", "count"), [(np.exp, 1), (np.maximum, 2)])
+def test_functions_of_numpy_themselves(ufunc, count):
+    arrays = [np.linspace(-1, n, 12, dtype=np.float32).reshape(3, 4) for n in range(count)]
+
+    np.testing.assert_allclose(bb.jit(ufunc)(*arrays), ufunc(*arrays), rtol=1e-6)
+
+
+def test_defaults_of_keywords_are_left_to_the_function():
+    def scaled(x, *, by=2.0, shift=np.full(4, 3, np.float32)):  # noqa: B008
+        return x * by + shift
+
+    x = np.ones((3, 4), np.float32)
+    function = bb.jit(scaled)
+    np.testing.assert_array_equal(function(x), np.full((3, 4), 5))
+    np.testing.assert_array_equal(function(x, by=1.0), np.full((3, 4), 4))
+    np.testing.assert_array_equal(function(x, shift=x), np.full((3, 4), 3))
+
+
+def test_a_slice_of_a_join_by_sizes_says_what_can_be_sliced():
+    def last(a, b):
+        return bb.concat([a, b], 0)[a.shape[0] - b.shape[0] :]
+
+    def parts(a, b):
+        return bb.concat([a[a.shape[0] - b.shape[0] :], b], 0) * 2
+
+    a, b = np.ones((4, 3), np.float32), np.ones((2, 3), np.float32)
+    with pytest.raises(bb.TraceError, match=r"at numbers(.|\n)*before they are joined") as error:
+        bb.jit(last)(a, b)
+    assert "|A| - |C| elements, out of |A| + |C|" in str(error.value)
+    # what it says can be done
+    assert bb.jit(lambda a, b, n: bb.concat([a, b], 0)[n:])(a, b, 2).shape == (4, 3)
+    assert bb.jit(parts)(a, b).shape == (4, 3)
