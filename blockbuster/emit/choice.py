@@ -278,6 +278,7 @@ def _on_a_gpu(lowered: TileProgram, setting: Setting, halved: int) -> Schedule:
         dtype=dtype_of(setting.dtype),
         shared=device.shared,
         stages=STAGES,
+        processors=device.processors,
     )
     tiling = choose(tiles={})
     tiles = halved_tiles(lowered, tiling, halved) if halved else {}

@@ -103,7 +103,13 @@ def emit(
     _check_chunks(program, chunks or {})
     bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
     tiling = choose_tiling(
-        program, bound, tiles or {}, dtypes.common, shared=device.shared, stages=STAGES
+        program,
+        bound,
+        tiles or {},
+        dtypes.common,
+        shared=device.shared,
+        stages=STAGES,
+        processors=device.processors,
     )
     scheduled, tiling = apply_passes(
         program, tiling, device.processors, accurate=dtypes.accurate, chunks=chunks

@@ -6,7 +6,7 @@ A starting point that compiles and runs everywhere; selection and tuning replace
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.emit.dtypes import Dtype
@@ -71,18 +71,18 @@ def choose_tiling(
     *,
     shared: int,
     stages: int,
+    processors: int,
 ) -> Tiling:
     """Lanes for every dim: as ``tiles`` says, by dim or size class, and defaults for the others.
 
-    Defaults shrink until ``stages`` copies of what the dots of a loop read fit in ``shared`` bytes.
+    Defaults shrink until ``stages`` copies of what the dots of a loop read fit in ``shared`` bytes,
+    and are large only where that leaves a program for each of ``processors``.
     """
     start = Tiling(sizes, {}, (), program.units)
     shape = _shape_of(program, start)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
-    blocks = {
-        d: lanes or _default(d, shape, start, _usual(d, shape, dtype))
-        for d, lanes in chosen.items()
-    }
+    usual = _usual(shape, start, dtype, processors)
+    blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
     free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
     _narrow(program, start, blocks, [d for d in free if d not in (*shape.dots, *shape.unlooped)])
     tiling = _with_whole(start, blocks, shape, chosen)
@@ -160,17 +160,19 @@ def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
     return (stmt for stmt in statements(body) if isinstance(stmt, Load))
 
 
-def _usual(dim: Dim, shape: _Shape, dtype: Dtype) -> int:
-    """Lanes of a dim of dots.
+def _usual(shape: _Shape, tiling: Tiling, dtype: Dtype, processors: int) -> Callable[[Dim], int]:
+    """Lanes of the dims of dots.
 
     In float32 those of a product alone get more: not where a dot is in another's loop, so that it
     may sum over a whole dim, nor where one reads what another made.
     """
     if dtype.name != "float32":
-        return USUAL
-    if shape.repeated or shape.summed.keys() & shape.kept.keys():
-        return UNROLLED
-    return SUMMED if dim in shape.summed else USUAL
+        return lambda _: USUAL
+    programs = math.prod(-(-tiling.sizes[size_class(d)] // USUAL) for d in shape.kept)
+    chained = shape.summed.keys() & shape.kept.keys()
+    if shape.repeated or chained or programs < processors:
+        return lambda _: UNROLLED
+    return lambda dim: SUMMED if dim in shape.summed else USUAL
 
 
 def _default(dim: Dim, shape: _Shape, tiling: Tiling, usual: int) -> int:
