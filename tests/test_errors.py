@@ -75,6 +75,8 @@ GRAPH = bb.lower(PROGRAM)
         lambda graph, _: bb.prove_equal(graph, GRAPH),
         bb.evaluate,
         lambda graph, _: bb.fuse(graph),
+        lambda graph, _: bb.safe(graph),
+        lambda graph, _: bb.overflowing(graph),
     ],
 )
 @pytest.mark.parametrize(
@@ -83,6 +85,7 @@ GRAPH = bb.lower(PROGRAM)
         (rows, r"a function is no block program[\s\S]*bb\.lower\(bb\.trace\(fn"),
         (PROGRAM, r"a ArrayProgram is no block program[\s\S]*bb\.lower\(program\)"),
         (bb.fuse(GRAPH), r"a Derivation is no block program[\s\S]*derivation\.final"),
+        (3, r"a int is no block program[\s\S]*bb\.lower\(bb\.trace\(fn"),
         (GRAPH.show(), r"a str is no block program[\s\S]*bb\.parse\(text\)"),
     ],
 )

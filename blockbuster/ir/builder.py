@@ -116,7 +116,7 @@ class Builder:
         old = self._nodes[node]
         taken = old.operands if operands is None else tuple(operands)
         types = op.result_types(self.types_of(taken))
-        assert types == old.types, (types, old.types)
+        assert types == old.types, f"the results had types {old.types} and would have {types}"
         self._nodes[node] = replace(old, op=op, operands=taken)
         self._changed.add(node)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from blockbuster.interp.report import ProofReport
 
 Path = tuple[int, ...]
-Positions = Mapping[int, int]
 SCHEMA = "blockbuster.derivation/1"
 
 
@@ -222,23 +221,66 @@ def path_in_words(graph: Graph, path: Path) -> str:
     return "/" + "/".join(dims)
 
 
-def apply_at(graph: Graph, application: Application) -> tuple[Graph, tuple[Positions, ...]]:
-    """The program after the application, and how positions moved at each level above it."""
+@dataclass(frozen=True)
+class Around:
+    """What became of a level in which one map took other ports."""
+
+    positions: Mapping[int, int]
+    """The new position of each node that is left."""
+    rebuilt: Mapping[int, None]
+    """The new positions of other maps that changed: they lost results that nobody reads now, say,
+    and the nodes in their bodies moved."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Where levels are after the one at ``path`` was replaced.
+
+    ``around`` are the levels around it, outermost first; None where all is in its place.
+    """
+
+    path: Path
+    around: tuple[Around | None, ...]
+
+    @cached_property
+    def now(self) -> Path:
+        """Where the level that was replaced is."""
+        pairs = zip(self.around, self.path, strict=True)
+        return tuple([level.positions[at] if level else at for level, at in pairs])
+
+    def pending(self, paths: list[Path]) -> list[Path]:
+        """The levels to be visited, where those at ``paths`` were to be before.
+
+        A map that changed beside the path is to be visited, again if need be, and what is inside
+        it is found from there.
+        """
+        if not any(self.around):
+            return paths
+        left = dict.fromkeys(found for path in paths if (found := self._found(path)) is not None)
+        for depth, level in enumerate(self.around):
+            left |= {(*self.now[:depth], at): None for at in (level.rebuilt if level else ())}
+        return [*left]
+
+    def _found(self, path: Path) -> Path | None:
+        """Where the level at ``path`` is, or the map that changed around it; None if it is gone."""
+        new = list(path)
+        for depth, (level, own, at) in enumerate(zip(self.around, self.path, path, strict=False)):
+            if level:
+                if at not in level.positions:
+                    return None
+                new[depth] = level.positions[at]
+                if new[depth] in level.rebuilt:
+                    return (*new[: depth + 1],)
+            if at != own:
+                break
+        return tuple(new)
+
+
+def apply_at(graph: Graph, application: Application) -> tuple[Graph, Moves]:
+    """The program after the application, and where its levels are now."""
     level = graph.at(application.path)
     rewritten = application.rule.apply(Match(application.rule, level, application.nodes))
     return splice(graph, application.path, rewritten)
-
-
-def moved(path: Path, changed: Path, moves: tuple[Positions, ...]) -> Path:
-    """``path`` after the levels along ``changed`` were renumbered by ``moves``."""
-    if not any(moves):
-        return path
-    new = list(path)
-    for depth, move in enumerate(moves):
-        if len(path) <= depth or path[:depth] != changed[:depth]:
-            break
-        new[depth] = move.get(path[depth], path[depth])
-    return tuple(new)
 
 
 def _same_ports(old: Graph, new: Graph) -> bool:
@@ -252,24 +294,31 @@ def _same_ports(old: Graph, new: Graph) -> bool:
     return same and repeats(old) == repeats(new)
 
 
-def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, tuple[Positions, ...]]:
+def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, Moves]:
     """``graph`` with the graph inside the maps of ``path`` replaced by ``inner``.
 
     A map whose body changes may lose operands or see them in another order; then the level above is
-    brought into canonical form. The second result maps positions that change to new ones, outermost
-    level first.
+    brought into canonical form. The second result says where levels are after that.
     """
-    moves: list[Positions] = []
+    around: list[Around | None] = []
     levels = [graph.at(path[:depth]) for depth in range(len(path))]
     for level, position in zip(reversed(levels), reversed(path), strict=True):
         op = level.nodes[position].op
         assert isinstance(op, Map)
         if _same_ports(op.body, inner):
             inner = level.with_op(position, op.around(inner))
-            moves.append({})
+            around.append(None)
             continue
         edit = Builder(level)
         edit.replace_op(position, op.around(inner))
-        inner = edit.finish()
-        moves.append({old: new for old, new in edit.positions.items() if old != new})
-    return inner, tuple(reversed(moves))
+        inner, places = edit.finish(), edit.positions
+        around.append(Around(places, _rebuilt(level, inner, places, position)))
+    return inner, Moves(path, tuple(reversed(around)))
+
+
+def _rebuilt(
+    before: Graph, after: Graph, places: Mapping[int, int], position: int
+) -> dict[int, None]:
+    """The places of the maps, but for the one at ``position``, that are not what they were."""
+    maps = [(places[at], op) for at, op in before.of_type(Map) if at != position and at in places]
+    return {at: None for at, op in maps if after.nodes[at].op is not op}

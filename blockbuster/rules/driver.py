@@ -25,10 +25,16 @@ from blockbuster.rules.derivation import (
     Derivation,
     Path,
     apply_at,
-    moved,
     splice,
 )
-from blockbuster.rules.worklist import Worklist, result_types
+from blockbuster.rules.faults import (
+    check_rewritten,
+    check_rules,
+    no_graph,
+    raised,
+    result_types,
+)
+from blockbuster.rules.worklist import Worklist
 
 CHECKPOINT_EVERY = 16
 DEEPEST = 64
@@ -39,9 +45,10 @@ STEP_LIMIT = 100_000
 def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
     """Fuse ``graph`` with ``rules``, the first with the highest priority.
 
-    Raises RuleError where a rule makes an ill-formed graph or the rules loop, FusionError where
-    more than 64 maps are nested.
+    Raises RuleError where a rule fails or makes an ill-formed graph or the rules loop, FusionError
+    where more than 64 maps are nested, TypeError for what is no graph or no sequence of rules.
     """
+    check_rules(rules)
     known = Known()
     verify(graph, known)
     if graph.depth > DEEPEST:
@@ -140,7 +147,7 @@ class _Work:
     def _apply(self, path: Path, found: Match) -> Path:
         self._seen.setdefault(self.graph, len(self._done))
         self._note(path, found, found.nodes)
-        rewritten = found.rule.apply(found)
+        rewritten = self._rewritten(found)
         check_rewritten(rewritten, found, self._known)
         path = self._replace(path, rewritten)
         self._watch_for_loops()
@@ -151,7 +158,9 @@ class _Work:
     def _edit(self, path: Path, found: Match, todo: Worklist) -> Path:
         level = todo.level
         self._note(path, found, {role: level.rank[key] for role, key in found.nodes.items()})
-        found.rule.apply(found)
+        made: object = self._rewritten(found)
+        if made is not level:
+            raise no_graph(found.rule, made, self._level_before())
         self._check_edit(level, todo.result_types)
         todo.update()
         if path and level.ports_moved():
@@ -164,8 +173,24 @@ class _Work:
         return path
 
     def _note(self, path: Path, found: Match, nodes: Mapping[str, int]) -> None:
-        description = found.rule.describe(found)
+        try:
+            description = found.rule.describe(found)
+        except Exception as error:
+            raise raised(found.rule, "describe", error, self.graph.at(path)) from error
         self._done.append(Application(found.rule, path, dict(nodes), description))
+
+    def _rewritten(self, found: Match) -> Graph:
+        try:
+            return found.rule.apply(found)
+        except Exception as error:
+            raise raised(found.rule, "apply", error, self._level_before()) from error
+
+    def _level_before(self) -> Graph:
+        """The level of the last step as it was before: an edit may have stopped half-way."""
+        graph = self._start
+        for application in self._done[:-1]:
+            graph = apply_at(graph, application)[0]
+        return graph.at(self._done[-1].path)
 
     def _put_back(self, path: Path, level: Level) -> Path:
         if level.graph() is self.graph.at(path):
@@ -175,9 +200,7 @@ class _Work:
     def _replace(self, path: Path, inner: Graph) -> Path:
         before = self.graph.along(path)
         self.graph, moves = splice(self.graph, path, inner)
-        if any(moves):
-            self._pending = [moved(other, path, moves) for other in self._pending]
-            path = moved(path, path, moves)
+        self._pending, path = moves.pending(self._pending), moves.now
         for old, new, position in zip(before, self.graph.along(path), (*path, None), strict=True):
             todo = self._worklists.pop(id(old), None)
             if new is not inner and new.outputs is not old.outputs:
@@ -230,7 +253,11 @@ class _Work:
         for application in self._done:
             level = graph.at(application.path)
             found = Match(application.rule, level, application.nodes)
-            check_rewritten(application.rule.apply(found), found)
+            try:
+                made = application.rule.apply(found)
+            except Exception as error:
+                raise raised(application.rule, "apply", error, level) from error
+            check_rewritten(made, found)
             graph = apply_at(graph, application)[0]
         raise AssertionError("the driver, not a rule, made the program ill-formed")
 
@@ -249,16 +276,3 @@ class _Work:
                 f"{what}: step {count} gives the program of step {since}", listing=loop, hint=hint
             )
         )
-
-
-def check_rewritten(graph: Graph, found: Match, known: Known | None = None) -> None:
-    """A rule must give a well-formed graph that makes the same results."""
-    before, after = result_types(found.graph), result_types(graph)
-    try:
-        verify(graph, known)
-        if before != after:
-            raise VerifyError(f"the results had types {before} and have {after}")
-    except VerifyError as error:
-        listing = f"{found.graph.show()}---\n{graph.show()}"
-        what = f"{found.rule.name} made an ill-formed graph: {error}"
-        raise RuleError(message(what, listing=listing)) from None

@@ -27,6 +27,7 @@ from blockbuster.ir.ops import (
     Relabel,
     Transpose,
 )
+from blockbuster.ir.verify import check_graph
 
 Found = dict[str, None]
 
@@ -55,6 +56,7 @@ def overflowing(graph: Graph) -> tuple[str, ...]:
     >>> overflowing(parse(text))
     ('exp can overflow: log takes it as it is written',)
     """
+    check_graph(graph)
     found: Found = {}
     _Level(graph, [MODERATE] * len(graph.inputs), found).run()
     return tuple(found)

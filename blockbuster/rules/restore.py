@@ -12,6 +12,7 @@ from blockbuster.ir.ops import Map
 from blockbuster.ir.parse import Functions, parse
 from blockbuster.rules.base import Rule
 from blockbuster.rules.derivation import SCHEMA, Application, Derivation, apply_at
+from blockbuster.rules.faults import check_rules
 
 CHECKPOINT_EVERY = 16
 
@@ -22,8 +23,9 @@ def restore(text: str, rules: Sequence[Rule], functions: Functions | None = None
     ``functions`` gives the meaning of misc operators by name. A step counts only where its rule
     matches: what is read was not necessarily written by us. Raises ValueError for another schema,
     damaged data and unknown rules, RuleError for a step that does not apply or another final
-    program, ParseError for a program that is none.
+    program, ParseError for a program that is none, TypeError for what is no sequence of rules.
     """
+    check_rules(rules)
     data = _checked(text)
     known = {rule.name: rule for rule in rules}
     graph = start = parse(data["start"], functions)

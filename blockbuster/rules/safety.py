@@ -45,6 +45,7 @@ from blockbuster.ir.ops import (
 )
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
+from blockbuster.ir.verify import check_graph
 from blockbuster.rules.centering import centered
 from blockbuster.rules.exponents import Emitter, lifted_expression, lifted_functional
 from blockbuster.rules.granularity import by_element, in_body
@@ -63,8 +64,9 @@ def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
 
     The same values in exact arithmetic. Where exponents per row leave something that can overflow,
     every element gets its own, if that leaves less; ``overflowing`` says what is left. ``note`` is
-    told which variances stay as they are, and why.
+    told which variances stay as they are, and why. Raises TypeError for what is no graph.
     """
+    check_graph(graph)
     graph = centered(graph, note)
     made = _rewritten(graph, by_element(graph, [False] * len(graph.outputs)))
     if not overflowing(made):

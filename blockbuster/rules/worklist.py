@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol, cast
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
-from blockbuster.ir.types import Type
 from blockbuster.rules.base import LocalRule, Match, Rule, UpstreamRule
+from blockbuster.rules.faults import check_match, raised, result_types
 
 FEW = 32
 Keys = dict[int, None]
@@ -116,7 +116,7 @@ class _Near:
         """Nodes without a site because there is some path."""
 
     def first(self, level: Level) -> Match | None:
-        open_, graph = self._open, cast(Graph, level)
+        open_ = self._open
         few = len(open_) <= FEW
         keys: Iterable[int] = (
             sorted(open_, key=level.rank.__getitem__)
@@ -125,7 +125,7 @@ class _Near:
         )
         for key in keys:
             level.found_path = False
-            found = next(self._rule.matches_at(graph, key), None)
+            found = _site_at(self._rule, level, key)
             if found is not None:
                 return found
             del open_[key]
@@ -157,9 +157,8 @@ class _Behind:
         self._closed = 0
 
     def first(self, level: Level) -> Match | None:
-        graph = cast(Graph, level)
         for key in islice(level.order, self._closed, None):
-            found = next(self._rule.matches_at(graph, key), None)
+            found = _site_at(self._rule, level, key)
             if found is not None:
                 return found
             self._closed += 1
@@ -182,7 +181,7 @@ class _Anywhere:
         self._open = True
 
     def first(self, level: Level) -> Match | None:
-        found = self._rule.match(level.graph()) if self._open else None
+        found = _site(self._rule, level.graph()) if self._open else None
         self._open = found is not None
         return found
 
@@ -193,6 +192,21 @@ class _Anywhere:
         self._open = True
 
 
-def result_types(graph: Graph | Level) -> tuple[Type, ...]:
-    """The types of what leaves a graph."""
-    return graph.types_of(output.value for output in graph.outputs)
+def _site_at(rule: LocalRule, level: Level, key: int) -> Match | None:
+    try:
+        found = next(rule.matches_at(cast(Graph, level), key), None)
+    except Exception as error:
+        raise raised(rule, "matches_at", error, level.graph()) from error
+    if found is not None:
+        check_match(rule, found, level)
+    return found
+
+
+def _site(rule: Rule, graph: Graph) -> Match | None:
+    try:
+        found = rule.match(graph)
+    except Exception as error:
+        raise raised(rule, "matches", error, graph) from error
+    if found is not None:
+        check_match(rule, found, graph)
+    return found

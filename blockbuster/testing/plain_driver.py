@@ -11,7 +11,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.ir.verify import verify
 from blockbuster.rules.base import Rule
-from blockbuster.rules.derivation import Application, Derivation, Path, apply_at, moved
+from blockbuster.rules.derivation import Application, Derivation, Path, apply_at
 
 
 def plain_fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
@@ -32,8 +32,8 @@ def plain_fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
         program, moves = apply_at(programs[-1], done[-1])
         verify(program)
         programs.append(program)
-        pending[:] = [moved(other, path, moves) for other in pending]
-        return moved(path, path, moves)
+        pending[:] = moves.pending(pending)
+        return moves.now
 
     while True:
         while pending:

@@ -27,7 +27,7 @@ from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.ir.show import Path
-from blockbuster.rules.derivation import Step, apply_at, moved
+from blockbuster.rules.derivation import Step, apply_at
 from blockbuster.view import dot
 from blockbuster.view.picture import DEFAULTS, Picture
 from blockbuster.view.render import can_render, render
@@ -140,7 +140,7 @@ def sites(step: Step) -> tuple[tuple[Graph, list[Path]], tuple[Graph, list[Path]
     """
     before = step.before
     after, moves = apply_at(before, step.derivation.applications[step.index])
-    level = moved(step.path, step.path, moves)
+    level = moves.now
     matched = [(*step.path, position) for position in step.match.values()]
     known = {id(node.origin) for _, graph in before.walk() for node in graph.nodes}
     made = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, safe
-from blockbuster.rules.derivation import Path, apply_at, moved
+from blockbuster.rules.derivation import Path, apply_at
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def frames(derivation: Derivation) -> tuple[Frame, ...]:
         after, moves = apply_at(before, application)
         path = application.path
         roles = tuple((role, (*path, at)) for role, at in application.nodes.items())
-        level = moved(path, path, moves)
+        level = moves.now
         made = _new_nodes(before.at(path), after.at(level), level)
         found.append(Frame(before, after, index, roles, made))
         before = after
