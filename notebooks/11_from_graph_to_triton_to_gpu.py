@@ -18,12 +18,11 @@ import numpy as np
 
 import blockbuster as bb
 from blockbuster.emit.dtypes import dtype_of
-from blockbuster.emit.kernel import apply_passes
+from blockbuster.emit.kernel import apply_passes, default_tiling
 from blockbuster.emit.launch import run_interpreted
 from blockbuster.emit.listing import listing
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.target import TARGETS, compile_kernel
-from blockbuster.emit.tiles import choose_tiling
 
 # %% [markdown]
 # ## Fuse, and make exponentials safe
@@ -57,16 +56,15 @@ print(stable.listing())
 # %%
 SIZES = dict(M=16384, N=4096, D=64, L=64)
 tiles = lower_to_tiles(stable)
-tiling = choose_tiling(
-    tiles, SIZES, {}, dtype_of("float16"), shared=TARGETS["sm_90"].shared, stages=2
-)
+tiling = default_tiling(tiles, SIZES, {}, dtype_of("float16"), TARGETS["sm_90"])
 scheduled, tiling = apply_passes(tiles, tiling, TARGETS["sm_90"].processors)
 print(dict(tiling.blocks))
 print(listing(scheduled))
 
 # %% [markdown]
 # Compare it with the listing above. The loops over `d` and `l` are gone, because 64 columns are one
-# tile, and `q` is loaded once, before the loop over `n`.
+# tile, and `q` is loaded once, before the loop over `n`. And the running maximum comes first: the
+# exponentials are taken under it, so that only what was accumulated before is rescaled.
 #
 # ## Triton
 #
