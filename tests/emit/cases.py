@@ -185,8 +185,9 @@ def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
     yield "hoist unbound", hoist(tiles), False
     yield "guard", guard(hoisted, dims), True
     led = lead_first(hoisted)
-    yield "lead", led, False
-    yield "lead guard", guard(led, dims), True
+    if led != hoisted:
+        yield "lead", led, False
+        yield "lead guard", guard(led, dims), True
     deferred = defer_lane_sums(hoisted, tiling_of(tiles))
     yield "defer", deferred, False
     yield "defer guard", guard(deferred, dims), True
