@@ -103,7 +103,9 @@ class Considered:
         amounts = ", ".join(choice.amount for choice in ranked)
         fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
         differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
-        return f"{fewest if differ else ''}least tile traffic in elements: {amounts}"
+        tied = any(c.cost[:2] == self.best.cost[:2] for c in self.others)
+        rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
+        return f"{fewest if differ else ''}least tile traffic in elements: {amounts}{rest}"
 
     @property
     def notes(self) -> tuple[str, ...]:
