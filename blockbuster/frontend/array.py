@@ -33,7 +33,7 @@ _INSTEAD = {
 }  # fmt: skip
 
 
-class _NoSuchAttribute(TraceError, AttributeError):
+class NoSuchAttribute(TraceError, AttributeError):
     """A TraceError that ``hasattr`` understands."""
 
 
@@ -182,7 +182,7 @@ class TracedArray:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise _NoSuchAttribute(*self._unsupported(f".{name}", {}).args)
+        raise NoSuchAttribute(*self._unsupported(f".{name}", {}).args)
 
     def _unsupported(self, what: str, kwargs: Any) -> TraceError:
         extra = f" with {', '.join(kwargs)}" if kwargs else ""
