@@ -30,7 +30,8 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.lengths import fitted, in_order
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
-from tests.frontend.programs import PROGRAMS
+from blockbuster.rules import fuse, safe
+from tests.frontend.programs import OPAQUE, PROGRAMS
 from tests.interp import examples
 
 SAFE_ATTENTION = """
@@ -228,3 +229,25 @@ def assert_every_pass_keeps(graph, sizes, *, seed=0):
                     err_msg=f"{name} after {label}{' (padded)' if padded else ''}",
                 )
                 assert results[name].shape == array.shape
+
+
+def changed_by(change) -> int:
+    """How many of the fused array programs a pass changes; the numbers of each have to stay."""
+    changed = 0
+    for name in PROGRAMS:
+        if name in OPAQUE:
+            continue
+        graph = safe(fuse(graph_of(name)).final)
+        program = lower_to_tiles(graph)
+        made = change(program)
+        if made == program:
+            continue
+        changed += 1
+        verify_tiles(made)
+        sizes = sizes_of(graph)
+        inputs, blocks = inputs_for(graph, sizes), ragged_blocks(graph, sizes)
+        wanted = evaluate(graph, inputs, sizes=sizes, block_sizes=blocks)
+        found = run_numpy(made, inputs, sizes, blocks, folder=FOLDER)
+        for output, array in wanted.items():
+            np.testing.assert_allclose(found[output], array, rtol=1e-9, atol=1e-12, err_msg=name)
+    return changed

@@ -12,12 +12,13 @@ from blockbuster.emit.listing import listing
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import run_numpy
 from blockbuster.emit.tile import statements
-from blockbuster.emit.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
-from blockbuster.rules import fuse, safe
-from tests.emit.cases import FOLDER, graph_of, inputs_for, ragged_blocks, sizes_of, tiling_of
-from tests.frontend.programs import OPAQUE, PROGRAMS
+from tests.emit.cases import (
+    FOLDER,
+    changed_by,
+    tiling_of,
+)
 
 NORMALIZED = """
 graph(X: M,N[M,N]) {
@@ -164,24 +165,7 @@ def test_a_row_that_sums_to_zero_is_zero():
 
 
 def test_every_array_program_keeps_its_numbers():
-    changed = 0
-    for name in PROGRAMS:
-        if name in OPAQUE:
-            continue
-        graph = safe(fuse(graph_of(name)).final)
-        program = lower_to_tiles(graph)
-        made = finish_rows(program, tiling_of(program))
-        if made == program:
-            continue
-        changed += 1
-        verify_tiles(made)
-        sizes = sizes_of(graph)
-        inputs, blocks = inputs_for(graph, sizes), ragged_blocks(graph, sizes)
-        wanted = evaluate(graph, inputs, sizes=sizes, block_sizes=blocks)
-        found = run_numpy(made, inputs, sizes, blocks, folder=FOLDER)
-        for output, array in wanted.items():
-            np.testing.assert_allclose(found[output], array, rtol=1e-9, atol=1e-12, err_msg=name)
-    assert changed >= 3
+    assert changed_by(lambda program: finish_rows(program, tiling_of(program))) >= 3
 
 
 def test_a_quotient_is_rounded_once():

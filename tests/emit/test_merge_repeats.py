@@ -17,7 +17,7 @@ from blockbuster.emit.tile import For, Load, Store, Tile, View, statements
 from blockbuster.emit.traffic import tile_traffic
 from blockbuster.emit.verify import verify_tiles
 from blockbuster.ir.parse import parse
-from tests.emit.cases import FOLDER
+from tests.emit.cases import FOLDER, changed_by
 
 TWICE = """
 graph(X: M,N[M,N]) {
@@ -53,6 +53,10 @@ def test_the_numbers_stay():
     (y,) = run_numpy(program, {"X": x}, None, {"M": 2, "N": 4}, folder=FOLDER).values()
 
     np.testing.assert_allclose(y, np.exp(x) * np.exp(x).sum(axis=1, keepdims=True))
+
+
+def test_every_array_program_keeps_its_numbers():
+    assert changed_by(merge_repeats) >= 1
 
 
 def test_nothing_is_kept_over_a_loop():
