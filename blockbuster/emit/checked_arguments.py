@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.emit.lint import Finding, lint
+from blockbuster.emit.tensors import is_tensor
 from blockbuster.errors import message
 
 Array = Any  # a NumPy array or a torch tensor
@@ -104,7 +105,7 @@ def check_named(outputs: Sequence[str], results: Sequence[Array]) -> None:
 
 def is_array(value: object) -> bool:
     """True for NumPy arrays and torch tensors."""
-    return isinstance(value, np.ndarray) or hasattr(value, "data_ptr")
+    return isinstance(value, np.ndarray) or is_tensor(value)
 
 
 def _kind(value: object) -> str:

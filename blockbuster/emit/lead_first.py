@@ -183,7 +183,7 @@ def _product(sign: float) -> Callable[[Moves, Moves], Known]:
 LAWS: dict[str, Callable[..., Known]] = {
     "add": _sum(1.0),
     "sub": _sum(-1.0),
-    "sub0": lambda a, b: None if a.scaled or b.scaled else Moves(added=a.added - b.added),
+    "sub0": _sum(-1.0),
     "neg": lambda a: Moves(-a.added, a.scaled),
     "mul": _product(1.0),
     "div": _product(-1.0),
