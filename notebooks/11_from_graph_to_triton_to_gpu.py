@@ -18,11 +18,12 @@ import numpy as np
 
 import blockbuster as bb
 from blockbuster.emit.dtypes import dtype_of
-from blockbuster.emit.kernel import apply_passes, default_tiling
+from blockbuster.emit.kernel import apply_passes
 from blockbuster.emit.launch import run_interpreted
 from blockbuster.emit.listing import listing
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.target import TARGETS, compile_kernel
+from blockbuster.emit.tiles import choose_tiling
 
 # %% [markdown]
 # ## Fuse, and make exponentials safe
@@ -56,7 +57,7 @@ print(stable.listing())
 # %%
 SIZES = dict(M=16384, N=4096, D=64, L=64)
 tiles = lower_to_tiles(stable)
-tiling = default_tiling(tiles, SIZES, {}, dtype_of("float16"), TARGETS["sm_90"])
+tiling = choose_tiling(tiles, SIZES, {}, dtype_of("float16"), TARGETS["sm_90"])
 scheduled, tiling = apply_passes(tiles, tiling, TARGETS["sm_90"].processors)
 print(dict(tiling.blocks))
 print(listing(scheduled))

@@ -15,13 +15,13 @@ from functools import cached_property
 from typing import Any
 
 from blockbuster.emit.dtypes import dtype_of
-from blockbuster.emit.kernel import apply_passes, default_tiling
+from blockbuster.emit.kernel import apply_passes
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
-from blockbuster.emit.tiles import halved_tiles
+from blockbuster.emit.tiles import choose_tiling, halved_tiles
 from blockbuster.emit.traffic import SHORT, NestTraffic, traffic_by_nest
 from blockbuster.emit.triton_uses import Uses
 from blockbuster.errors import EmitError, message
@@ -273,10 +273,10 @@ def _on_the_cpu(lowered: TileProgram, setting: Setting, _: int) -> Schedule:
 
 def _on_a_gpu(lowered: TileProgram, setting: Setting, halved: int) -> Schedule:
     device = target_of(setting.target)
-    tiling = default_tiling(lowered, setting.known, {}, dtype_of(setting.dtype), device)
+    tiling = choose_tiling(lowered, setting.known, {}, dtype_of(setting.dtype), device)
     tiles = halved_tiles(lowered, tiling, halved) if halved else {}
     if halved:
-        tiling = default_tiling(lowered, setting.known, tiles, dtype_of(setting.dtype), device)
+        tiling = choose_tiling(lowered, setting.known, tiles, dtype_of(setting.dtype), device)
     blocks = dict(tiling.blocks)
     program, tiling = apply_passes(
         lowered,

@@ -13,7 +13,6 @@ from blockbuster.emit.bind import bind
 from blockbuster.emit.chunk_loops import chunk_loops
 from blockbuster.emit.defer_lane_sums import defer_lane_sums
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.dtypes import Dtype
 from blockbuster.emit.finish_rows import finish_rows
 from blockbuster.emit.guard import guard
 from blockbuster.emit.hoist import hoist
@@ -24,9 +23,9 @@ from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.merge_repeats import merge_repeats
 from blockbuster.emit.numpy_text import reference_text
 from blockbuster.emit.split_nests import split_nests
-from blockbuster.emit.target import Target, target_of
+from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
-from blockbuster.emit.tiles import LEAST, choose_tiling, choose_warps, dot_dims
+from blockbuster.emit.tiles import LEAST, STAGES, choose_tiling, choose_warps, dot_dims
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of, named, sized
 from blockbuster.emit.triton_text import Heading, triton_text
@@ -36,8 +35,6 @@ from blockbuster.ir.lengths import completed, in_order
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules import overflowing, safe
-
-STAGES = 2
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def emit(
     _check_dims(program, sizes, tiles or {})
     _check_chunks(program, chunks or {})
     bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
-    tiling = default_tiling(program, bound, tiles or {}, dtypes.common, device)
+    tiling = choose_tiling(program, bound, tiles or {}, dtypes.common, device)
     scheduled, tiling = apply_passes(
         program, tiling, device.processors, accurate=dtypes.accurate, chunks=chunks
     )
@@ -122,25 +119,6 @@ def emit(
         outputs=tuple(b.name for b in program.outputs),
         notes=notes,
         chunks=tuple((c.dim, c.count) for c in scheduled.chunks),
-    )
-
-
-def default_tiling(
-    program: TileProgram,
-    sizes: Mapping[Dim, int],
-    tiles: Mapping[Dim, int],
-    dtype: Dtype,
-    device: Target,
-) -> Tiling:
-    """The tiling for ``device``: as ``tiles`` says, and defaults for the other dims."""
-    return choose_tiling(
-        program,
-        sizes,
-        tiles,
-        dtype,
-        shared=device.shared,
-        stages=STAGES,
-        processors=device.processors,
     )
 
 

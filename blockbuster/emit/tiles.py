@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.emit.dtypes import Dtype
+from blockbuster.emit.target import Target
 from blockbuster.emit.tile import (
     Fold,
     For,
@@ -28,6 +29,7 @@ from blockbuster.errors import EmitError, message
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
 
+STAGES = 2  # iterations of a loop of dots whose loads are on their way
 LEAST = 16  # lanes along each side of a matrix dot
 USUAL = 64
 UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, all unrolled
@@ -68,25 +70,22 @@ def choose_tiling(
     sizes: Mapping[Dim, int],
     tiles: Mapping[Dim, int],
     dtype: Dtype,
-    *,
-    shared: int,
-    stages: int,
-    processors: int,
+    device: Target,
 ) -> Tiling:
     """Lanes for every dim: as ``tiles`` says, by dim or size class, and defaults for the others.
 
-    Defaults shrink until ``stages`` copies of what the dots of a loop read fit in ``shared`` bytes,
-    and are large only where that leaves a program for each of ``processors``.
+    Defaults shrink until the copies that a loop keeps of what its dots read fit in the device's
+    shared memory, and are large only where that leaves a program for each of its processors.
     """
     start = Tiling(sizes, {}, (), program.units)
     shape = _shape_of(program, start)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
-    usual = _usual(shape, start, dtype, processors)
+    usual = _usual(shape, start, dtype, device.processors)
     blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
     free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
     _narrow(program, start, blocks, [d for d in free if d not in (*shape.dots, *shape.unlooped)])
     tiling = _with_whole(start, blocks, shape, chosen)
-    while footprint(program, tiling, dtype, stages) > shared:
+    while footprint(program, tiling, dtype, STAGES) > device.shared:
         free = [d for d in blocks if not chosen[d] and blocks[d] > LEAST and d in shape.dots]
         if not free:
             break
