@@ -1,0 +1,116 @@
+"""Programs on tensors: exactly as the oracle, in eager near it, and for rows as for all."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import blockbuster as bb
+from blockbuster.frontend.on_tensors import cost, run, separable_dims
+from blockbuster.testing.arrays import random_array_function
+from tests.frontend.programs import PROGRAMS, inputs_for
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+
+
+def drawn(program, seed=0):
+    """Sizes of all dims, from 2 to 9 unless fixed, and the inputs by name."""
+    random = Random(seed)
+    named = inputs_for(program, {dim: random.randint(2, 9) for dim in program.dims}, seed)
+    return program.bind(named), named
+
+
+def check_exact(program, seed=0, *, near=1e-9):
+    sizes, named = drawn(program, seed)
+    wanted = list(program.numpy(named).values())
+    tensors = [torch.from_numpy(a) for a in named.values()]
+
+    found = run(program, tensors, sizes, exact=True, rows={})
+
+    for made, right in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(made.numpy(), right, rtol=near, atol=near)
+    return sizes, tensors, found
+
+
+def check_rows(program, sizes, tensors, found):
+    """Every dim that is called separable gives, for some rows, those rows of the result."""
+    dims = separable_dims(program)
+    for taken in [*([dim] for dim in dims), dims]:
+        rows = {dim: torch.tensor([sizes[dim] - 1, 0]) for dim in taken}
+        some = run(program, tensors, sizes, exact=True, rows=rows)
+        for made, whole, output in zip(some, found, program.outputs, strict=True):
+            for axis, dim in enumerate(program.shape_of(output.value)):
+                whole = whole.index_select(axis, rows[dim]) if dim in rows else whole
+            torch.testing.assert_close(made, whole, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_exact_runs_are_the_oracle(name):
+    program = bb.trace(PROGRAMS[name][0], **PROGRAMS[name][1])
+    casts = any(equation.op == "cast" for equation in program.equations)  # the oracle rounds there
+    check_rows(program, *check_exact(program, near=1e-2 if casts else 1e-9))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_eager_runs_are_near_it_and_of_its_dtype(name):
+    program = bb.trace(PROGRAMS[name][0], **PROGRAMS[name][1])
+    sizes, named = drawn(program)
+    tensors = [torch.from_numpy(a).float() for a in named.values()]
+    exact = run(program, tensors, sizes, exact=True, rows={})
+
+    for made, right in zip(
+        run(program, tensors, sizes, exact=False, rows={}), exact, strict=True
+    ):
+        if made.dtype == torch.bool:
+            continue
+        assert made.dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+        allowed = 1e-4 if made.dtype == torch.float32 else 3e-2
+        torch.testing.assert_close(made.double(), right, rtol=allowed, atol=allowed, equal_nan=True)
+
+
+@given(seed=st.integers(0, 2**32))
+def test_random_programs(seed):
+    function = random_array_function(Random(seed))
+    program = bb.trace(function, **function.inputs)
+    check_rows(program, *check_exact(program, seed))
+
+
+def test_positions_of_rows_are_those_of_the_whole():
+    def causal(q, k):
+        mask = bb.arange(q.shape[-2])[:, None] >= bb.arange(k.shape[-2])
+        return bb.where(mask, q @ k.T, 0.0)
+
+    program = bb.trace(causal, q="M D", k="N D")
+    assert separable_dims(program) == ("M", "N")
+    check_rows(program, *check_exact(program))
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "wanted"),
+    [
+        (lambda q, k, v: bb.softmax(q @ k.T) @ v, dict(q="M D", k="N D", v="N L"), ("M", "L")),
+        (lambda x: bb.softmax(x, axis=0), dict(x="M N"), ("N",)),
+        (lambda x: bb.layer_norm(x), dict(x="B M N"), ("B", "M")),
+        (lambda x: x[1:] * 2, dict(x="M N"), ("N",)),
+        (lambda x, y: bb.concat([x, y], axis=0), dict(x="M N", y="K N"), ("N",)),
+        (lambda x: bb.merge_heads(x), dict(x="B H M E"), ("B", "M")),
+        (lambda x: np.sort(x), dict(x="M N"), ()),
+        (lambda x: x + bb.sum(x), dict(x="M N"), ()),
+        (lambda x: (x, bb.sum(x, axis=0)), dict(x="M N"), ("N",)),
+    ],
+)
+def test_separable_dims(function, inputs, wanted):
+    assert separable_dims(bb.trace(function, **inputs)) == wanted
+
+
+def test_cost_counts_what_is_held_at_once():
+    chain = bb.trace(lambda x: bb.exp(bb.exp(bb.exp(x))), x="M N")
+    longer = bb.trace(lambda x: bb.exp(bb.exp(bb.exp(bb.exp(bb.exp(x))))), x="M N")
+    sizes = {"M": 10, "N": 10}
+    assert cost(chain, sizes).held == cost(longer, sizes).held == 8 * 100 * 4
+    assert cost(longer, sizes).elements == 5 * 200
+
+    product = bb.trace(lambda x, y: x @ y, x="M K", y="K N")
+    assert cost(product, {"M": 3, "K": 5, "N": 7}).products == 3 * 5 * 7
