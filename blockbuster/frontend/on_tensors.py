@@ -74,7 +74,7 @@ class _Walk:
         """A value; an input is converted and cut to its rows when it is first read."""
         if value not in self._made:
             tensor = self._given[value.port].detach()
-            cut = self._cut(tensor, self._program.inputs[value.port].shape)
+            cut = rows_of(tensor, self._program.inputs[value.port].shape, self._rows)
             self._made[value] = cut.double() if self._exact else cut
         return self._made[value]
 
@@ -92,8 +92,8 @@ class _Walk:
         params = {k: self._number(v) for k, v in equation.params}
         if equation.op == "arange":
             self._positional.add(value)
-            places = self._like.new_ones(int(params["size"]), dtype=self._like.double().dtype)
-            return self._cut(places.cumsum(0) - 1, equation.shape)
+            places = _positions(int(params["size"]), self._like)
+            return rows_of(places, equation.shape, self._rows)
         if equation.op == "cast" and self._exact:
             return self.value(arrays[0])
         operands = [self._operand(o) for o in equation.operands]
@@ -130,11 +130,19 @@ class _Walk:
             return value.value(self._sizes)
         return number(value, self._sizes) if isinstance(value, Const | Size | Call) else value
 
-    def _cut(self, tensor: Tensor, shape: Shape) -> Tensor:
-        for axis, dim in enumerate(shape):
-            if isinstance(dim, str) and dim in self._rows:
-                tensor = tensor.index_select(axis, self._rows[dim])
-        return tensor
+
+def rows_of(tensor: Tensor, shape: Shape, rows: Rows) -> Tensor:
+    """The rows of a whole tensor whose axes are ``shape``."""
+    for axis, dim in enumerate(shape):
+        if isinstance(dim, str) and dim in rows:
+            tensor = tensor.index_select(axis, rows[dim])
+    return tensor
+
+
+def _positions(count: int, like: Tensor) -> Tensor:
+    import torch
+
+    return torch.arange(count, dtype=torch.float64, device=like.device)
 
 
 # what the operators mean on tensors ---------------------------------------------------

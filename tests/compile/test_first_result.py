@@ -1,0 +1,209 @@
+"""First results: wrong ones are found, right ones never refused."""
+
+from random import Random
+
+import pytest
+
+import blockbuster as bb
+from blockbuster import first_result
+from blockbuster.first_result import compare_first, drawn_like, same_bits
+from blockbuster.testing.arrays import random_array_function
+from tests.frontend.programs import OPAQUE, PROGRAMS, inputs_for
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+
+def attention(q, k, v):
+    return bb.softmax(q @ k.T * 0.1) @ v
+
+
+def normal(*shape, dtype=torch.float16, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator).to(dtype)
+
+
+def as_list(result):
+    if isinstance(result, dict):
+        return list(result.values())
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def setting(function, inputs, tensors):
+    """A program and a run of it on the CPU, which gives a list."""
+    compiled = bb.jit(function)
+    return bb.trace(function, **inputs), lambda given: as_list(compiled(*given))
+
+
+def broken(run, change):
+    """The same run, its first result changed in place by ``change``."""
+
+    def wrong(given):
+        results = [result.clone() for result in run(given)]
+        change(results[0])
+        return results
+
+    return wrong
+
+
+QKV = dict(q="M D", k="N D", v="N L")
+
+
+@pytest.fixture(scope="module")
+def example():
+    tensors = [normal(300, 64), normal(200, 64, seed=1), normal(200, 64, seed=2)]
+    return *setting(attention, QKV, tensors), tensors
+
+
+def test_a_right_result_passes(example):
+    program, run, tensors = example
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+
+
+def exchange_rows(out):
+    out[[3, 131]] = out[[131, 3]]
+
+
+def set_one(out):
+    out[299, 63] += 0.1
+
+
+def set_nan(out):
+    out[7, 7] = float("nan")
+
+
+CHANGES = {
+    "rows exchanged": exchange_rows,
+    "one element": set_one,
+    "one that is no number": set_nan,
+    "last tile not written": lambda out: out[256:].fill_(0),
+    "scaled": lambda out: out.mul_(1.05),
+    "garbage": lambda out: out.copy_(normal(*out.shape, seed=9)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_wrong_result_is_found(example, name):
+    program, run, tensors = example
+    wrong = broken(run, CHANGES[name])
+    assert "out has" in compare_first(program, wrong, tensors, wrong(tensors)).wrong
+
+
+def test_a_result_wrong_for_other_arrays_is_found(example):
+    program, run, tensors = example
+    wrong = broken(run, exchange_rows)
+    found = compare_first(program, wrong, tensors, run(tensors)).wrong
+    assert found.endswith("(on drawn arrays)")
+
+
+def test_a_result_that_changes_is_found(example):
+    program, run, tensors = example
+    seed = iter(range(100))
+
+    def moving(given):
+        (out,) = run(given)
+        return [out + normal(*out.shape, seed=next(seed)) * 1e-3]
+
+    found = compare_first(program, moving, tensors, run(tensors)).wrong
+    assert found == "out differs from run to run (on drawn arrays)"
+
+
+@pytest.mark.parametrize("change", [exchange_rows, set_nan, CHANGES["garbage"]])
+def test_sampled_rows_find_what_is_wrong_in_a_tile(example, change, monkeypatch):
+    program, run, tensors = example
+    monkeypatch.setattr(first_result, "ELEMENTS", 1e4)
+    wrong = broken(run, lambda out: [change(out), out[256:].fill_(0)])
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+    assert compare_first(program, wrong, tensors, wrong(tensors)).wrong
+
+
+def test_what_is_too_large_to_compare_is_noted(example, monkeypatch):
+    program, run, tensors = example
+    monkeypatch.setattr(first_result, "_free_bytes", lambda device: 1000)
+    found = compare_first(program, run, tensors, run(tensors))
+    assert "not compared" in found.note
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in OPAQUE])
+def test_no_right_program_is_refused(name, dtype):
+    function, dims = PROGRAMS[name]
+    program = bb.trace(function, **dims)
+    given = inputs_for(program, {dim: Random(name).randint(2, 9) for dim in program.dims})
+    tensors = [torch.from_numpy(array).to(dtype) for array in given.values()]
+    compiled = bb.jit(function)
+
+    def run(arrays):
+        return as_list(compiled(*arrays))
+
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_right_random_program_is_refused(seed):
+    random = Random(seed)
+    function = random_array_function(random)
+    program = bb.trace(function, **function.inputs)
+    given = inputs_for(program, {dim: random.randint(1, 40) for dim in program.dims}, seed)
+    tensors = [torch.from_numpy(a).to(random.choice(DTYPES)) for a in given.values()]
+    tensors = [t.to(tensors[0].dtype) for t in tensors]
+    compiled = bb.jit(function)
+
+    def run(arrays):
+        return as_list(compiled(*arrays))
+
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_luck_in_one_number_is_no_error(seed):
+    """A loss is one number: its error may be many times eager's by luck alone."""
+    tensors = [normal(64, 48, dtype=torch.float32, seed=seed)]
+    program, run = setting(lambda x: bb.mean(bb.softmax(x) * x), dict(x="M N"), tensors)
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_jump_is_no_error_and_a_wrong_branch_is(seed):
+    """Where a comparison is decided by a rounding, either side is right."""
+
+    def gate(x, w):
+        return bb.where(x @ w > 0.5, 1.0, 0.0)
+
+    tensors = [normal(200, 64, seed=seed), normal(64, 80, seed=seed + 99)]
+    program, run = setting(gate, dict(x="M K", w="K N"), tensors)
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+
+    wrong = broken(run, lambda out: out[:50, :20].copy_(1 - out[:50, :20]))
+    assert compare_first(program, wrong, tensors, wrong(tensors)).wrong
+
+
+@pytest.mark.parametrize("layout", ["plain", "transposed", "steps", "expanded", "unaligned"])
+def test_drawn_arrays_lie_as_the_given_ones(layout):
+    x = normal(40, 24)
+    x = {
+        "plain": x, "transposed": x.T, "steps": x[::2, ::3], "expanded": x[:1].expand(9, 24),
+        "unaligned": normal(961)[1:].view(40, 24),
+    }[layout]  # fmt: skip
+    drawn = drawn_like(x, 3)
+    assert (drawn.shape, drawn.stride(), drawn.dtype) == (x.shape, x.stride(), x.dtype)
+    assert (drawn.data_ptr() % 16 == 0) == (x.data_ptr() % 16 == 0)
+    assert not torch.equal(drawn, x)
+    assert set(drawn.flatten().tolist()) <= set(x.flatten().tolist())
+    assert same_bits(drawn, drawn_like(x, 3))
+
+
+def test_drawn_masks_are_masks_and_constants_are_not_drawn_from():
+    mask = torch.tensor([0.0, 1.0]).repeat(50)
+    assert set(drawn_like(mask, 0).tolist()) == {0.0, 1.0}
+    assert len(set(drawn_like(torch.zeros(100), 0).tolist())) > 90
+    assert drawn_like(torch.full((), 3.0), 0).shape == ()
+
+
+def test_the_users_random_numbers_stay_as_they_are(example):
+    program, run, tensors = example
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    compare_first(program, run, tensors, run(tensors))
+    assert torch.equal(before, torch.get_rng_state())
