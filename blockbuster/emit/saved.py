@@ -9,12 +9,11 @@ import dataclasses
 import hashlib
 import importlib
 import json
-import os
-import tempfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from blockbuster.emit.disk import write_whole
 from blockbuster.emit.pieces import Call, Seen
 from blockbuster.emit.plan import File, Plan
 from blockbuster.errors import LaunchError, message
@@ -30,17 +29,7 @@ def write_plan(plan: Plan, path: Path, *, shape: dict[str, Any]) -> Path:
     """
     content = {"plan": _plan_to_json(plan), "shape": shape}
     document = {"schema": SCHEMA, "sha256": _digest(content), **content}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
+    return write_whole(path, (json.dumps(document, indent=1) + "\n").encode())
 
 
 def read_plan(path: Path) -> tuple[Plan, dict[str, Any]]:

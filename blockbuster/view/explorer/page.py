@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import zlib
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from blockbuster.emit import disk
 
 SCRIPTS = ("numbers.js", "picture.js", "texts.js", "details.js", "script.js")
 
@@ -34,14 +35,7 @@ def page(data: dict[str, Any]) -> str:
 
 def write_whole(path: Path, text: str) -> Path:
     """Write a file that appears complete or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return disk.write_whole(path, text.encode())
 
 
 def _script() -> str:
