@@ -17,13 +17,15 @@ from typing import Any, overload
 from blockbuster.compiled import Compiled, Run, keep
 from blockbuster.emit.choice import CPU
 from blockbuster.emit.dtypes import dtype_of
+from blockbuster.emit.first_launch import Compare
 from blockbuster.emit.machines import known_machine, target_for
 from blockbuster.emit.plan import Family, Plan, Sizes
-from blockbuster.emit.replay import Refused
+from blockbuster.emit.recorder import Refused
 from blockbuster.emit.report import Report, not_one_kernel
 from blockbuster.emit.saved import read_plan
 from blockbuster.emit.tensors import Arrays, described, in_common
 from blockbuster.errors import FusionError, LaunchError, message
+from blockbuster.first_result import compare_first
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.arguments import (
     Leaf,
@@ -48,6 +50,7 @@ class _Traced:
 
     family: Family
     shape: Shape
+    compare: Compare | None
     compiled: list[Compiled] = field(default_factory=list)
 
 
@@ -72,11 +75,14 @@ def _ready(run: Run, make: Callable[[list[Any]], Any], arrays: Sequence[Leaf], g
 class Jitted:
     """A function that is traced, fused and compiled when it is called; see ``jit``."""
 
-    def __init__(self, fn: Callable[..., Any], *, one_kernel: bool, machine: str) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], *, one_kernel: bool, machine: str, check: bool
+    ) -> None:
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._one_kernel = one_kernel
         self._machine = machine
+        self._check = check
         self._ready: dict[Any, Ready] = {}
         self._traced: dict[Any, _Traced] = {}
         self._lock = threading.RLock()
@@ -147,7 +153,11 @@ class Jitted:
                     return compiled
             instead = functools.partial(self._instead, traced.family)
             mixed = bool(arrays.others)
-            traced.compiled.append(Compiled(plan, traced.shape, mixed=mixed, instead=instead))
+            traced.compiled.append(
+                Compiled(
+                    plan, traced.shape, mixed=mixed, instead=instead, compare=traced.compare
+                )
+            )
             return traced.compiled[-1]
 
     def _plan(self, family: Family, sizes: Sizes) -> Plan:
@@ -158,19 +168,20 @@ class Jitted:
 
     def _instead(self, family: Family, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
         with self._lock:
-            family.refuse(plan, refused.file, refused.reason)
+            family.refuse(plan, refused.files, refused.reason)
             return self._plan(family, sizes)
 
     def _trace(self, found: Sequence[Leaf], arrays: Arrays, target: str) -> _Traced:
         program, shape = trace_call(self._fn, found)
-        return _Traced(_family(program, arrays.dtype, target, arrays.others), shape)
+        family = _family(program, arrays.dtype, target, arrays.others)
+        return _Traced(family, shape, _compare(program) if self._check else None)
 
 
 @overload
 def jit(fn: Callable[..., Any], /) -> Jitted: ...
 @overload
 def jit(
-    *, one_kernel: bool = False, tune: str = "model", machine: str = "auto"
+    *, one_kernel: bool = False, tune: str = "model", machine: str = "auto", check: bool = True
 ) -> Callable[[Callable[..., Any]], Jitted]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
@@ -179,6 +190,7 @@ def jit(
     one_kernel: bool = False,
     tune: str = "model",
     machine: str = "auto",
+    check: bool = True,
 ) -> Any:
     """``fn`` compiled when it is called: NumPy on the CPU, Triton for CUDA tensors.
 
@@ -189,16 +201,20 @@ def jit(
 
     ``one_kernel`` raises FusionError, with the reasons, where the result would be several.
     ``machine`` names what is compiled for; "auto" is where the arrays are. ``tune`` is "model".
+
+    On a GPU the first result of each compiled kernel is compared with ``fn`` run by torch before it
+    is returned; a wrong one is a warning, and other kernels take its place. ``check=False`` returns
+    it unchecked. Functions of whole arrays (``bb.custom``) are called several times for that.
     """
     if tune != "model":
         known = "tune='measure' comes with the tuner" if tune == "measure" else f"{tune!r} is none"
         raise ValueError(message(f"{known}: only tune='model' is there yet"))
     known_machine(machine)
     if fn is None:
-        return functools.partial(jit, one_kernel=one_kernel, machine=machine)
+        return functools.partial(jit, one_kernel=one_kernel, machine=machine, check=check)
     if not callable(fn):
         raise TypeError(f"bb.jit takes a function, not a {type(fn).__name__}")
-    return Jitted(fn, one_kernel=one_kernel, machine=machine)
+    return Jitted(fn, one_kernel=one_kernel, machine=machine, check=check)
 
 
 def compile(
@@ -206,11 +222,13 @@ def compile(
     sizes: Mapping[str, int],
     dtype: str = "float16",
     machine: str = "auto",
+    *,
+    check: bool = True,
 ) -> Compiled:
     """An array program compiled ahead of time, for sizes of the class of ``sizes``.
 
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
-    ValueError for unknown or missing dims, dtypes and machines.
+    ValueError for unknown or missing dims, dtypes and machines. ``check`` is that of ``jit``.
     """
     check_program(program)
     target = target_for(machine)
@@ -226,11 +244,12 @@ def compile(
     family = _family(program, dtype, target)
 
     def instead(plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
-        family.refuse(plan, refused.file, refused.reason)
+        family.refuse(plan, refused.files, refused.reason)
         return family.at(sizes)
 
     shape = shape_from_names([output.name for output in program.outputs])
-    return Compiled(family.at(bound), shape, instead=instead)
+    compare = _compare(program) if check else None
+    return Compiled(family.at(bound), shape, instead=instead, compare=compare)
 
 
 def load(path: str | Path) -> Compiled:
@@ -261,6 +280,10 @@ def _family(
         input_dtypes=others or {},
         rules=program.rules,
     )
+
+
+def _compare(program: ArrayProgram) -> Compare:
+    return functools.partial(compare_first, program)
 
 
 def _cast_to(program: ArrayProgram, value: Value) -> str:

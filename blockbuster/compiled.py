@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from blockbuster.emit.choice import CPU
-from blockbuster.emit.launch import Gpu, from_host, new_like, register, to_host
+from blockbuster.emit.first_launch import Compare
+from blockbuster.emit.gpu import Gpu
+from blockbuster.emit.launch import from_host, new_like, register, to_host
 from blockbuster.emit.plan import Plan, Sizes, run_on_host
-from blockbuster.emit.replay import Refused, Replay
+from blockbuster.emit.recorder import Refused
+from blockbuster.emit.replay import Replay
 from blockbuster.emit.report import Report, report
 from blockbuster.emit.saved import write_plan
 from blockbuster.emit.tensors import Arrays, described, in_common
@@ -30,17 +34,25 @@ class Compiled:
     Arrays come in order or by name. The result is shaped as the function returned it. ``plan`` is
     what runs; where Triton does not compile one of its files, ``instead`` gives the next best plan
     for the sizes at hand.
+    ``compare`` judges the first results of new kernels; without it they are returned unchecked.
     ``shaped`` puts the outputs in order together as the function returned them.
     """
 
     def __init__(
-        self, plan: Plan, shape: Shape, *, mixed: bool = False, instead: Instead | None = None
+        self,
+        plan: Plan,
+        shape: Shape,
+        *,
+        mixed: bool = False,
+        instead: Instead | None = None,
+        compare: Compare | None = None,
     ) -> None:
         self.plan = plan
         self.shaped = shape.make
         self._shape = shape
         self._mixed = mixed
         self._instead = instead
+        self._compare = compare
         self._runs: dict[Any, Run] = {}
         self._lock = threading.RLock()
 
@@ -89,6 +101,8 @@ class Compiled:
                 except Refused as refused:
                     if self._instead is None:
                         raise
+                    if refused.wrong:
+                        warnings.warn(_warning(self.plan, refused), RuntimeWarning, stacklevel=3)
                     sizes = self.plan.bind(found.shapes)
                     self.plan, self._runs = self._instead(self.plan, refused, sizes), {}
                 else:
@@ -118,7 +132,7 @@ class Compiled:
                 )
             )
         if arrays.on_gpu:
-            return Replay(plan, sizes, Gpu(arrays.device.index))
+            return Replay(plan, sizes, Gpu(arrays.device.index), compare=self._compare)
         return functools.partial(_on_host, plan, sizes, arrays.device is not None)
 
     def save(self, path: str | Path) -> Path:
@@ -162,6 +176,14 @@ def _on_host(plan: Plan, sizes: Any, as_tensors: bool, arrays: Sequence[Any]) ->
     if not as_tensors:
         return results
     return [from_host(r, dtype) for r, dtype in zip(results, plan.result_dtypes, strict=True)]
+
+
+def _warning(plan: Plan, refused: Refused) -> str:
+    """What to say of a kernel that was compiled and gives wrong results."""
+    shown = f"; {refused.evidence} reproduces it" if refused.evidence else ""
+    names = ", ".join(name for file in refused.files for name in file.writes)
+    what = f"{plan.name}: a kernel for {names} is not used, the next choice is"
+    return f"{what}: {refused.reason}{shown}"
 
 
 def keep(memory: dict[Any, Any], key: Any, value: Any) -> None:

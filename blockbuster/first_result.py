@@ -10,15 +10,16 @@ dims that no operator folds or looks into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
 from random import Random
 from typing import Any
 
 from blockbuster.emit.agreement import Reach, first_excess, sampled
+from blockbuster.emit.first_launch import Finding, Run
+from blockbuster.emit.gpu import same_bits
 from blockbuster.emit.judge import ENOUGH, ROUNDING, Sample
 from blockbuster.emit.tensors import ALIGNED, common_dtype, dtype_name
 from blockbuster.frontend.on_tensors import Rows, cost, rows_of, run, separable_dims
@@ -26,7 +27,6 @@ from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.types import Dim
 
 Tensor = Any
-Run = Callable[[Sequence[Tensor]], list[Tensor]]
 
 ELEMENTS, PRODUCTS = 5e9, 1e12
 """What an exact run may make before rows are sampled: some 30 ms of a large GPU, in float64."""
@@ -42,14 +42,6 @@ DRAWS = 14
 """How many more sets are drawn where few elements say whether errors are too large."""
 POOL = 1 << 16
 """How many of a user's values arrays are drawn from, at most."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a comparison found: ``wrong`` says what is wrong, ``note`` what was not compared."""
-
-    wrong: str = ""
-    note: str = ""
 
 
 def compare_first(
@@ -215,15 +207,6 @@ def _nearby(tensor: Tensor, seed: int) -> Tensor:
 
 
 # torch -------------------------------------------------------------------------------
-
-
-def same_bits(one: Tensor, other: Tensor) -> bool:
-    """Bitwise equality, NaN included."""
-    import torch
-
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    views = [t.contiguous().view(kinds[t.dtype.itemsize]) for t in (one, other)]
-    return one.shape == other.shape and bool(torch.equal(*views))
 
 
 @contextmanager

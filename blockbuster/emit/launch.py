@@ -195,56 +195,7 @@ def _work(place: Path) -> None:
         np.savez(place / "result.npz", *results)
 
 
-# tensors and GPUs: what other modules need of torch and Triton ----------------------
-
-
-class Gpu:
-    """A CUDA device: allocation through torch, and the stream that torch is using."""
-
-    def __init__(self, index: int) -> None:
-        import torch
-        from triton.runtime import driver
-
-        self.index = index
-        self._torch = torch
-        self._device = torch.device("cuda", index)
-        self._stream = driver.active.get_current_stream
-        self._current = driver.active.get_current_device if torch.cuda.device_count() > 1 else None
-        self._empty = torch.empty_strided  # the cheapest of torch's allocations with all arguments
-
-    def dtype(self, name: str) -> Any:
-        """torch's dtype of this name."""
-        return getattr(self._torch, name)
-
-    def empty(self, shape: tuple[int, ...], steps: tuple[int, ...], dtype: Any) -> Any:
-        """A new tensor with these strides, not written yet."""
-        return self._empty(shape, steps, dtype=dtype, device=self._device)
-
-    def stream(self) -> Any:
-        """The current stream of this device, as a number."""
-        return self._stream(self.index)
-
-    def elsewhere(self) -> bool:
-        """True if another device is the current one."""
-        return self._current is not None and self._current() != self.index
-
-    def current(self) -> Any:
-        """A context in which this device is the current one."""
-        return self._torch.cuda.device(self._device)
-
-
-def gpu_target(index: int | None = None) -> str:
-    """The name of a GPU's architecture, or an empty string where torch sees no GPU."""
-    try:
-        import torch
-    except ImportError:
-        return ""
-    if not torch.cuda.is_available():
-        return ""
-    if torch.version.hip:
-        return str(torch.cuda.get_device_properties(index or 0).gcnArchName).split(":")[0]
-    major, minor = torch.cuda.get_device_capability(index)
-    return f"sm_{major}{minor}"
+# tensors: what other modules need of torch ------------------------------------------
 
 
 def records_gradients() -> bool:

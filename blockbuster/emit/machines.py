@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blockbuster.emit.choice import CPU
-from blockbuster.emit.launch import gpu_target
+from blockbuster.emit.gpu import gpu_target
 from blockbuster.emit.target import TARGETS
 from blockbuster.emit.tensors import Arrays
 from blockbuster.errors import LaunchError, message

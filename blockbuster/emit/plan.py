@@ -171,10 +171,11 @@ class Family:
             self._plans[key] = self._plan(sizes, chosen)
         return self._plans[key]
 
-    def refuse(self, plan: Plan, file: File, reason: str) -> None:
-        """Never choose this file of a plan again: a compiler does not take it."""
-        assert file.considered is not None, "a plan of this family"
-        self.fused[plan.files.index(file)].refuse(file.considered.best, reason)
+    def refuse(self, plan: Plan, files: Sequence[File], reason: str) -> None:
+        """Never choose these files of a plan again: a compiler refuses or breaks them."""
+        for file in files:
+            assert file.considered is not None, "a plan of this family"
+            self.fused[plan.files.index(file)].refuse(file.considered.best, reason)
 
     def _plan(self, sizes: Sizes, chosen: Sequence[Considered]) -> Plan:
         found = iter(zip(self.fused, chosen, strict=True))

@@ -9,19 +9,20 @@ the GPU or copies to it, so a call can be captured in a CUDA graph.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
 from typing import Any
 
-from blockbuster.emit.launch import Gpu, from_host, to_host
+from blockbuster.emit.first_launch import Compare, FirstChecks
+from blockbuster.emit.gpu import Gpu
+from blockbuster.emit.launch import from_host, to_host
 from blockbuster.emit.load import load_module
 from blockbuster.emit.pieces import Call, Seen
 from blockbuster.emit.plan import File, Plan, Sizes, call_on_host, check_results, noted, shown
-from blockbuster.emit.target import Refusal, compiled_for_launch
+from blockbuster.emit.recorder import Noted, Recorder, Refused
+from blockbuster.emit.target import Refusal
 from blockbuster.emit.tensors import ALIGNED
-from blockbuster.errors import EmitError, LaunchError, message
+from blockbuster.errors import LaunchError, message
 
 Tensor = Any
 # what a function written for NumPy raises when it is given tensors; raised again if arrays fail too
@@ -31,12 +32,15 @@ REFUSALS = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeE
 class Replay:
     """A plan for tensors of one layout; the first call checks, compiles and records."""
 
-    def __init__(self, plan: Plan, sizes: Sizes, gpu: Gpu) -> None:
+    def __init__(
+        self, plan: Plan, sizes: Sizes, gpu: Gpu, *, compare: Compare | None = None
+    ) -> None:
         self._plan = plan
+        self._checks = FirstChecks(gpu, compare) if compare else None
         self._dtype = gpu.dtype(plan.dtype)
         self._dtypes = [gpu.dtype(name) if name else None for name in plan.dtypes]
         self._steps = [
-            Recording(step, sizes, gpu)
+            Recording(step, sizes, gpu, self._checks)
             if isinstance(step, File)
             else DeviceCall(step, sizes, self._dtype)
             for step in plan.steps
@@ -46,13 +50,17 @@ class Replay:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the calls turned out to need."""
-        return tuple(s.note for s in self._steps if isinstance(s, DeviceCall) and s.note)
+        said = [s.note for s in self._steps if isinstance(s, DeviceCall)]
+        return tuple(filter(None, [*said, self._checks.note if self._checks else ""]))
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
         tape = self._tape
         if tape is None:
-            return self._first(tensors)
+            results = self._first(tensors)
+            if self._checks:
+                self._checks.judge(self, tensors, results)
+            return results
         arrays = [*tensors]
         for play, reads, casts in tape.moves:
             given = [arrays[number] for number in reads]
@@ -63,6 +71,17 @@ class Replay:
         for position, finish in tape.finishes:
             results[position] = finish(results[position])
         return results
+
+    def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The same, with all that is allocated full of what kernels do not write."""
+        recordings = [step for step in self._steps if isinstance(step, Recording)]
+        for recording in recordings:
+            recording.poison(True)
+        try:
+            return self(tensors)
+        finally:
+            for recording in recordings:
+                recording.poison(False)
 
     def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Run the steps by the names of their arrays; note their numbers, in order of making."""
@@ -144,13 +163,20 @@ class Launch:
 class Recording:
     """The launches of one file: made by its launcher at first, repeated later."""
 
-    def __init__(self, file: File, sizes: Sizes, gpu: Gpu) -> None:
+    def __init__(
+        self, file: File, sizes: Sizes, gpu: Gpu, checks: FirstChecks | None = None
+    ) -> None:
         self.reads, self.writes = file.reads, file.writes
         self._file, self._sizes = file, sizes
-        self._gpu = gpu
+        self._gpu, self._checks = gpu, checks
+        self._empty = gpu.empty
         self._launches: list[Launch] = []
         self._made: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
         self._results: list[int] = []
+
+    def poison(self, poisons: bool) -> None:
+        """Whether what is allocated is full of what kernels do not write."""
+        self._empty = self._gpu.poisoned if poisons else self._gpu.empty
 
     def play(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs for its inputs."""
@@ -161,7 +187,7 @@ class Recording:
         return self._repeat(tensors)
 
     def _repeat(self, tensors: list[Tensor]) -> list[Tensor]:
-        empty = self._gpu.empty
+        empty = self._empty
         for shape, steps, dtype in self._made:
             tensors.append(empty(shape, steps, dtype))
         starts = [array.data_ptr() for array in tensors]
@@ -176,11 +202,16 @@ class Recording:
     def first(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs, by its own launcher. Raises Refused where Triton compiles it not."""
         aliases = [tensor.detach() for tensor in tensors]  # no two are the same object
-        recorder = Recorder(load_module(self._file.text))
+        module = load_module(self._file.text)
         try:
+            if self._checks:
+                dry = Recorder(module, launches=False)
+                dry.launch(aliases, self._sizes)
+                self._checks.admit(self._file, dry.noted, aliases, self._sizes)
+            recorder = Recorder(module, poisons=self._checks is not None)
             results = recorder.launch(aliases, self._sizes)
         except Refusal as refusal:
-            raise Refused(self._file, refusal) from refusal
+            raise Refused((self._file,), str(refusal)) from refusal
         except ValueError as error:
             name = self._file.writes[0]
             raise LaunchError(message(str(error), origin=f"launching {name}")) from error
@@ -189,72 +220,6 @@ class Recording:
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
         return results
-
-
-class Refused(EmitError):
-    """A file that Triton does not compile, and why."""
-
-    def __init__(self, file: File, refusal: Refusal) -> None:
-        hint = "compile the program again, with this version of Triton"
-        super().__init__(message(f"no kernel for {', '.join(file.writes)}: {refusal}", hint=hint))
-        self.file, self.reason = file, str(refusal)
-
-
-@dataclass(frozen=True)
-class Noted:
-    """One start of a kernel, as the launcher asked for it."""
-
-    name: str
-    compiled: Any
-    grid: tuple[int, ...]
-    names: Sequence[str]
-    arguments: tuple[Any, ...]
-    options: Mapping[str, Any]
-
-
-class Recorder:
-    """A file's ``launch`` with stand-ins for its kernels and its allocator."""
-
-    def __init__(self, module: ModuleType) -> None:
-        self.made: list[Tensor] = []
-        self.noted: list[Noted] = []
-        self._module = module
-
-    def launch(self, tensors: Sequence[Tensor], sizes: Sizes) -> list[Tensor]:
-        """The outputs. What was started and allocated is noted."""
-        module = self._module
-        kernels = [entry["function"] for entry in module.KERNELS]
-        seen = {kernel.__name__: _StandIn(kernel, self.noted) for kernel in kernels}
-        names = {**vars(module), **seen, "empty": self._empty}
-        own = module.launch
-        launch = FunctionType(own.__code__, names, own.__name__, own.__defaults__)
-        launch.__kwdefaults__ = own.__kwdefaults__
-        parameters = inspect.signature(own).parameters.values()
-        free = [p.name for p in parameters if p.default is p.empty][len(tensors) :]
-        given = {name: sizes[dim] for name, dim in zip(free, module.FREE, strict=True)}
-        found = launch(*tensors, **given)
-        return list(found) if isinstance(found, tuple) else [found]
-
-    def _empty(self, shape: tuple[int, ...], dtype: str, like: Tensor) -> Tensor:
-        self.made.append(self._module.empty(shape, dtype, like))
-        return self.made[-1]
-
-
-@dataclass(frozen=True)
-class _StandIn:
-    """Starts a kernel as ``kernel[grid](...)`` does, and notes how."""
-
-    kernel: Any
-    noted: list[Noted]
-
-    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
-        def start(*arguments: Any, **options: Any) -> None:
-            compiled = compiled_for_launch(self.kernel, arguments, options)
-            self.kernel[grid](*arguments, **options)
-            name, names = self.kernel.__name__, self.kernel.arg_names
-            self.noted.append(Noted(name, compiled, grid, names, arguments, options))
-
-        return start
 
 
 def _as_launch(noted: Noted, arrays: Sequence[Tensor]) -> Launch:

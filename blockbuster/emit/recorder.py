@@ -1,0 +1,96 @@
+"""An emitted file's launcher, run with stand-ins that note what it allocates and starts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+from blockbuster.emit.gpu import poison
+from blockbuster.emit.plan import File, Sizes
+from blockbuster.emit.target import compiled_for_launch
+from blockbuster.errors import EmitError, message
+
+Tensor = Any
+
+
+class Refused(EmitError):
+    """Files that Triton does not compile, or that gave wrong results, and why.
+
+    ``wrong``: it is compiled, and must not be run; ``evidence``: the file that shows it.
+    """
+
+    def __init__(
+        self, files: tuple[File, ...], reason: str, *, wrong: bool = False, evidence: str = ""
+    ) -> None:
+        names = ", ".join(name for file in files for name in file.writes)
+        hint = "compile the program again, with this version of Triton"
+        origin = f"to reproduce it: {evidence}" if evidence else ""
+        super().__init__(message(f"no kernel for {names}: {reason}", origin=origin, hint=hint))
+        self.files, self.reason = files, reason
+        self.wrong, self.evidence = wrong, evidence
+
+
+@dataclass(frozen=True)
+class Noted:
+    """One start of a kernel, as the launcher asked for it."""
+
+    name: str
+    compiled: Any
+    grid: tuple[int, ...]
+    names: Sequence[str]
+    arguments: tuple[Any, ...]
+    options: Mapping[str, Any]
+
+
+class Recorder:
+    """A file's ``launch`` with stand-ins for its kernels and its allocator."""
+
+    def __init__(
+        self, module: ModuleType, *, launches: bool = True, poisons: bool = False
+    ) -> None:
+        self.made: list[Tensor] = []
+        self.noted: list[Noted] = []
+        self._module = module
+        self._launches, self._poisons = launches, poisons
+
+    def launch(self, tensors: Sequence[Tensor], sizes: Sizes) -> list[Tensor]:
+        """The outputs. What was started and allocated is noted."""
+        module = self._module
+        kernels = [entry["function"] for entry in module.KERNELS]
+        seen = {k.__name__: _StandIn(k, self.noted, self._launches) for k in kernels}
+        names = {**vars(module), **seen, "empty": self._empty}
+        own = module.launch
+        launch = FunctionType(own.__code__, names, own.__name__, own.__defaults__)
+        launch.__kwdefaults__ = own.__kwdefaults__
+        parameters = inspect.signature(own).parameters.values()
+        free = [p.name for p in parameters if p.default is p.empty][len(tensors) :]
+        given = {name: sizes[dim] for name, dim in zip(free, module.FREE, strict=True)}
+        found = launch(*tensors, **given)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def _empty(self, shape: tuple[int, ...], dtype: str, like: Tensor) -> Tensor:
+        new = self._module.empty(shape, dtype, like)
+        self.made.append(poison(new) if self._poisons else new)
+        return new
+
+
+@dataclass(frozen=True)
+class _StandIn:
+    """Starts a kernel as ``kernel[grid](...)`` does, and notes how; or compiles it only."""
+
+    kernel: Any
+    noted: list[Noted]
+    launches: bool
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        def start(*arguments: Any, **options: Any) -> None:
+            compiled = compiled_for_launch(self.kernel, arguments, options)
+            if self.launches:
+                self.kernel[grid](*arguments, **options)
+            name, names = self.kernel.__name__, self.kernel.arg_names
+            self.noted.append(Noted(name, compiled, grid, names, arguments, options))
+
+        return start

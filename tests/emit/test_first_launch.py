@@ -1,0 +1,203 @@
+"""New binaries: who may run, what is remembered of them, and what a wrong result becomes."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from blockbuster.emit.disk import Folder
+from blockbuster.emit.first_launch import (
+    BEGUN,
+    PASSED,
+    WRONG,
+    Binary,
+    Faulty,
+    Finding,
+    FirstChecks,
+    Known,
+    Memory,
+    admit,
+)
+from blockbuster.emit.recorder import Refused
+from blockbuster.emit.trial import fault_in_trial
+from blockbuster.errors import LaunchError
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+
+
+@pytest.fixture
+def memory(tmp_path):
+    return Memory(Folder("checked", tmp_path / "checked"))
+
+
+def binary(name="k", code=b"code", device="a device"):
+    return Binary.of(name, SimpleNamespace(kernel=code, asm={"cubin": code}), device)
+
+
+def admitted(binaries, memory, *, probed=True, capturing=False, trial=lambda: "", what="out"):
+    return admit(binaries, memory, probed=probed, capturing=capturing, trial=trial, what=what)
+
+
+def no_trial():
+    raise AssertionError("nothing needs a trial")
+
+
+def test_binaries_are_told_apart_by_code_and_device():
+    keys = {binary().key, binary(code=b"other").key, binary(device="another").key}
+    assert len(keys) == 3
+    assert binary(name="other").key == binary().key
+
+
+def test_what_passed_is_not_new_again(memory):
+    one, two = binary(code=b"1"), binary(code=b"2")
+    memory.write([one], PASSED)
+    assert admitted([one, two], memory, trial=no_trial) == [two]
+    assert memory.read(two) == Known(BEGUN)
+    memory.write([two], PASSED)
+    assert admitted([one, two], memory, trial=no_trial) == []
+    assert admitted([one, two], memory, trial=no_trial, capturing=True, probed=False) == []
+
+
+def test_what_was_wrong_never_runs(memory):
+    memory.write([binary()], WRONG, "it was off by 3")
+    with pytest.raises(Faulty, match="k failed its check earlier: it was off by 3"):
+        admitted([binary()], memory, trial=no_trial)
+
+
+def test_new_kernels_are_not_captured(memory):
+    with pytest.raises(LaunchError, match=r"out is captured .* before its first result was checked"):
+        admitted([binary()], memory, capturing=True)
+    assert memory.read(binary()) == Known()
+
+
+def test_an_unknown_machine_tries_first(memory):
+    with pytest.raises(Faulty, match="it faults"):
+        admitted([binary()], memory, probed=False, trial=lambda: "it faults")
+    assert memory.read(binary()) == Known(WRONG, "it faults")
+    other = binary(code=b"other")
+    assert admitted([other], memory, probed=False) == [other]
+
+
+def test_a_launch_that_did_not_come_back_is_tried_elsewhere_next(memory):
+    assert admitted([binary()], memory, trial=no_trial) == [binary()]  # and the process ended
+    with pytest.raises(Faulty, match="signal 11"):
+        admitted([binary()], memory, trial=lambda: "signal 11")
+
+
+@pytest.mark.parametrize("entry", [b"", b"[1]", b"\xff", b"{", b"[" * 100_000, b'"passed"'])
+def test_a_damaged_entry_is_no_entry(memory, entry):
+    memory._folder.write(f"{binary().key}.json", entry)
+    assert memory.read(binary()) == Known()
+    assert admitted([binary()], memory) == [binary()]
+
+
+# judging -------------------------------------------------------------------------------
+
+
+class Runs:
+    """A plan whose poisoned run gives ``again``."""
+
+    def __init__(self, again):
+        self.again = again
+
+    def __call__(self, tensors):
+        return self.again
+
+    def poisoned(self, tensors):
+        return self.again
+
+
+FILE = SimpleNamespace(text="# a kernel\n", writes=("out",))
+RESULT = torch.arange(4.0)
+
+
+@pytest.fixture
+def checks(memory, monkeypatch):
+    """Checks of a device that is not there; what they compare is given by a test."""
+
+    def make(finding=None, *, fault="", binaries=(b"code",)):
+        def compare(run, tensors, results):
+            assert finding is not None, "runs differ: nothing is left to compare"
+            return finding
+
+        gpu = SimpleNamespace(
+            name="a device", versions="versions", is_probed=True,
+            is_capturing=lambda: False, fault=lambda: fault,
+        )  # fmt: skip
+        made = FirstChecks(gpu, compare)
+        monkeypatch.setattr(made, "_memory", memory)
+        noted = [
+            SimpleNamespace(name="k", compiled=SimpleNamespace(kernel=c, asm={"ptx": "ptx"}))
+            for c in binaries
+        ]
+        made.admit(FILE, noted, [], {})
+        return made
+
+    return make
+
+
+def test_a_right_result_is_remembered(checks, memory):
+    made = checks(Finding(note="only rows"))
+    made.judge(Runs([RESULT]), [], [RESULT])
+    assert memory.read(binary()) == Known(PASSED)
+    assert made.note == "only rows"
+
+
+def test_a_wrong_result_is_refused_remembered_and_kept(checks, memory, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(Refused, match="no kernel for out: out is off") as refused:
+        checks(Finding("out is off")).judge(Runs([RESULT]), [], [RESULT])
+    assert memory.read(binary()) == Known(WRONG, "out is off")
+    assert refused.value.wrong
+    assert Path(refused.value.evidence).read_text() == "# out is off\n# versions\n# a kernel\n"
+
+
+def test_runs_that_differ_are_refused(checks, memory):
+    with pytest.raises(Refused, match="differ from run to run"):
+        checks().judge(Runs([RESULT + 1]), [], [RESULT])
+    assert memory.read(binary()).state == WRONG
+
+
+def test_of_several_binaries_none_is_blamed(checks, memory):
+    with pytest.raises(Refused):
+        checks(Finding("off"), binaries=(b"1", b"2")).judge(Runs([RESULT]), [], [RESULT])
+    assert {memory.read(binary(code=code)).state for code in (b"1", b"2")} == {BEGUN}
+
+
+def test_a_failed_launch_says_what_to_do(checks, memory):
+    with pytest.raises(LaunchError, match="illegal memory access"):
+        checks(fault="CUDA error: an illegal memory access").judge(Runs([RESULT]), [], [RESULT])
+    assert memory.read(binary()) == Known(BEGUN)
+
+
+def test_nothing_is_compared_twice(checks):
+    made = checks(Finding())
+    made.judge(Runs([RESULT]), [], [RESULT])
+    made.judge(Runs([RESULT + 1]), [], [RESULT])  # no new binaries: nothing is run
+
+
+# trials --------------------------------------------------------------------------------
+
+SERVE = "from blockbuster.emit import worker; worker.serve(lambda folder: {work})"
+
+
+@pytest.mark.parametrize(
+    ("work", "fault"),
+    [
+        ("None", ""),
+        ("__import__('os').kill(__import__('os').getpid(), 11)", "signal 11"),
+        (
+            "((folder / 'faulted').write_text('an illegal access'), 1 / 0)",
+            "failed: an illegal access",
+        ),
+    ],
+)
+def test_a_trial_tells_how_a_launch_failed(work, fault):
+    found = fault_in_trial("pass\n", [RESULT], {}, server=SERVE.format(work=work))
+    assert found.endswith(fault)
+    assert bool(found) == bool(fault)
+
+
+def test_a_trial_that_cannot_be_made_is_no_verdict():
+    with pytest.raises(LaunchError, match=r"(?s)a process to try kernels in ended .*no such thing"):
+        fault_in_trial("", [RESULT], {}, server=SERVE.format(work="__import__('no such thing')"))
