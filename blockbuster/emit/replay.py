@@ -46,7 +46,9 @@ class Replay:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the calls turned out to need."""
-        return tuple(s.note for s in self._steps if isinstance(s, DeviceCall) and s.note)
+        found = [s.note for s in self._steps if isinstance(s, DeviceCall) and s.note]
+        made = [note for s in self._steps if isinstance(s, Recording) for note in s.notes]
+        return *found, *dict.fromkeys(made)
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
@@ -151,6 +153,7 @@ class Recording:
         self._launches: list[Launch] = []
         self._made: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
         self._results: list[int] = []
+        self.notes: tuple[str, ...] = ()  # by what its kernels were compiled
 
     def play(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs for its inputs."""
@@ -188,6 +191,7 @@ class Recording:
         self._made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
+        self.notes = tuple(dict.fromkeys(note for n in recorder.noted for note in n.notes))
         return results
 
 
@@ -202,10 +206,11 @@ class Refused(EmitError):
 
 @dataclass(frozen=True)
 class Noted:
-    """One start of a kernel, as the launcher asked for it."""
+    """One start of a kernel, as the launcher asked for it. ``notes``: by what it was compiled."""
 
     name: str
     compiled: Any
+    notes: tuple[str, ...]
     grid: tuple[int, ...]
     names: Sequence[str]
     arguments: tuple[Any, ...]
@@ -249,10 +254,10 @@ class _StandIn:
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         def start(*arguments: Any, **options: Any) -> None:
-            compiled = compiled_for_launch(self.kernel, arguments, options)
+            compiled, notes = compiled_for_launch(self.kernel, arguments, options)
             self.kernel[grid](*arguments, **options)
             name, names = self.kernel.__name__, self.kernel.arg_names
-            self.noted.append(Noted(name, compiled, grid, names, arguments, options))
+            self.noted.append(Noted(name, compiled, notes, grid, names, arguments, options))
 
         return start
 
