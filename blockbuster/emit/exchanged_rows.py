@@ -91,9 +91,7 @@ def keeps_rows(
     return len(set(held.values())) == math.prod(shape)
 
 
-def _at(
-    start: tuple[int, ...], offset: tuple[int, ...], shape: tuple[int, ...]
-) -> tuple[int, ...]:
+def _at(start: tuple[int, ...], offset: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple((s + o) % n for s, o, n in zip(start, offset, shape, strict=True))
 
 

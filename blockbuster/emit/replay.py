@@ -50,6 +50,12 @@ class Replay:
         made = [note for s in self._steps if isinstance(s, Recording) for note in s.notes]
         return *found, *dict.fromkeys(made)
 
+    @property
+    def assemblers(self) -> tuple[str, ...]:
+        """What made the machine code of the kernels."""
+        made = [name for s in self._steps if isinstance(s, Recording) for name in s.assemblers]
+        return tuple(dict.fromkeys(made))
+
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
         tape = self._tape
@@ -153,7 +159,8 @@ class Recording:
         self._launches: list[Launch] = []
         self._made: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
         self._results: list[int] = []
-        self.notes: tuple[str, ...] = ()  # by what its kernels were compiled
+        self.assemblers: tuple[str, ...] = ()  # what made the machine code of its kernels
+        self.notes: tuple[str, ...] = ()  # and what to know about that
 
     def play(self, tensors: list[Tensor]) -> list[Tensor]:
         """The file's outputs for its inputs."""
@@ -191,6 +198,7 @@ class Recording:
         self._made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
+        self.assemblers = tuple(dict.fromkeys(n.assembler for n in recorder.noted if n.assembler))
         self.notes = tuple(dict.fromkeys(note for n in recorder.noted for note in n.notes))
         return results
 
@@ -206,10 +214,11 @@ class Refused(EmitError):
 
 @dataclass(frozen=True)
 class Noted:
-    """One start of a kernel, as the launcher asked for it. ``notes``: by what it was compiled."""
+    """One start of a kernel, as the launcher asked for it. ``notes`` are on its compilation."""
 
     name: str
     compiled: Any
+    assembler: str
     notes: tuple[str, ...]
     grid: tuple[int, ...]
     names: Sequence[str]
@@ -254,10 +263,10 @@ class _StandIn:
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         def start(*arguments: Any, **options: Any) -> None:
-            compiled, notes = compiled_for_launch(self.kernel, arguments, options)
+            compiled, by, notes = compiled_for_launch(self.kernel, arguments, options)
             self.kernel[grid](*arguments, **options)
             name, names = self.kernel.__name__, self.kernel.arg_names
-            self.noted.append(Noted(name, compiled, notes, grid, names, arguments, options))
+            self.noted.append(Noted(name, compiled, by, notes, grid, names, arguments, options))
 
         return start
 

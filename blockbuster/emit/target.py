@@ -184,12 +184,12 @@ class Refusal(EmitError):
 
 def compiled_for_launch(
     function: Any, arguments: Sequence[Any], options: Mapping[str, Any]
-) -> tuple[Any, tuple[str, ...]]:
+) -> tuple[Any, str, tuple[str, ...]]:
     """What Triton compiles ``function`` to for these arguments, loaded; nothing is launched.
 
-    With it come notes: by which assembler, and what could not be looked at. Raises Refusal where it
-    does not compile, needs more of the device than there is, or where what it compiles to is known
-    to be wrong.
+    With it come the assembler's name and notes: why it is no better one, and what could not be
+    looked at. Raises Refusal where it does not compile, needs more of the device than there is, or
+    where what it compiles to is known to be wrong.
     """
 
     def compile() -> Any:
@@ -207,8 +207,8 @@ def compiled_for_launch(
     findings = inspection.finished()  # a lost register can be an address: wait before a launch
     if findings.reasons:
         raise _refusal(function.__name__, findings.reasons[0])
-    by = (f"machine code is made by {assembler}", *assembler.notes) if assembler else ()
-    return compiled, (*by, *findings.notes)
+    notes = assembler.notes if assembler else ()
+    return compiled, str(assembler or ""), (*notes, *findings.notes)
 
 
 def made_of(name: str, compiled: Any, assembler: Assembler | None) -> Made:
