@@ -69,7 +69,8 @@ class Compiled:
     def report(self) -> Report:
         """What fused, how many kernels there are, and what else runs."""
         notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
-        return report(self.plan, tuple(dict.fromkeys(notes)))
+        made = [name for run in self._runs.values() for name in getattr(run, "assemblers", ())]
+        return report(self.plan, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(made)))
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """The results for the program's inputs."""

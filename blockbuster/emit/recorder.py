@@ -35,10 +35,12 @@ class Refused(EmitError):
 
 @dataclass(frozen=True)
 class Noted:
-    """One start of a kernel, as the launcher asked for it."""
+    """One start of a kernel, as the launcher asked for it. ``notes`` are on its compilation."""
 
     name: str
     compiled: Any
+    assembler: str
+    notes: tuple[str, ...]
     grid: tuple[int, ...]
     names: Sequence[str]
     arguments: tuple[Any, ...]
@@ -87,10 +89,10 @@ class _StandIn:
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         def start(*arguments: Any, **options: Any) -> None:
-            compiled = compiled_for_launch(self.kernel, arguments, options)
+            compiled, by, notes = compiled_for_launch(self.kernel, arguments, options)
             if self.launches:
                 self.kernel[grid](*arguments, **options)
             name, names = self.kernel.__name__, self.kernel.arg_names
-            self.noted.append(Noted(name, compiled, grid, names, arguments, options))
+            self.noted.append(Noted(name, compiled, by, notes, grid, names, arguments, options))
 
         return start

@@ -50,8 +50,16 @@ class Replay:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the calls turned out to need."""
-        said = [s.note for s in self._steps if isinstance(s, DeviceCall)]
-        return tuple(filter(None, [*said, self._checks.note if self._checks else ""]))
+        found = [s.note for s in self._steps if isinstance(s, DeviceCall)]
+        found += [note for s in self._steps if isinstance(s, Recording) for note in s.notes]
+        found += [self._checks.note] if self._checks else []
+        return tuple(dict.fromkeys(filter(None, found)))
+
+    @property
+    def assemblers(self) -> tuple[str, ...]:
+        """What made the machine code of the kernels."""
+        made = [name for s in self._steps if isinstance(s, Recording) for name in s.assemblers]
+        return tuple(dict.fromkeys(made))
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
@@ -173,6 +181,8 @@ class Recording:
         self._launches: list[Launch] = []
         self._made: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
         self._results: list[int] = []
+        self.assemblers: tuple[str, ...] = ()  # what made the machine code of its kernels
+        self.notes: tuple[str, ...] = ()  # and what to know about that
 
     def poison(self, poisons: bool) -> None:
         """Whether what is allocated is full of what kernels do not write."""
@@ -219,6 +229,8 @@ class Recording:
         self._made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
+        self.assemblers = tuple(dict.fromkeys(n.assembler for n in recorder.noted if n.assembler))
+        self.notes = tuple(dict.fromkeys(note for n in recorder.noted for note in n.notes))
         return results
 
 

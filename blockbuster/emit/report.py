@@ -22,8 +22,8 @@ class Report:
         return self.text
 
 
-def report(plan: Plan, notes: tuple[str, ...] = ()) -> Report:
-    """The report on a plan; ``notes`` are those of its use."""
+def report(plan: Plan, notes: tuple[str, ...] = (), assemblers: tuple[str, ...] = ()) -> Report:
+    """The report on a plan; ``notes`` and ``assemblers`` are those of its use."""
     sizes = ", ".join(f"{dim} = {size}" for dim, size in plan.sizes.items())
     kernels = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
     lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes}"]
@@ -33,6 +33,7 @@ def report(plan: Plan, notes: tuple[str, ...] = ()) -> Report:
         else:
             where = f" ({step.where})" if step.where else ""
             lines.append(f"  {step.name}{where}: a function of whole arrays, not fused")
+    lines += [f"  machine code by {assembler}" for assembler in assemblers]
     said = (*plan.notes, *notes)
     lines += [f"  note: {note}" for note in said]
     misc = tuple(call.name for call in plan.calls)

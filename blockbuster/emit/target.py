@@ -11,10 +11,14 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from blockbuster.emit.assembler import Assembler, assembler_for
+from blockbuster.emit.inspection import Inspection, Made, tools
 from blockbuster.emit.load import load_module
 from blockbuster.errors import EmitError, message
 
@@ -49,13 +53,17 @@ TARGETS: dict[str, Target] = {
 
 @dataclass(frozen=True)
 class CompileReport:
-    """What one function became: bytes of shared memory, registers per thread, spilled bytes."""
+    """What one function became: bytes of shared memory, registers per thread, spilled bytes.
+
+    ``assembler``: what made the machine code; "" where no NVIDIA assembler did.
+    """
 
     function: str
     target: str
     shared: int
     registers: int
     spills: int
+    assembler: str = ""
 
 
 def target_of(name: str) -> Target:
@@ -77,9 +85,55 @@ def compile_kernel(kernel: Kernel, target: str | None = None) -> tuple[CompileRe
     return tuple(_report(entry, chosen) for entry in module.KERNELS)
 
 
+KNOBS = ("ptxas", "ptxas_blackwell")  # Triton takes one or the other, by architecture
+_ONE_AT_A_TIME = threading.RLock()
+
+
+def assembler_of(target: str) -> Assembler | None:
+    """What makes machine code for a target; None where that is no assembler of NVIDIA's."""
+    chosen = target_of(target)
+    return _assembler(chosen.backend, chosen.arch)
+
+
+def _assembler(backend: str, arch: int | str) -> Assembler | None:
+    if backend != "cuda":
+        return None
+    from triton.backends.nvidia.compiler import get_ptxas
+
+    return assembler_for(f"sm_{arch}", get_ptxas(int(arch)).path, tools())
+
+
+@contextmanager
+def assembling(backend: str, arch: int | str) -> Iterator[Assembler | None]:
+    """Inside, Triton assembles for this architecture with the assembler that is chosen for it.
+
+    Triton asks for the assembler's version, which is part of its cache's key, once a process: it
+    is made to ask again, before and after. The user's environment stays as it is.
+    """
+    with _ONE_AT_A_TIME:
+        chosen = _assembler(backend, arch)
+        if chosen is None:
+            yield None
+            return
+        from triton import knobs
+        from triton.backends.nvidia.compiler import get_ptxas, get_ptxas_version
+
+        settings = vars(knobs.nvidia)  # assigning to the knobs would change the environment
+        before = dict(settings)
+        settings.update(dict.fromkeys(KNOBS, chosen.path))
+        get_ptxas_version.cache_clear()
+        try:
+            assert get_ptxas(int(arch)).path == chosen.path
+            yield chosen
+        finally:
+            settings.clear()
+            settings.update(before)
+            get_ptxas_version.cache_clear()
+
+
 def _report(entry: dict[str, Any], target: Target) -> CompileReport:
     name = entry["function"].__name__
-    compiled = _compiled(entry, target)
+    compiled, assembler = compiled_entry(entry, target)
     shared = int(compiled.metadata.shared)
     if shared > target.shared:
         raise EmitError(
@@ -89,14 +143,16 @@ def _report(entry: dict[str, Any], target: Target) -> CompileReport:
             )
         )
     if target.backend == "cuda":
-        registers, spills = _assembled(compiled.asm["ptx"], int(target.arch))
+        assert assembler is not None
+        registers, spills = _assembled(compiled.asm["ptx"], int(target.arch), assembler)
     else:
         text = compiled.asm["amdgcn"]
         registers, spills = _number(r"\.vgpr_count:?\s+(\d+)", text), _amd_spills(text)
-    return CompileReport(name, target.name, shared, registers, spills)
+    return CompileReport(name, target.name, shared, registers, spills, str(assembler or ""))
 
 
-def _compiled(entry: dict[str, Any], target: Target) -> Any:
+def compiled_entry(entry: dict[str, Any], target: Target) -> tuple[Any, Assembler | None]:
+    """What Triton makes of an entry of a file's KERNELS for ``target``, and by which assembler."""
     import triton
     import triton.language as tl
     from triton.backends.compiler import GPUTarget
@@ -115,30 +171,62 @@ def _compiled(entry: dict[str, Any], target: Target) -> Any:
     )
     options = {**entry["options"], "enable_fp_fusion": True}
     machine = GPUTarget(target.backend, target.arch, target.warp_size)
-    return accepted(
-        function.__name__, lambda: triton.compile(source, target=machine, options=options)
-    )
+    with assembling(target.backend, target.arch) as assembler:
+        compiled = accepted(
+            function.__name__, lambda: triton.compile(source, target=machine, options=options)
+        )
+    return compiled, assembler
 
 
 class Refusal(EmitError):
     """Triton does not compile a kernel, for a reason of its own."""
 
 
-def compiled_for_launch(function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def compiled_for_launch(
+    function: Any, arguments: Sequence[Any], options: Mapping[str, Any]
+) -> tuple[Any, str, tuple[str, ...]]:
     """What Triton compiles ``function`` to for these arguments, loaded; nothing is launched.
 
-    Raises Refusal where it does not compile or needs more of the device than there is.
+    With it come the assembler's name and notes: why it is no better one, and what could not be
+    looked at. Raises Refusal where it does not compile, needs more of the device than there is, or
+    where what it compiles to is known to be wrong.
     """
 
     def compile() -> Any:
         return function.warmup(*arguments, grid=(1,), **options)
 
-    compiled = accepted(function.__name__, compile)
+    with assembling(*_active()) as assembler:
+        compiled = accepted(function.__name__, compile)
+    inspection = Inspection(made_of(function.__name__, compiled, assembler))
+    if inspection.reasons:
+        raise _refusal(function.__name__, inspection.reasons[0])
     try:
         assert compiled.run  # loads it
     except _triton_error() as error:
         raise _refusal(function.__name__, str(error)) from error
-    return compiled
+    findings = inspection.finished()  # a lost register can be an address: wait before a launch
+    if findings.reasons:
+        raise _refusal(function.__name__, findings.reasons[0])
+    notes = assembler.notes if assembler else ()
+    return compiled, str(assembler or ""), (*notes, *findings.notes)
+
+
+def made_of(name: str, compiled: Any, assembler: Assembler | None) -> Made:
+    """A compiled kernel as a value that can be inspected."""
+    import triton
+
+    return Made(name, compiled.asm, assembler, triton.__version__)
+
+
+def _active() -> tuple[str, int | str]:
+    """The backend and architecture of the current GPU; ("", 0) where Triton sees none."""
+    from triton.runtime import driver
+
+    try:
+        machine = driver.active.get_current_target()
+    except RuntimeError:
+        return "", 0
+    return machine.backend, machine.arch
 
 
 def accepted(name: str, compile: Callable[[], Any]) -> Any:
@@ -198,15 +286,13 @@ def _first_complaint(text: str) -> str:
     return ""
 
 
-def _assembled(ptx: str, arch: int) -> tuple[int, int]:
-    """Registers and spilled bytes, from the bundled assembler."""
-    from triton.backends.nvidia.compiler import get_ptxas
-
+def _assembled(ptx: str, arch: int, assembler: Assembler) -> tuple[int, int]:
+    """Registers and spilled bytes, from the assembler."""
     device = f"sm_{arch}a" if arch >= 90 else f"sm_{arch}"
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(ptx)
         file.flush()
-        command = [get_ptxas(arch).path, "-v", f"--gpu-name={device}", file.name, "-o", os.devnull]
+        command = [assembler.path, "-v", f"--gpu-name={device}", file.name, "-o", os.devnull]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise EmitError(message("the assembler refuses the kernel", origin=result.stderr))

@@ -8,6 +8,9 @@ import subprocess
 from importlib import metadata
 
 import blockbuster
+from blockbuster.emit.inspection import UNSEEN, disassembler
+from blockbuster.emit.target import assembler_of
+from blockbuster.errors import EmitError
 from blockbuster.view.render import HOW_TO, renderer
 
 PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch", "hypothesis")
@@ -23,12 +26,33 @@ def doctor() -> int:
     gpu = _gpu()
     triton = _version("triton")[0].isdigit()
     print(f"gpu         {gpu or 'none found'}")
+    problem = _compilers() if triton else ""
     print(f"pictures    {renderer() or f'as DOT text only ({HOW_TO})'}")
     print(f"kernels run {_how_kernels_run(bool(gpu), triton)}")
     if platform.system() == "Linux" and not triton:
         print("problem: triton is missing; install it with: pip install triton")
         return 1
+    if problem:
+        print(f"problem: {problem}")
+        return 1
     return 0
+
+
+def _compilers() -> str:
+    """Print what assembles for Hopper and what reads its code; a problem with them, or ""."""
+    try:
+        assembler = assembler_of("sm_90")
+    except EmitError as error:
+        return str(error)
+    print(f"assembler   {assembler} for sm_90")
+    for note in assembler.notes if assembler else ():
+        print(f"            {note}")
+    reader = disassembler()
+    print(f"code        {f'read by {reader}' if reader else f'no nvdisasm is found: {UNSEEN}'}")
+    if assembler and assembler.broken:
+        print(f"            it {assembler.broken}: kernels that it breaks are refused")
+        print("            pip install 'blockbuster[ptxas]' brings one that is sound")
+    return ""
 
 
 def _version(package: str) -> str:

@@ -16,8 +16,8 @@ class Started:
 
     function, packed_metadata = "function", "metadata"
 
-    def __init__(self, log):
-        self.log = log
+    def __init__(self, log, **asm):
+        self.log, self.asm = log, asm
 
     def run(self, *arguments):
         self.log.append(arguments)

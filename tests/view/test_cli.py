@@ -215,6 +215,8 @@ def test_doctor_says_what_is_used(capsys):
     code, out, _ = run(capsys, "doctor")
     assert code == 0
     assert "kernels run" in out
+    assert "ptxas" in out
+    assert "nvdisasm" in out
 
 
 @pytest.mark.parametrize("example", ["layernorm-matmul", "rmsnorm-swiglu"])
