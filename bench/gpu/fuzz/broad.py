@@ -57,10 +57,13 @@ def _unary(pen: Pen, shape: Shape, depth: int) -> str:
 
 
 def _binary(pen: Pen, shape: Shape, depth: int) -> str:
-    x, y = _value(pen, shape, depth), _value(pen, shape, depth - pen.pick(0, 1))
+    x = _value(pen, shape, depth)
+    if pen.chance(0.2):
+        return f"({x} - {pen.fresh(*shape)})"
+    y = _value(pen, shape, depth - pen.pick(0, 1))
     forms = (
         f"({x} + {y})", f"({x} * bb.tanh({y}))", f"({x} / (1 + bb.square({y})))",
-        f"bb.maximum({x}, {y})", f"({x} - {pen.fresh(*shape)})",
+        f"bb.maximum({x}, {y})",
     )  # fmt: skip
     return str(pen.pick(*forms))
 
@@ -75,11 +78,12 @@ def _by_row(pen: Pen, shape: Shape, depth: int) -> str:
 def _norm(pen: Pen, shape: Shape, depth: int) -> str:
     x = _value(pen, shape, depth)
     axis = pen.random.randrange(len(shape))
-    weight = pen.input(shape[-1])
+    if pen.chance(0.15):
+        return f"bb.rms_norm({x}, {pen.input(shape[-1])}, eps=1e-2)"
     forms = (
         f"bb.softmax({x}, axis={axis})", f"bb.softmax({x}, axis=-1)",
         f"bb.log_softmax({x}, axis=-1)", f"bb.layer_norm({x}, eps=1e-2)",
-        f"bb.rms_norm({x}, {weight}, eps=1e-2)",
+        f"bb.rms_norm({x}, eps=1e-2)",
         f"({x} - bb.mean({x}, axis=-1, keepdims=True))",
     )  # fmt: skip
     return str(pen.pick(*forms))
@@ -136,14 +140,17 @@ def _concat(pen: Pen, shape: Shape, depth: int) -> str:
 
 def _where(pen: Pen, shape: Shape, depth: int) -> str:
     x = _value(pen, shape, depth)
-    other = pen.pick("0.0", "-1.0", _value(pen, shape, depth - 2))
-    masks = [f"{pen.input(*shape)} > 0.0", f"{pen.input(shape[-1])} > -0.5"]
-    if len(shape) > 1:
-        row = f"bb.arange({_whole(pen, shape)}.shape[-2])[:, None]"
-        column = f"bb.arange({_whole(pen, shape)}.shape[-1])"
-        masks += [f"{row} >= {column}", f"({row} - {column} >= 0) & ({row} - {column} < 7)"]
-        masks += [f"{column} < {max(1, shape[-1] - 3)}"]
-    return f"bb.where({pen.pick(*masks)}, {x}, {other})"
+    other = _value(pen, shape, depth - 2) if pen.chance(0.3) else pen.pick("0.0", "-1.0")
+    if len(shape) < 2 or pen.chance(0.4):
+        mask = f"{pen.input(*pen.pick(shape, shape[-1:]))} > {pen.pick(0.0, -0.5)}"
+        return f"bb.where({mask}, {x}, {other})"
+    known = _whole(pen, shape)
+    row, column = f"bb.arange({known}.shape[-2])[:, None]", f"bb.arange({known}.shape[-1])"
+    mask = pen.pick(
+        f"{row} >= {column}", f"({row} - {column} >= 0) & ({row} - {column} < 7)",
+        f"{column} < {max(1, shape[-1] - 3)}",
+    )  # fmt: skip
+    return f"bb.where({mask}, {x}, {other})"
 
 
 def _whole(pen: Pen, shape: Shape) -> str:

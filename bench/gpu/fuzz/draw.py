@@ -87,6 +87,15 @@ class Draw:
         random = torch.Generator(device=device).manual_seed(self.seed)
         return [given.tensor(random, self.dtype) for given in self.inputs.values()]
 
+    def described(self, *, source: bool = False) -> dict[str, Any]:
+        """What it is, as plain data; with its ``source`` and inputs if asked."""
+        found: dict[str, Any] = {"seed": self.seed, "family": self.family, "dtype": self.dtype}
+        found["forced"] = str(self.forced) if self.forced else ""
+        if source:
+            found["source"] = self.source
+            found["inputs"] = {name: str(given) for name, given in self.inputs.items()}
+        return found
+
     def __str__(self) -> str:
         """A script that a person can paste."""
         how = f"forced: {self.forced}" if self.forced else "as bb.jit chooses"
@@ -103,8 +112,8 @@ class Draw:
                 f"f = {self.source}",
                 'random = torch.Generator(device="cuda").manual_seed(0)',
                 "",
-                "def normal(*shape, scale=1.0):",
-                '    x = torch.randn(shape, generator=random, device="cuda") * scale',
+                "def normal(*shape, scale=1.0, shift=0.0):",
+                '    x = torch.randn(shape, generator=random, device="cuda") * scale + shift',
                 f"    return x.to(torch.{self.dtype})",
                 "",
                 f"{names}, = given = (",

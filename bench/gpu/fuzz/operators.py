@@ -26,9 +26,10 @@ def operators(pen: Pen) -> str:
 
 def _elementwise(pen: Pen, x: str, shape: Shape) -> str:
     """What a reduction reads: numbers of size about 1, far from any edge of a domain."""
+    if pen.chance(0.1):
+        return f"{x} * {pen.fresh(*shape)}"
     forms = (
-        x, x, x, f"bb.square({x})", f"bb.exp(-bb.abs({x}))", f"bb.tanh({x})",
-        f"{x} * {pen.input(*shape)}" if pen.chance(0.5) else f"({x} * 0.5 + 1)",
+        x, x, x, f"bb.square({x})", f"bb.exp(-bb.abs({x}))", f"bb.tanh({x})", f"({x} * 0.5 + 1)",
         f"bb.where({x} > 0.0, {x}, {pen.pick('0.0', '-0.5')})",
     )  # fmt: skip
     return str(pen.pick(*forms))
@@ -36,7 +37,7 @@ def _elementwise(pen: Pen, x: str, shape: Shape) -> str:
 
 def _reduction(pen: Pen) -> str:
     shape = shape_of(pen)
-    x = pen.fresh(*shape)
+    x = pen.shifted(*shape)
     inner = _elementwise(pen, x, shape)
     name = pen.pick("sum", "mean", "max", "min", "logsumexp")
     keep = ", keepdims=True" if pen.chance(0.3) else ""
@@ -50,14 +51,14 @@ def _reduction(pen: Pen) -> str:
 
 def _along(pen: Pen) -> str:
     shape = shape_of(pen, 1, 2, 2, 3)
-    x = pen.fresh(*shape)
+    x = pen.shifted(*shape)
     name = pen.pick("softmax", "log_softmax", "softmax")
     return f"bb.{name}({x}, axis={pen.random.randrange(len(shape))})"
 
 
 def _norm(pen: Pen) -> str:
     shape = shape_of(pen, 2, 2, 3)
-    x = pen.fresh(*shape)
+    x = pen.shifted(*shape)
     if pen.chance(0.5):
         weight = f", {pen.fresh(shape[-1])}" if pen.chance(0.5) else ""
         return f"bb.rms_norm({x}{weight}, eps=1e-2)"
@@ -147,7 +148,7 @@ def columns(pen: Pen) -> str:
     width = pen.pick(width, width, pen.size(SMALL, USUAL, LARGE))
     lead = (pen.pick(1, 2, 3),) if rows <= 257 and pen.chance(0.2) else ()
     shape, axis = (*lead, rows, width), len(lead)
-    x = pen.fresh(*shape)
+    x = pen.shifted(*shape)
     inner = _elementwise(pen, x, shape)
     first, second = (pen.pick("sum", "mean", "max", "min") for _ in range(2))
     folded = f"bb.{first}({inner}, axis={axis})"

@@ -10,7 +10,7 @@ from typing import Any
 
 Shape = tuple[int, ...]
 
-NAMES = "x y z u v w a b c d e f g h k p q r s t".split()
+NAMES = tuple("xyzuvwabcdefghkpqrst")
 TINY = (1, 2, 3, 4, 5, 8)
 SMALL = (8, 13, 16, 17, 32, 33)
 USUAL = (40, 64, 88, 100, 128, 130, 176)
@@ -22,7 +22,7 @@ LAYOUTS = ("turned", "gapped", "offset")
 
 @dataclass(frozen=True)
 class Given:
-    """An input: normal numbers times ``scale``.
+    """An input: normal numbers times ``scale``, plus ``shift``.
 
     ``layout``: "plain"; "turned" (the last two axes exchanged in memory), "gapped" (rows farther
     apart than they are long), "offset" (its memory begins behind an aligned address).
@@ -31,13 +31,16 @@ class Given:
     shape: Shape
     scale: float = 1.0
     layout: str = "plain"
+    shift: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.shape}" + ("" if self.layout == "plain" else f", {self.layout}")
+        shift = f", shifted by {self.shift}" if self.shift else ""
+        return f"{self.shape}" + ("" if self.layout == "plain" else f", {self.layout}") + shift
 
     def expression(self) -> str:
         """What makes it, in the text of a script."""
         scale = f", scale={self.scale:.4g}" if self.scale != 1 else ""
+        scale += f", shift={self.shift:.4g}" if self.shift else ""
         shape = list(self.shape)
         if self.layout == "turned":
             shape[-2:] = shape[:-3:-1]
@@ -56,8 +59,8 @@ class Given:
         """The input, drawn from ``random``, on its device."""
         import torch
 
-        def normal(*shape: int, scale: float = 1.0) -> Any:
-            made = torch.randn(shape, generator=random, device=random.device) * scale
+        def normal(*shape: int, scale: float = 1.0, shift: float = 0.0) -> Any:
+            made = torch.randn(shape, generator=random, device=random.device) * scale + shift
             return made.to(getattr(torch, dtype))
 
         return eval(self.expression(), {"normal": normal})
@@ -84,11 +87,15 @@ class Pen:
     def activation(self) -> str:
         return f"bb.{self.random.choice(ACTIVATIONS)}"
 
-    def fresh(self, *shape: int, scale: float = 1.0) -> str:
+    def shifted(self, *shape: int) -> str:
+        """A new input, at times far from mean zero."""
+        return self.fresh(*shape, shift=self.pick(4.0, -30.0) if self.chance(0.1) else 0.0)
+
+    def fresh(self, *shape: int, scale: float = 1.0, shift: float = 0.0) -> str:
         """A new input of this shape."""
         layout = self._layout(shape)
         name = NAMES[len(self.inputs)] if len(self.inputs) < len(NAMES) else f"x{len(self.inputs)}"
-        self.inputs[name] = Given(shape, scale, layout)
+        self.inputs[name] = Given(shape, scale, layout, shift)
         return name
 
     def input(self, *shape: int, scale: float = 1.0) -> str:

@@ -35,18 +35,24 @@ def tried(draw: Draw, device: str, *, check: bool | None = None) -> Record:
 
     ``check``: given to ``bb.jit`` if it is not None.
     """
-    record: Record = {"seed": draw.seed, "family": draw.family, "dtype": draw.dtype}
-    record["forced"] = str(draw.forced) if draw.forced else ""
+    record = draw.described()
     began = time.perf_counter()
-    try:
-        record |= _verdict(draw, device, check)
-    except Exception as error:
-        record |= _failure(error)
+    for act in (lambda: _verdict(draw, device, check), lambda: _waited(device)):
+        try:
+            record |= act()
+        except Exception as error:
+            record |= _failure(error)
     record["seconds"] = round(time.perf_counter() - began, 3)
-    if record["verdict"] != RIGHT:
-        record["source"] = draw.source
-        record["inputs"] = {name: str(given) for name, given in draw.inputs.items()}
-    return record
+    return record if record["verdict"] == RIGHT else record | draw.described(source=True)
+
+
+def _waited(device: str) -> Record:
+    """Wait for the GPU: what a kernel broke is told to whoever asks next."""
+    import torch
+
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return {}
 
 
 def _failure(error: Exception) -> Record:
@@ -54,7 +60,7 @@ def _failure(error: Exception) -> Record:
     import blockbuster as bb
 
     reason = f"{type(error).__name__}: {error}"[:1500]
-    if re.search(r"CUDA error|illegal memory access|unspecified launch", reason):
+    if re.search(r"CUDA error|illegal memory access|unspecified launch|Triton Error .CUDA", reason):
         return {"verdict": "device error", "reason": reason}
     bugs = bb.VerifyError, bb.RuleError, bb.LaunchError
     if isinstance(error, bb.BlockbusterError) and not isinstance(error, bugs):
@@ -85,8 +91,6 @@ def _verdict(draw: Draw, device: str, check: bool | None) -> Record:
         with poisoned(torch):
             first = _listed(jitted(*given))
             again = _listed(jitted(*given))
-    if device == "cuda":
-        torch.cuda.synchronize()
     found = _judged(first, again, theirs, exact)
     if any(not _same(x, y) for x, y in zip(given, kept, strict=True)):
         found = {"verdict": "input changed"}
