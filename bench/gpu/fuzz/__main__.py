@@ -6,6 +6,7 @@
     python3 -m bench.gpu.fuzz --seed 123                   print a program, and run it here
     python3 -m bench.gpu.fuzz --cpu --count 200            bb.jit's CPU path: no GPU is needed
     python3 -m bench.gpu.fuzz --compile sm_90 --count 50   only compile: no GPU is needed
+    python3 -m bench.gpu.fuzz --interpret --count 20       small ones, in Triton's interpreter
     python3 -m bench.gpu.fuzz --without first-check        a protection taken out
 
 A seed is a program, its inputs, its dtype, and for half of them a snapshot and a number of warps;
@@ -26,20 +27,22 @@ from typing import Any
 
 from bench.gpu.fuzz import assemblers, pool, report, without
 from bench.gpu.fuzz.draw import FAMILIES, draw
-from bench.gpu.fuzz.trial import BAD
+from bench.gpu.fuzz.trial import BAD, INTERPRETER
 
 Record = dict[str, Any]
+
+MOST_INTERPRETED = 30_000  # elements of the inputs of a program that is interpreted
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = parsed(arguments)
-    device = "cpu" if options.cpu else options.compile or "cuda"
+    device = device_of(options)
     if options.seed is not None:
         return alone(options.seed, device, options.without)
     runs = []
     found: Record = {"about": report.about(sys.argv), "without": options.without, "runs": runs}
     first = options.first
-    for assembler in assemblers.assemblers(options.assembler):
+    for assembler in options.assemblers:
         run = run_under(assembler, first, device, options)
         print(report.shown(run), flush=True)
         runs.append(run)
@@ -66,22 +69,38 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     add("--out", type=Path, default=Path("build/gpu"), help="folder for fuzz.json")
     add("--seed", type=int, help="print this program, run it here")
     add("--cpu", action="store_true", help="through bb.jit on the CPU")
+    add("--interpret", action="store_true", help="kernels for a GPU, in Triton's interpreter")
     add("--compile", metavar="TARGET", help="only compile for a GPU that need not be there")
-    add("--without", action="append", default=[], choices=without.names(), metavar="PROTECTION",
-        help=f"take it out, for a test of the others: {', '.join(without.names())}")  # fmt: skip
+    taken = f"take it out, for a test of the others: {', '.join(without.names())}, MODULE:FUNCTION"
+    add("--without", action="append", default=[], metavar="PROTECTION", help=taken)
     options = parser.parse_args(arguments)
     unknown = [name for name in options.families.split(",") if name not in FAMILIES]
     if unknown:
         parser.error(f"no family {', '.join(unknown)}; known: {', '.join(FAMILIES)}")
+    try:
+        options.assemblers = assemblers.assemblers(options.assembler)
+        for name in options.without:
+            without.protection(name)
+    except ValueError as error:
+        parser.error(str(error))
     if options.first is None:
         options.first = time.time_ns() // 1000 % 10**9
     return options
 
 
+def device_of(options: argparse.Namespace) -> str:
+    """What ``tried`` takes: see trial.py."""
+    if options.interpret:
+        return INTERPRETER
+    return "cpu" if options.cpu else options.compile or "cuda"
+
+
 def run_under(assembler: str, first: int, device: str, options: argparse.Namespace) -> Record:
     """The summary of one run."""
     wanted = options.families.split(",")
-    seeds = (seed for seed in count(first) if draw(seed).family in wanted)
+    most = MOST_INTERPRETED if device == INTERPRETER else None
+    drawn = (draw(seed) for seed in count(first))
+    seeds = (d.seed for d in drawn if d.family in wanted and (most is None or d.elements <= most))
     records: list[Record] = []
     began = time.monotonic()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -71,6 +72,11 @@ class Draw:
     def source(self) -> str:
         """The function as text."""
         return f"lambda {', '.join(self.inputs)}: {self.body}"
+
+    @property
+    def elements(self) -> int:
+        """Of all inputs together."""
+        return sum(math.prod(given.shape) for given in self.inputs.values())
 
     def function(self) -> Any:
         """The function. Errors show its line, though it stands in no file."""

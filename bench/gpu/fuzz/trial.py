@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from bench.gpu.fuzz.draw import Draw
@@ -22,6 +23,7 @@ from bench.gpu.fuzz.force import forced_by
 
 Record = dict[str, Any]
 
+INTERPRETER, INTERPRETED = "interpreter", "sm_90"
 FLOOR = {"float16": 2.0**-9, "bfloat16": 2.0**-6, "float32": 2.0**-19}
 BOUND = 4.0
 LEAST = 2.0**-5  # inputs are about 1: errors are never measured by anything smaller
@@ -31,10 +33,13 @@ BAD = (WRONG, RAISED, "died", "hung", "device error", *OTHERS)
 
 
 def tried(draw: Draw, device: str, *, check: bool | None = None) -> Record:
-    """The verdict on a draw, as plain data. ``device``: "cuda", "cpu", or a target to compile for.
+    """The verdict on a draw, as plain data.
 
-    ``check``: given to ``bb.jit`` if it is not None.
+    ``device``: "cuda", "cpu", a target to compile for, or "interpreter" (Triton's, which has no
+    bfloat16: float32 then). ``check``: given to ``bb.jit`` if it is not None.
     """
+    if device == INTERPRETER and draw.dtype == "bfloat16":
+        draw = replace(draw, dtype="float32")
     record = draw.described()
     began = time.perf_counter()
     for act in (lambda: _verdict(draw, device, check), lambda: _waited(device)):
@@ -84,6 +89,9 @@ def _verdict(draw: Draw, device: str, check: bool | None) -> Record:
         return {"verdict": NO_ORACLE, "reason": f"{type(error).__name__}: {error}"[:600]}
     options = {} if check is None else {"check": check}
     with forced_by(draw.forced) as refusals:
+        if device == INTERPRETER:
+            runs = [_interpreted(bb.jit(function, machine=INTERPRETED), given) for _ in range(2)]
+            return _judged(*runs, theirs, exact)
         if where != device:
             return _compiled(bb.jit(function, machine=device), given, refusals)
         kept = [x.clone() for x in given]
@@ -151,6 +159,19 @@ def _compiled(jitted: Any, given: list[Any], refusals: list[str]) -> Record:
     found: Record = {"verdict": RIGHT, "kernels": len(reports)}
     found["spills"] = sum(report.spills for report in reports)
     return found | ({"refusals": refusals} if refusals else {})
+
+
+def _interpreted(jitted: Any, given: list[Any]) -> list[Any]:
+    """The results of the kernels for a GPU in Triton's interpreter."""
+    import torch
+
+    from blockbuster.emit.plan import run_in_interpreter
+
+    plan = jitted.plan_for(*given)
+    arrays = {name: x.numpy() for name, x in zip(plan.inputs, given, strict=True)}
+    found = run_in_interpreter(plan, arrays)
+    dtypes = [getattr(torch, name) for name in plan.result_dtypes]
+    return [torch.from_numpy(x.copy()).to(d) for x, d in zip(found, dtypes, strict=True)]
 
 
 @contextmanager
