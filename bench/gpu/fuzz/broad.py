@@ -23,11 +23,20 @@ def broad(pen: Pen) -> str:
     lead = tuple(pen.pick(1, 2, 3) for _ in range(max(axes - 2, 0)))
     shape = (*lead, *(pen.size(TINY, SMALL, USUAL) for _ in range(min(axes, 2))))
     body = _value(pen, shape, pen.pick(2, 3, 3, 4))
-    if pen.chance(0.2):
+    form = pen.random.randrange(12)
+    if form in (0, 1):
         other = f"bb.{pen.pick('sum', 'max', 'mean')}({_value(pen, shape, 1)}, axis=-1)"
         return f"({body}, {other})"
-    if pen.chance(0.1):
-        return f"bb.astype({body}, 'float32')"
+    if form == 2:
+        t = pen.local()
+        parts = pen.pick(
+            f"{t}, bb.mean({t}, axis=0)", f"bb.max({t}, axis=-1), {t}, bb.tanh({t})",
+            f"{t}, {t}", f"{t}, {pen.input(*shape)} > 0.5",
+        )  # fmt: skip
+        return f"(lambda {t}: ({parts}))({body})"
+    if form == 3:
+        cut = pen.pick("", "[..., :4]", "[..., None]", "[..., 0]", "[:1]")
+        return f"bb.astype({body}, {pen.pick('float32', 'float16')!r}){cut}"
     return body
 
 
@@ -187,6 +196,30 @@ def _merged(pen: Pen, shape: Shape, depth: int) -> str:
     return f"bb.merge_heads({x})"
 
 
+def _picked(pen: Pen, shape: Shape, depth: int) -> str:
+    axis, n = pen.random.randint(0, len(shape)), pen.size(TINY, SMALL)
+    inner = _value(pen, (*shape[:axis], n, *shape[axis:]), depth)
+    return f"{_parted(inner)}[{':, ' * axis}{pen.random.randrange(n)}]"
+
+
+def _shared(pen: Pen, shape: Shape, depth: int) -> str:
+    """A computed value that is used several times."""
+    t, axis = pen.local(), pen.random.randrange(len(shape))
+    forms = [
+        f"{t} * bb.mean({t}, axis={axis}, keepdims=True)", f"{t} + bb.softmax({t}, axis={axis})",
+        f"bb.tanh({t}) * {t}", f"{t} - bb.max({t}, axis={axis}, keepdims=True)",
+        f"bb.exp({t} - bb.max({t}, axis=-1, keepdims=True))",
+        f"bb.rms_norm({t}, eps=1e-2) + bb.tanh({t})",
+    ]  # fmt: skip
+    if len(shape) > 1:
+        m, n = shape[-2:]
+        forms += 2 * [f"(({t} @ {t}.mT) * {n**-0.5:.4g}) @ {t} * {m**-0.5:.4g}"]
+        forms += [f"bb.softmax({t} @ {t}.mT * {n**-0.5:.4g}, axis=-1) @ {t}"]
+        if m == n:
+            forms += [f"{t} + {t}.mT", f"{t} @ {t} * {n**-0.5:.4g}"]
+    return f"(lambda {t}: {pen.pick(*forms)})({_value(pen, shape, depth)})"
+
+
 def _parted(text: str) -> str:
     """The expression, in parentheses unless it is a name or a call."""
     return text if text.isidentifier() or text.startswith(("bb.", "(")) else f"({text})"
@@ -197,4 +230,5 @@ FORMS: tuple[tuple[int, int, Form], ...] = (
     (1, 4, _by_row), (1, 4, _norm), (1, 4, _norm), (2, 4, _product), (2, 4, _product),
     (2, 4, _turned), (2, 4, _permuted), (1, 4, _sliced), (1, 4, _concat), (1, 4, _where),
     (2, 4, _where), (1, 3, _folded), (2, 4, _spread), (3, 4, _heads), (2, 3, _merged),
+    (1, 3, _picked), (1, 4, _shared), (2, 3, _shared),
 )  # fmt: skip

@@ -72,6 +72,7 @@ class Pen:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.inputs: dict[str, Given] = {}
+        self._locals = 0
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -109,6 +110,11 @@ class Pen:
     def weight(self, rows: int, columns: int, *lead: int) -> str:
         """A matrix that keeps the size of what it is multiplied with."""
         return self.input(*lead, rows, columns, scale=round(rows**-0.5, 4))
+
+    def local(self) -> str:
+        """A name for a value that is used several times: (lambda NAME: ...)(value)."""
+        self._locals += 1
+        return f"t{self._locals}"
 
     def _layout(self, shape: Shape) -> str:
         if len(shape) < 2 or not self.chance(0.12):

@@ -92,9 +92,7 @@ def shown(run: Record) -> str:
     """A run as a table, with the wrong ones first."""
     lines = []
     for record in run["bad"]:
-        error = f", error {record['error']:.2g} (eager {record['eager']:.2g})"
-        what = f"seed {record['seed']}: {record['verdict']}" + (error if "error" in record else "")
-        lines.append(f"{what}, {record['dtype']}, {record['forced'] or 'as chosen'}")
+        lines.append(_headline(record))
         lines.append(f"  {record['source']}")
         lines.append(f"  {', '.join(f'{n} {s}' for n, s in record['inputs'].items())}")
         lines += [f"  {line}" for line in record.get("reason", "").splitlines()[:3]]
@@ -111,6 +109,16 @@ def shown(run: Record) -> str:
         f" {run['last seed']}; assembler: {by}"
     )
     return "\n".join(lines)
+
+
+def _headline(record: Record) -> str:
+    """A bad record in a line."""
+    parts = [f"seed {record['seed']}: {record['verdict']}"]
+    if "error" in record:
+        parts.append(f"error {record['error']:.2g} (eager {record['eager']:.2g})")
+    if record.get("lost"):
+        parts.append(f"{record['lost']} of {record.get('judged', 'its')} results are no number")
+    return ", ".join([*parts, record["dtype"], record["forced"] or "as chosen"])
 
 
 def warn(text: str) -> None:
