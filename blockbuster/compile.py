@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
-from blockbuster.compiled import Compiled, Run, keep
+from blockbuster.compiled import SAVED, Compiled, Run, keep
 from blockbuster.emit.choice import CPU
 from blockbuster.emit.dtypes import dtype_of
 from blockbuster.emit.first_launch import Compare
@@ -253,11 +253,14 @@ def compile(
 
 
 def load(path: str | Path) -> Compiled:
-    """What ``Compiled.save`` wrote. Running it runs code from the file, as an import does.
+    """What ``Compiled.save`` wrote. Loading runs no code: the file is read as data.
 
-    Raises LaunchError for a damaged file.
+    Calling the result runs what the file says, as an import does: the emitted modules in it, and
+    the functions of whole arrays that it names. Load and call only files that you trust; the
+    checksum in them shows damage, not who wrote them. Raises LaunchError, with the file and the
+    place in it, for a file that cannot be read or is not what ``Compiled.save`` writes.
     """
-    plan, shape = read_plan(Path(path))
+    plan, shape = read_plan(Path(path), SAVED)
     return Compiled(plan, shape_again(shape["kind"], shape["keys"]))
 
 

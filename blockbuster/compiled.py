@@ -21,8 +21,17 @@ from blockbuster.emit.saved import write_plan
 from blockbuster.emit.tensors import Arrays, described, in_common
 from blockbuster.errors import LaunchError, message
 from blockbuster.frontend.arguments import Shape
+from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopySlice, CopySplit
+from blockbuster.frontend.lower import WholeArrays
+from blockbuster.frontend.protocols import AlongAxis
 
 KEPT = 1024  # layouts of arguments that a function or a program remembers
+
+SAVED = {
+    kind.__name__: kind
+    for kind in (AlongAxis, CopyJoin, CopyMerge, CopySlice, CopySplit, WholeArrays)
+}
+"""The callable objects of ours that a saved program may hold, and no others."""
 
 Run = Callable[[Sequence[Any]], list[Any]]
 Instead = Callable[[Plan, Refused, Sizes], Plan]
@@ -137,9 +146,12 @@ class Compiled:
         return functools.partial(_on_host, plan, sizes, arrays.device is not None)
 
     def save(self, path: str | Path) -> Path:
-        """Write all that is needed to run into one file, which ``load`` reads."""
+        """Write all that is needed to run into one file, which ``load`` reads.
+
+        Raises ValueError for a function of whole arrays that cannot be imported by its name.
+        """
         shape = {"kind": self._shape.kind, "keys": self._shape.keys}
-        return write_plan(self.plan, Path(path), shape=shape)
+        return write_plan(self.plan, Path(path), SAVED, shape=shape)
 
     def as_custom_op(self, name: str) -> Any:
         """A ``torch.library`` operator ``namespace::name`` that runs this program on tensors.

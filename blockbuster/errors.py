@@ -86,6 +86,29 @@ def message(
     return "\n".join(lines)
 
 
+def shown(text: str, longest: int | None = None) -> str:
+    r"""``text`` on one line, with an escape for every character that is not seen as itself.
+
+    All that comes from outside (names of files and functions, keys, lines of source) goes through
+    here on its way into a comment, a listing, a message or a terminal: what ends a line for some
+    reader, moves a cursor or turns the direction of writing becomes ``\n``, ``\x1b``, ``\u202e``.
+    Backslashes stay as they are; ``ascii`` makes strings that read back. ``longest`` cuts it.
+
+    >>> print(shown("a\u2028b.py\x0c"), shown("gr\u00f6\u00dfe"), shown("a" * 99, 9))
+    a\u2028b.py\x0c größe aaa...aaa
+    """
+    seen = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    if longest is None or len(seen) <= longest:
+        return seen
+    part = (longest - 3) // 2
+    return f"{seen[:part]}...{seen[-part:]}"
+
+
+def shown_lines(text: str) -> list[str]:
+    r"""The lines of ``text``, which end at ``\n`` only, each as ``shown`` has it."""
+    return [*map(shown, text.removesuffix("\n").split("\n"))]
+
+
 def _window(lines: list[str], mark: int | None) -> list[str]:
     first, last = (0, len(lines)) if mark is None else (max(mark - CONTEXT, 0), mark + CONTEXT + 1)
     return [

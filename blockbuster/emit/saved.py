@@ -1,6 +1,10 @@
 """A plan as one file: JSON that holds the emitted sources and all that is needed to run them.
 
-A function of whole arrays is saved as the name under which it can be imported.
+Reading it is reading data: nothing that the file names is imported, called or made, but for values
+of a few classes of ours. Running the plan runs what the file says: the modules whose text it holds,
+and functions of whole arrays, which are saved as the names under which they can be imported. So a
+plan is to be trusted as a program is. The checksum shows damage; whoever changes a file on purpose
+can compute it anew.
 """
 
 from __future__ import annotations
@@ -9,170 +13,352 @@ import dataclasses
 import hashlib
 import importlib
 import json
+import stat
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from blockbuster.emit.choice import CPU
 from blockbuster.emit.disk import write_whole
-from blockbuster.emit.pieces import Call, Seen
+from blockbuster.emit.dtypes import DTYPES
+from blockbuster.emit.pieces import Axes, Call, Seen
 from blockbuster.emit.plan import File, Plan
-from blockbuster.errors import LaunchError, message
+from blockbuster.emit.target import TARGETS
+from blockbuster.errors import LaunchError, message, shown
 from blockbuster.ir.lengths import Length, Rule
+from blockbuster.ir.reading import (
+    Read,
+    Wrong,
+    expected,
+    flag,
+    items,
+    mapping,
+    maybe,
+    number,
+    one_of,
+    parse_json,
+    record,
+    row,
+    text,
+)
+from blockbuster.ir.types import size_class
 
-SCHEMA = "blockbuster.compiled/1"
+SCHEMA = "blockbuster.compiled/2"
+LARGEST = 1 << 28
+"""Bytes: a plan of the largest programs has a hundredth of that."""
+
+Classes = Mapping[str, type[Any]]
+"""The callable objects of ours that a plan may hold, by the names of their classes."""
 
 
-def write_plan(plan: Plan, path: Path, *, shape: dict[str, Any]) -> Path:
+@dataclasses.dataclass(frozen=True)
+class Imported:
+    """A function of whole arrays, known by name: it is imported when it is first called."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+    def __call__(self, *arrays: Any) -> Any:
+        fn = _found(self)
+        if fn is None:
+            raise LaunchError(f"the saved program calls {self}, which cannot be imported")
+        return fn(*arrays)
+
+
+def write_plan(plan: Plan, path: Path, classes: Classes, *, shape: dict[str, Any]) -> Path:
     """Write a plan and how its result is shaped; the file appears complete or not at all.
 
     Raises ValueError for a function that cannot be imported by its name.
     """
-    content = {"plan": _plan_to_json(plan), "shape": shape}
+    content = {"plan": _plan_to_json(plan, classes), "shape": shape}
     document = {"schema": SCHEMA, "sha256": _digest(content), **content}
     return write_whole(path, (json.dumps(document, indent=1) + "\n").encode())
 
 
-def read_plan(path: Path) -> tuple[Plan, dict[str, Any]]:
-    """A plan and how its result is shaped. Running it runs code from the file, as an import does.
+def read_plan(path: Path, classes: Classes) -> tuple[Plan, dict[str, Any]]:
+    """A plan and how its result is shaped. No code runs before the plan does.
 
-    Raises LaunchError for a file that is damaged or was written for another version.
+    Raises LaunchError for a file that cannot be read, is damaged or was written for another
+    version.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise _damaged(path, f"it is no JSON: {error}") from error
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
-        raise _damaged(path, f"its schema is {schema!r}, expected {SCHEMA!r}")
-    content = {key: document.get(key) for key in ("plan", "shape")}
-    if document.get("sha256") != _digest(content):
-        raise _damaged(path, "its content does not have the checksum that it was written with")
-    return _plan_from_json(document["plan"]), document["shape"]
-
-
-def _damaged(path: Path, reason: str) -> LaunchError:
-    return LaunchError(
-        message(f"{path} cannot be loaded: {reason}", hint="save the compiled program again")
+        return _document(parse_json(_bytes(path)), classes)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except Wrong as wrong:
+        reason = str(wrong)
+    except RecursionError:
+        reason = "it is nested deeper than any file of ours"
+    raise LaunchError(
+        message(
+            f"{shown(str(path))} cannot be loaded: {reason}",
+            hint="save the compiled program again",
+        )
     )
 
 
+def _bytes(path: Path) -> bytes:
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise Wrong("it is no file")
+    if about.st_size > LARGEST:
+        raise Wrong(f"it has {about.st_size} bytes, more than any plan")
+    return path.read_bytes()
+
+
+def _document(data: Any, classes: Classes) -> tuple[Plan, dict[str, Any]]:
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        raise Wrong(f"its schema is {shown(repr(schema), 80)}, expected {SCHEMA!r}")
+    content = {key: data.get(key) for key in ("plan", "shape")}
+    if data.get("sha256") != _digest(content):
+        raise Wrong("its content does not have the checksum that it was written with")
+    found = record(
+        data, schema=text, sha256=text, plan=partial(_plan, classes=classes), shape=_shape
+    )
+    plan, shape = found["plan"], found["shape"]
+    results = len(plan.results)
+    fits = {"dict": len(shape["keys"]) == results, "array": results == 1}
+    if not fits.get(shape["kind"], not shape["keys"]):
+        raise Wrong(f"is {shown(repr(shape), 80)}, which {results} results do not fit", "shape")
+    return plan, shape
+
+
+def _shape(data: Any) -> dict[str, Any]:
+    return record(data, kind=text, keys=_names)
+
+
 def _digest(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _plan_to_json(plan: Plan) -> dict[str, Any]:
+# values of the plan ------------------------------------------------------------------
+
+COUNT = number(0)
+ORDER: Read[tuple[int | None, ...]] = items(maybe(number(0)))
+AXES: Read[Axes] = items(maybe(text))
+
+
+def _names(data: Any) -> tuple[str, ...]:
+    """Names, no two the same."""
+    found = items(text)(data)
+    if len({*found}) != len(found):
+        raise expected("names that differ", data)
+    return found
+
+
+def _plan_to_json(plan: Plan, classes: Classes) -> dict[str, Any]:
     steps = [
-        {"file": _file_to_json(step)} if isinstance(step, File) else {"call": _call_to_json(step)}
+        {"file": _file_to_json(step)}
+        if isinstance(step, File)
+        else {"call": _call_to_json(step, classes)}
         for step in plan.steps
     ]
-    results = [[seen.array, seen.order] for seen in plan.results]
     return {
         "name": plan.name, "dtype": plan.dtype, "target": plan.target,
         "inputs": [[name, axes] for name, axes in plan.inputs.items()],
-        "sizes": dict(plan.sizes), "steps": steps, "names": plan.names, "results": results,
+        "sizes": dict(plan.sizes), "steps": steps, "names": plan.names,
+        "results": [*map(_seen_to_json, plan.results)],
         "dtypes": plan.dtypes, "notes": plan.notes, "rules": [*map(_rule_to_json, plan.rules)],
     }  # fmt: skip
 
 
-def _plan_from_json(data: dict[str, Any]) -> Plan:
-    return Plan(
-        data["name"],
-        data["dtype"],
-        data["target"],
-        {name: tuple(axes) for name, axes in data["inputs"]},
-        data["sizes"],
-        tuple(
-            _file_from_json(step["file"]) if "file" in step else _call_from_json(step["call"])
-            for step in data["steps"]
-        ),
-        tuple(data["names"]),
-        tuple(Seen(array, tuple(order)) for array, order in data["results"]),
-        tuple(data["dtypes"]),
-        tuple(data["notes"]),
-        tuple(map(_rule_from_json, data["rules"])),
-    )
+def _plan(data: Any, classes: Classes) -> Plan:
+    dtypes = (*DTYPES, "float64")
+    found = record(
+        data, name=text, dtype=one_of(dtypes), target=one_of((CPU, *TARGETS)),
+        inputs=items(lambda given: row(given, text, AXES)), sizes=mapping(COUNT),
+        steps=items(lambda step: _step(step, classes)), names=_names, results=items(_seen),
+        dtypes=items(one_of(("", *dtypes))), notes=items(text), rules=items(_rule),
+    )  # fmt: skip
+    _names([name for name, _ in found["inputs"]])
+    plan = Plan(**{**found, "inputs": dict(found["inputs"])})
+    _check_arrays(plan)
+    return plan
+
+
+def _check_arrays(plan: Plan) -> None:
+    """Raise Wrong unless each array is written before it is read, with axes that have sizes."""
+    if not len(plan.names) == len(plan.results) == len(plan.dtypes):
+        raise Wrong("has names, results and dtypes of different numbers")
+    known = dict(plan.inputs)
+    for number_of_step, step in enumerate(plan.steps):
+        place = f".steps[{number_of_step}]"
+        seen = step.operands if isinstance(step, Call) else ()
+        _check_seen(seen, known, place)
+        if isinstance(step, File):
+            _check_known(step.reads, known, place)
+            _check_known((*step.dims, *step.blocks), _with_classes(plan.sizes), place)
+        if len(step.writes) != len(step.axes) or {*step.writes} & {*known}:
+            raise Wrong("writes an array twice, or has axes for other arrays", place)
+        known.update(zip(step.writes, step.axes, strict=True))
+    _check_seen(plan.results, known, ".results")
+    dims = [dim for axes in known.values() for dim in axes if dim is not None]
+    _check_known(dims, _with_classes(plan.sizes), ".sizes")
+
+
+def _with_classes(sizes: Mapping[str, int]) -> Callable[[str], bool]:
+    return lambda dim: size_class(dim) in sizes
+
+
+def _check_seen(several: Iterable[Seen], known: Mapping[str, Axes], place: str) -> None:
+    for seen in several:
+        _check_known((seen.array,), known, place)
+        axes = [axis for axis in seen.order if axis is not None]
+        if len({*axes}) != len(axes) or max(axes, default=-1) >= len(known[seen.array]):
+            raise Wrong(f"orders axes that {shown(seen.array, 80)} does not have", place)
+
+
+def _check_known(
+    names: Iterable[str], known: Mapping[str, Any] | Callable[[str], bool], place: str
+) -> None:
+    is_known = known if callable(known) else known.__contains__
+    for name in names:
+        if not is_known(name):
+            raise Wrong(f"reads {shown(repr(name), 80)}, which is not known there", place)
+
+
+def _seen_to_json(seen: Seen) -> list[Any]:
+    return [seen.array, seen.order]
+
+
+def _seen(data: Any) -> Seen:
+    return Seen(*row(data, text, ORDER))
 
 
 def _rule_to_json(rule: Rule) -> list[Any]:
-    terms = [[dims, share.numerator, share.denominator] for dims, share in rule.length.terms]
-    return [rule.dim, terms, rule.exact]
+    return [rule.dim, _length_to_json(rule.length), rule.exact]
 
 
-def _rule_from_json(data: list[Any]) -> Rule:
-    dim, terms, exact = data
-    length = Length(tuple((tuple(dims), Fraction(top, under)) for dims, top, under in terms))
-    return Rule(dim, length, exact)
+def _rule(data: Any) -> Rule:
+    return Rule(*row(data, text, _length, flag))
 
 
-FILE_FIELDS = [field.name for field in dataclasses.fields(File) if field.name != "considered"]
+def _length_to_json(length: Length) -> list[Any]:
+    return [[dims, share.numerator, share.denominator] for dims, share in length.terms]
+
+
+def _length(data: Any) -> Length:
+    terms = items(lambda term: row(term, items(text), number(-(2**63)), number(1)))(data)
+    return Length(tuple((dims, Fraction(top, under)) for dims, top, under in terms))
+
+
+def _step(data: Any, classes: Classes) -> File | Call:
+    if isinstance(data, dict) and "call" in data:
+        call: Call = record(data, call=partial(_call, classes=classes))["call"]
+        return call
+    file: File = record(data, file=_file)["file"]
+    return file
+
+
+FILE: dict[str, Read[Any]] = {
+    "text": text, "reads": _names, "writes": _names, "axes": items(AXES), "boolean": items(flag),
+    "dims": _names, "blocks": mapping(number(1)), "kernels": number(0),
+}  # fmt: skip
 
 
 def _file_to_json(file: File) -> dict[str, Any]:
-    return {name: getattr(file, name) for name in FILE_FIELDS}
+    return {name: getattr(file, name) for name in FILE}
 
 
-def _file_from_json(data: dict[str, Any]) -> File:
-    return File(**{name: _tuples(data[name]) for name in FILE_FIELDS})
+def _file(data: Any) -> File:
+    file = File(**record(data, **FILE))
+    if len(file.boolean) != len(file.writes):
+        raise Wrong("says of other arrays which hold truth values")
+    return file
 
 
-def _call_to_json(call: Call) -> dict[str, Any]:
-    operands = [[seen.array, seen.order] for seen in call.operands]
+def _call_to_json(call: Call, classes: Classes) -> dict[str, Any]:
     return {
-        "name": call.name, "fn": _function_to_json(call.fn, call.name), "operands": operands,
+        "name": call.name, "fn": _function_to_json(call.fn, call.name, classes),
+        "operands": [*map(_seen_to_json, call.operands)],
         "writes": call.writes, "axes": call.axes, "where": call.where,
     }  # fmt: skip
 
 
-def _call_from_json(data: dict[str, Any]) -> Call:
-    operands = tuple(Seen(array, tuple(order)) for array, order in data["operands"])
-    fn = _function_from_json(data["fn"])
-    return Call(
-        data["name"], fn, operands, _tuples(data["writes"]), _tuples(data["axes"]), data["where"]
+def _call(data: Any, classes: Classes) -> Call:
+    fn = partial(_function, classes=classes)
+    found = record(
+        data, name=text, fn=fn, operands=items(_seen), writes=_names, axes=items(AXES), where=text
     )
+    return Call(**found)
 
 
-def _function_to_json(fn: Any, name: str) -> Any:
+# functions of whole arrays -----------------------------------------------------------
+
+
+def _function_to_json(fn: Any, name: str, classes: Classes) -> Any:
     """A function by its name; one of our own callable objects by its class and fields."""
     kind = type(fn)
-    if dataclasses.is_dataclass(fn):
-        fields = {f.name: getattr(fn, f.name) for f in dataclasses.fields(fn)}
-        values = {k: _function_to_json(v, name) if callable(v) else v for k, v in fields.items()}
-        return {"class": [kind.__module__, kind.__qualname__], "fields": values}
-    place = [getattr(fn, "__module__", ""), getattr(fn, "__qualname__", "")]
-    if place[0] == "__main__" or _found(place) is not fn:
+    if classes.get(kind.__name__) is kind:
+        values = {}
+        for field in dataclasses.fields(kind):
+            value = getattr(fn, field.name)
+            if isinstance(value, Length):
+                value = _length_to_json(value)
+            elif callable(value):
+                value = _function_to_json(value, name, classes)
+            values[field.name] = value
+        return {"class": kind.__name__, "fields": values}
+    if isinstance(fn, Imported):
+        return {"import": [fn.module, fn.name]}
+    place = Imported(getattr(fn, "__module__", "") or "", getattr(fn, "__qualname__", ""))
+    if place.module == "__main__" or _found(place) is not fn:
         raise ValueError(
             message(
-                f"the function {name} cannot be saved: {place[0]}.{place[1]} cannot be imported",
+                f"the function {name} cannot be saved: {place} cannot be imported",
                 hint="define it at the top of a module that is there when the file is loaded",
             )
         )
-    return {"import": place}
+    return {"import": [place.module, place.name]}
 
 
-def _function_from_json(data: Any) -> Any:
-    place = data.get("import") or data["class"]
-    fn = _found(place)
-    if fn is None:
-        raise LaunchError(f"the saved program calls {'.'.join(place)}, which cannot be imported")
-    if "import" in data:
-        return fn
-    values = data["fields"].items()
-    return fn(
-        **{k: _function_from_json(v) if isinstance(v, dict) else _tuples(v) for k, v in values}
-    )
+FIELDS: dict[str, Read[Any]] = {
+    "int": number(-(2**63)),
+    "str": text,
+    "Dim": text,
+    "Length": _length,
+    "tuple[int, ...]": items(COUNT),
+    "tuple[tuple[int, ...], ...]": items(items(COUNT)),
+}
+"""How the fields of allowed classes are read, by their types; all others are functions."""
 
 
-def _found(place: list[str]) -> Any:
+def _function(data: Any, classes: Classes) -> Any:
+    if isinstance(data, dict) and "import" in data:
+        found = record(data, **{"import": lambda place: row(place, _dotted, _dotted)})
+        return Imported(*found["import"])
+    known = record(data, **{"class": one_of(tuple(classes)), "fields": lambda given: given})
+    kind = classes[known["class"]]
+    others = {name: other for name, other in classes.items() if other is not kind}
+    function = partial(_function, classes=others)
+    reads = {f.name: FIELDS.get(str(f.type), function) for f in dataclasses.fields(kind)}
     try:
-        found: Any = importlib.import_module(place[0]) if place[0] else None
+        return kind(**record(known["fields"], **reads))
+    except Wrong as wrong:
+        raise wrong.inside(".fields") from None
+    except ValueError as error:
+        raise Wrong(f"is none: {error}", ".fields") from error
+
+
+def _dotted(data: Any) -> str:
+    """A name, or several with dots between them."""
+    if not all(word.isidentifier() for word in text(data).split(".")):
+        raise expected("a name", data)
+    return str(data)
+
+
+def _found(place: Imported) -> Any:
+    try:
+        found: Any = importlib.import_module(place.module) if place.module else None
     except ImportError:
         return None
-    for word in place[1].split("."):
+    for word in place.name.split("."):
         found = getattr(found, word, None)
     return found
-
-
-def _tuples(value: Any) -> Any:
-    """JSON's lists as the tuples they were."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -77,6 +77,10 @@ class AlongAxis:
     name: str
     axis: int
 
+    def __post_init__(self) -> None:
+        if self.name not in OPAQUE.values():
+            raise ValueError(f"np.{self.name} is not one of {', '.join(OPAQUE.values())}")
+
     def __str__(self) -> str:
         return f"np.{self.name}[{self.axis}]"
 

@@ -1,0 +1,257 @@
+"""Saved programs are read as data: whatever a file holds, loading runs nothing of it."""
+
+import hashlib
+import json
+import os
+import random
+import sys
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from tests.compile.functions import attention, doubled, several, with_custom
+
+(x_of_all,) = (np.arange(24.0, dtype=np.float32).reshape(4, 6),)
+
+
+def turned_columns(x, w):
+    """A slice, a split, a merge, and a concatenation that are copies."""
+    y = bb.split_heads(x @ w, 2)
+    z = bb.merge_heads(bb.softmax(y @ y.mT))
+    both = bb.concat([z, z], axis=0)
+    return bb.sum(np.sort(both)[1:3] @ both.T, axis=-1, keepdims=True)
+
+
+def saved(tmp_path, function, *arrays):
+    compiled = bb.jit(function).compiled_for(*arrays)
+    return compiled, compiled.save(tmp_path / "a.json")
+
+
+PROGRAMS = {
+    "attention": (attention, [x_of_all] * 3),
+    "several": (several, [x_of_all, x_of_all.T.copy()]),
+    "custom": (with_custom(doubled), [x_of_all]),
+    "copies": (turned_columns, [x_of_all, np.ones((6, 8), np.float32)]),
+    "sorted rows": (lambda x: np.sort(x, axis=-1)[1:3] * 2, [x_of_all]),
+    "ones": (lambda x: bb.custom(doubled, x[:, :1], shape=(x.shape[0], 1)) + x, [x_of_all]),
+}
+
+
+@pytest.fixture
+def no_code(monkeypatch):
+    """Nothing is imported, compiled or run, and no file is written, while a test looks on."""
+    watched = {"on": False, "seen": []}
+    harmless = ("open", "os.listdir", "os.scandir")
+
+    def hook(event, arguments):
+        if not watched["on"]:
+            return
+        writes = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR)
+        runs = event in ("compile", "exec", "import", "os.system", "subprocess.Popen")
+        if writes or runs or (event.startswith(("socket", "os.")) and event not in harmless):
+            watched["seen"].append((event, arguments))
+
+    sys.addaudithook(hook)
+
+    def load(path):
+        modules = set(sys.modules)
+        watched["on"] = True
+        try:
+            return bb.load(path)
+        finally:
+            watched["on"] = False
+            assert watched["seen"] == []
+            assert set(sys.modules) == modules
+
+    yield load
+    watched["on"] = False
+
+
+def resigned(content):
+    """The text of a file with this content and the checksum that belongs to it."""
+    plain = {key: content.get(key) for key in ("plan", "shape")}
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
+    return json.dumps({**content, "sha256": digest.hexdigest()})
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_kinds_of_steps_are_saved(name, tmp_path, no_code):
+    function, arrays = PROGRAMS[name]
+    compiled, path = saved(tmp_path, function, *arrays)
+    loaded = no_code(path)
+    again = loaded.save(tmp_path / "again.json")
+
+    assert again.read_bytes() == path.read_bytes()
+    assert str(loaded.report).splitlines()[0] == str(compiled.report).splitlines()[0]
+    right, found = compiled(*arrays), loaded(*arrays)
+    for key in right if isinstance(right, dict) else (slice(None),):
+        np.testing.assert_array_equal(found[key], right[key])
+
+
+def test_every_changed_byte_is_the_same_plan_or_an_error(tmp_path, no_code):
+    compiled, path = saved(tmp_path, *PROGRAMS["ones"][:1], *PROGRAMS["ones"][1])
+    data = path.read_bytes()
+    choose = random.Random(0)
+    same = 0
+    for position in range(0, len(data), max(len(data) // 150, 1)):
+        for byte in {data[position] ^ 1, data[position] ^ 0x80, choose.randrange(256), 0, 0x5C}:
+            path.write_bytes(data[:position] + bytes([byte]) + data[position + 1 :])
+            same += loads_as(compiled.plan, path, no_code)
+        path.write_bytes(data[:position])
+        same += loads_as(compiled.plan, path, no_code)
+        path.write_bytes(data[:position] + data[position + 1 :])
+        same += loads_as(compiled.plan, path, no_code)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json"]
+    assert same > 0
+
+
+def loaded_or_refused(load, path):
+    """The plan, or None where the error names the file; no other error passes."""
+    try:
+        return load(path)
+    except bb.LaunchError as error:
+        said = str(error)
+    assert "a.json cannot be loaded: " in said
+    assert all(line.isprintable() for line in said.split("\n"))
+    return None
+
+
+def loads_as(plan, path, load):
+    loaded = loaded_or_refused(load, path)
+    if loaded is None:
+        return False
+    written = [(step.name, str(step.fn)) for step in loaded.plan.calls]
+    assert loaded.source == plan.source
+    assert written
+    assert loaded.plan.results == plan.results
+    return True
+
+
+STRANGE = (
+    None, True, False, 0, 1, -1, 7, 10**30, -(10**30), 1.5, "", "x", "no such", "os", "\ud800",
+    "__import__('os')",
+    "cpu", "sm_90", "a\u2028b", [], {}, [[]], [None], {"import": ["os", "system"]},
+    {"import": ["antigravity", "x"]}, {"class": "Plan", "fields": {}}, [0, 0, 0],
+    {"class": ["subprocess", "Popen"], "fields": {"args": ["touch", "evil"]}},
+    {"class": "AlongAxis", "fields": {"name": "fromfile", "axis": 0}},
+)  # fmt: skip
+
+
+def places(value, path=()):
+    yield path
+    if not isinstance(value, dict | list):
+        return
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from places(item, (*path, key))
+
+
+def changed(content, path, change):
+    content = deepcopy(content)
+    at = content
+    for key in path[:-1]:
+        at = at[key]
+    change(at, path[-1])
+    return content
+
+
+def put(value):
+    return lambda at, key: at.__setitem__(key, value)
+
+
+@pytest.mark.parametrize("name", ["several", "custom", "copies", "ones"])
+def test_every_changed_field_of_a_resigned_file_is_a_plan_or_an_error(name, tmp_path, no_code):
+    function, arrays = PROGRAMS[name]
+    _, path = saved(tmp_path, function, *arrays)
+    content = json.loads(path.read_text())
+    choose = random.Random(0)
+    outcomes = {True: 0, False: 0}
+    for place in places({key: content[key] for key in ("plan", "shape")}):
+        if not place:
+            continue
+        changes = [put(value) for value in choose.sample(STRANGE, 6)]
+        changes.append(lambda at, key: at.__delitem__(key))
+        changes.append(lambda at, key: at.append(at[key]) if isinstance(at, list) else None)
+        changes.append(lambda at, key: at.__setitem__("more", 1) if isinstance(at, dict) else None)
+        for change in changes:
+            path.write_text(resigned(changed(content, place, change)))
+            loaded = loaded_or_refused(no_code, path)
+            outcomes[loaded is not None] += 1
+            if loaded is not None:
+                assert str(loaded.report)
+                assert repr(loaded)
+                loaded.save(tmp_path / "b.json")
+    assert outcomes[False] > 3 * outcomes[True] > 0
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "it is no JSON"),
+        (b"\xff\xfe", "it is no text in UTF-8: byte 0 is wrong"),
+        (b"[" * 1_000_000, "it is nested deeper than any file of ours"),
+        (b'{"plan":' * 200_000, "it is nested deeper than any file of ours"),
+        (b"9" * 100_000, "it is no JSON"),
+        (b'{"schema": NaN}', "NaN is no number"),
+        (b'{"schema": -Infinity}', "-Infinity is no number"),
+        (b'{"schema": 1, "schema": 2}', "'schema' stands twice"),
+        (b'{"schema": "\\u001b[2J"}', r"its schema is '\\x1b\[2J'"),
+        (b"null", "its schema is None"),
+    ],
+)
+def test_what_is_no_saved_program(data, reason, tmp_path, no_code):
+    path = tmp_path / "a.json"
+    path.write_bytes(data)
+    with pytest.raises(bb.LaunchError, match=f"a.json cannot be loaded: .*{reason}"):
+        no_code(path)
+
+
+def test_deep_values_inside_a_resigned_file(tmp_path, no_code):
+    _, path = saved(tmp_path, *PROGRAMS["ones"][:1], *PROGRAMS["ones"][1])
+    content = json.loads(path.read_text())
+    call = next(step["call"] for step in content["plan"]["steps"] if "call" in step)
+    for depth in (2, 50, 150):
+        fn = call["fn"]
+        for _ in range(depth):
+            fn = {"class": "WholeArrays", "fields": {**call["fn"]["fields"], "fn": fn}}
+        deep = deepcopy(content)
+        next(s for s in deep["plan"]["steps"] if "call" in s)["call"]["fn"] = fn
+        path.write_text(resigned(deep))
+        with pytest.raises(
+            bb.LaunchError, match=r"fn\.fields\.fn\.class is 'WholeArrays', expected one of"
+        ):
+            no_code(path)
+
+
+def test_what_is_no_file(tmp_path, no_code):
+    os.mkfifo(tmp_path / "pipe")
+    for path, reason in (
+        (tmp_path, "it is no file"),
+        (tmp_path / "pipe", "it is no file"),
+        (tmp_path / "gone", "No such file or directory"),
+        (tmp_path / "gone" / "a", "No such file or directory"),
+        ("/dev/zero", "it is no file"),
+        (tmp_path / ("a" * 300), "File name too long"),
+    ):
+        with pytest.raises(bb.LaunchError, match=f"cannot be loaded: {reason}"):
+            no_code(path)
+
+
+def test_functions_are_imported_when_they_are_called(tmp_path, no_code, monkeypatch):
+    place = tmp_path / "given_by_a_user.py"
+    place.write_text("def twice(a):\n    return a * 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import given_by_a_user
+
+    _, path = saved(tmp_path, with_custom(given_by_a_user.twice), x_of_all)
+    monkeypatch.delitem(sys.modules, "given_by_a_user")
+    loaded = no_code(path)
+
+    np.testing.assert_array_equal(loaded(x_of_all), (x_of_all + 1) * 2 - 1)
+    assert "given_by_a_user" in sys.modules
+
+    monkeypatch.delitem(sys.modules, "given_by_a_user")
+    place.unlink()
+    with pytest.raises(bb.LaunchError, match=r"calls given_by_a_user.twice, which cannot be im"):
+        no_code(path)(x_of_all)
