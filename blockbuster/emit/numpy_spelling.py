@@ -97,6 +97,24 @@ class Spelling:
             self.helpers.setdefault(needed)
         return name
 
+    def value(self, expr: Expr, names: Sequence[str]) -> str:
+        """``expr`` as the value of a name: a number in ``dtype``, never one of Python's own."""
+        return self._typed(expr) if isinstance(expr, Const) else self.number(expr, names)
+
+    def _typed(self, const: Const) -> str:
+        return f"dtype({_constant(const.value, 0)})"
+
+    def _operand(self, call: Call, at: int, names: Sequence[str], floor: int = 0) -> str:
+        """Operand ``at`` of ``call`` as a number.
+
+        Among constants alone the first is typed: Python's own numbers have other truth values
+        (~True is -2) and other arithmetic (1 / 0 raises an error).
+        """
+        first = call.args[at]
+        if at == 0 and isinstance(first, Const) and all(isinstance(a, Const) for a in call.args):
+            return self._typed(first)
+        return self.number(first, names, floor)
+
     def number(self, expr: Expr, names: Sequence[str], floor: int = 0) -> str:
         """``expr`` as a number; a truth value becomes 0 or 1."""
         if is_predicate(expr):
@@ -113,18 +131,19 @@ class Spelling:
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
                 plain = isinstance(a, Const) and isinstance(b, Const)
                 return f"{text}.astype(dtype)" if plain else text
-            case Call(fn, (left, right)) if fn in INFIX:
+            case Call(fn) if fn in INFIX:
                 sign, level = INFIX[fn]
                 power = fn == "pow"
-                a_text = self.number(left, names, level + power)
-                b_text = self.number(right, names, level + (not power))
+                a_text = self._operand(expr, 0, names, level + power)
+                b_text = self._operand(expr, 1, names, level + (not power))
                 text = f"{a_text} {sign} {b_text}"
                 return f"({text})" if level < floor else text
             case Call(fn, args):
                 name = CALL_TEXT[fn]
                 if not name.startswith("np."):
                     name = self.helper(name)
-                return f"{name}({', '.join(self.number(a, names) for a in args)})"
+                given = (self._operand(expr, at, names) for at in range(len(args)))
+                return f"{name}({', '.join(given)})"
         raise AssertionError(expr)
 
     def truth(self, expr: Expr, names: Sequence[str]) -> str:
@@ -136,10 +155,12 @@ class Spelling:
                 return f"({self.truth(a, names)}) | ({self.truth(b, names)})"
             case Call("not", (a,)):
                 return f"~({self.truth(a, names)})"
-            case Call(fn, (a, b)) if is_predicate(expr):
+            case Call(fn) if is_predicate(expr):
                 sign, level = INFIX[fn]
-                left, right = (self.number(side, names, level + 1) for side in (a, b))
+                left, right = (self._operand(expr, at, names, level + 1) for at in (0, 1))
                 return f"{left} {sign} {right}"
+            case Const():
+                return f"{self._typed(expr)} != 0"
         return f"{self.number(expr, names, 5)} != 0"
 
 

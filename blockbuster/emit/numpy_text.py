@@ -327,13 +327,13 @@ class _Text:
 
     def _elementwise(self, stmt: Let, scope: _Scope) -> str:
         assert isinstance(stmt.op, Elementwise)
-        return self._spelling.number(stmt.op.expr, [arg.name for arg in stmt.args])
+        return self._spelling.value(stmt.op.expr, [arg.name for arg in stmt.args])
 
     def _pointwise(self, stmt: Let, scope: _Scope) -> str:
         op = stmt.op
         assert isinstance(op, Pointwise)
         names = [aligned(arg.name, arg.axes, op.axes) for arg in stmt.args]
-        text = self._spelling.number(op.expr, names)
+        text = self._spelling.value(op.expr, names)
         if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
             return text
         return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"

@@ -153,11 +153,12 @@ _KEEPS_KIND = ("transpose", "expand", "slice", "split_heads", "merge_heads")
 def result_kind(op: str, kinds: Sequence[str]) -> str:
     """``float``, ``index`` or ``mask``. Raises Refused where masks and numbers are mixed up.
 
-    ``kinds`` are those of the operands, ``scalar`` for numbers and sizes.
+    ``kinds`` are those of the operands: ``scalar`` for numbers and sizes, ``truth`` for True and
+    False, which a comparison along an axis of one element gives while tracing.
     """
-    if op in LOGICAL and any(kind not in ("mask", "scalar") for kind in kinds):
+    if op in LOGICAL and any(kind not in ("mask", "truth", "scalar") for kind in kinds):
         raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")
-    if op == "where" and kinds[0] != "mask":
+    if op == "where" and kinds[0] not in ("mask", "truth"):
         hint = "compare first: bb.where(x > 0, x, y)"
         raise Refused("the condition of where is not a mask", hint)
     if op == "concat" and "mask" in kinds:

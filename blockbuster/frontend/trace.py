@@ -222,9 +222,10 @@ class Trace:
             return None, (), "scalar"
         number = scalar(given)
         if number is not None:
-            return number, (), "scalar"
+            return number, (), "truth" if isinstance(given, bool) else "scalar"
         if isinstance(given, np.ndarray | np.generic) and given.size == 1:
-            return Const(float(given.item())), (1,) * given.ndim, "scalar"
+            kind = "truth" if given.dtype.kind == "b" else "scalar"
+            return Const(float(given.item())), (1,) * given.ndim, kind
         if isinstance(given, np.ndarray):
             reason = f"an array of shape {given.shape} is not an input"
             raise Refused(reason, "make it a parameter of the traced function")

@@ -51,7 +51,11 @@ class Layout:
         return product(*(range(len(self.blocks[d])) for d in lists))
 
     def cut(self, array: Array, type: Type) -> Nested:
-        """The value of ``type`` in a whole array whose axes are ``whole(type)``."""
+        """The value of ``type`` in a whole array whose axes are ``whole(type)``.
+
+        ``join`` gives the array back: raises ValueError where blocks would lose elements.
+        """
+        self._check_blocks(type)
         kept = [d for d in whole(type) if d in type.axes]
         order = [kept.index(d) for d in type.axes]
 
@@ -70,21 +74,28 @@ class Layout:
         return level(array, 0, 0)
 
     def join(self, value: Nested, type: Type, dtype: Any) -> Array:
-        """The whole array, with the axes ``whole(type)``, that a value of ``type`` fills."""
+        """The whole array, with the axes ``whole(type)``, that a value of ``type`` fills.
+
+        Raises ValueError where blocks have more elements than items.
+        """
         if not type.buffered:
             order = [type.axes.index(d) for d in whole(type)]
             return np.asarray(value, dtype).transpose(order)
+        self._check_blocks(type)
+        array = np.empty([self.size(d) for d in whole(type)], dtype)
+        order = [type.axes.index(d) for d in whole(type) if d in type.axes]
+        for index in self.indices(type.lists):
+            array[self._where(type, index)] = item_at(value, index).transpose(order)
+        return array
+
+    def _check_blocks(self, type: Type) -> None:
+        """Raise ValueError where a list dim is no axis of the items and has larger blocks."""
         for dim in type.lists:
             if dim not in type.axes and any(len(span) != 1 for span in self.blocks[dim]):
                 raise ValueError(
                     f"a value of type {type} holds one item per block of {dim}: it is an array "
                     "only where blocks hold one element"
                 )
-        array = np.empty([self.size(d) for d in whole(type)], dtype)
-        order = [type.axes.index(d) for d in whole(type) if d in type.axes]
-        for index in self.indices(type.lists):
-            array[self._where(type, index)] = item_at(value, index).transpose(order)
-        return array
 
     def _where(self, type: Type, index: tuple[int, ...]) -> tuple[int | slice, ...]:
         """The part of a whole array that the item at block numbers ``index`` holds."""

@@ -172,12 +172,16 @@ class Graph:
 
     @cached_property
     def size_rules(self) -> tuple[Rule, ...]:
-        """What views of inputs and outputs, and misc operators, say about the sizes of dims."""
+        """What views of inputs and outputs, and misc operators at any level, say about sizes."""
         views = [i.view.axes for i in self.inputs if isinstance(i.view, Read)]
         views += [o.axes for o in self.outputs if o.axes is not None]
         found = dict.fromkeys(rule for axes in views for rule in rules_of(axes))
-        for _, op in self.of_type(Misc):
-            found.update(dict.fromkeys(op.rules))
+        for node in self.nodes:
+            match node.op:
+                case Misc(rules=rules):
+                    found.update(dict.fromkeys(rules))
+                case Map(body=body):  # an extension may move a misc operator into a body
+                    found.update(dict.fromkeys(body.size_rules))
         return tuple(found)
 
     @cached_property

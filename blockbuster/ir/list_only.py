@@ -14,9 +14,10 @@ from blockbuster.ir.types import Dim, size_class
 def list_only(graph: Graph) -> tuple[Dim, ...]:
     """The size classes of the list-only dims of a program, in order of appearance.
 
-    They show in the type of an input or output that has the list but not the axis, and in a
-    pointwise operator that drops or adds an axis.
+    They show wherever a type stands for a whole array and has the list but not the axis: in inputs
+    and outputs, in operands and results of misc operators. They also show in a pointwise operator
+    that drops or adds an axis. Elsewhere such a type may hold partial results of larger blocks.
     """
     ends = [i.type for i in graph.inputs] + [graph.type_of(o.value) for o in graph.outputs]
     found = [d for type in ends for d in type.lists if d not in type.axes]
-    return tuple(dict.fromkeys(map(size_class, (*found, *graph.mentions.spread))))
+    return tuple(dict.fromkeys(map(size_class, (*found, *graph.mentions.single))))

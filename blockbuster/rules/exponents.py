@@ -78,8 +78,8 @@ class Emitter:
         used = arguments(expr)
         operands = [self.leaves[i] for i in used]
         local = rewrite(expr, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
-        axes = max((self.axes(v) for v in operands), key=len)
-        if all(self.axes(v) == axes for v in operands):
+        axes = max((self.axes(v) for v in operands), key=len, default=())  # () for a plain number
+        if operands and all(self.axes(v) == axes for v in operands):
             return self.apply(Elementwise(local), *operands, hint=hint)
         return self.apply(Pointwise(local, axes), *operands, hint=hint)
 
