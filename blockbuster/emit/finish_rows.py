@@ -1,4 +1,4 @@
-"""finish-rows: what a row's reciprocal or logarithm is for is done in the way that rounds least.
+"""finish-rows: a row's reciprocal or logarithm is applied in the order that rounds least.
 
 before   t2 = recip0(t1)                  after   t2 = where(t1 == 0, inf, t1)
          for n in range(N):                       for n in range(N):
@@ -11,18 +11,33 @@ before   t2 = -(log(t1) + t0)             after   t2 = -t0
 
 A product with a reciprocal is rounded twice, a quotient once; a sum with an exponent and the
 logarithm of a significand is exact in its first addition where the exponent is near, as a row's
-maximum is. Costs a division, or an addition, per element: for float32 results only, and not in a
-loop that holds a dot.
+maximum is. Costs a division, or an addition, per element: on a GPU for float32 results only, and
+not in a loop that holds a dot. A value that other nests read crosses in its parts, in a workspace
+each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count, islice
 
-from blockbuster.emit.dataflow import fresh_names, operands
-from blockbuster.emit.tile import For, Let, Nest, Stmt, Tile, TileProgram, statements
+from blockbuster.emit.dataflow import fresh_names, operands, workspaces_in_order
+from blockbuster.emit.tile import (
+    WORKSPACE,
+    Buffer,
+    For,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.triton_uses import is_matrix_dot
 from blockbuster.ir.expr import Arg, Call, Expr, call
@@ -47,7 +62,12 @@ class Finish:
 def finish_rows(program: TileProgram, tiling: Tiling) -> TileProgram:
     """``program`` with rows divided by sums, and with exponents subtracted before logarithms."""
     names = fresh_names(program)
-    return replace(program, nests=tuple(_finished(nest, tiling, names) for nest in program.nests))
+    lets = [s for nest in program.nests for s in statements(nest.body) if isinstance(s, Let)]
+    for let in lets:
+        finish = finish_of(let)
+        if finish is not None and not not_finishable(let, finish.functions, program, tiling):
+            program = _finished(program, let, finish, names)
+    return workspaces_in_order(program)
 
 
 def finish_of(stmt: Stmt) -> Finish | None:
@@ -68,19 +88,59 @@ def finish_of(stmt: Stmt) -> Finish | None:
     return None
 
 
-def not_finishable(let: Let, functions: Mapping[str, str], nest: Nest, tiling: Tiling) -> str:
-    """Why the value of ``let`` has to stay whole, or ""."""
+def not_finishable(
+    let: Let, functions: Mapping[str, str], program: TileProgram, tiling: Tiling
+) -> str:
+    """Why the value of ``let`` has to stay whole, or "".
+
+    Other nests read it from workspaces, which then hold its parts.
+    """
     name = let.target.name
     if len(let.target.axes) > 1:
         return f"{name} has an entry per element"
-    readers = [stmt for stmt in statements(nest.body) if let.target in operands(stmt)]
-    if not readers:
+    through = _workspaces_of(let, program)
+    reads = [
+        (nest, stmt, tile)
+        for nest in program.nests
+        for tile in _tiles_of(let, nest, through)
+        for stmt in statements(nest.body)
+        if tile in operands(stmt) and not _moves(stmt, through)
+    ]
+    if not reads:
         return f"{name} is not read here"
-    if any(_applied(stmt, let.target, functions, (let.target,)) is None for stmt in readers):
+    if any(_applied(stmt, tile, functions, (tile,)) is None for _, stmt, tile in reads):
         return f"{name} is read as something else"
-    if any(_beside_a_dot(nest.body, stmt, tiling) for stmt in readers):
+    if any(_beside_a_dot(nest.body, stmt, tiling) for nest, stmt, _ in reads):
         return f"{name} is read in a loop that holds a dot"
     return ""
+
+
+def _workspaces_of(let: Let, program: TileProgram) -> tuple[Buffer, ...]:
+    """The workspaces that hold the value of ``let`` and nothing else."""
+    stores = [s for nest in program.nests for s in statements(nest.body) if isinstance(s, Store)]
+    kept = dict.fromkeys(s.view.buffer for s in stores if s.value == let.target)
+    return tuple(
+        buffer
+        for buffer in kept
+        if buffer.space == WORKSPACE
+        and all(s.value == let.target for s in stores if s.view.buffer == buffer)
+    )
+
+
+def _moves(stmt: Stmt, spaces: Container[Buffer]) -> bool:
+    """True if ``stmt`` writes to one of these workspaces, or reads from it."""
+    return isinstance(stmt, Load | Store) and stmt.view.buffer in spaces
+
+
+def _tiles_of(let: Let, nest: Nest, spaces: Container[Buffer]) -> tuple[Tile, ...]:
+    """The tiles of a nest that hold the value of ``let``: made there, or loaded."""
+    return tuple(
+        dict.fromkeys(
+            stmt.target
+            for stmt in statements(nest.body)
+            if stmt == let or (isinstance(stmt, Load) and _moves(stmt, spaces))
+        )
+    )
 
 
 def _beside_a_dot(body: tuple[Stmt, ...], reader: Stmt, tiling: Tiling) -> bool:
@@ -139,31 +199,62 @@ def _rewritten(
     return whole
 
 
-def _finished(nest: Nest, tiling: Tiling, names: Iterator[str]) -> Nest:
-    for let in [s for s in statements(nest.body) if isinstance(s, Let)]:
-        finish = finish_of(let)
-        if finish is None or not_finishable(let, finish.functions, nest, tiling):
-            continue
-        more = (replace(let.target, name=next(names)) for _ in finish.parts[1:])
-        parts = (let.target, *more)
-        nest = replace(nest, body=_spread(nest.body, let, finish, parts))
-    return nest
+def _finished(
+    program: TileProgram, let: Let, finish: Finish, names: Iterator[str]
+) -> TileProgram:
+    """``program`` with the parts of a value in its place, in workspaces too."""
+    taken = [b.name for b in (*program.inputs, *program.outputs, *program.workspaces)]
+    spaces: dict[Buffer, tuple[Buffer, ...]] = {}
+    for buffer in _workspaces_of(let, program):
+        free = (name for i in count(1) if (name := f"I{i}") not in taken)
+        more = tuple(replace(buffer, name=name) for name in islice(free, len(finish.parts) - 1))
+        taken += [other.name for other in more]
+        spaces[buffer] = (buffer, *more)
+    nests = []
+    for nest in program.nests:
+        parts = {
+            tile: (tile, *(replace(tile, name=next(names)) for _ in finish.parts[1:]))
+            for tile in _tiles_of(let, nest, spaces)
+        }
+        spread = _Spread(let, finish, parts, spaces)
+        nests.append(replace(nest, body=tuple(spread.over(nest.body))))
+    workspaces = (other for b in program.workspaces for other in spaces.get(b, (b,)))
+    return replace(program, nests=tuple(nests), workspaces=tuple(workspaces))
 
 
-def _spread(
-    body: tuple[Stmt, ...], let: Let, finish: Finish, parts: tuple[Tile, ...]
-) -> tuple[Stmt, ...]:
-    """``body`` with ``parts`` made where ``let`` stood, and applied where its value was."""
-    out: list[Stmt] = []
-    for stmt in body:
-        if isinstance(stmt, For):
-            out.append(replace(stmt, body=_spread(stmt.body, let, finish, parts)))
-        elif stmt == let:
-            pairs = zip(parts, finish.parts, strict=True)
-            out += [replace(let, target=tile, op=Elementwise(expr)) for tile, expr in pairs]
-        else:
-            applied = let.target in operands(stmt)
-            made = _applied(stmt, let.target, finish.functions, parts) if applied else stmt
+@dataclass(frozen=True)
+class _Spread:
+    """What takes the place of a value in one nest: parts for its tiles and its workspaces."""
+
+    let: Let
+    finish: Finish
+    parts: Mapping[Tile, tuple[Tile, ...]]
+    spaces: Mapping[Buffer, tuple[Buffer, ...]]
+
+    def over(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+        """``body`` with parts made, stored, loaded and applied where the value was."""
+        for stmt in body:
+            if isinstance(stmt, For):
+                yield replace(stmt, body=tuple(self.over(stmt.body)))
+            elif stmt == self.let:
+                pairs = zip(self.parts[stmt.target], self.finish.parts, strict=True)
+                yield from (replace(stmt, target=t, op=Elementwise(e)) for t, e in pairs)
+            elif isinstance(stmt, Load) and _moves(stmt, self.spaces):
+                views = self._views(stmt.view)
+                pairs = zip(self.parts[stmt.target], views, strict=True)
+                yield from (replace(stmt, target=tile, view=view) for tile, view in pairs)
+            elif isinstance(stmt, Store) and _moves(stmt, self.spaces):
+                pairs = zip(self.parts[stmt.value], self._views(stmt.view), strict=True)
+                yield from (replace(stmt, value=tile, view=view) for tile, view in pairs)
+            else:
+                yield self._applied(stmt)
+
+    def _views(self, view: View) -> Iterator[View]:
+        return (replace(view, buffer=buffer) for buffer in self.spaces[view.buffer])
+
+    def _applied(self, stmt: Stmt) -> Stmt:
+        for tile in [tile for tile in operands(stmt) if tile in self.parts]:
+            made = _applied(stmt, tile, self.finish.functions, self.parts[tile])
             assert made is not None
-            out.append(made)
-    return tuple(out)
+            stmt = made
+        return stmt

@@ -22,6 +22,10 @@ FUNCTIONAL_TEXT: dict[str, str] = {
     "dot": "{0} @ {1}.T", "outer": "{0}[:, None] * {1}[None, :]",
 }  # fmt: skip
 
+# in the arithmetic of a kernel: no less exact than the best eager functions are in float32
+EXACT_FUNCTIONAL_TEXT = {"row_sum": "row_sum({0})", "dot": "dot({0}, {1})"}
+EXACT_CALL_TEXT = {"exp": "exp", "log": "log", "tanh": "tanh"}
+
 MONOID_TEXT = {"+": "{0} + {1}", "max": "np.maximum({0}, {1})", "min": "np.minimum({0}, {1})"}
 IDENTITY_TEXT = {"+": "0", "max": "-np.inf", "min": "np.inf"}
 
@@ -34,7 +38,32 @@ CALL_TEXT: dict[str, str] = {
     "sub0": "sub0", "recip0": "recip0",
 }  # fmt: skip
 
+
+def _nearest(name: str) -> str:
+    return (
+        f"def {name}(x):\n"
+        f'    """np.{name}, rounded once: in float32 NumPy\'s own is off by up to three units."""\n'
+        f"    return np.{name}(x, dtype=np.float64).astype(np.asarray(x).dtype)\n"
+    )
+
+
 HELPERS: dict[str, str] = {
+    "exp": _nearest("exp"), "log": _nearest("log"), "tanh": _nearest("tanh"),
+    "row_sum": (
+        "def row_sum(x):\n"
+        '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'
+        "    return x.sum(axis=-1, dtype=np.float64).astype(x.dtype)\n"
+    ),
+    "dot": (
+        "def dot(a, b):\n"
+        '    """a @ b.T in parts: one long chain of float32 sums errs several times more."""\n'
+        "    size = a.shape[-1]\n"
+        "    part = max(128, math.isqrt(size)) if a.dtype == np.float32 else max(size, 1)\n"
+        "    total = a[..., :part] @ b[..., :part].T\n"
+        "    for k in range(part, size, part):\n"
+        "        total += a[..., k : k + part] @ b[..., k : k + part].T\n"
+        "    return total\n"
+    ),
     "reciprocal": "def reciprocal(x):\n    return 1 / x\n",
     "rsqrt": "def rsqrt(x):\n    return 1 / np.sqrt(x)\n",
     "relu": "def relu(x):\n    return np.maximum(x, 0)\n",
@@ -85,10 +114,16 @@ HELPERS_OF = {"silu": ("sigmoid",), "gelu": ("erf",)}
 
 
 class Spelling:
-    """Writes expressions and remembers which helpers and sizes they need."""
+    """Writes expressions and remembers which helpers and sizes they need.
 
-    def __init__(self, size_name: Callable[[Dim], str]) -> None:
+    ``exact``: functions are rounded once, and sums are added up in parts; else NumPy's own will do,
+    as they do in float64.
+    """
+
+    def __init__(self, size_name: Callable[[Dim], str], *, exact: bool = True) -> None:
         self._size_name = size_name
+        self._calls = {**CALL_TEXT, **EXACT_CALL_TEXT} if exact else CALL_TEXT
+        self._exact = EXACT_FUNCTIONAL_TEXT if exact else {}
         self.helpers: dict[str, None] = {}
 
     def helper(self, name: str) -> str:
@@ -115,6 +150,12 @@ class Spelling:
             return self._typed(first)
         return self.number(first, names, floor)
 
+    def functional(self, name: str, args: Sequence[str]) -> str:
+        """An operator of Table 1 on operands of these names."""
+        if name in self._exact:
+            self.helper(name)
+        return self._exact.get(name, FUNCTIONAL_TEXT[name]).format(*args)
+
     def number(self, expr: Expr, names: Sequence[str], floor: int = 0) -> str:
         """``expr`` as a number; a truth value becomes 0 or 1."""
         if is_predicate(expr):
@@ -139,7 +180,7 @@ class Spelling:
                 text = f"{a_text} {sign} {b_text}"
                 return f"({text})" if level < floor else text
             case Call(fn, args):
-                name = CALL_TEXT[fn]
+                name = self._calls[fn]
                 if not name.startswith("np."):
                     name = self.helper(name)
                 given = (self._operand(expr, at, names) for at in range(len(args)))

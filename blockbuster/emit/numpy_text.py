@@ -16,7 +16,6 @@ from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.numpy_places import StridedPlaces, lanes_of
 from blockbuster.emit.numpy_spelling import (
-    FUNCTIONAL_TEXT,
     HELPERS,
     IDENTITY_TEXT,
     MONOID_TEXT,
@@ -120,7 +119,7 @@ class _Text:
         self._sizes = {d: self._unique(d) for d in sized(program)}
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
-        self._spelling = Spelling(self._size)
+        self._spelling = Spelling(self._size, exact=not terse)
 
     def _unique(self, name: str) -> str:
         plain = re.sub(r"\W", "_", name.replace("'", "1"))
@@ -323,7 +322,7 @@ class _Text:
 
     def _functional(self, stmt: Let, scope: _Scope) -> str:
         assert isinstance(stmt.op, Functional)
-        return FUNCTIONAL_TEXT[stmt.op.name].format(*(arg.name for arg in stmt.args))
+        return self._spelling.functional(stmt.op.name, [arg.name for arg in stmt.args])
 
     def _elementwise(self, stmt: Let, scope: _Scope) -> str:
         assert isinstance(stmt.op, Elementwise)

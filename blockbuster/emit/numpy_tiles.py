@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.dataflow import defined
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.finish_rows import finish_rows
 from blockbuster.emit.hoist import hoist
+from blockbuster.emit.lead_first import lead_first
 from blockbuster.emit.merge_repeats import merge_repeats
 from blockbuster.emit.tile import For, Stmt, Tile, TileProgram
+from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.traffic import tile_traffic
 from blockbuster.emit.trips import dims_of
 from blockbuster.ir.types import Dim, size_class
@@ -51,10 +54,16 @@ def numpy_tiling(program: TileProgram, sizes: Mapping[Dim, int]) -> Blocks:
 def numpy_schedule(
     program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]
 ) -> TileProgram:
-    """``program`` without the loops over dims that are one block, and what they repeated."""
+    """``program`` without the loops over dims that are one block, and what they repeated.
+
+    Rows are finished and leads go first, as in a kernel with float32 results: on the CPU arithmetic
+    is float32 or float64 whatever the results are.
+    """
     dims = (d for d in dims_of(program) if size_class(d) not in program.units)
     whole = tuple(d for d in dims if 0 < sizes[size_class(d)] <= blocks[size_class(d)])
-    return merge_repeats(hoist(drop_unit_loops(program, whole)))
+    program = hoist(drop_unit_loops(program, whole))
+    program = finish_rows(program, Tiling(sizes, blocks, whole, program.units))
+    return lead_first(merge_repeats(hoist(program)))
 
 
 def moved(program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]) -> int:

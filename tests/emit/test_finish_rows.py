@@ -76,7 +76,7 @@ def reason(text):
     program = lowered(text)
     (nest,) = program.nests
     let = next(s for s in statements(nest.body) if finish_of(s))
-    return not_finishable(let, finish_of(let).functions, nest, tiling_of(program))
+    return not_finishable(let, finish_of(let).functions, program, tiling_of(program))
 
 
 def test_a_row_is_divided_by_its_sum():
@@ -152,7 +152,7 @@ def test_a_value_that_nobody_reads_here_stays():
     program = lowered(NORMALIZED)
     (nest,) = program.nests
     let = next(s for s in statements(nest.body) if finish_of(s))
-    alone = replace(nest, body=(let,))
+    alone = replace(program, nests=(replace(nest, body=(let,)),))
 
     assert not_finishable(let, {"mul": "div"}, alone, tiling_of(program)).endswith("not read here")
 
@@ -170,7 +170,7 @@ def test_every_array_program_keeps_its_numbers():
 
 def test_a_quotient_is_rounded_once():
     x = np.random.default_rng(0).uniform(size=(64, 300)).astype(np.float32)
-    sums = x.sum(axis=1)  # as the text adds them: one block
+    sums = x.sum(axis=1, dtype=np.float64).astype(np.float32)  # as the text adds them
     exact = x.astype(np.float64) / sums.astype(np.float64)[:, None]
     errors = []
     for program in (lowered(NORMALIZED), finished(NORMALIZED)):
