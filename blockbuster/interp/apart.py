@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.interp.borders import crossings
+from blockbuster.interp.borders import MILD, crossings
+from blockbuster.interp.cells import Cell, Solver
 from blockbuster.interp.constants import LARGE, constants_of
 from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Ordered, Refused, is_literal
@@ -15,6 +16,8 @@ from blockbuster.interp.proof import Counterexample
 from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Float32, Floats
 from blockbuster.interp.setting import SMALLEST, Setting, settings
+from blockbuster.interp.unknowns import Unknowns
+from blockbuster.interp.witness import arrays, points
 from blockbuster.ir.graph import Graph
 
 TOLERANCE = 1e-6  # of the largest number in an output; far above rounding at these sizes
@@ -85,6 +88,25 @@ def float_difference(a: Graph, b: Graph, trials: int, seed: int) -> Counterexamp
         if found is not None:
             return found
     return None
+
+
+def at_points(a: Graph, b: Graph) -> Callable[..., Counterexample | None]:
+    """A search of ``cases.compare``: the programs are run at points that may lie in a case."""
+    literal = is_literal(a) and is_literal(b)
+
+    def search(
+        setting: Setting, names: Unknowns, cell: Cell, solver: Solver
+    ) -> Counterexample | None:
+        for point in points(names, cell, solver, mild=None if literal else MILD):
+            inputs = arrays(a, setting, names, point)
+            found = _difference(a, b, setting, inputs)
+            if found is None and literal:
+                found = _exact_difference(a, b, setting, inputs)
+            if found is not None:
+                return found
+        return None
+
+    return search
 
 
 def _exact_difference(

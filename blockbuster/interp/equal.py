@@ -14,14 +14,23 @@ from collections.abc import Iterable
 from operator import is_
 from typing import Any
 
-from blockbuster.interp.apart import float_difference
+from blockbuster.interp.apart import at_points, float_difference
 from blockbuster.interp.binding import source_names, sources
+from blockbuster.interp.cases import Cases, compare
 from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
 from blockbuster.interp.proof import Counterexample, Proof
 from blockbuster.interp.setting import Setting, settings
-from blockbuster.interp.tiers import CHARACTERS, DRAWN, FREE, ORDERED, Tier
-from blockbuster.interp.trials import Trials, Unsettled
+from blockbuster.interp.tiers import (
+    CASES,
+    CHARACTERS,
+    DRAWN,
+    FREE,
+    FREE_CHARACTERS,
+    ORDERED,
+    Tier,
+)
+from blockbuster.interp.trials import Outcome, Trials, Unsettled
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import size_class
@@ -61,42 +70,88 @@ def prove_equal(a: Graph, b: Graph, trials: int = 8, seed: int = 0) -> Proof:
 def proof(a: Graph, b: Graph, trials: Trials) -> Proof:
     """``prove_equal`` in trials of tier A that other programs have been through."""
     _same_interface(a, b)
-    count, seed = trials.count, trials.seed
-
-    def found(equal: bool | None, tier: Tier, reason: str, **more: Any) -> Proof:
-        facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
-        return Proof(
-            equal, tier.name, tier.scope, tier.assumptions, reason=reason, trials=count, **facts
-        )
-
     if a == b and source_names(a) == source_names(b):
-        return found(True, FREE, "the programs are the same", false_accept_bound=0.0)
+        return _found(True, FREE, "the programs are the same", trials, false_accept_bound=0.0)
     why = "the programs differ as terms, but no difference shows in floating point"
-    constants, literal = constants_of(a, b), is_literal(a) and is_literal(b)
-    for tier in (FREE, DRAWN, CHARACTERS, ORDERED):
-        if tier is DRAWN:
-            visible = float_difference(a, b, count, seed)
-            if visible is not None:
-                reason = "the programs differ as terms, and in floating point"
-                return found(False, FREE, reason, counterexample=visible)
+    try:
+        outcome = trials.outcome(a, b)
+        if outcome.difference is None:
+            bound = trials.false_accept_bound(a, b, outcome)
+            return _agreed(a, b, FREE, trials, outcome, false_accept_bound=bound)
+    except Unsettled as unsettled:
+        why = str(unsettled)
+    visible = float_difference(a, b, trials.count, trials.seed)
+    if visible is not None:
+        reason = "the programs differ as terms, and in floating point"
+        return _found(False, FREE, reason, trials, counterexample=visible)
+    outcome = _outcome(a, b, FREE_CHARACTERS, trials)
+    if outcome is not None and outcome.difference is None:
+        return _agreed(a, b, FREE_CHARACTERS, trials, outcome)
+    return _case_by_case(a, b, trials, why)
+
+
+def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
+    """What holds by order: in random orders, and however comparisons turn out.
+
+    A yes needs that all cases are settled; which tier it is of is said by the random trials.
+    """
+    literal = is_literal(a) and is_literal(b)
+    settled: dict[bool, Cases] = {}
+    search = at_points(a, b)
+
+    def cases(laws: bool) -> Cases:
+        if laws not in settled:
+            settled[laws] = compare(a, b, laws=laws, search=search)
+        return settled[laws]
+
+    for tier in (DRAWN, CHARACTERS, ORDERED):
         if tier is ORDERED and not literal and compares(a, b):
             continue  # which way exp(x) < 3 goes is not what 2**x says
-        tried = trials if tier is FREE else Trials(count, seed, tier, constants)
-        try:
-            outcome = tried.outcome(a, b)
-        except Unsettled as unsettled:
-            why = str(unsettled) if tier is FREE else why
-            continue
-        if outcome.difference is None:
-            if hidden := beyond(a) ^ beyond(b):
-                return found(None, tier, _out_of_reach(hidden))
-            bound = tried.false_accept_bound(a, b, outcome) if tier is FREE else None
-            reason = "the programs agree in every trial"
-            return found(True, tier, reason, false_accept_bound=bound, redraws=outcome.redraws)
-        if tier is ORDERED and literal:
+        outcome = _outcome(a, b, tier, trials)
+        if outcome is not None and outcome.difference is None:
+            found = cases(tier is not DRAWN)
+            if found.equal:
+                return _agreed(a, b, tier, trials, outcome, sizes=found.sizes)
+        elif outcome is not None and tier is ORDERED and literal:
             reason = "the programs differ in exact arithmetic"
-            return found(False, tier, reason, counterexample=outcome.difference)
-    return found(None, FREE, why)
+            return _found(False, tier, reason, trials, counterexample=outcome.difference)
+    for laws in (False, True):
+        found = cases(laws)
+        if found.equal is False:
+            return _found(False, FREE, found.reason, trials, counterexample=found.counterexample)
+        if found.equal:
+            return _agreed(a, b, CASES[laws], trials, None, sizes=found.sizes)
+    return _found(None, FREE, f"{why}; {cases(True).reason}", trials)
+
+
+def _outcome(a: Graph, b: Graph, tier: Tier, trials: Trials) -> Outcome | None:
+    try:
+        return Trials(trials.count, trials.seed, tier, constants_of(a, b)).outcome(a, b)
+    except Unsettled:
+        return None
+
+
+def _agreed(
+    a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome | None, **more: Any
+) -> Proof:
+    """A yes, unless masks by position mention numbers that no position got to."""
+    if hidden := beyond(a) ^ beyond(b):
+        return _found(None, tier, _out_of_reach(hidden), trials)
+    sizes = more.pop("sizes", ())
+    reason = "the programs agree in every trial"
+    if sizes:
+        said = f"at sizes {sizes[0]} to {sizes[-1]}"
+        reason = f"the programs agree in every case of their comparisons {said}"
+        reason += " and in every trial" if outcome else ""
+    redraws = outcome.redraws if outcome else 0
+    return _found(True, tier, reason, trials, redraws=redraws, **more)
+
+
+def _found(equal: bool | None, tier: Tier, reason: str, trials: Trials, **more: Any) -> Proof:
+    facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
+    return Proof(
+        equal, tier.name, tier.scope, tier.assumptions, reason=reason, trials=trials.count, **facts
+    )
 
 
 def _out_of_reach(numbers: Iterable[float]) -> str:

@@ -95,7 +95,8 @@ class Interpreter:
         """A program's input, cut into blocks."""
         if isinstance(given.view, Index):
             numbers = np.arange(self.layout.size(given.view.dim), dtype=float)
-            return Held(given.type, self.layout.cut(self.semantics.item(numbers), given.type))
+            array = self.semantics.positions(given.view.dim, numbers)
+            return Held(given.type, self.layout.cut(array, given.type))
         name, axes = source_of(given, position)
         array = self.semantics.item(arrays[name])
         for at, axis in reversed(tuple(enumerate(axes))):

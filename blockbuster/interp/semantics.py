@@ -38,6 +38,14 @@ class Semantics(ABC):
     def constant(self, value: float) -> Any:
         """A number of a scalar expression."""
 
+    def positions(self, dim: Dim, numbers: Array) -> Array:
+        """The index vector of a dim as items hold it."""
+        return self.item(numbers)
+
+    def extent(self, dim: Dim, size: int) -> Any:
+        """The size of a dim in a scalar expression."""
+        return self.constant(float(size))
+
     @abstractmethod
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
         """The value of a fold over nothing."""
@@ -107,7 +115,7 @@ class Semantics(ABC):
                 case Const(value):
                     done[id(top)] = self.constant(value)
                 case Size(dim):
-                    done[id(top)] = self.constant(float(size(dim)))
+                    done[id(top)] = self.extent(dim, size(dim))
                 case Call():
                     waiting = [arg for arg in top.args if id(arg) not in done]
                     if waiting:

@@ -11,6 +11,7 @@ import numpy as np
 from blockbuster.interp.apart import near
 from blockbuster.interp.characters import Characters
 from blockbuster.interp.exact import Drawn, Exact, random_prime
+from blockbuster.interp.free_order import FreeCharacters
 from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Ordered
 from blockbuster.interp.setting import SIZES, SQUARES
@@ -67,6 +68,14 @@ DRAWN = Tier(
     lambda random, near: Drawn(random_prime(random), int(random.integers(2**62)), near),
     _uniform,
 )
+FREE_CHARACTERS = Tier(
+    "B",
+    "equality of values where exp turns sums into products (and log, sqrt follow) and max, min and "
+    f"comparisons are uninterpreted, {AT}",
+    (HASH, "exp is a character of residues; logs and roots are of positive numbers"),
+    lambda random, _: FreeCharacters(int(random.integers(2**62))),
+    _uniform,
+)
 CHARACTERS = Tier(
     "B",
     f"equality of values where exp turns sums into products (and log, sqrt follow), {AT}",
@@ -86,3 +95,19 @@ ORDERED = Tier(
     _multiples,
     SQUARES,
 )
+
+CASES = {
+    laws: Tier(
+        name,
+        f"equality as terms in +, *, / {words} in every case of their comparisons, at the sizes "
+        "named, over exact arithmetic, wherever denominators are nonzero",
+        ("cases said to be empty are: by exact linear arithmetic",),
+        FREE.semantics,
+        _uniform,
+    )
+    for laws, name, words in (
+        (False, "A", "with the other functions uninterpreted"),
+        (True, "B", "where exp turns sums into products (and log, sqrt follow)"),
+    )
+}
+"""By whether laws of exp are used: no random trial, but all cases gone through."""

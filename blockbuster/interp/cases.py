@@ -1,0 +1,183 @@
+"""Do two programs agree however their comparisons turn out? Case by case, at small sizes, exactly.
+
+Each element of the outputs is written out as a term (``terms.py``), and the two terms of an element
+are unfolded together: whenever a comparison may go several ways, each way that exact arithmetic
+does not exclude is a case of its own (``cells.py``). In a case no comparison is left, and the terms
+are polynomials in the inputs, their reciprocals and other functions. They are equal as polynomials,
+or the case must be shown to be empty, or a point in it is looked for on which the programs are run.
+A case of which neither is shown is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockbuster.interp.cells import Cell, Solver
+from blockbuster.interp.laurent import minus
+from blockbuster.interp.proof import Counterexample
+from blockbuster.interp.setting import Setting, dims_at_hand
+from blockbuster.interp.terms import Term, Terms, TooLarge, below
+from blockbuster.interp.unfold import Element, Undecided, Unfolding, ZeroDivisor
+from blockbuster.interp.unknowns import Unknowns
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import fitted
+
+SIZES = (1, 2, 3)
+MOST_CASES = 1500  # of two programs at one size
+MOST_NAMED = 3
+DECIDING = ("lt", "eq", "max", "min", "where", "and", "or", "not", "sub0")
+
+Search = Callable[[Setting, Unknowns, Cell, Solver], Counterexample | None]
+"""Looks for inputs in a case on which the programs differ."""
+
+
+@dataclass(frozen=True)
+class Cases:
+    """What going through all cases showed."""
+
+    equal: bool | None
+    reason: str
+    counterexample: Counterexample | None = None
+    sizes: tuple[int, ...] = ()
+    """At which sizes all cases are settled."""
+
+
+def compare(a: Graph, b: Graph, *, laws: bool, search: Search) -> Cases:
+    """Two programs case by case at small sizes.
+
+    ``laws``: exp, log and sqrt follow theirs; without, nothing is known of them.
+    """
+    settled: list[int] = []
+    for size in SIZES:
+        setting = _setting(a, b, size)
+        try:
+            found = _at(a, b, setting, laws=laws, search=search)
+        except TooLarge as reason:
+            if len(settled) < 2:
+                return Cases(None, str(reason), sizes=tuple(settled))
+            break
+        if found is not None:
+            return found
+        settled.append(size)
+    return Cases(True, "the programs agree in every case", sizes=tuple(settled))
+
+
+def _setting(a: Graph, b: Graph, size: int) -> Setting:
+    classes, single, rules, _ = dims_at_hand(a, b)
+    sizes = fitted(dict.fromkeys(classes, size), rules)
+    return Setting(sizes, {dim: 1 if dim in single else max(1, size - 1) for dim in classes})
+
+
+def terms_of(
+    graphs: tuple[Graph, ...], setting: Setting, terms: Terms
+) -> list[dict[str, np.ndarray]]:
+    """The outputs of programs as terms."""
+    inputs = terms.inputs(setting.shapes(graphs[0]))
+    return [setting.run(graph, inputs, terms) for graph in graphs]
+
+
+def pairs_of(a: Graph, b: Graph, setting: Setting, terms: Terms) -> Iterator[tuple[Term, Term]]:
+    """The two terms of each element of which they are not one; alike ones once."""
+    left, right = terms_of((a, b), setting, terms)
+    seen = set()
+    for name, array in left.items():
+        if array.shape != right[name].shape:
+            raise TooLarge("outputs have different shapes")
+        for x, y in zip(array.ravel().tolist(), right[name].ravel().tolist(), strict=True):
+            if x is not y and (alike := _signature(x, y)) not in seen:
+                seen.add(alike)
+                yield x, y
+
+
+def _signature(*terms: Term) -> tuple[object, ...]:
+    """The same for terms that differ in which elements they read only."""
+    numbers: dict[int, int] = {}
+    for at, term in enumerate(below(*terms)):
+        numbers[term.number] = at
+    made: list[object] = [numbers[t.number] for t in terms]
+    for term in below(*terms):
+        own = term.args if term.fn == "number" else ()
+        name = term.args[0][0] if term.fn == "input" else ""
+        made.append((term.fn, name, own, tuple(numbers[part.number] for part in term.parts)))
+    return tuple(made)
+
+
+def _at(
+    a: Graph, b: Graph, setting: Setting, *, laws: bool, search: Search
+) -> Cases | None:
+    """What shows at one setting, if all its cases are not settled as equal."""
+    left = [MOST_CASES]
+    for x, y in pairs_of(a, b, setting, Terms()):
+        free = _shared(x, y)
+        if free and next(_different(x, y, free, laws=laws, left=left), None) is None:
+            continue
+        unsettled = []
+        for names, solver, cell in _different(x, y, {}, laws=laws, left=left):
+            found = search(setting, names, cell, solver)
+            if found is not None:
+                return Cases(False, "the programs differ where " + cell.show(names), found)
+            unsettled.append(cell.show(names) or "all inputs")
+            if len(unsettled) == MOST_NAMED:
+                break
+        if unsettled:
+            return Cases(None, "not reached: " + "; ".join(unsettled))
+    return None
+
+
+def _shared(x: Term, y: Term) -> dict[int, Term]:
+    """What both terms contain that makes decisions: it may be anything, as it is one in both."""
+    there = {term.number for term in below(y)}
+    found: dict[int, Term] = {}
+    stack = [x]
+    seen: set[int] = set()
+    while stack:
+        term = stack.pop()
+        if term.number in seen:
+            continue
+        seen.add(term.number)
+        if term.number in there:
+            if any(part.fn in DECIDING for part in below(term)):
+                found[term.number] = term
+        else:
+            stack.extend(term.parts)
+    return found
+
+
+def _different(
+    x: Term, y: Term, free: Mapping[int, Term], *, laws: bool, left: list[int]
+) -> Iterator[tuple[Unknowns, Solver, Cell]]:
+    """The cases in which two terms are different polynomials; ``left`` counts cases down."""
+    names = Unknowns(laws=laws)
+    solver = Solver(names)
+    stack = [Cell({})]
+    while stack:
+        cell = stack.pop()
+        left[0] -= 1
+        if left[0] < 0:
+            raise TooLarge("there are too many ways in which comparisons may go together")
+        unfolding = Unfolding(names, cell, free)
+        try:
+            same = _same(unfolding, unfolding(x), unfolding(y))
+        except ZeroDivisor:
+            continue
+        except Undecided as undecided:
+            parts = [cell.with_signs(undecided.atom, way) for way in undecided.ways]
+            stack += [part for part in parts if solver.possible(part, undecided.atom)]
+            continue
+        if same:
+            continue
+        if cell.open:  # a border, on which they may agree, is a case of its own
+            atom, signs = cell.open
+            parts = [cell.with_signs(atom, frozenset((sign,))) for sign in sorted(signs)]
+            stack += [part for part in parts if solver.possible(part, atom)]
+        elif solver.point(cell) is not None:
+            yield names, solver, cell
+
+
+def _same(unfolding: Unfolding, x: Element, y: Element) -> bool:
+    if isinstance(x, float) or isinstance(y, float):
+        return x == y
+    return unfolding.zero(minus(x, y))

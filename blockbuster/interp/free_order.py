@@ -1,0 +1,146 @@
+"""Tier B where comparisons are free: exp is a character, and max, min and < may be anything.
+
+As in tier A a maximum is a function of the set that it is taken of, a comparison a random residue,
+and ``where(c, x, y)`` is c x + (1 - c) y. So programs that agree do so however comparisons turn
+out: exp(x - m) / exp(y - m) needs no more of a maximum m than that it is one value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.characters import CHAIN, LENGTH, Characters, representative
+from blockbuster.interp.residues import INFINITY, NEGATIVE_INFINITY, SMALL, UNDEFINED
+
+PRIMES = np.array(CHAIN)
+Word = tuple[int, ...]
+
+
+class FreeCharacters(Characters):
+    """Residues along the chain, with maxima of sets and random truth values."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self._members: dict[str, dict[Word, frozenset[Word]]] = {"max": {}, "min": {}}
+        self._truths: set[Word] = {(0,) * LENGTH, (1,) * LENGTH}
+
+    def __repr__(self) -> str:
+        return f"FreeCharacters(seed={self.seed})"
+
+    # max and min ---------------------------------------------------------------------------
+
+    def larger(self, x: Any, y: Any) -> Any:
+        return self._joined("max", x, y)
+
+    def smaller(self, x: Any, y: Any) -> Any:
+        return self._joined("min", x, y)
+
+    def _joined(self, name: str, x: Any, y: Any) -> Any:
+        x, y = np.broadcast_arrays(x, y)
+        rows = [np.reshape(z, (-1, LENGTH)).tolist() for z in (x, y)]
+        pairs = zip(*rows, strict=True)
+        made = [self._join(name, tuple(a), tuple(b)) for a, b in pairs]
+        return np.array(made, np.int64).reshape(x.shape)
+
+    def _join(self, name: str, a: Word, b: Word) -> Word:
+        if a == b:
+            return a
+        neutral, absorbing = NEGATIVE_INFINITY, INFINITY
+        if name == "min":
+            neutral, absorbing = absorbing, neutral
+        heads = [int(representative(np.array(word))) for word in (a, b)]
+        for symbol in (UNDEFINED, absorbing):
+            if symbol in heads:
+                return (a, b)[heads.index(symbol)]
+        if neutral in heads:
+            return (b, a)[heads.index(neutral)]
+        known = self._members[name]
+        members = known.get(a, frozenset((a,))) | known.get(b, frozenset((b,)))
+        numbers = {m: n for m in members if (n := _whole(m)) is not None}
+        if len(numbers) > 1:  # among whole numbers the order is known
+            best = (max if name == "max" else min)(numbers, key=lambda m: numbers[m])
+            members = members.difference(numbers) | {best}
+        if len(members) == 1:
+            return next(iter(members))
+        given = [np.array(member, np.int64) for member in sorted(members)]
+        value = tuple(self.oracle(name, *given).tolist())
+        known[value] = members
+        return value
+
+    # truth ---------------------------------------------------------------------------------
+
+    def below(self, x: Any, y: Any) -> Any:
+        return self._compared("below", x, y, lambda n: n < 0)
+
+    def same(self, x: Any, y: Any) -> Any:
+        first = self._compared("same", x, y, lambda n: n == 0)
+        other = self._compared("same", y, x, lambda n: n == 0)
+        return np.minimum(first, other)
+
+    def _compared(self, name: str, x: Any, y: Any, decide: Any) -> Any:
+        x, y = np.broadcast_arrays(x, y)
+        apart = np.reshape(self.add(x, self.neg(y)), (-1, LENGTH))
+        heads = [np.ravel(representative(z)).tolist() for z in (x, y)]
+        same = np.reshape((x == y).all(-1), -1).tolist()
+        made = []
+        for word, a, b, one in zip(apart.tolist(), *heads, same, strict=True):
+            made.append(self._truth_of(name, tuple(word), (a, b), one, decide))
+        self._truths.update(made)
+        return np.array(made, np.int64).reshape(x.shape)
+
+    def _truth_of(
+        self, name: str, apart: Word, heads: tuple[int, int], same: bool, decide: Any
+    ) -> Word:
+        if UNDEFINED in heads:
+            return (UNDEFINED,) * LENGTH
+        number = 0 if same else _whole(apart)
+        if not same and min(heads) < 0:  # an infinity lies beyond everything
+            number = 1 if heads[0] == INFINITY or heads[1] == NEGATIVE_INFINITY else -1
+        if number is not None:
+            return (int(decide(number)),) * LENGTH
+        return tuple(self.oracle(name, np.array(apart, np.int64)).tolist())
+
+    def truth(self, x: Any) -> Any:
+        rows = [tuple(row) for row in np.reshape(x, (-1, LENGTH)).tolist()]
+        made = [row if row in self._truths else self._truth(row) for row in rows]
+        self._truths.update(made)
+        return np.array(made, np.int64).reshape(np.shape(x))
+
+    def _truth(self, row: Word) -> Word:
+        if representative(np.array(row)) == UNDEFINED:
+            return (UNDEFINED,) * LENGTH
+        if (number := _whole(row)) is not None:
+            return (int(number != 0),) * LENGTH
+        return tuple(self.oracle("truth", np.array(row, np.int64)).tolist())
+
+    def opposite(self, truth: Any) -> Any:
+        made = super().opposite(truth)
+        self._truths.update(tuple(row) for row in np.reshape(made, (-1, LENGTH)).tolist())
+        return made
+
+    def both(self, x: Any, y: Any) -> Any:
+        made = np.where((x == y).all(-1)[..., None], x, super().both(x, y))
+        self._truths.update(tuple(row) for row in np.reshape(made, (-1, LENGTH)).tolist())
+        return made
+
+    def choice(self, truth: Any, x: Any, y: Any) -> Any:
+        truth, x, y = np.broadcast_arrays(truth, x, y)
+        mixed = self.add(self.mul(truth, x), self.mul(self.opposite(truth), y))
+        decided = np.where(truth == 1, x, y)
+        plain = ((truth == 0) | (truth == 1)).all(-1) | (x == y).all(-1)
+        return np.where(plain[..., None], decided, mixed)
+
+
+def _whole(word: Word) -> int | None:
+    """A small whole number that all defined residues are, or None."""
+    found: set[int] = set()
+    for residue, prime in zip(word, CHAIN, strict=True):
+        if residue == UNDEFINED:
+            continue
+        number = residue if residue <= SMALL else residue - prime
+        if residue < 0 or abs(number) > SMALL:
+            return None
+        found.add(number)
+    return found.pop() if len(found) == 1 else None
