@@ -4,8 +4,8 @@ A kernel is known by the hash of its binary. What passed a comparison of its res
 (first_result.py) is remembered on disk, as is what failed; so is a launch that has begun, which
 tells the next process that this one did not come back from it.
 
-Where this package's random programs never ran with the Triton at hand on such a device, and after
-a launch that did not come back, a kernel runs in another process first (trial.py).
+Where this package's random programs never ran on such a device with the Triton and the assembler at
+hand, and after a launch that did not come back, a kernel runs in another process first (trial.py).
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class FirstChecks:
             new = admit(
                 binaries,
                 self._memory,
-                probed=self._gpu.is_probed,
+                probed=self._gpu.is_probed([n.assembler for n in noted]),
                 capturing=self._gpu.is_capturing(),
                 trial=lambda: fault_in_trial(file.text, tensors, sizes),
                 what=", ".join(file.writes),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 Tensor = Any
 
-PROBED: Mapping[str, tuple[str, ...]] = {"sm_90": ("3.6.0",)}
-"""Versions of Triton with which the random programs of bench/gpu/fuzz ran, by architecture."""
+PROBED: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("sm_90", "3.6.0"): ("ptxas 12.9.", "ptxas 13."),
+}
+"""By architecture and version of Triton: the assemblers under which thousands of random programs
+(bench/gpu/fuzz) ran without one fault. What stands here is in bench/results."""
 
 
 class Gpu:
@@ -62,12 +65,12 @@ class Gpu:
 
         return f"{self.name}, torch {self._torch.__version__}, Triton {triton.__version__}"
 
-    @property
-    def is_probed(self) -> bool:
-        """True if our random programs ran with this Triton on a device of this architecture."""
+    def is_probed(self, assemblers: Iterable[str]) -> bool:
+        """True if random programs ran on such a device, with this Triton and these assemblers."""
         import triton
 
-        return triton.__version__ in PROBED.get(gpu_target(self.index), ())
+        known = PROBED.get((gpu_target(self.index), triton.__version__), ())
+        return all(assembler.startswith(known) for assembler in assemblers)
 
     def is_capturing(self) -> bool:
         """True while what is launched becomes part of a CUDA graph."""

@@ -2,8 +2,9 @@
 
 An access out of bounds ends all use of a GPU in the process that made it. So where a launch may do
 that, it is made in a process forked by one that has torch and Triton loaded and no GPU in use
-(worker.py), on drawn arrays of the same layout. It costs some five seconds for the first kernel,
-when that process starts, and under a second for each later one.
+(worker.py), on drawn arrays of the same layout, several times: what reads a register that nothing
+has written faults in one run and not in the next, but gives another result each time. It costs some
+five seconds for the first kernel, when that process starts, and about a second for each later one.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from blockbuster.emit import worker
+from blockbuster.emit.gpu import same_bits
 from blockbuster.emit.load import load_module
 from blockbuster.emit.recorder import Recorder
 from blockbuster.errors import LaunchError
 
 SERVER = "from blockbuster.emit.trial import serve; serve()"
 TIME_LIMIT = 120.0
+RUNS = 8
 FAULTED = "faulted"
 
 
@@ -83,13 +87,23 @@ def _work(folder: Path) -> None:
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     module = load_module((folder / "kernel.py").read_text(encoding="utf-8"))
     tensors = [_tensor(layout) for layout in about["layouts"]]
-    recorder = Recorder(module)
     try:
-        recorder.launch(tensors, about["sizes"])
-        tensors[0].sum().item()  # waits for the launch
+        found = [_run(module, tensors, about["sizes"]) for _ in range(RUNS)]
+        equal = all(all(map(same_bits, found[0], other)) for other in found)
     except RuntimeError as error:
-        (folder / FAULTED).write_text(str(error).splitlines()[0], encoding="utf-8")
+        _say(folder, str(error).splitlines()[0])
         raise
+    if not equal:
+        _say(folder, "results differ from run to run")
+        raise SystemExit(1)
+
+
+def _run(module: ModuleType, tensors: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
+    return Recorder(module, poisons=True).launch(tensors, sizes)
+
+
+def _say(folder: Path, fault: str) -> None:
+    (folder / FAULTED).write_text(fault, encoding="utf-8")
 
 
 def _tensor(layout: Mapping[str, Any]) -> Any:

@@ -121,13 +121,15 @@ def checks(memory, monkeypatch):
             return finding
 
         gpu = SimpleNamespace(
-            name="a device", versions="versions", is_probed=True,
+            name="a device", versions="versions", is_probed=lambda assemblers: True,
             is_capturing=lambda: False, fault=lambda: fault,
         )  # fmt: skip
         made = FirstChecks(gpu, compare)
         monkeypatch.setattr(made, "_memory", memory)
         noted = [
-            SimpleNamespace(name="k", compiled=SimpleNamespace(kernel=c, asm={"ptx": "ptx"}))
+            SimpleNamespace(
+                name="k", assembler="a", compiled=SimpleNamespace(kernel=c, asm={"ptx": "ptx"})
+            )
             for c in binaries
         ]
         made.admit(FILE, noted, [], {})
