@@ -9,6 +9,7 @@ from importlib import metadata
 
 import blockbuster
 from blockbuster.view.render import HOW_TO, renderer
+from blockbuster.view.terminal import say
 
 PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch", "hypothesis")
 EXTRAS = {"torch": "torch", "hypothesis": "prove"}
@@ -16,17 +17,17 @@ EXTRAS = {"torch": "torch", "hypothesis": "prove"}
 
 def doctor() -> int:
     """Print the report; 0 unless something the main job needs is missing."""
-    print(f"blockbuster {blockbuster.__version__}")
-    print(f"python      {platform.python_version()} on {platform.system()} {platform.machine()}")
+    say(f"blockbuster {blockbuster.__version__}")
+    say(f"python      {platform.python_version()} on {platform.system()} {platform.machine()}")
     for package in PACKAGES:
-        print(f"{package:<11} {_version(package)}")
+        say(f"{package:<11} {_version(package)}")
     gpu = _gpu()
     triton = _version("triton")[0].isdigit()
-    print(f"gpu         {gpu or 'none found'}")
-    print(f"pictures    {renderer() or f'as DOT text only ({HOW_TO})'}")
-    print(f"kernels run {_how_kernels_run(bool(gpu), triton)}")
+    say(f"gpu         {gpu or 'none found'}")
+    say(f"pictures    {renderer() or f'as DOT text only ({HOW_TO})'}")
+    say(f"kernels run {_how_kernels_run(bool(gpu), triton)}")
     if platform.system() == "Linux" and not triton:
-        print("problem: triton is missing; install it with: pip install triton")
+        say("problem: triton is missing; install it with: pip install triton")
         return 1
     return 0
 
