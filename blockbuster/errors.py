@@ -74,11 +74,11 @@ def message(
       made by fuse-maps from T, Y (softmax.py:14)
       hint: w is passed whole; did you mean `w in W`?
     """
-    lines = [what]
+    lines = shown_lines(what)
     if value is not None:
         lines += _paragraph("value: ", repr(value) if isinstance(value, str) else str(value))
     if listing is not None:
-        lines += _window(listing.splitlines(), mark)
+        lines += _window(shown_lines(listing), mark)
     if origin is not None:
         lines += _paragraph("", origin)
     if hint is not None:
@@ -92,7 +92,7 @@ def shown(text: str, longest: int | None = None) -> str:
     All that comes from outside (names of files and functions, keys, lines of source) goes through
     here on its way into a comment, a listing, a message or a terminal: what ends a line for some
     reader, moves a cursor or turns the direction of writing becomes ``\n``, ``\x1b``, ``\u202e``.
-    Backslashes stay as they are; ``ascii`` makes strings that read back. ``longest`` cuts it.
+    Backslashes stay as they are; ``quoted`` makes strings that read back. ``longest`` cuts it.
 
     >>> print(shown("a\u2028b.py\x0c"), shown("gr\u00f6\u00dfe"), shown("a" * 99, 9))
     a\u2028b.py\x0c größe aaa...aaa
@@ -102,6 +102,16 @@ def shown(text: str, longest: int | None = None) -> str:
         return seen
     part = (longest - 3) // 2
     return f"{seen[:part]}...{seen[-part:]}"
+
+
+def quoted(text: str) -> str:
+    r"""``text`` as a string literal in double quotes, of Python as of the text form of programs.
+
+    >>> print(quoted('say "x"\n'), quoted("gr\u00f6\u00dfe\u2028"))
+    "say \"x\"\n" "größe\u2028"
+    """
+    inner = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{shown(inner)}"'
 
 
 def shown_lines(text: str) -> list[str]:
@@ -119,5 +129,5 @@ def _window(lines: list[str], mark: int | None) -> list[str]:
 
 
 def _paragraph(label: str, text: str) -> list[str]:
-    first, *rest = text.splitlines() or [""]
+    first, *rest = shown_lines(text)
     return [f"  {label}{first}"] + [" " * (2 + len(label)) + line for line in rest]

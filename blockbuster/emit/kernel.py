@@ -152,7 +152,7 @@ def _reference(graph: Graph, given: Graph | str | None) -> str:
 
 
 def _name(program: TileProgram) -> str:
-    return re.sub(r"\W", "_", "_".join(b.name for b in program.outputs)) + "_kernel"
+    return f"{re.sub(r'[^A-Za-z0-9_]', '_', '_'.join(b.name for b in program.outputs))}_kernel"
 
 
 def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:

@@ -26,6 +26,7 @@ from blockbuster.emit.tile import (
     TileProgram,
     View,
 )
+from blockbuster.errors import shown
 from blockbuster.ir.expr import show_expr, show_number
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import ONE
@@ -55,7 +56,8 @@ def listing(program: Graph | TileProgram) -> str:
 def listing_lines(program: Graph | TileProgram) -> Iterator[Line]:
     """The lines of the listing, each with where its statement came from."""
     tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
-    return _Listing(tiles).lines()
+    for line, origin in _Listing(tiles).lines():
+        yield shown(line), origin
 
 
 class _Listing:

@@ -7,6 +7,7 @@ import keyword
 import re
 from collections.abc import Hashable, Iterable
 
+from blockbuster.errors import shown
 from blockbuster.ir.types import Dim
 
 _NEVER = (*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "tl", "triton", "np")
@@ -42,6 +43,11 @@ class Names:
             name = f"{word}_{count}"
         self._taken[name] = None
         return name
+
+
+def comment(words: str) -> str:
+    """The end of a line of code that says ``words``; nothing where there are none."""
+    return f"  # {shown(words)}" if words else ""
 
 
 def dim_word(dim: Dim) -> str:

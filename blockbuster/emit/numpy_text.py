@@ -14,6 +14,7 @@ from typing import Any
 
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.lower import lower_to_tiles
+from blockbuster.emit.names import comment
 from blockbuster.emit.numpy_places import StridedPlaces, lanes_of
 from blockbuster.emit.numpy_spelling import (
     HELPERS,
@@ -122,7 +123,8 @@ class _Text:
         self._spelling = Spelling(self._size, exact=not terse)
 
     def _unique(self, name: str) -> str:
-        plain = re.sub(r"\W", "_", name.replace("'", "1"))
+        # ASCII only: Python takes some letters for others, so that two names would be one
+        plain = re.sub(r"\W|^(?=\d|$)", "_", name.replace("'", "1"), flags=re.ASCII)
         while plain in self._taken or re.fullmatch(r"t\d+(_new)?", plain):
             plain += "_"
         self._taken[plain] = None
@@ -366,7 +368,7 @@ def _note(stmt: Let | Fold) -> str:
     """A comment: the user's word, the rule that made the statement, the user's lines."""
     words = [stmt.target.hint, stmt.origin.rule, *map(str, stmt.origin.lines())]
     text = ", ".join(word for word in words if word)
-    return f"  # {text}" if text else ""
+    return comment(text)
 
 
 WRITERS: dict[type, Callable[[_Text, Any, _Scope], list[str]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockbuster.emit.plan import File, Plan
-from blockbuster.errors import message
+from blockbuster.errors import message, shown
 from blockbuster.rules import explain
 
 
@@ -37,7 +37,7 @@ def report(plan: Plan, notes: tuple[str, ...] = (), assemblers: tuple[str, ...] 
     said = (*plan.notes, *notes)
     lines += [f"  note: {note}" for note in said]
     misc = tuple(call.name for call in plan.calls)
-    return Report(plan.kernels, misc, said, "\n".join(lines) + "\n")
+    return Report(plan.kernels, misc, said, "\n".join(map(shown, lines)) + "\n")
 
 
 def _file(file: File) -> list[str]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from blockbuster.emit.dtypes import BOOLEAN, FLOAT32, Dtype
-from blockbuster.emit.names import Names, dim_word
+from blockbuster.emit.names import Names, comment, dim_word
 from blockbuster.emit.tile import WORKSPACE, Buffer
 from blockbuster.emit.tiling import Tiling
+from blockbuster.errors import quoted, shown_lines
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
@@ -82,8 +83,7 @@ class Lines:
     def line(self, text: str, origin: Origin | None = None, note: str = "") -> None:
         """One line, and where it came from."""
         words = "; ".join(w for w in (note, came_from(origin)) if w)
-        comment = f"  # {words}" if words else ""
-        self.text.append(f"{'    ' * self.depth}{text}{comment}")
+        self.text.append(f"{'    ' * self.depth}{text}{comment(words)}")
 
     def call(self, start: str, args: list[str], end: str, origin: Origin) -> None:
         """A call on one line where it fits, else with one argument per line."""
@@ -126,4 +126,10 @@ def literal(value: object) -> str:
     if isinstance(value, tuple):
         items = (literal(entry) for entry in value)
         return f"({', '.join(items)}{',' if len(value) == 1 else ''})"
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return quoted(value) if isinstance(value, str) else repr(value)
+
+
+def docstring(text: str) -> str:
+    """A docstring that says ``text``, whatever stands in it."""
+    plain = "\n".join(shown_lines(text)).replace("\\", "\\\\").replace('"""', r"\"\"\"")
+    return f'"""{plain}\n"""'

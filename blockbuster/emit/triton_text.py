@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from blockbuster.emit.array_dtypes import ArrayDtypes
 from blockbuster.emit.dataflow import stored
-from blockbuster.emit.names import Names
+from blockbuster.emit.names import Names, comment
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of
-from blockbuster.emit.triton_file import File, literal, wrapped
+from blockbuster.emit.triton_file import File, docstring, literal, wrapped
 from blockbuster.emit.triton_harness import ARRAYS, COMMANDS, START
 from blockbuster.emit.triton_helpers import ACCURATE, HELPERS, helper_sources
 from blockbuster.emit.triton_kernel import kernel_body
 from blockbuster.emit.triton_launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.triton_table import kernel_table
 from blockbuster.emit.triton_uses import Uses, narrow_workspaces
-from blockbuster.errors import EmitError, message
+from blockbuster.errors import EmitError, message, shown_lines
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
 
@@ -95,7 +95,7 @@ def _refuse_block_axes(program: TileProgram) -> None:
 
 def _parted(reference: str) -> tuple[set[str], str]:
     """The import lines of a module's text but NumPy's, and the rest."""
-    lines = reference.strip().splitlines()
+    lines = reference.strip().split("\n")
     imports = {line for line in lines if line.startswith("import ")}
     rest = "\n".join(line for line in lines if line not in imports)
     return imports - {"import numpy as np"}, rest.strip()
@@ -146,9 +146,9 @@ class _FileText:
         names = ", ".join(self.file.buffer(b) for b in self._program.inputs)
         number = len(self._program.nests)
         kernels = "one Triton kernel" if number == 1 else f"{number} Triton kernels"
-        listing = "\n".join(f"    {line}" for line in heading.listing.rstrip().splitlines())
+        listing = "\n".join(f"    {line}" for line in shown_lines(heading.listing))
         promise = "\n".join((self._promise(), *(f"Note: {note}." for note in heading.notes)))
-        return f'''"""{outputs} from {inputs}, in {kernels}.
+        return docstring(f"""{outputs} from {inputs}, in {kernels}.
 
 Written by Blockbuster for {sizes}, {self._kinds(self._program.inputs)}, {heading.target}.
 Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
@@ -163,7 +163,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     python this_file.py --check                 compare with the float64 reference below
     python this_file.py --check --sizes {self._example()}    at other sizes
     python this_file.py --bench                 time it on a GPU
-"""'''
+""")
 
     def _shown(self, buffer: Buffer) -> str:
         axes = ", ".join(str(axis) for axis in self._axes(buffer))
@@ -280,4 +280,4 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
 
 def _table(name: str, entries: Mapping[str, object], note: str = "") -> str:
-    return f"{name} = {literal(dict(entries))}" + (f"  # {note}" if note else "")
+    return f"{name} = {literal(dict(entries))}" + comment(note)

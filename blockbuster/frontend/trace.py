@@ -78,6 +78,9 @@ class Trace:
 
     def input(self, name: str, given: Any) -> TracedArray:
         """A stand-in for the input ``name`` described by a dim string or an example."""
+        if not name.isidentifier():
+            hint = 'inputs have names of letters, digits and _: x="M N"'
+            raise trace_error(f"{name!r} is no name of an input", hint=hint)
         try:
             shape, dtype = (
                 (_read_dims(self.dims, given), "")

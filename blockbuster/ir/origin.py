@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from blockbuster.errors import shown
+
 
 @dataclass(frozen=True)
 class SourceLine:
@@ -13,7 +15,7 @@ class SourceLine:
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
+        return f"{shown(self.file.rsplit('/', 1)[-1])}:{self.line}"
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,9 @@ class _Reader(TokenReader):
         view: Read | Index | None = Read(name, type.lists) if type.buffered else None
         if self._has("="):
             quoted = self._is("string")
-            source = self._take(kind="string" if quoted else "name").strip('"')
+            source = self._string() if quoted else self._take(kind="name")
+            if not source.rstrip("'").isidentifier():
+                self._refuse(f"{source!r} is no name of an array")
             if source == "port" and not quoted:
                 view = None
             else:
@@ -350,7 +352,7 @@ class _Reader(TokenReader):
         return Cast(self._take(kind="name")), self._operands(scope)
 
     def _misc(self, scope: _Scope) -> tuple[Op, list[Value]]:
-        name = self._take(kind="string").strip('"')
+        name = self._string()
         if name not in self._functions:
             self._refuse(
                 f"unknown function {name!r}", hint="pass it: parse(text, {name: function})"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from blockbuster.errors import quoted, shown
 from blockbuster.ir.expr import FUNCTIONS, show_expr
 from blockbuster.ir.graph import Graph, Index, Input, Node, Read, Value
 from blockbuster.ir.lengths import Rule
@@ -90,7 +91,8 @@ class Printer:
                 hint = node.hints[port] if port < len(node.hints) else ""
                 name = names[Value(position, port)] = self._unique(hint)
                 left.append(f"{name}: {type}" if self._types else name)
-            note = f"  # {node.origin.rule}" if self._origin and node.origin.rule else ""
+            rule = shown(node.origin.rule) if self._origin else ""
+            note = f"  # {rule}" if rule else ""
             operands = [_marked(graph, v, names) for v in node.operands]
             start = f"{indent}{', '.join(left)} = "
             if isinstance(node.op, Map):
@@ -205,6 +207,6 @@ SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Reduce: lambda op, xs: f"reduce {op.monoid} {op.dim} ({xs[0]})",
     Head: lambda op, xs: f"head {op.dim} ({xs[0]})",
     Misc: lambda op, xs: (
-        f'misc "{op.name}" : {_listed(op.results)} ({", ".join(xs)}){_sizes(op.rules)}'
+        f"misc {quoted(op.name)} : {_listed(op.results)} ({', '.join(xs)}){_sizes(op.rules)}"
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -13,10 +14,32 @@ _TOKEN = re.compile(
     r"(?P<space>\s+|#[^\n]*)"
     r"|(?P<number>\d+(\.\d*)?(e[+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*'*)"
-    r"|(?P<string>\"[^\"\n]*\")"
+    r"|(?P<string>\"(?:[^\"\\\n]|\\.)*\")"
     r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],;|!:])",
     re.ASCII,
 )
+
+
+_ESCAPE = re.compile(
+    r"\\(?:(?P<plain>[\\\"])|(?P<sign>[nrt])|x(?P<hex>[0-9a-f]{2})|u(?P<four>[0-9a-f]{4})"
+    r"|U(?P<eight>[0-9a-f]{8})|(?P<wrong>))"
+)
+_SIGNS = {"n": "\n", "r": "\r", "t": "\t"}
+ESCAPES = r"known: \\ \" \n \r \t \x0c \u2028 \U0001f600"
+
+
+def unquoted(literal: str) -> str | None:
+    """The text that ``errors.quoted`` made a literal of; None where an escape is none of ours."""
+    parts = []
+    at = 1
+    for found in _ESCAPE.finditer(literal, 1, len(literal) - 1):
+        code = int(found["hex"] or found["four"] or found["eight"] or "0", 16)
+        if found["wrong"] is not None or code > sys.maxunicode:
+            return None
+        parts += [literal[at : found.start()], found["plain"] or _SIGNS.get(found["sign"], "")]
+        parts += [chr(code)] if found.lastgroup in ("hex", "four", "eight") else []
+        at = found.end()
+    return "".join([*parts, literal[at:-1]])
 
 
 @dataclass(frozen=True)
@@ -82,6 +105,15 @@ class TokenReader:
                 self._take(",")
             items.append(item())
         return items
+
+    def _string(self) -> str:
+        """What a string literal says."""
+        text = self._tokens[self._at].text
+        found = unquoted(text) if self._is("string") else ""
+        if found is None:
+            self._refuse(f"{text} has an escape that is none", hint=ESCAPES)
+        self._take(kind="string")
+        return found
 
     def expect_end(self) -> None:
         """Raise ParseError if text is left."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,8 @@ from blockbuster.errors import RuleError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
 from blockbuster.ir.parse import Functions, parse
+from blockbuster.ir.reading import Wrong, items, mapping, maybe, number, parse_json, record
+from blockbuster.ir.reading import text as read_text
 from blockbuster.rules.base import Rule
 from blockbuster.rules.derivation import SCHEMA, Application, Derivation, apply_at
 from blockbuster.rules.faults import check_rules
@@ -17,12 +18,15 @@ from blockbuster.rules.faults import check_rules
 CHECKPOINT_EVERY = 16
 
 
-def restore(text: str, rules: Sequence[Rule], functions: Functions | None = None) -> Derivation:
+def restore(
+    text: str | bytes, rules: Sequence[Rule], functions: Functions | None = None
+) -> Derivation:
     """The derivation that ``Derivation.to_json`` wrote, replayed with ``rules``.
 
     ``functions`` gives the meaning of misc operators by name. A step counts only where its rule
-    matches: what is read was not necessarily written by us. Raises ValueError for another schema,
-    damaged data and unknown rules, RuleError for a step that does not apply or another final
+    matches: what is read was not necessarily written by us, so it is read as data, by type, and
+    nothing that it names is called. Raises ValueError for another schema, damaged data and unknown
+    rules, RuleError for a step that does not apply or another final
     program, ParseError for a program that is none, TypeError for what is no sequence of rules.
     """
     check_rules(rules)
@@ -36,7 +40,7 @@ def restore(text: str, rules: Sequence[Rule], functions: Functions | None = None
         applications.append(application)
         if len(applications) % CHECKPOINT_EVERY == 0:
             checkpoints[len(applications)] = graph
-    counts = tuple(data["snapshots_after"])
+    counts = data["snapshots_after"]
     if not counts or sorted(set(counts)) != list(counts) or counts[-1] > len(applications):
         raise ValueError(message("snapshots_after does not fit the steps", value=counts))
     derivation = Derivation(start, tuple(applications), counts, checkpoints)
@@ -45,33 +49,36 @@ def restore(text: str, rules: Sequence[Rule], functions: Functions | None = None
     return derivation
 
 
-def _checked(text: str) -> dict[str, Any]:
+def _checked(text: str | bytes) -> dict[str, Any]:
     """The data, if its schema is ours and its parts have the types they should."""
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
+        data = parse_json(text.encode("utf-8", "replace") if isinstance(text, str) else text)
+    except Wrong as error:
         raise ValueError(f"a derivation is JSON, and this is not: {error}") from error
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema != SCHEMA:
         hint = "write one with `blockbuster fuse FILE.py:FUNCTION --json steps.json`"
         raise ValueError(message(f"expected the schema {SCHEMA}", value=schema, hint=hint))
-    parts = {"start": str, "final": str, "snapshots_after": list, "steps": list}
-    for name, kind in parts.items():
-        if not isinstance(data.get(name), kind):
-            raise ValueError(message(f"{name} is missing or of another type", value=data.get(name)))
-    if not all(type(count) is int for count in data["snapshots_after"]):
-        raise ValueError(message("snapshots_after holds counts", value=data["snapshots_after"]))
-    return dict(data)
+    return record(
+        data, schema=read_text, start=read_text, final=read_text,
+        snapshots_after=items(number(0)), steps=items(lambda step: step),
+    )  # fmt: skip
+
+
+def _step(data: Any) -> dict[str, Any]:
+    return record(
+        data, rule=read_text, number=maybe(number(0)), path=items(number(0)),
+        match=mapping(number(0)), description=read_text,
+    )  # fmt: skip
 
 
 def _application(graph: Graph, index: int, step: Any, known: Mapping[str, Rule]) -> Application:
     """The step as an application, if its rule matches there."""
     try:
-        name, path = step["rule"], tuple(map(int, step["path"]))
-        nodes = {str(role): int(at) for role, at in step["match"].items()}
-        description = str(step["description"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(message(f"step {index + 1} is damaged", value=step)) from error
+        found = _step(step)
+    except Wrong as error:
+        raise ValueError(message(f"step {index + 1} is damaged: {error}")) from error
+    name, path, nodes = found["rule"], found["path"], found["match"]
     if name not in known:
         hint = f"known: {', '.join(known)}"
         raise ValueError(message(f"step {index + 1}: unknown rule", value=name, hint=hint))
@@ -81,7 +88,7 @@ def _application(graph: Graph, index: int, step: Any, known: Mapping[str, Rule])
         raise RuleError(
             message(f"step {index + 1}: {name} does not apply there", value=f"{path}: {nodes}")
         )
-    return Application(rule, path, nodes, description)
+    return Application(rule, path, nodes, found["description"])
 
 
 def _level(graph: Graph, path: tuple[int, ...]) -> Graph | None:

@@ -14,6 +14,7 @@ from blockbuster.rules import Rule
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.report import RuleReport
 from blockbuster.view.load import load_module
+from blockbuster.view.terminal import say
 
 EXAMPLES = """examples:
   blockbuster check-rule my_rules.py:FuseNegations
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         examples=[path.read_text(encoding="utf-8") for path in arguments.examples],
         cases=arguments.cases,
     )
-    print(as_json(report) if arguments.json else report, end="")
+    say(as_json(report) if arguments.json else report)
     return 0 if report.passed else 1
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from blockbuster.view.doctor import doctor
 from blockbuster.view.draw import draw, draw_step
 from blockbuster.view.load import parse_sizes, trace_named
 from blockbuster.view.prove import prove
+from blockbuster.view.terminal import say, warn
 
 RULE_SETS = {"default": RULES, "paper": PAPER_RULES}
 
@@ -64,10 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments))
     except (BlockbusterError, ValueError, TypeError) as error:
-        print(f"blockbuster: {type(error).__name__}: {error}", file=sys.stderr)
+        notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
+        warn(f"blockbuster: {type(error).__name__}: {error}{notes}")
         return 2 if isinstance(error, ValueError | TypeError) else 1
     except OSError as error:
-        print(f"blockbuster: {error.filename}: {error.strerror}", file=sys.stderr)
+        warn(f"blockbuster: {error.filename}: {error.strerror}")
         return 1
     except BrokenPipeError:
         return 0
@@ -222,13 +223,13 @@ def run_fuse(arguments: argparse.Namespace) -> int:
     if arguments.html:
         setting = explore.setting_of(arguments, program.sizes)
         explore.write_page(derivation, arguments.html, setting, title=program.name)
-    print(program.listing())
-    print(derivation.show())
-    print(derivation.final.show() if arguments.text else derivation.final.listing(), end="")
+    say(program.listing() + "\n")
+    say(derivation.show() + "\n")
+    say(derivation.final.show() if arguments.text else derivation.final.listing())
     left = explain(derivation.final)
     if left:
-        print(f"\n{len(left)} buffered edges are left:")
-        print("\n".join(map(str, left)))
+        say(f"\n{len(left)} buffered edges are left:")
+        say("\n".join(map(str, left)))
     return 0
 
 
@@ -240,13 +241,13 @@ def run_explain(arguments: argparse.Namespace) -> int:
     if arguments.json:
         keys = ("level", "producer", "consumer", "type", "reason", "unlock", "elements")
         rows = [{k: getattr(e, k) for k in keys} | {"rule": e.rule and e.rule.name} for e in found]
-        print(json.dumps(rows, indent=1))
+        say(json.dumps(rows, indent=1))
     elif found:
-        print("\n".join(map(str, found)))
+        say("\n".join(map(str, found)))
     else:
-        print("no interior buffered edge is left: the program is one kernel")
-    if not arguments.json:
-        print("".join(f"{note}\n" for note in overflowing(safe(derivation.final))), end="")
+        say("no interior buffered edge is left: the program is one kernel")
+    for note in () if arguments.json else overflowing(safe(derivation.final)):
+        say(note)
     return 0
 
 
@@ -254,7 +255,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
     """`blockbuster prove`."""
     _, derivation = _derived(arguments)
     report = prove(derivation, trials=arguments.trials, seed=arguments.seed)
-    print(report.to_json() if arguments.json else report, end="")
+    say(report.to_json() if arguments.json else report)
     return 0 if report.equal else 1
 
 
@@ -277,12 +278,12 @@ def run_emit(arguments: argparse.Namespace) -> int:
         reference=derivation.start,
     )
     for note in kernel.notes:
-        print(f"note: {note}", file=sys.stderr)
+        warn(f"note: {note}")
     if arguments.output is None:
-        print(kernel.source, end="")
+        say(kernel.source)
     else:
         kernel.write(arguments.output)
-        print(f"wrote {arguments.output}; check it with: python {arguments.output} --check")
+        say(f"wrote {arguments.output}; check it with: python {arguments.output} --check")
     return 0
 
 
@@ -307,7 +308,7 @@ def run_draw(arguments: argparse.Namespace) -> int:
     else:
         graph = derivation.final if number is None else derivation.start
         drawing = draw(graph, depth=arguments.depth)
-    print(f"wrote {drawing.save(arguments.output)}")
+    say(f"wrote {drawing.save(arguments.output)}")
     return 0
 
 

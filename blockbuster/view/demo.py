@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 from numpy.typing import NDArray
-from rich.console import Console
 
+from blockbuster.emit.disk import cache_folder, write_whole
 from blockbuster.emit.kernel import Kernel, emit
 from blockbuster.emit.launch import run_interpreted
+from blockbuster.errors import shown_lines
 from blockbuster.examples import Example
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.interp import Float32, Float64, evaluate, prove_equal
@@ -24,6 +24,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, fuse, safe
 from blockbuster.rules.derivation import path_in_words
 from blockbuster.selection import traffic
+from blockbuster.view.terminal import Screen
 from blockbuster.view.why import why
 
 Arrays = Mapping[str, NDArray[np.float64]]
@@ -59,10 +60,8 @@ def demo(example: Example, sizes: Mapping[str, int], output: Path | None) -> int
         report.text(final.listing())
     _check(report, program, derivation, final, inputs)
     _show_traffic(report, derivation, wanted)
-    path = (
-        output or Path(platformdirs.user_cache_dir("blockbuster")) / "demo" / f"{example.name}.py"
-    )
-    _run_kernel(report, program, final, derivation.start, inputs, wanted, path)
+    kernel = _run_kernel(report, program, final, derivation.start, inputs, wanted)
+    _write(report, kernel, f"{example.name}.py", output)
     return report.finish()
 
 
@@ -70,26 +69,26 @@ class _Report:
     """What is printed, and whether every check passed."""
 
     def __init__(self) -> None:
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._screen = Screen()
         self._failed = 0
         self._began = time.perf_counter()
 
     def title(self, text: str) -> None:
-        self._console.print(f"\n{text}", style="bold")
+        self._screen.print(f"\n{text}", style="bold")
 
     def text(self, text: str) -> None:
-        self._console.print(text.rstrip("\n"), markup=False)
+        self._screen.print(text.rstrip("\n"))
 
     def check(self, passed: bool, text: str) -> None:
         self._failed += not passed
         word, style = ("ok    ", "green") if passed else ("FAILED", "bold red")
-        self._console.print(word, style=style, end="  ")
-        self._console.print(text, markup=False)
+        self._screen.print(word, style=style, end="  ")
+        self._screen.print(text)
 
     @contextmanager
     def working(self, what: str) -> Iterator[None]:
         """A spinner while something takes its time; nothing where output is not a terminal."""
-        with self._console.status(what):
+        with self._screen.working(what):
             yield
 
     def finish(self) -> int:
@@ -150,7 +149,7 @@ def _check(
         else f"steps {wrong} change the program, in exact arithmetic",
     )
     proof = prove_equal(derivation.start, derivation.final)
-    report.check(proof.equal is True, f"start and end are {str(proof).splitlines()[0]}")
+    report.check(proof.equal is True, f"start and end are {shown_lines(str(proof))[0]}")
     oracle = program.numpy(inputs)
     error = _worst_error(final, inputs, oracle, Float64)
     text = f"the fused program in float64: error {error:.1e} of the largest value, against NumPy"
@@ -201,8 +200,7 @@ def _run_kernel(
     reference: Graph,
     inputs: Arrays,
     sizes: Mapping[str, int],
-    path: Path,
-) -> None:
+) -> Kernel:
     report.title("The kernel")
     for dtype, tolerance in KERNEL_TOLERANCE.items():
         kernel: Kernel = emit(graph, sizes=sizes, dtype=dtype, reference=reference)
@@ -213,6 +211,11 @@ def _run_kernel(
         error = relative_error({n: a.astype(float) for n, a in got.items()}, oracle)
         text = f"{dtype} kernel in Triton's interpreter: error {error:.1e}, against NumPy"
         report.check(error <= tolerance, text)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kernel.write(path)
-    report.text(f"written to {path}; it needs no Blockbuster: python {path} --check")
+    return kernel
+
+
+def _write(report: _Report, kernel: Kernel, name: str, output: Path | None) -> None:
+    data = kernel.source.encode()
+    path = write_whole(output, data) if output else cache_folder("demo").write(name, data)
+    if path:
+        report.text(f"written to {path}; it needs no Blockbuster: python {path} --check")

@@ -12,6 +12,7 @@ from blockbuster.emit.inspection import UNSEEN, disassembler
 from blockbuster.emit.target import assembler_of
 from blockbuster.errors import EmitError
 from blockbuster.view.render import HOW_TO, renderer
+from blockbuster.view.terminal import say
 
 PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch", "hypothesis")
 EXTRAS = {"torch": "torch", "hypothesis": "prove"}
@@ -19,21 +20,21 @@ EXTRAS = {"torch": "torch", "hypothesis": "prove"}
 
 def doctor() -> int:
     """Print the report; 0 unless something the main job needs is missing."""
-    print(f"blockbuster {blockbuster.__version__}")
-    print(f"python      {platform.python_version()} on {platform.system()} {platform.machine()}")
+    say(f"blockbuster {blockbuster.__version__}")
+    say(f"python      {platform.python_version()} on {platform.system()} {platform.machine()}")
     for package in PACKAGES:
-        print(f"{package:<11} {_version(package)}")
+        say(f"{package:<11} {_version(package)}")
     gpu = _gpu()
     triton = _version("triton")[0].isdigit()
-    print(f"gpu         {gpu or 'none found'}")
+    say(f"gpu         {gpu or 'none found'}")
     problem = _compilers() if triton else ""
-    print(f"pictures    {renderer() or f'as DOT text only ({HOW_TO})'}")
-    print(f"kernels run {_how_kernels_run(bool(gpu), triton)}")
+    say(f"pictures    {renderer() or f'as DOT text only ({HOW_TO})'}")
+    say(f"kernels run {_how_kernels_run(bool(gpu), triton)}")
     if platform.system() == "Linux" and not triton:
-        print("problem: triton is missing; install it with: pip install triton")
+        say("problem: triton is missing; install it with: pip install triton")
         return 1
     if problem:
-        print(f"problem: {problem}")
+        say(f"problem: {problem}")
         return 1
     return 0
 
@@ -44,14 +45,14 @@ def _compilers() -> str:
         assembler = assembler_of("sm_90")
     except EmitError as error:
         return str(error)
-    print(f"assembler   {assembler} for sm_90")
+    say(f"assembler   {assembler} for sm_90")
     for note in assembler.notes if assembler else ():
-        print(f"            {note}")
+        say(f"            {note}")
     reader = disassembler()
-    print(f"code        {f'read by {reader}' if reader else f'no nvdisasm is found: {UNSEEN}'}")
+    say(f"code        {f'read by {reader}' if reader else f'no nvdisasm is found: {UNSEEN}'}")
     if assembler and assembler.broken:
-        print(f"            it {assembler.broken}: kernels that it breaks are refused")
-        print("            pip install 'blockbuster[ptxas]' brings one that is sound")
+        say(f"            it {assembler.broken}: kernels that it breaks are refused")
+        say("            pip install 'blockbuster[ptxas]' brings one that is sound")
     return ""
 
 

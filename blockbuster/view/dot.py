@@ -5,8 +5,10 @@ Attributes keep the order they are given in, so equal pictures are equal bytes.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+
+from blockbuster.errors import shown, shown_lines
 
 SMALL = 9  # points
 
@@ -60,8 +62,8 @@ def quote(text: str) -> str:
     >>> print(quote('say "x"'))
     "say \\"x\\""
     """
-    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{plain}"'
+    plain = "\n".join(shown_lines(text)).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{plain}"'.replace("\n", "\\n")
 
 
 def lines(first: str, *rest: str) -> Html:
@@ -85,6 +87,11 @@ def with_operands(text: str, names: Sequence[str]) -> Html:
     label = f'<td rowspan="{len(names)}">{escape(text)}&#160;&#160;</td>'
     rows = "".join(f"<tr>{cell}</tr>" for cell in (first + label, *rest))
     return Html(f'<table border="0" cellborder="0" cellspacing="0" cellpadding="2">{rows}</table>')
+
+
+def escape(text: str) -> str:
+    """``text`` as plain text in HTML: with all that XML forbids shown as an escape."""
+    return html.escape(shown(text))
 
 
 def _list(attributes: Attributes) -> str:

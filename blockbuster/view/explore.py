@@ -5,23 +5,25 @@ from __future__ import annotations
 import argparse
 import re
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from blockbuster.errors import message
+from blockbuster.errors import BlockbusterError, message, shown
+from blockbuster.ir.reading import parse_json
+from blockbuster.ir.tokens import unquoted
 from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, Derivation
 from blockbuster.rules.restore import restore
 from blockbuster.view.explorer.export import write_html
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.load import parse_sizes
+from blockbuster.view.terminal import Screen, say
 
 EXAMPLES = """examples:
   blockbuster fuse model.py:attention --dims q="M D" k="N D" v="N L" --json steps.json
   blockbuster view steps.json -o attention.html --sizes M=4096,N=4096 --open
 """
-MISC = re.compile(r'misc \\"(.*?)\\"')  # as it stands in JSON
+MISC = re.compile(r'\bmisc ("(?:[^"\\\n]|\\.)*")')
 KNOWN = tuple(dict.fromkeys((*RULES, *PAPER_RULES, *PEELING_RULES)))
 
 
@@ -56,13 +58,33 @@ def run(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output or source.with_suffix(".html")
     if output.resolve() == source.resolve():
         raise ValueError(message("the page would replace the derivation", value=str(output)))
-    text = source.read_text(encoding="utf-8")
-    functions = dict.fromkeys(MISC.findall(text), _not_at_hand)
-    derivation = restore(text, KNOWN, functions)
+    derivation = read_derivation(source)
     write_page(derivation, output, setting_of(arguments), title=source.stem)
     if arguments.open:
         webbrowser.open(output.resolve().as_uri())
     return 0
+
+
+def read_derivation(source: Path) -> Derivation:
+    """A derivation that was written as JSON; functions of whole arrays are known by name only.
+
+    Raises ValueError, RuleError or ParseError, with the file, for what is none.
+    """
+    try:
+        data = source.read_bytes()
+        programs = [*_texts(parse_json(data))]
+        names = (unquoted(name) for text in programs for name in MISC.findall(text))
+        functions = {name: _not_at_hand for name in names if name is not None}
+        return restore(data, KNOWN, functions)
+    except (ValueError, BlockbusterError) as error:
+        error.add_note(f"in {shown(str(source))}")
+        raise
+
+
+def _texts(data: Any) -> Iterator[str]:
+    for part in ("start", "final"):
+        if isinstance(data, dict) and isinstance(data.get(part), str):
+            yield data[part]
 
 
 def _not_at_hand(*_: Any) -> Any:
@@ -79,8 +101,7 @@ def setting_of(arguments: argparse.Namespace, fixed: dict[str, int] | None = Non
 
 def write_page(derivation: Derivation, path: Path, setting: Setting, *, title: str = "") -> None:
     """Write the page, with a spinner on the terminal that names what is being done."""
-    console = Console(stderr=True)
     prove = setting.trials > 0
-    with console.status("rewriting") as status:
-        write_html(derivation, path, setting, title=title, prove=prove, progress=status.update)
-    print(f"wrote {path}")
+    with Screen(stderr=True).working("rewriting") as update:
+        write_html(derivation, path, setting, title=title, prove=prove, progress=update)
+    say(f"wrote {path}")

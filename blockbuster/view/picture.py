@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from blockbuster.errors import shown_lines
 from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import Collect, Map, Rescale
 from blockbuster.ir.show import FACTOR_NAMES, Path, Printer
@@ -73,7 +74,7 @@ class Picture:
 
     def __post_init__(self) -> None:
         printer = Printer()
-        self._listing = printer.print(self.graph).splitlines()
+        self._listing = shown_lines(printer.print(self.graph))
         self._line_of = printer.line_of
 
     def statements(self, focus: Path = ()) -> list[str]:

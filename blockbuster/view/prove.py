@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console
-
 from blockbuster.interp.report import Pair, ProofReport, prove_pairs
 from blockbuster.rules import Derivation, safe
+from blockbuster.view.terminal import Screen
 
 
 def pairs(derivation: Derivation) -> Iterator[Pair]:
@@ -24,11 +23,10 @@ def pairs(derivation: Derivation) -> Iterator[Pair]:
 
 def prove(derivation: Derivation, *, trials: int, seed: int) -> ProofReport:
     """Prove all pairs, with a spinner on the terminal that names the one at hand."""
-    console = Console(stderr=True)
-    with console.status("proving") as status:
+    with Screen(stderr=True).working("proving") as update:
         return prove_pairs(
             pairs(derivation),
             trials=trials,
             seed=seed,
-            progress=lambda name: status.update(f"proving {name}"),
+            progress=lambda name: update(f"proving {name}"),
         )

@@ -54,7 +54,11 @@ def tampered(change):
         (lambda d: d["steps"][3]["match"].update(consumer=0), RuleError, "step 4: .* not apply"),
         (lambda d: d["steps"].pop(), ValueError, "snapshots_after does not fit"),
         (lambda d: d.update(snapshots_after=[]), ValueError, "snapshots_after does not fit"),
-        (lambda d: d.update(snapshots_after=["x"]), ValueError, "snapshots_after holds counts"),
+        (
+            lambda d: d.update(snapshots_after=["x"]),
+            ValueError,
+            r"snapshots_after\[0\] is 'x', expected a whole",
+        ),
         (lambda d: d.update(final=d["start"]), RuleError, "does not give the final program"),
         (lambda d: d.update(start="graph("), bb.ParseError, "expected"),
     ],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from blockbuster.emit.kernel import emit
-from blockbuster.errors import EmitError
+from blockbuster.errors import EmitError, shown_lines
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.view.explorer.places import filled, place_in, with_places
@@ -37,7 +37,7 @@ def kernel_text(
         marked = emit(with_places(graph), sizes, dtype, target, reference=reference)
     except EmitError as error:
         return KernelText(Text((), (), str(error)))
-    lines, other = kernel.source.splitlines(), marked.source.splitlines()
+    lines, other = shown_lines(kernel.source), shown_lines(marked.source)
     kernels = _kernels(lines)
     places = [""] * len(lines)
     for first, end in kernels:

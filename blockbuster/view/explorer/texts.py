@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from blockbuster.emit.listing import listing_lines
-from blockbuster.errors import EmitError
+from blockbuster.errors import EmitError, shown_lines
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.show import Printer
 from blockbuster.view.explorer.places import MARK, filled, place_name, place_of, with_places
@@ -29,7 +29,7 @@ class Text:
 def text_form(graph: Graph) -> Text:
     """The text form of a program."""
     printer = Printer()
-    lines = printer.print(graph).splitlines()
+    lines = shown_lines(printer.print(graph))
     own = {line: place_name((*path, at)) for (path, at), line in printer.line_of.items()}
     return Text(tuple(lines), tuple(filled(lines, [own.get(i, "") for i in range(len(lines))])))
 
@@ -39,7 +39,7 @@ def loop_form(graph: Graph) -> Text:
     try:
         pairs = tuple(listing_lines(with_places(graph)))
     except EmitError as error:
-        told = [line for line in str(error).splitlines() if MARK not in line]
+        told = [line for line in shown_lines(str(error)) if MARK not in line]
         return Text((), (), "\n".join(told))
     lines = [text for text, _ in pairs]
     return Text(tuple(lines), tuple(filled(lines, [place_of(origin) for _, origin in pairs])))

@@ -1,0 +1,49 @@
+"""The one place that writes to a terminal: texts are shown as they are, and control nothing.
+
+Names of files, functions and dims may hold escape sequences, markup or emoji codes; they reach the
+terminal as the characters that they consist of (see `errors.shown`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from blockbuster.errors import shown, shown_lines
+
+
+def say(text: object, *, to: TextIO | None = None) -> None:
+    """Print the lines of ``text``, on standard output unless another file is given."""
+    print("\n".join(shown_lines(str(text))), file=to)
+
+
+def warn(text: object) -> None:
+    """Print the lines of ``text`` on standard error."""
+    say(text, to=sys.stderr)
+
+
+class Screen:
+    """A terminal with styles and spinners; nothing in a text is taken for markup."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        self._console = Console(
+            stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True
+        )
+
+    def print(self, text: str, *, style: str | None = None, end: str = "\n") -> None:
+        """Print the lines of ``text`` in a style of rich's."""
+        self._console.print(Text("\n".join(shown_lines(text))), style=style, end=end)
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Callable[[str], None]]:
+        """A spinner while something takes its time, and what names the next thing beside it.
+
+        Nothing is printed where output is no terminal.
+        """
+        with self._console.status(Text(shown(what))) as status:
+            yield lambda text: status.update(Text(shown(text)))
