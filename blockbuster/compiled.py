@@ -56,8 +56,12 @@ class Compiled:
     @property
     def report(self) -> Report:
         """What fused, how many kernels there are, and what else runs."""
+        return self.report_with()
+
+    def report_with(self, *said: str) -> Report:
+        """The report, with more notes."""
         notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
-        return report(self.plan, tuple(dict.fromkeys(notes)))
+        return report(self.plan, tuple(dict.fromkeys((*said, *notes))))
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """The results for the program's inputs."""
