@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MethodType
 from typing import Any, overload
 
 from blockbuster.compiled import SAVED, Compiled, Run, keep
@@ -23,21 +24,23 @@ from blockbuster.emit.plan import Family, Plan, Sizes
 from blockbuster.emit.recorder import Refused
 from blockbuster.emit.report import Report, not_one_kernel
 from blockbuster.emit.saved import read_plan
-from blockbuster.emit.tensors import Arrays, described, in_common
-from blockbuster.errors import FusionError, LaunchError, message
+from blockbuster.emit.tensors import described, in_common
+from blockbuster.errors import FusionError, message
 from blockbuster.first_result import compare_first
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.arguments import (
     Leaf,
     Shape,
     leaves,
+    program_key,
     shape_again,
     shape_from_names,
-    static,
-    static_key,
     trace_call,
 )
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.fixed import static
 from blockbuster.frontend.program import check_program
+from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import completed
 
@@ -46,7 +49,7 @@ Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 @dataclass(frozen=True)
 class _Traced:
-    """A function traced for fixed arguments, and what it was compiled to."""
+    """A program that a function was traced to, and what that was compiled to."""
 
     family: Family
     shape: Shape
@@ -83,7 +86,7 @@ class Jitted:
         self._one_kernel = one_kernel
         self._machine = machine
         self._check = check
-        self._ready: dict[Any, Ready] = {}
+        self._ready: dict[Any, tuple[Ready, Reads]] = {}
         self._traced: dict[Any, _Traced] = {}
         self._lock = threading.RLock()
 
@@ -97,12 +100,18 @@ class Jitted:
             for name, value in kwargs.items():
                 key += name, described(value) or static(value)
             key = tuple(key)
-            ready = self._ready.get(key)
+            known = self._ready.get(key)
         except (TypeError, RuntimeError):  # no hash, or no strides: say which argument
             found = leaves(self._fn, args, kwargs)
             in_common({leaf.name: leaf.value for leaf in found if leaf.is_array})
             raise
-        return ready(args, kwargs) if ready else self._first(key, args, kwargs)
+        if known is not None and known[1].unchanged():
+            return known[0](args, kwargs)
+        return self._traced_call(key, args, kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """As a method: the instance is the first argument, a fixed one whose state is watched."""
+        return self if instance is None else MethodType(self, instance)
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
         """What a call with these arguments would run; nothing is run."""
@@ -118,36 +127,49 @@ class Jitted:
 
     def report_for(self, *args: Any, **kwargs: Any) -> Report:
         """What fused for these arguments, how many kernels there are, and what else runs."""
-        return self.compiled_for(*args, **kwargs).report
-
-    def _first(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call with arguments of a new kind: what it returns. It is remembered how."""
         found = leaves(self._fn, args, kwargs)
+        unknown = self._reads(found).unknown
+        traced = f"traced again at each call, because {unknown}" if unknown else ""
+        return self._compiled(found).report_with(*filter(None, [traced]))
+
+    def _traced_call(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that cannot be told to be like an earlier one: the function is traced.
+
+        The call after it is like it if its arguments have the same key and nothing has changed of
+        what the function reads.
+        """
+        found = leaves(self._fn, args, kwargs)
+        if any(isinstance(leaf.value, TracedArray) for leaf in found):
+            return self._fn(*args, **kwargs)  # inside another trace: a part of it
+        reads = self._reads(found)  # before the trace, which may change what it reads
         compiled = self._compiled(found)
         arrays = [leaf for leaf in found if leaf.is_array]
         values = [leaf.value for leaf in arrays]
         run, results = compiled.prepared(tuple(map(described, values)), values)
-        ready = _ready(run, compiled.shaped, [leaf.kept() for leaf in arrays], len(args))
-        with self._lock:
-            keep(self._ready, key, ready)
+        if not reads.unknown:
+            ready = _ready(run, compiled.shaped, [leaf.kept() for leaf in arrays], len(args))
+            with self._lock:
+                keep(self._ready, key, (ready, reads))
         return compiled.shaped(results)
 
+    def _reads(self, found: Sequence[Leaf]) -> Reads:
+        return reads_of(self._fn, [leaf.value for leaf in found if not leaf.is_array])
+
     def _compiled(self, found: Sequence[Leaf]) -> Compiled:
+        """What runs: traced for these very sizes and values, and compiled once for equal traces."""
         arrays = in_common({leaf.name: leaf.value for leaf in found if leaf.is_array})
         target = target_for(self._machine, arrays)
-        units = tuple(tuple(n == 1 for n in shape) for shape in arrays.shapes.values())
-        dtypes = (arrays.dtype, *arrays.others.items())
-        key = (static_key(found), tuple(arrays.shapes), units, dtypes, target)
         with self._lock:
-            if key not in self._traced:
-                self._traced[key] = self._trace(found, arrays, target)
-            traced = self._traced[key]
-            try:
-                sizes = traced.family.bind(arrays.shapes)
-            except LaunchError:
-                self._trace(found, arrays, target)  # raises with the line that disagrees
-                raise
-            plan = self._plan(traced.family, sizes)
+            program, shape = trace_call(self._fn, found)
+            others = tuple(arrays.others.items())
+            key = (program_key(program, shape), arrays.dtype, others, target)
+            traced = self._traced.get(key)
+            if traced is None:
+                family = _family(program, arrays.dtype, target, arrays.others)
+                compare = _compare(program) if self._check else None
+                traced = _Traced(family, shape, compare)
+                keep(self._traced, key, traced)
+            plan = self._plan(traced.family, traced.family.bind(arrays.shapes))
             for compiled in traced.compiled:
                 if compiled.plan is plan:
                     return compiled
@@ -171,10 +193,6 @@ class Jitted:
             family.refuse(plan, refused.files, refused.reason)
             return self._plan(family, sizes)
 
-    def _trace(self, found: Sequence[Leaf], arrays: Arrays, target: str) -> _Traced:
-        program, shape = trace_call(self._fn, found)
-        family = _family(program, arrays.dtype, target, arrays.others)
-        return _Traced(family, shape, _compare(program) if self._check else None)
 
 
 @overload

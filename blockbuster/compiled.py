@@ -77,8 +77,13 @@ class Compiled:
     @property
     def report(self) -> Report:
         """What fused, how many kernels there are, and what else runs."""
+        return self.report_with()
+
+    def report_with(self, *said: str) -> Report:
+        """The report, with more notes."""
         notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
         made = [name for run in self._runs.values() for name in getattr(run, "assemblers", ())]
+        notes = [*said, *notes]
         return report(self.plan, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(made)))
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:

@@ -10,14 +10,18 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from blockbuster.errors import message
+from blockbuster.frontend.fixed import Same, static
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.torch import is_tensor
 from blockbuster.frontend.trace import trace
+from blockbuster.ir.expr import Call, Const, Size
+from blockbuster.ir.lengths import Length
 
 Place = int | str | None
 """Where a call has an argument: its position, its keyword, or nowhere (a default)."""
@@ -50,6 +54,9 @@ class Shape:
     kind: str
     make: Callable[[Sequence[Any]], Any] = field(repr=False)
     keys: tuple[Any, ...] = ()
+
+
+_CONTAINERS = (list, dict, set, bytearray, tuple, frozenset)
 
 
 def is_array(value: object) -> bool:
@@ -85,22 +92,6 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
     return found
 
 
-def static(value: Any) -> tuple[Any, ...]:
-    """A fixed value as part of a key: 1, 1.0 and True are different values, as are 0.0 and -0.0.
-
-    >>> static((1, True)) == static((1.0, 1)), static(0.0) == static(-0.0)
-    (False, False)
-    """
-    if isinstance(value, tuple):
-        return type(value), *map(static, value)
-    return type(value), repr(value) if isinstance(value, float) else value
-
-
-def static_key(found: Sequence[Leaf]) -> tuple[Any, ...]:
-    """The static arguments as part of a key."""
-    return tuple((leaf.name, static(leaf.value)) for leaf in found if not leaf.is_array)
-
-
 def trace_call(fn: Callable[..., Any], found: Sequence[Leaf]) -> tuple[ArrayProgram, Shape]:
     """The array program of ``fn`` for these arguments, and how its result is shaped."""
     shapes: list[Shape] = []
@@ -119,6 +110,35 @@ def trace_call(fn: Callable[..., Any], found: Sequence[Leaf]) -> tuple[ArrayProg
     call.__name__ = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     examples = {names[i]: leaf.value for i, leaf in enumerate(found) if leaf.is_array}
     return trace(call, **examples), shapes[0]
+
+
+def program_key(program: ArrayProgram, shape: Shape) -> tuple[Any, ...]:
+    """What a traced program is, as a key: two traces that compute the same have the same one.
+
+    Functions of whole arrays made anew by every trace are the same if their code and all that they
+    close over are.
+    """
+    equations = tuple(
+        (e.op, e.operands, tuple((k, _param_key(v)) for k, v in e.params), e.shape, e.kind)
+        for e in program.equations
+    )
+    made = None if shape.kind == "dict" else shape.make
+    fixed = program.fixed_sizes, program.rules
+    return (
+        (program.name, program.inputs, equations, program.outputs, *fixed),
+        (shape.kind, shape.keys, made),
+    )
+
+
+def _param_key(value: Any) -> Any:
+    if isinstance(value, Const | Size | Call | Length):
+        return value
+    if isinstance(value, FunctionType) and not vars(value):
+        held = [cell.cell_contents for cell in value.__closure__ or ()]
+        keywords = tuple((value.__kwdefaults__ or {}).items())
+        fixed = tuple(map(static, (*held, *(value.__defaults__ or ()), *keywords)))
+        return value.__code__, Same(value.__globals__), len(held), fixed
+    return static(value)
 
 
 def shape_of(result: Any) -> Shape:
@@ -200,6 +220,8 @@ def _check(leaf: Leaf) -> None:
     try:
         hash(leaf.value)
     except TypeError:
+        if not isinstance(leaf.value, _CONTAINERS):
+            return  # an object is one fixed value, and what it holds is watched
         hint = "a fixed argument is part of the cache's key: pass a tuple, a number, a string"
         raise TypeError(
             message(f"the argument {leaf.name} is a {kind}, which has no hash", hint=hint)

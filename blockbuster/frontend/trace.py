@@ -183,6 +183,8 @@ class Trace:
         """The program whose outputs are ``results``, with all dims under their final names."""
         if any(array.trace is not self for _, array in results):
             raise trace_error("the function returned an array of another trace")
+        for equation in self._equations:
+            self._check_slice(equation)
         shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
         names = self.dims.final_names(shapes)
 
@@ -201,6 +203,14 @@ class Trace:
             tuple(self.dims.fixed_sizes(names).items()),
             self.dims.size_rules(names),
         )
+
+    def _check_slice(self, equation: Equation) -> None:
+        """Refuse a slice that is empty after all: its axis gave way to a longer one later."""
+        if equation.op == "slice":
+            elements = self.dims.normal(equation.param("length")).constant
+            if elements is not None and elements < 1:
+                reason = f"the slice has {elements} elements"
+                raise trace_error(reason, hint="it needs at least one", where=equation.where)
 
     def _append(
         self,

@@ -20,11 +20,20 @@ class Arg:
     index: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Const:
-    """A number, held in double precision."""
+    """A number, held in double precision. -0.0 is another number than 0.0, and nan is nan."""
 
     value: float
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self._told_apart() == other._told_apart()
+
+    def __hash__(self) -> int:
+        return hash(self._told_apart())
+
+    def _told_apart(self) -> float | str:
+        return self.value if self.value and self.value == self.value else repr(self.value)
 
 
 @dataclass(frozen=True)
