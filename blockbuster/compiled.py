@@ -10,9 +10,10 @@ from typing import Any
 
 from blockbuster.emit.choice import CPU
 from blockbuster.emit.launch import Gpu, from_host, new_like, register, to_host
-from blockbuster.emit.plan import Plan, Sizes, run_on_host
+from blockbuster.emit.plan import Plan, Sizes
 from blockbuster.emit.replay import Refused, Replay
 from blockbuster.emit.report import Report, report
+from blockbuster.emit.run_plan import run_on_host
 from blockbuster.emit.saved import write_plan
 from blockbuster.emit.tensors import Arrays, described, in_common
 from blockbuster.errors import LaunchError, message

@@ -12,7 +12,8 @@ before   t2 = -(log(t1) + t0)             after   t2 = -t0
 A product with a reciprocal is rounded twice, a quotient once; a sum with an exponent and the
 logarithm of a significand is exact in its first addition where the exponent is near, as a row's
 maximum is. Costs a division, or an addition, per element: on a GPU for float32 results only, and
-not in a loop that holds a dot. A value that other nests read crosses in its parts: a workspace each.
+not in a loop that holds a dot. A value that other nests read crosses in its parts, in a workspace
+each.
 """
 
 from __future__ import annotations
@@ -198,9 +199,7 @@ def _rewritten(
     return whole
 
 
-def _finished(
-    program: TileProgram, let: Let, finish: Finish, names: Iterator[str]
-) -> TileProgram:
+def _finished(program: TileProgram, let: Let, finish: Finish, names: Iterator[str]) -> TileProgram:
     """``program`` with the parts of a value in its place, in workspaces too."""
     taken = [b.name for b in (*program.inputs, *program.outputs, *program.workspaces)]
     spaces: dict[Buffer, tuple[Buffer, ...]] = {}
@@ -239,12 +238,11 @@ class _Spread:
                 pairs = zip(self.parts[stmt.target], self.finish.parts, strict=True)
                 yield from (replace(stmt, target=t, op=Elementwise(e)) for t, e in pairs)
             elif isinstance(stmt, Load) and _moves(stmt, self.spaces):
-                views = self._views(stmt.view)
-                pairs = zip(self.parts[stmt.target], views, strict=True)
-                yield from (replace(stmt, target=tile, view=view) for tile, view in pairs)
+                loads = zip(self.parts[stmt.target], self._views(stmt.view), strict=True)
+                yield from (replace(stmt, target=tile, view=view) for tile, view in loads)
             elif isinstance(stmt, Store) and _moves(stmt, self.spaces):
-                pairs = zip(self.parts[stmt.value], self._views(stmt.view), strict=True)
-                yield from (replace(stmt, value=tile, view=view) for tile, view in pairs)
+                stores = zip(self.parts[stmt.value], self._views(stmt.view), strict=True)
+                yield from (replace(stmt, value=tile, view=view) for tile, view in stores)
             else:
                 yield self._applied(stmt)
 

@@ -48,7 +48,9 @@ def _nearest(name: str) -> str:
 
 
 HELPERS: dict[str, str] = {
-    "exp": _nearest("exp"), "log": _nearest("log"), "tanh": _nearest("tanh"),
+    "exp": _nearest("exp"),
+    "log": _nearest("log"),
+    "tanh": _nearest("tanh"),
     "row_sum": (
         "def row_sum(x):\n"
         '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'
@@ -56,7 +58,7 @@ HELPERS: dict[str, str] = {
     ),
     "dot": (
         "def dot(a, b):\n"
-        '    """a @ b.T in parts: one long chain of float32 sums has several times their error."""\n'
+        '    """a @ b.T in parts: one long chain of float32 sums errs several times more."""\n'
         "    size = a.shape[-1]\n"
         "    part = max(128, math.isqrt(size)) if a.dtype == np.float32 else max(size, 1)\n"
         "    total = a[..., :part] @ b[..., :part].T\n"

@@ -20,7 +20,7 @@ from blockbuster.emit.plan import File, Plan
 from blockbuster.errors import LaunchError, message
 from blockbuster.ir.lengths import Length, Rule
 
-SCHEMA = "blockbuster.compiled/1"
+SCHEMA = "blockbuster.compiled/2"
 
 
 def write_plan(plan: Plan, path: Path, *, shape: dict[str, Any]) -> Path:
@@ -82,7 +82,8 @@ def _plan_to_json(plan: Plan) -> dict[str, Any]:
         "name": plan.name, "dtype": plan.dtype, "target": plan.target,
         "inputs": [[name, axes] for name, axes in plan.inputs.items()],
         "sizes": dict(plan.sizes), "steps": steps, "names": plan.names, "results": results,
-        "dtypes": plan.dtypes, "notes": plan.notes, "rules": [*map(_rule_to_json, plan.rules)],
+        "dtypes": dict(plan.dtypes), "arithmetic": plan.arithmetic,
+        "notes": plan.notes, "rules": [*map(_rule_to_json, plan.rules)],
     }  # fmt: skip
 
 
@@ -99,7 +100,8 @@ def _plan_from_json(data: dict[str, Any]) -> Plan:
         ),
         tuple(data["names"]),
         tuple(Seen(array, tuple(order)) for array, order in data["results"]),
-        tuple(data["dtypes"]),
+        data["dtypes"],
+        data["arithmetic"],
         tuple(data["notes"]),
         tuple(map(_rule_from_json, data["rules"])),
     )
