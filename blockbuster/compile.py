@@ -41,7 +41,6 @@ from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.fixed import static
 from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
-from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import completed
 
 Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -289,7 +288,6 @@ def _family(
         given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
         for given in program.inputs
     }
-    dtypes = tuple(_cast_to(program, output.value) for output in program.outputs)
     graph = lower(program)
     return Family(
         graph,
@@ -297,7 +295,6 @@ def _family(
         name=program.name,
         dtype=dtype,
         target=target,
-        dtypes=dtypes,
         input_dtypes=others or {},
         rules=program.rules,
     )
@@ -305,17 +302,3 @@ def _family(
 
 def _compare(program: ArrayProgram) -> Compare:
     return functools.partial(compare_first, program)
-
-
-def _cast_to(program: ArrayProgram, value: Value) -> str:
-    """The dtype that an output is cast to last of all, or an empty string."""
-    while value.node >= 0:
-        equation = program.equations[value.node]
-        if equation.op == "cast":
-            return str(equation.param("dtype"))
-        if equation.op not in ("transpose", "expand"):
-            break
-        operand = equation.operands[0]
-        assert isinstance(operand, Value)
-        value = operand
-    return ""

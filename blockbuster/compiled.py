@@ -13,10 +13,11 @@ from blockbuster.emit.choice import CPU
 from blockbuster.emit.first_launch import Compare
 from blockbuster.emit.gpu import Gpu
 from blockbuster.emit.launch import from_host, new_like, register, to_host
-from blockbuster.emit.plan import Plan, Sizes, run_on_host
+from blockbuster.emit.plan import Plan, Sizes
 from blockbuster.emit.recorder import Refused
 from blockbuster.emit.replay import Replay
 from blockbuster.emit.report import Report, report
+from blockbuster.emit.run_plan import run_on_host
 from blockbuster.emit.saved import write_plan
 from blockbuster.emit.tensors import Arrays, described, in_common
 from blockbuster.errors import LaunchError, message

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from blockbuster.emit.dtypes import dtype_of
-from blockbuster.emit.kernel import apply_passes
+from blockbuster.emit.array_dtypes import ArrayDtypes, Given, array_dtypes, given_by
+from blockbuster.emit.kernel import Scheduled, schedule
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.target import target_of
 from blockbuster.emit.tile import TileProgram
-from blockbuster.emit.tiles import choose_tiling, halved_tiles
+from blockbuster.emit.tiles import halved_tiles
 from blockbuster.emit.traffic import SHORT, NestTraffic, traffic_by_nest
 from blockbuster.emit.triton_uses import Uses
 from blockbuster.errors import EmitError, message
@@ -40,10 +40,12 @@ class Choice:
     """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
 
     ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
-    ``notes`` what else to know about its numbers.
+    ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
+    from, ``stable`` the safe form of ``graph`` that became it.
     """
 
     graph: Graph = field(repr=False)
+    stable: Graph = field(repr=False)
     snapshot: int
     name: str
     program: TileProgram = field(repr=False)
@@ -55,6 +57,7 @@ class Choice:
     key: Key = field(repr=False)
     unsafe: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    scheduled: Scheduled | None = field(default=None, repr=False)
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
@@ -121,7 +124,7 @@ class Fused:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._lowered: dict[int, tuple[TileProgram, tuple[str, ...], tuple[str, ...]]] = {}
+        self._lowered: dict[int, _Lowered] = {}
         self._refused: dict[Key, str] = {}
 
     @cached_property
@@ -139,10 +142,16 @@ class Fused:
         self._refused[choice.key] = reason
 
     def consider(
-        self, sizes: Mapping[Dim, int], dtype: str, target: str, *, one_kernel: bool = False
+        self,
+        sizes: Mapping[Dim, int],
+        dtype: str | Mapping[str, str] | Given,
+        target: str,
+        *,
+        one_kernel: bool = False,
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
 
+        ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name.
         Then no loop is run in chunks, since another kernel would have to combine them.
         Where a compiler refused every snapshot, all are considered again with smaller tiles. Raises
         EmitError where no snapshot, nor the unfused program, has a form for the target that
@@ -151,7 +160,7 @@ class Fused:
         refusals: dict[str, EmitError] = {}
         found: list[Choice] = []
         choice = functools.partial(
-            self._choice, Setting(sizes, dtype, target, in_chunks=not one_kernel)
+            self._choice, Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
         )
         for choices in self._rounds(choice, refusals):
             found = found or choices
@@ -192,43 +201,62 @@ class Fused:
     def _name(self, number: int) -> str:
         return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
 
-    def _choice(self, setting: Setting, number: int, halved: int) -> Choice:
-        graph = (*self.snapshots, self.graph)[number - 1]
+    def _lower(self, number: int) -> _Lowered:
         if number not in self._lowered:
+            graph = (*self.snapshots, self.graph)[number - 1]
             said: list[str] = []
             stable = safe(graph, said.append)
             notes = tuple(dict.fromkeys(said))
-            self._lowered[number] = lower_to_tiles(stable), overflowing(stable), notes
-        lowered, unsafe, notes = self._lowered[number]
+            program = lower_to_tiles(stable)
+            self._lowered[number] = _Lowered(graph, stable, program, overflowing(stable), notes)
+        return self._lowered[number]
+
+    def _choice(self, setting: Setting, number: int, halved: int) -> Choice:
+        lowered = self._lower(number)
         on_the_cpu = setting.target == CPU
-        schedule = (_on_the_cpu if on_the_cpu else _on_a_gpu)(lowered, setting, halved)
-        key = (number, *schedule.key)
+        if on_the_cpu:
+            found = _on_the_cpu(lowered.program, setting)
+        else:
+            dtypes = array_dtypes(self.graph, lowered.program, setting.given)
+            found = _on_a_gpu(lowered.program, setting, dtypes, halved)
+        key = (number, *found.key)
         if key in self._refused:
-            shown = ", ".join(f"{dim} {lanes}" for dim, lanes in schedule.blocks.items())
+            shown = ", ".join(f"{dim} {lanes}" for dim, lanes in found.blocks.items())
             raise EmitError(f"with tiles {shown}, {self._refused[key]}")
-        program = schedule.program
+        program = found.program
         sizes = completed(setting.known, program.rules)
         return Choice(
-            graph=graph,
+            graph=lowered.graph,
+            stable=lowered.stable,
             snapshot=number,
             name=self._name(number),
             program=program,
-            tiles=schedule.tiles,
-            blocks=schedule.blocks,
+            tiles=found.tiles,
+            blocks=found.blocks,
             nests=tuple(
                 replace(nest, pipelined=pipelined)
                 for nest, pipelined in zip(
-                    traffic_by_nest(program, sizes, schedule.blocks),
-                    schedule.pipelined,
-                    strict=True,
+                    traffic_by_nest(program, sizes, found.blocks), found.pipelined, strict=True
                 )
             ),
             processors=1 if on_the_cpu else target_of(setting.target).processors,
-            kernels=schedule.kernels,
+            kernels=found.kernels,
             key=key,
-            unsafe=unsafe,
-            notes=notes,
+            unsafe=lowered.unsafe,
+            notes=lowered.notes,
+            scheduled=found.scheduled,
         )
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """A snapshot, its safe form, the tile program of that, and what to know about its numbers."""
+
+    graph: Graph
+    stable: Graph
+    program: TileProgram
+    unsafe: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -236,7 +264,7 @@ class Setting:
     """What a choice is for. ``in_chunks``: loops may be run in chunks."""
 
     sizes: Mapping[Dim, int]
-    dtype: str
+    given: Given
     target: str
     in_chunks: bool
 
@@ -259,9 +287,10 @@ class Schedule:
     kernels: int
     pipelined: tuple[bool, ...]
     key: Key
+    scheduled: Scheduled | None = None
 
 
-def _on_the_cpu(lowered: TileProgram, setting: Setting, _: int) -> Schedule:
+def _on_the_cpu(lowered: TileProgram, setting: Setting) -> Schedule:
     blocks = numpy_tiling(lowered, setting.known)
     program = numpy_schedule(lowered, setting.known, blocks)
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
@@ -271,22 +300,24 @@ def _on_the_cpu(lowered: TileProgram, setting: Setting, _: int) -> Schedule:
     return Schedule(program, {}, blocks, kernels, pipelined, key)
 
 
-def _on_a_gpu(lowered: TileProgram, setting: Setting, halved: int) -> Schedule:
+def _on_a_gpu(lowered: TileProgram, setting: Setting, dtypes: ArrayDtypes, halved: int) -> Schedule:
     device = target_of(setting.target)
-    tiling = choose_tiling(lowered, setting.known, {}, dtype_of(setting.dtype), device)
-    tiles = halved_tiles(lowered, tiling, halved) if halved else {}
-    if halved:
-        tiling = choose_tiling(lowered, setting.known, tiles, dtype_of(setting.dtype), device)
-    blocks = dict(tiling.blocks)
-    program, tiling = apply_passes(
+    made = functools.partial(
+        schedule,
         lowered,
-        tiling,
-        device.processors,
-        accurate=setting.dtype == "float32",
+        setting.known,
+        dtypes=dtypes,
+        device=device,
         chunks=None if setting.in_chunks else {},
     )
+    scheduled, tiles = made(), dict[Dim, int]()
+    if halved:
+        tiles = halved_tiles(lowered, scheduled.chosen, halved)
+        scheduled = made(tiles=tiles)
+    program, tiling = scheduled.program, scheduled.tiling
     lanes = [d for d in tiling.blocks if not tiling.is_unit(d)]
     ragged = tuple(d for d in lanes if tiling.ragged(d))
     key = (tuple(tiling.blocks.items()), tiling.whole, ragged)
     pipelined = tuple(Uses(nest, tiling).waits() <= SHORT for nest in program.nests)
-    return Schedule(program, tiles, blocks, len(program.nests), pipelined, key)
+    blocks = scheduled.chosen.blocks
+    return Schedule(program, tiles, blocks, len(program.nests), pipelined, key, scheduled)

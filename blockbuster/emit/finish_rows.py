@@ -199,9 +199,7 @@ def _rewritten(
     return whole
 
 
-def _finished(
-    program: TileProgram, let: Let, finish: Finish, names: Iterator[str]
-) -> TileProgram:
+def _finished(program: TileProgram, let: Let, finish: Finish, names: Iterator[str]) -> TileProgram:
     """``program`` with the parts of a value in its place, in workspaces too."""
     taken = [b.name for b in (*program.inputs, *program.outputs, *program.workspaces)]
     spaces: dict[Buffer, tuple[Buffer, ...]] = {}
@@ -240,12 +238,11 @@ class _Spread:
                 pairs = zip(self.parts[stmt.target], self.finish.parts, strict=True)
                 yield from (replace(stmt, target=t, op=Elementwise(e)) for t, e in pairs)
             elif isinstance(stmt, Load) and _moves(stmt, self.spaces):
-                views = self._views(stmt.view)
-                pairs = zip(self.parts[stmt.target], views, strict=True)
-                yield from (replace(stmt, target=tile, view=view) for tile, view in pairs)
+                loads = zip(self.parts[stmt.target], self._views(stmt.view), strict=True)
+                yield from (replace(stmt, target=tile, view=view) for tile, view in loads)
             elif isinstance(stmt, Store) and _moves(stmt, self.spaces):
-                pairs = zip(self.parts[stmt.value], self._views(stmt.view), strict=True)
-                yield from (replace(stmt, value=tile, view=view) for tile, view in pairs)
+                stores = zip(self.parts[stmt.value], self._views(stmt.view), strict=True)
+                yield from (replace(stmt, value=tile, view=view) for tile, view in stores)
             else:
                 yield self._applied(stmt)
 

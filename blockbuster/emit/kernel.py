@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from blockbuster.emit.array_dtypes import array_dtypes
+from blockbuster.emit.array_dtypes import ArrayDtypes, array_dtypes, given_by
 from blockbuster.emit.bind import bind
 from blockbuster.emit.chunk_loops import chunk_loops
 from blockbuster.emit.defer_lane_sums import defer_lane_sums
@@ -23,7 +23,7 @@ from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.merge_repeats import merge_repeats
 from blockbuster.emit.numpy_text import reference_text
 from blockbuster.emit.split_nests import split_nests
-from blockbuster.emit.target import target_of
+from blockbuster.emit.target import Target, target_of
 from blockbuster.emit.tile import TileProgram
 from blockbuster.emit.tiles import LEAST, STAGES, choose_tiling, choose_warps, dot_dims
 from blockbuster.emit.tiling import Tiling
@@ -67,6 +67,20 @@ class Kernel:
         return launch(self, *arrays, **named)
 
 
+@dataclass(frozen=True)
+class Scheduled:
+    """A tile program after its passes: all that is decided about a kernel before it is printed.
+
+    ``chosen``: the tiling of the dims that the program had before; ``tiling``: of all its dims.
+    """
+
+    program: TileProgram
+    tiling: Tiling
+    chosen: Tiling
+    dtypes: ArrayDtypes
+    device: Target
+
+
 def emit(
     graph: Graph,
     sizes: Mapping[Dim, int],
@@ -96,29 +110,55 @@ def emit(
     said: list[str] = []
     stable = safe(graph, said.append)
     program = lower_to_tiles(stable)
-    dtypes = array_dtypes(graph, program, dtype)
+    dtypes = array_dtypes(graph, program, given_by(dtype))
     _check_dims(program, sizes, tiles or {})
     _check_chunks(program, chunks or {})
     bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
-    tiling = choose_tiling(program, bound, tiles or {}, dtypes.common, device)
-    scheduled, tiling = apply_passes(
-        program, tiling, device.processors, accurate=dtypes.accurate, chunks=chunks
-    )
+    scheduled = schedule(program, bound, dtypes=dtypes, device=device, tiles=tiles, chunks=chunks)
     notes = (*overflowing(stable), *dict.fromkeys(said))
-    heading = Heading(listing(stable), target, _reference(stable, reference), notes)
-    options = {"num_warps": choose_warps(scheduled, tiling), "num_stages": STAGES}
-    source = triton_text(scheduled, tiling, dtypes, options, heading)
+    return written(scheduled, stable, reference=reference, notes=notes)
+
+
+def schedule(
+    program: TileProgram,
+    sizes: Mapping[Dim, int],
+    *,
+    dtypes: ArrayDtypes,
+    device: Target,
+    tiles: Mapping[Dim, int] | None = None,
+    chunks: Mapping[Dim, int] | None = None,
+) -> Scheduled:
+    """``program`` with tiles and after its passes, for arrays of these dtypes."""
+    chosen = choose_tiling(program, sizes, tiles or {}, dtypes.common, device)
+    program, tiling = apply_passes(
+        program, chosen, device.processors, accurate=dtypes.accurate, chunks=chunks
+    )
+    return Scheduled(program, tiling, chosen, dtypes, device)
+
+
+def written(
+    scheduled: Scheduled,
+    graph: Graph,
+    *,
+    reference: Graph | str | None = None,
+    notes: tuple[str, ...] = (),
+) -> Kernel:
+    """The file of a scheduled program; ``graph`` is the block program that became it."""
+    program, tiling, dtypes = scheduled.program, scheduled.tiling, scheduled.dtypes
+    device = scheduled.device.name
+    heading = Heading(listing(graph), device, _reference(graph, reference), notes)
+    options = {"num_warps": choose_warps(program, tiling), "num_stages": STAGES}
     return Kernel(
         name=_name(program),
-        source=source,
-        sizes=bound,
-        tiles={d: tiling.blocks[d] for d in dims_of(program) if not tiling.is_unit(d)},
+        source=triton_text(program, tiling, dtypes, options, heading),
+        sizes=scheduled.chosen.sizes,
+        tiles={d: tiling.blocks[d] for d in scheduled.chosen.blocks if not tiling.is_unit(d)},
         dtype=dtypes.common.name,
-        target=device.name,
+        target=device,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),
         notes=notes,
-        chunks=tuple((c.dim, c.count) for c in scheduled.chunks),
+        chunks=tuple((c.dim, c.count) for c in program.chunks),
     )
 
 

@@ -34,8 +34,8 @@ from blockbuster.emit.tile import (
     View,
     kept_empty,
 )
+from blockbuster.emit.value_dtypes import TRUTH, is_truth, output_dtypes
 from blockbuster.errors import EmitError, message
-from blockbuster.ir.expr import is_predicate
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import (
@@ -92,6 +92,7 @@ class _Lowering:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._tiles = 0
+        self._dtypes = output_dtypes(graph, "")
         self._inputs: dict[str, Buffer] = {}
         self._values: dict[Value, Tile | Stored] = {
             Value(-1, port): self._given(port) for port in range(len(graph.inputs))
@@ -144,12 +145,13 @@ class _Lowering:
             for dim in dims
         )
         name = self._graph.output_names[position]
+        boolean = self._dtypes[name] == TRUTH
         if name in outputs:  # another part of one array
             return View(outputs[name], dims)
         while name in self._spaces.taken:
             name += "_out"
         self._spaces.taken[name] = None
-        return View(Buffer(name, tuple(axes), OUTPUT, _is_truth(self._graph, value)), dims)
+        return View(Buffer(name, tuple(axes), OUTPUT, boolean), dims)
 
     # levels --------------------------------------------------------------------
 
@@ -279,7 +281,7 @@ class _Lowering:
 
     def _workspace(self, level: Level, value: Value) -> View:
         type = level.graph.type_of(value)
-        boolean = _is_truth(level.graph, value)
+        boolean = is_truth(level.graph, value)
         return self._spaces.new((*level.path, *type.lists), type.axes, boolean=boolean)
 
     def _fold(self, inner: Level, op: Map, totals: dict[int, Tile], node: Node) -> None:
@@ -349,21 +351,6 @@ def _behind(body: list[Stmt], value: Tile) -> int:
     while at < len(body) and isinstance(body[at], Store | Fold):
         at += 1
     return at
-
-
-def _is_truth(graph: Graph, value: Value) -> bool:
-    """True if the items of ``value`` are made by a predicate."""
-    while value.node >= 0:
-        op = graph.nodes[value.node].op
-        if isinstance(op, Elementwise | Pointwise):
-            return is_predicate(op.expr)
-        if isinstance(op, Map):
-            value, graph = op.body.outputs[value.port].value, op.body
-        elif isinstance(op, Relabel | Transpose):
-            value = graph.nodes[value.node].operands[0]
-        else:
-            return False
-    return False
 
 
 def _origin(node: Node) -> str | None:

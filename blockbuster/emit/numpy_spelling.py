@@ -48,7 +48,9 @@ def _nearest(name: str) -> str:
 
 
 HELPERS: dict[str, str] = {
-    "exp": _nearest("exp"), "log": _nearest("log"), "tanh": _nearest("tanh"),
+    "exp": _nearest("exp"),
+    "log": _nearest("log"),
+    "tanh": _nearest("tanh"),
     "row_sum": (
         "def row_sum(x):\n"
         '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'

@@ -1,28 +1,29 @@
 """A plan: emitted files and functions of whole arrays, in the order in which they run.
 
-It is made for one dtype, one target and one class of sizes. On the CPU it runs here, through NumPy;
-``replay.py`` runs it on a GPU.
+It is made for one dtype, one target and one class of sizes. ``run_plan.py`` runs it on the CPU,
+``replay.py`` on a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from blockbuster.emit.array_dtypes import Given
 from blockbuster.emit.choice import CPU, Considered, Fused
-from blockbuster.emit.kernel import Kernel, emit
-from blockbuster.emit.launch import run_interpreted
-from blockbuster.emit.load import load_module
+from blockbuster.emit.kernel import written
 from blockbuster.emit.numpy_text import numpy_text
-from blockbuster.emit.pieces import Axes, Call, Piece, Seen, in_pieces
-from blockbuster.emit.tile import TileProgram
-from blockbuster.emit.trips import dims_of, sized
+from blockbuster.emit.pieces import Axes, Call, Piece, Pieces, Seen, in_pieces
+from blockbuster.emit.trips import dims_of
+from blockbuster.emit.value_dtypes import TRUTH, casts, output_dtypes, result_dtype
 from blockbuster.errors import LaunchError, message
-from blockbuster.ir.graph import Graph
+from blockbuster.ir.graph import Graph, Input, Read
 from blockbuster.ir.lengths import Rule, completed
 from blockbuster.ir.types import Dim, size_class
 
@@ -34,8 +35,8 @@ Sizes = Mapping[Dim, int]
 class File:
     """An emitted module: kernels that run one after the other.
 
-    ``axes`` are those of the arrays it writes, ``boolean`` says which of them hold truth values.
-    ``dims`` are all its dims, ``blocks`` the size classes that NumPy walks in blocks.
+    ``axes`` are those of the arrays it writes. ``dims`` are all its dims, ``blocks`` the size
+    classes that NumPy walks in blocks.
     ``considered`` says why it is this snapshot; a plan that was saved has forgotten it.
     """
 
@@ -43,7 +44,6 @@ class File:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     axes: tuple[Axes, ...]
-    boolean: tuple[bool, ...]
     dims: tuple[Dim, ...]
     blocks: Mapping[Dim, int]
     kernels: int
@@ -55,8 +55,9 @@ class Plan:
     """What runs for one class of sizes. ``sizes`` are those it was made for.
 
     ``inputs`` are the program's arrays with their axes (None: of extent 1), ``results`` where its
-    outputs are found, ``dtypes`` what they are rounded to ("": the plan's own dtype). ``rules``
-    give the sizes that no input shows.
+    outputs are found. ``dtype`` is where the inputs' dtypes meet, ``dtypes`` are those of all
+    arrays that steps write, ``arithmetic`` is what files compute in. ``rules`` give the sizes that
+    no input shows.
     """
 
     name: str
@@ -67,7 +68,8 @@ class Plan:
     steps: tuple[File | Call, ...]
     names: tuple[str, ...]
     results: tuple[Seen, ...]
-    dtypes: tuple[str, ...]
+    dtypes: Mapping[str, str]
+    arithmetic: str
     notes: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
 
@@ -94,11 +96,22 @@ class Plan:
     @property
     def result_dtypes(self) -> tuple[str, ...]:
         """The dtypes of the outputs: the plan's own, unless cast, and bool for truth values."""
-        truth = {n for f in self.files for n, b in zip(f.writes, f.boolean, strict=True) if b}
-        return tuple(
-            "bool" if seen.array in truth else dtype or self.dtype
-            for seen, dtype in zip(self.results, self.dtypes, strict=True)
-        )
+        return tuple(self.dtypes[seen.array] for seen in self.results)
+
+    @cached_property
+    def kept(self) -> Mapping[str, str]:
+        """The dtypes in which the arrays that steps write are kept: see ``kept_dtypes``."""
+        reads = [name for file in self.files for name in file.reads]
+        return kept_dtypes(self.dtypes, reads, self.arithmetic)
+
+    def taken_as(self, step: File | Call, name: str) -> str:
+        """The dtype in which a step reads an array; empty where a file takes an input as it is.
+
+        Functions of whole arrays take what the user sees: rounded, and truth values as numbers.
+        """
+        if isinstance(step, File):
+            return "" if name in self.inputs else result_dtype([self.kept[name]], self.arithmetic)
+        return result_dtype([self.dtypes.get(name, self.dtype)], self.dtype)
 
     def result_shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
         """The shapes of the outputs."""
@@ -144,16 +157,28 @@ class Family:
         name: str,
         dtype: str,
         target: str,
-        dtypes: tuple[str, ...],
         input_dtypes: Mapping[str, str],
         rules: tuple[Rule, ...] = (),
     ) -> None:
         self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
         self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
-        self._dtypes, self.input_dtypes = dtypes, input_dtypes
         self._pieces = in_pieces(graph)
-        fused = [Fused(step.graph) for step in self._pieces.steps if isinstance(step, Piece)]
-        self.fused = tuple(fused)
+        pieces = [step for step in self._pieces.steps if isinstance(step, Piece)]
+        self.fused = tuple(Fused(piece.graph) for piece in pieces)
+        exact = target == CPU and "float64" in (dtype, *casts(graph))
+        self._arithmetic = "float64" if exact else "float32"
+        self._dtypes = written_dtypes(self._pieces, dtype)
+        reads = [[*map(_source, piece.graph.inputs)] for piece in pieces]
+        kept = kept_dtypes(self._dtypes, chain(*reads), self._arithmetic)
+        known = {**dict.fromkeys(inputs, dtype), **input_dtypes, **kept}
+        self._given = tuple(
+            Given(
+                {name: result_dtype([known[name]], self._arithmetic) for name in sources if name},
+                common=dtype,
+                results=tuple(kept[name] for name in piece.writes),
+            )
+            for piece, sources in zip(pieces, reads, strict=True)
+        )
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
@@ -163,8 +188,8 @@ class Family:
     def at(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:
         """The plan for these sizes: one that is there already, if it serves them."""
         chosen = [
-            fused.consider(sizes, self.dtype, self.target, one_kernel=one_kernel)
-            for fused in self.fused
+            fused.consider(sizes, given, self.target, one_kernel=one_kernel)
+            for fused, given in zip(self.fused, self._given, strict=True)
         ]
         key = (one_kernel, *(considered.best.key for considered in chosen))
         if key not in self._plans:
@@ -181,7 +206,7 @@ class Family:
         found = iter(zip(self.fused, chosen, strict=True))
         steps: list[File | Call] = []
         for step in self._pieces.steps:
-            steps.append(step if isinstance(step, Call) else self._file(step, *next(found), sizes))
+            steps.append(step if isinstance(step, Call) else self._file(step, *next(found)))
         notes = [note for considered in chosen for note in considered.notes]
         return Plan(
             self.name,
@@ -193,31 +218,22 @@ class Family:
             self._pieces.names,
             self._pieces.results,
             self._dtypes,
+            self._arithmetic,
             tuple(notes),
             self.rules,
         )
 
-    def _file(self, piece: Piece, fused: Fused, considered: Considered, sizes: Sizes) -> File:
+    def _file(self, piece: Piece, fused: Fused, considered: Considered) -> File:
         best = considered.best
         program = best.program
-        dims = dims_of(program)
-        if self.target == CPU:
+        blocks: Mapping[Dim, int] = {}
+        if best.scheduled is None:
             text = numpy_text(program)
             whole = tuple(map(size_class, program.whole))
             blocks = {d: n for d, n in best.blocks.items() if d not in whole}
         else:
-            known = {d: sizes[d] for d in sized(program) if d in sizes}
-            dtypes = self._array_dtypes(piece, program)
-            kernel = emit(
-                best.graph,
-                known,
-                dtypes,
-                self.target,
-                best.tiles,
-                reference=fused.graph,
-                chunks=None if program.chunks else {},
-            )
-            text, blocks = kernel.source, {}
+            notes = (*best.unsafe, *best.notes)
+            text = written(best.scheduled, best.stable, reference=fused.graph, notes=notes).source
         return File(
             text,
             tuple(buffer.name for buffer in program.inputs),
@@ -226,25 +242,39 @@ class Family:
                 tuple(None if a.dim is None else size_class(a.dim) for a in b.axes)
                 for b in program.outputs
             ),
-            tuple(buffer.boolean for buffer in program.outputs),
-            dims,
+            dims_of(program),
             blocks,
             best.kernels,
             considered,
         )
 
-    def _array_dtypes(self, piece: Piece, program: TileProgram) -> dict[str, str]:
-        """The dtypes of a file's arrays: inputs as they are given, results as they are cast."""
-        cast = {
-            seen.array: dtype
-            for seen, dtype in zip(self._pieces.results, self._dtypes, strict=True)
-            if dtype
-        }
-        found = {b.name: self.input_dtypes.get(b.name, self.dtype) for b in program.inputs}
-        for name, buffer in zip(piece.writes, program.outputs, strict=True):
-            if not buffer.boolean:
-                found[buffer.name] = cast.get(name, self.dtype)
-        return found
+
+def written_dtypes(pieces: Pieces, common: str) -> dict[str, str]:
+    """The dtypes of all arrays that pieces and calls write: see ``value_dtypes.py``."""
+    known: dict[str, str] = {}
+    for step in pieces.steps:
+        if isinstance(step, Piece):
+            found = output_dtypes(step.graph, common, known).values()
+            known.update(zip(step.writes, found, strict=True))
+        else:
+            operands = [known.get(seen.array, common) for seen in step.operands]
+            known.update(dict.fromkeys(step.writes, result_dtype(operands, common)))
+    return known
+
+
+def kept_dtypes(dtypes: Mapping[str, str], reads: Iterable[str], arithmetic: str) -> dict[str, str]:
+    """The dtypes in which arrays of ``dtypes`` are kept until the last step has run.
+
+    What files read (``reads``) is kept as it was computed, so that numbers do not depend on where a
+    program is cut: only functions of whole arrays and the user see it rounded.
+    """
+    wide = {name: arithmetic for name in reads if dtypes.get(name, TRUTH) != TRUTH}
+    return {name: wide.get(name, dtype) for name, dtype in dtypes.items()}
+
+
+def _source(given: Input) -> str:
+    """The array that an input of a program reads, if any."""
+    return given.view.source if isinstance(given.view, Read) else ""
 
 
 def bind_sizes(
@@ -274,59 +304,6 @@ def bind_sizes(
         return completed(sizes, rules)
     except ValueError as error:
         raise LaunchError(message(str(error))) from error
-
-
-def host_dtype(dtype: str) -> Any:
-    """What NumPy holds arrays of ``dtype`` in: it has no bfloat16."""
-    return np.dtype("float32" if dtype == "bfloat16" else dtype).type
-
-
-def run_on_host(plan: Plan, arrays: Mapping[str, Array], sizes: Sizes) -> list[Array]:
-    """The outputs of a plan for the CPU, from NumPy arrays.
-
-    Arithmetic is float32, and float64 for float64 arrays; what leaves a file is rounded.
-    """
-    held = host_dtype(plan.dtype)
-    kind = np.float64 if plan.dtype == "float64" else np.float32
-    known = {name: np.asarray(array).astype(held, copy=False) for name, array in arrays.items()}
-    for step in plan.steps:
-        if isinstance(step, Call):
-            made = call_on_host(step, [shown(known[s.array], s) for s in step.operands], sizes)
-            known.update(zip(step.writes, (m.astype(held, copy=False) for m in made), strict=True))
-            continue
-        given = {name: known[name].astype(kind, copy=False) for name in step.reads}
-        module = load_module(step.text)
-        blocks = {d: step.blocks.get(size_class(d), sizes[size_class(d)] or 1) for d in step.dims}
-        found = module.run(given, sizes, blocks, dtype=kind)
-        for name, array, truth in zip(step.writes, found.values(), step.boolean, strict=True):
-            known[name] = array.astype(bool if truth else held, copy=False)
-    results = [shown(known[seen.array], seen) for seen in plan.results]
-    return [
-        array.astype(host_dtype(dtype), copy=False)
-        for array, dtype in zip(results, plan.result_dtypes, strict=True)
-    ]
-
-
-def run_in_interpreter(plan: Plan, arrays: Mapping[str, Array]) -> list[Array]:
-    """The outputs of a plan for a GPU, from NumPy arrays, with Triton's interpreter: slow."""
-    sizes = plan.bind({name: array.shape for name, array in arrays.items()})
-    held = host_dtype(plan.dtype)
-    known = dict(arrays)
-    for step in plan.steps:
-        if isinstance(step, Call):
-            operands = [shown(known[s.array], s).astype(held) for s in step.operands]
-            made = call_on_host(step, operands, sizes)
-            known.update(zip(step.writes, (m.astype(held) for m in made), strict=True))
-            continue
-        name = "_".join(step.writes)
-        kernel = Kernel(
-            name=name, source=step.text, sizes=sizes, tiles={}, dtype=plan.dtype,
-            target=plan.target, inputs=step.reads, outputs=step.writes,
-        )  # fmt: skip
-        free = {dim: sizes[dim] for dim in load_module(step.text).FREE}
-        given = {n: known[n] if n in arrays else known[n].astype(held) for n in step.reads}
-        known.update(run_interpreted(kernel, {**given, **free}))
-    return [shown(known[seen.array], seen) for seen in plan.results]
 
 
 def call_on_host(call: Call, operands: Sequence[Array], sizes: Sizes) -> list[Array]:

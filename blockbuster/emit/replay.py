@@ -37,12 +37,11 @@ class Replay:
     ) -> None:
         self._plan = plan
         self._checks = FirstChecks(gpu, compare) if compare else None
-        self._dtype = gpu.dtype(plan.dtype)
-        self._dtypes = [gpu.dtype(name) if name else None for name in plan.dtypes]
+        self._dtype = gpu.dtype
         self._steps = [
             Recording(step, sizes, gpu, self._checks)
             if isinstance(step, File)
-            else DeviceCall(step, sizes, self._dtype)
+            else DeviceCall(step, sizes, [gpu.dtype(plan.kept[name]) for name in step.writes])
             for step in plan.steps
         ]
         self._tape: Tape | None = None
@@ -72,8 +71,8 @@ class Replay:
         arrays = [*tensors]
         for play, reads, casts in tape.moves:
             given = [arrays[number] for number in reads]
-            for place in casts:
-                given[place] = given[place].to(self._dtype)
+            for place, dtype in casts:
+                given[place] = given[place].to(dtype)
             arrays += play(given)
         results = [arrays[number] for number in tape.results]
         for position, finish in tape.finishes:
@@ -96,25 +95,24 @@ class Replay:
         numbers = {name: number for number, name in enumerate(self._plan.inputs)}
         arrays = [*tensors]
         moves: list[Move] = []
-        for step in self._steps:
+        for planned, step in zip(self._plan.steps, self._steps, strict=True):
             reads = [numbers[name] for name in step.reads]
             given = [arrays[number] for number in reads]
-            casts = [
-                place
-                for place, number in enumerate(reads)
-                if given[place].dtype is not self._dtype
-                and (number >= len(tensors) or isinstance(step, DeviceCall))
-            ]
-            for place in casts:
-                given[place] = given[place].to(self._dtype)
+            casts = []
+            for place, name in enumerate(step.reads):
+                taken = self._plan.taken_as(planned, name)
+                if taken and given[place].dtype is not self._dtype(taken):
+                    casts.append((place, self._dtype(taken)))
+                    given[place] = given[place].to(self._dtype(taken))
             moves.append((step.play, reads, casts))
             numbers.update({name: len(arrays) + i for i, name in enumerate(step.writes)})
             arrays += step.first(given)
         results = [numbers[seen.array] for seen in self._plan.results]
         made = [arrays[number] for number in results]
         finishes = []
-        for position, seen in enumerate(self._plan.results):
-            finish = _Finish(seen, self._dtypes[position])
+        dtypes = map(self._dtype, self._plan.result_dtypes)
+        for position, (seen, dtype) in enumerate(zip(self._plan.results, dtypes, strict=True)):
+            finish = _Finish(seen, dtype)
             if not finish.is_identity(made[position]):
                 finishes.append((position, finish))
                 made[position] = finish(made[position])
@@ -122,8 +120,8 @@ class Replay:
         return made
 
 
-Move = tuple[Callable[[list[Tensor]], list[Tensor]], list[int], list[int]]
-"""A step: what plays it, the numbers of the arrays it reads, and which of them are cast first."""
+Move = tuple[Callable[[list[Tensor]], list[Tensor]], list[int], list[tuple[int, Any]]]
+"""A step: what plays it, the numbers of the arrays it reads, and which are cast first, to what."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +141,12 @@ class _Finish:
     dtype: Any
 
     def __call__(self, tensor: Tensor) -> Tensor:
-        tensor = shown(tensor, self.seen)
-        return tensor if self.dtype is None else tensor.to(self.dtype)
+        return shown(tensor, self.seen).to(self.dtype)
 
     def is_identity(self, tensor: Tensor) -> bool:
         """True if this does nothing to tensors like this one."""
         plain = self.seen.order == tuple(range(tensor.dim()))
-        return plain and self.dtype in (None, tensor.dtype)
+        return plain and self.dtype == tensor.dtype
 
 
 @dataclass(frozen=True)
@@ -267,11 +264,11 @@ def _behind(argument: Tensor, arrays: Sequence[Tensor]) -> int:
 class DeviceCall:
     """A function of whole arrays, called with tensors if it takes them, else through the host."""
 
-    def __init__(self, call: Call, sizes: Sizes, dtype: Any) -> None:
+    def __init__(self, call: Call, sizes: Sizes, dtypes: Sequence[Any]) -> None:
         self.reads = tuple(dict.fromkeys(seen.array for seen in call.operands))
         self.writes = call.writes
         self.note = ""
-        self._call, self._sizes, self._dtype = call, sizes, dtype
+        self._call, self._sizes, self._dtypes = call, sizes, dtypes
 
     def first(self, tensors: list[Tensor]) -> list[Tensor]:
         """The function's results; notes whether it takes tensors."""
@@ -313,11 +310,13 @@ class DeviceCall:
     def _on_host(self, operands: list[Tensor]) -> list[Tensor]:
         arrays = [to_host(tensor) for tensor in operands]
         made = call_on_host(self._call, arrays, self._sizes)
-        return [from_host(array, self._dtype, operands[0].device) for array in made]
+        pairs = zip(made, self._dtypes, strict=True)
+        return [from_host(array, dtype, operands[0].device) for array, dtype in pairs]
 
     def _laid_out(self, results: list[Tensor], operands: list[Tensor]) -> list[Tensor]:
         used = [operand.untyped_storage().data_ptr() for operand in operands]
-        return [_own(result.to(self._dtype).contiguous(), used) for result in results]
+        pairs = zip(results, self._dtypes, strict=True)
+        return [_own(result.to(dtype).contiguous(), used) for result, dtype in pairs]
 
 
 def _own(result: Tensor, used: list[int]) -> Tensor:

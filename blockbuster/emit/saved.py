@@ -45,7 +45,7 @@ from blockbuster.ir.reading import (
 )
 from blockbuster.ir.types import size_class
 
-SCHEMA = "blockbuster.compiled/2"
+SCHEMA = "blockbuster.compiled/3"
 LARGEST = 1 << 28
 """Bytes: a plan of the largest programs has a hundredth of that."""
 
@@ -165,7 +165,8 @@ def _plan_to_json(plan: Plan, classes: Classes) -> dict[str, Any]:
         "inputs": [[name, axes] for name, axes in plan.inputs.items()],
         "sizes": dict(plan.sizes), "steps": steps, "names": plan.names,
         "results": [*map(_seen_to_json, plan.results)],
-        "dtypes": plan.dtypes, "notes": plan.notes, "rules": [*map(_rule_to_json, plan.rules)],
+        "dtypes": dict(plan.dtypes), "arithmetic": plan.arithmetic, "notes": plan.notes,
+        "rules": [*map(_rule_to_json, plan.rules)],
     }  # fmt: skip
 
 
@@ -175,7 +176,8 @@ def _plan(data: Any, classes: Classes) -> Plan:
         data, name=text, dtype=one_of(dtypes), target=one_of((CPU, *TARGETS)),
         inputs=items(lambda given: row(given, text, AXES)), sizes=mapping(COUNT),
         steps=items(lambda step: _step(step, classes)), names=_names, results=items(_seen),
-        dtypes=items(one_of(("", *dtypes))), notes=items(text), rules=items(_rule),
+        dtypes=mapping(one_of((*dtypes, "bool"))), arithmetic=one_of(("float32", "float64")),
+        notes=items(text), rules=items(_rule),
     )  # fmt: skip
     _names([name for name, _ in found["inputs"]])
     plan = Plan(**{**found, "inputs": dict(found["inputs"])})
@@ -185,8 +187,11 @@ def _plan(data: Any, classes: Classes) -> Plan:
 
 def _check_arrays(plan: Plan) -> None:
     """Raise Wrong unless each array is written before it is read, with axes that have sizes."""
-    if not len(plan.names) == len(plan.results) == len(plan.dtypes):
-        raise Wrong("has names, results and dtypes of different numbers")
+    if len(plan.names) != len(plan.results):
+        raise Wrong("has names and results of different numbers")
+    written = [name for step in plan.steps for name in step.writes]
+    if {*plan.dtypes} != {*written}:
+        raise Wrong("has dtypes of other arrays than those that are written", ".dtypes")
     known = dict(plan.inputs)
     for number_of_step, step in enumerate(plan.steps):
         place = f".steps[{number_of_step}]"
@@ -258,7 +263,7 @@ def _step(data: Any, classes: Classes) -> File | Call:
 
 
 FILE: dict[str, Read[Any]] = {
-    "text": text, "reads": _names, "writes": _names, "axes": items(AXES), "boolean": items(flag),
+    "text": text, "reads": _names, "writes": _names, "axes": items(AXES),
     "dims": _names, "blocks": mapping(number(1)), "kernels": number(0),
 }  # fmt: skip
 
@@ -268,10 +273,7 @@ def _file_to_json(file: File) -> dict[str, Any]:
 
 
 def _file(data: Any) -> File:
-    file = File(**record(data, **FILE))
-    if len(file.boolean) != len(file.writes):
-        raise Wrong("says of other arrays which hold truth values")
-    return file
+    return File(**record(data, **FILE))
 
 
 def _call_to_json(call: Call, classes: Classes) -> dict[str, Any]:
