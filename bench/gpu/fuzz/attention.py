@@ -9,7 +9,7 @@ INFINITE = "float('-inf')"
 
 def attention(pen: Pen) -> str:
     """One program. Queries, keys and values are matrices, or have a batch dim, or two."""
-    queries = pen.pick(1, 5, 16, 33, 64, 100, 128, 200)
+    queries = pen.pick(1, 5, 16, 33, 64, 64, 100, 128, 200, 600)
     keys = queries if pen.chance(0.6) else pen.pick(1, 7, 33, 64, 130, 257)
     width, value = pen.pick(16, 32, 40, 64, 128), pen.pick(8, 16, 33, 64, 128)
     form = pen.random.randrange(6)

@@ -26,7 +26,7 @@ class Dims:
 def dots(pen: Pen) -> str:
     """One program: nested products of depth one to three, then an end."""
     dims = Dims(
-        pen.pick(17, 64, 100, 128, 176, 300, pen.size(TINY, SMALL)),
+        pen.pick(17, 64, 64, 100, 128, 176, 300, 1000, pen.size(TINY, SMALL), pen.size(USUAL)),
         pen.pick(16, 64, 88, 128, pen.size(SMALL, USUAL)),
         pen.pick(33, 64, 132, 256, pen.size(SMALL, USUAL)),
         pen.pick(1, 2, 3, 4, 8, 16),

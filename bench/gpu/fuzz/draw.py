@@ -23,16 +23,20 @@ LONG = (("float16", 15), ("bfloat16", 15), ("float32", 70))
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of programs: what writes them, how often it is drawn, how often in which dtype."""
+    """A kind of programs: what writes them, how often it is drawn, how often in which dtype.
+
+    ``retiled``: how often, of those with something forced, it gets other tiles.
+    """
 
     write: Callable[[Pen], str]
     share: int
     dtypes: tuple[tuple[str, int], ...]
+    retiled: float = 0.3
 
 
 FAMILIES: Mapping[str, Family] = {
     "operators": Family(operators, 25, ANY),
-    "columns": Family(columns, 10, LONG),
+    "columns": Family(columns, 10, LONG, retiled=0.6),
     "dots": Family(dots, 28, HALF),
     "attention": Family(attention, 10, HALF),
     "broad": Family(broad, 20, ANY),
@@ -116,7 +120,7 @@ class Draw:
                 "import blockbuster as bb",
                 "",
                 f"f = {self.source}",
-                'random = torch.Generator(device="cuda").manual_seed(0)',
+                f'random = torch.Generator(device="cuda").manual_seed({self.seed})',
                 "",
                 "def normal(*shape, scale=1.0, shift=0.0):",
                 '    x = torch.randn(shape, generator=random, device="cuda") * scale + shift',
@@ -143,7 +147,7 @@ def draw(seed: int) -> Draw:
     (dtype,) = random.choices(kinds, weights)
     forced = None
     if random.random() < 0.5:
-        retiled = random.randrange(1, 1000) if random.random() < 0.3 else 0
+        retiled = random.randrange(1, 1000) if random.random() < family.retiled else 0
         forced = Forced(random.randrange(6), random.choice((4, 8)), retiled)
     pen = Pen(random)
     body = family.write(pen)

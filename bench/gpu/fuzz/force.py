@@ -48,7 +48,9 @@ def _snapshot(forced: Forced) -> Any:
 
     def other(self: Any, *args: Any, **named: Any) -> Any:
         found = consider(self, *args, **named)
-        choices = sorted((found.best, *found.others), key=lambda choice: choice.snapshot)
+        least = len(found.best.unsafe)  # those that can overflow beyond that say so in the report
+        choices = [c for c in (found.best, *found.others) if len(c.unsafe) == least]
+        choices.sort(key=lambda choice: choice.snapshot)
         best = choices.pop(forced.snapshot % len(choices))
         return replace(found, best=best, others=tuple(choices))
 

@@ -24,6 +24,8 @@ LOADED = (
     "torch", "numpy", "triton", "triton.compiler", "triton.language", "blockbuster",
     "bench.gpu.fuzz.trial",
 )  # fmt: skip
+READY = "ready"
+STARTING = 120.0  # seconds that a process has before its first seed
 DIED, HUNG = "died", "hung"
 LOST_DEVICE = "device error"  # CUDA is of no more use to the process that saw it
 LOST = (DIED, HUNG, LOST_DEVICE)
@@ -54,37 +56,46 @@ class Worker:
         self._process.start()
         other.close()
         self._limit = setting.limit
+        self._is_ready = False
         self._seed: int | None = None
-        self._since = 0.0
+        self._since = time.monotonic()
 
     def begin(self, seed: int) -> None:
         """Have it try a seed."""
         self._seed, self._since = seed, time.monotonic()
-        with suppress(OSError):  # it is dead: that is seen where its record is read
+        with suppress(OSError):  # it is dead: that is seen where it is heard
             self.pipe.send(seed)
 
-    @property
-    def is_late(self) -> bool:
-        """True if the seed takes longer than it may."""
-        return self._seed is not None and time.monotonic() - self._since > self._limit
+    def heard(self, *, is_speaking: bool) -> Record | None:
+        """The record of its seed, by it or of how it was lost; None while it is at work.
 
-    def record(self, *, heard: bool) -> Record:
-        """What it sent, if it was ``heard``; else it is late. A process that is lost is ended."""
-        if not heard:
-            return self._ended(HUNG, f"more than {self._limit:.0f} s; {self.end()}")
+        A process that is lost has ended afterwards.
+        """
+        if not is_speaking:
+            late = f"more than {self._limit:.0f} s"
+            return self._ended(HUNG, f"{late}; {self.end()}") if self._is_late else None
         try:
-            record: Record = self.pipe.recv()
+            record: Record | str = self.pipe.recv()
         except (EOFError, OSError):
             return self._ended(DIED, self.end())
+        if isinstance(record, str):
+            assert record == READY
+            self._is_ready, self._since = True, time.monotonic()
+            return None
         if record["verdict"] in LOST:
             self.end()
         self._seed = None
         return record
 
+    @property
+    def _is_late(self) -> bool:
+        limit = self._limit if self._is_ready else STARTING
+        return self._seed is not None and time.monotonic() - self._since > limit
+
     def end(self) -> str:
         """Stop the process; how it ended."""
         self.pipe.close()
-        self._process.join(0 if self.is_late else 10)
+        self._process.join(0 if self._is_late else 10)
         if self._process.is_alive():
             self._process.kill()
             self._process.join(10)
@@ -128,10 +139,10 @@ def run(
     while busy:
         ready = wait([worker.pipe for worker in busy], timeout=1.0)
         for worker in list(busy):
-            if worker.pipe not in ready and not worker.is_late:
+            record = worker.heard(is_speaking=worker.pipe in ready)
+            if record is None:
                 continue
             busy.remove(worker)
-            record = worker.record(heard=worker.pipe in ready)
             note(record)
             deaths = deaths + 1 if record["verdict"] == DIED else 0
             if deaths > 2 * workers + 3:
@@ -153,6 +164,7 @@ def try_seeds(pipe: Connection, setting: Setting) -> None:
     torch.set_num_threads(1)
     torch.backends.cuda.matmul.allow_tf32 = False
     check = take_out(setting.without)
+    pipe.send(READY)
     while True:
         try:
             seed = pipe.recv()

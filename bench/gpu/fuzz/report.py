@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import subprocess
 import sys
 from collections import Counter
 from datetime import UTC, datetime
@@ -30,21 +31,20 @@ def about(command: list[str]) -> Record:
         except PackageNotFoundError:
             found[name] = "none"
     found["cores"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    found["gpu"], found["driver"] = _gpu()
+    # without a CUDA context in this process
+    gpu = _said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    found["gpu and driver"] = gpu or "none"
+    found["commit"] = _said("git", "rev-parse", "--short", "HEAD") or "unknown"
     return found
 
 
-def _gpu() -> tuple[str, str]:
-    """The names of GPU and driver, without a CUDA context in this process."""
-    import subprocess
-
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+def _said(*command: str) -> str:
+    """The first line that a command prints; empty where it fails."""
     try:
-        said = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return "none", "none"
-    name, driver = said.splitlines()[0].rsplit(",", 1)
-    return name.strip(), driver.strip()
+        return ""
+    return said.splitlines()[0].strip() if said.strip() else ""
 
 
 def summary(records: list[Record], assembler: str, seconds: float) -> Record:

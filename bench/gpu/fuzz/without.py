@@ -6,10 +6,13 @@ such switches itself (but ``jit(check=False)``).
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
+
+import blockbuster as bb
 
 FIRST_CHECK = "first-check"
 
@@ -41,6 +44,8 @@ def take_out(given: Sequence[str]) -> bool | None:
 def protection(name: str) -> Any:
     """The function behind a name, or ``jit``'s own check. Raises ValueError where there is none."""
     if name == FIRST_CHECK:
+        if "check" not in inspect.signature(bb.jit).parameters:
+            raise ValueError(f"no protection {name!r}: bb.jit has no parameter 'check'")
         return FIRST_CHECK
     module, _, function = PREDICATES.get(name, name).partition(":")
     try:
