@@ -18,6 +18,7 @@ from blockbuster.interp.apart import float_difference
 from blockbuster.interp.binding import source_names, sources
 from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
+from blockbuster.interp.recheck import check_counterexample
 from blockbuster.interp.proof import Counterexample, Proof
 from blockbuster.interp.setting import Setting, settings
 from blockbuster.interp.tiers import CHARACTERS, DRAWN, FREE, ORDERED, Tier
@@ -64,6 +65,8 @@ def proof(a: Graph, b: Graph, trials: Trials) -> Proof:
     count, seed = trials.count, trials.seed
 
     def found(equal: bool | None, tier: Tier, reason: str, **more: Any) -> Proof:
+        if (shown := more.get("counterexample")) is not None:
+            check_counterexample(shown)
         facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
         return Proof(
             equal, tier.name, tier.scope, tier.assumptions, reason=reason, trials=count, **facts
