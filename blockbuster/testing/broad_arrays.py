@@ -337,6 +337,16 @@ def _indexed(to: _Growing) -> Drawn | None:
     return "indexed", (at,), (tuple(key),)
 
 
+def _spread(to: _Growing) -> Drawn | None:
+    """A vector as a column, or rows of it: what meets another vector to make a matrix."""
+    at = to.value(_kind_of_view(to), rank=1)
+    if at is None:
+        return None
+    last = to.random.choice((slice(None), slice(None), 0))
+    key = (..., last, None) if to.random.random() < 0.7 else (0, ..., last)
+    return "indexed", (at,), (key,)
+
+
 def _concat(to: _Growing) -> Drawn | None:
     at = to.value(_kind_of_view(to), rank=1)
     if at is None:
@@ -378,6 +388,6 @@ def _opaque(to: _Growing) -> Drawn | None:
 
 DRAWS: tuple[Callable[[_Growing], Drawn | None], ...] = (
     *2 * (_pointwise, _pair, _with_number), *3 * (_reduction, _matmul, _indexed, _mask),
-    *2 * (_softmax, _norm, _choice, _turned, _concat, _heads), _cast, _opaque,
+    *2 * (_softmax, _norm, _choice, _turned, _spread, _concat, _heads), _cast, _opaque,
 )  # fmt: skip
 """Kinds of steps, each as often as it is to be drawn."""
