@@ -20,6 +20,7 @@ from blockbuster.interp.cases import Cases, compare
 from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
 from blockbuster.interp.proof import Counterexample, Proof
+from blockbuster.interp.recheck import check_counterexample
 from blockbuster.interp.setting import Setting, settings
 from blockbuster.interp.tiers import (
     CASES,
@@ -148,6 +149,8 @@ def _agreed(
 
 
 def _found(equal: bool | None, tier: Tier, reason: str, trials: Trials, **more: Any) -> Proof:
+    if (shown := more.get("counterexample")) is not None:
+        check_counterexample(shown)
     facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
     return Proof(
         equal, tier.name, tier.scope, tier.assumptions, reason=reason, trials=trials.count, **facts

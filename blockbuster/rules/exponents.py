@@ -36,6 +36,7 @@ class Emitter:
 
     An expression's ``Arg(i)`` stands for ``leaves[i]``; it becomes an operator when emitted, so
     what stays plain stays composed. ``own``: each element of an exponential gets an exponent.
+    ``order``: the axes of the result, in whose order those of several operands are put together.
     """
 
     def __init__(
@@ -45,9 +46,11 @@ class Emitter:
         leaves: tuple[Value, ...] = (),
         *,
         own: bool = False,
+        order: tuple[Dim, ...] = (),
     ) -> None:
         self.builder = builder
         self.own = own
+        self._order = order
         self.leaves = list(leaves)
         self._origin = origin
 
@@ -78,10 +81,21 @@ class Emitter:
         used = arguments(expr)
         operands = [self.leaves[i] for i in used]
         local = rewrite(expr, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
-        axes = max((self.axes(v) for v in operands), key=len, default=())  # () for a plain number
+        axes = self._joint_axes(operands)
         if operands and all(self.axes(v) == axes for v in operands):
             return self.apply(Elementwise(local), *operands, hint=hint)
         return self.apply(Pointwise(local, axes), *operands, hint=hint)
+
+    def _joint_axes(self, operands: Sequence[Value]) -> tuple[Dim, ...]:
+        """The axes of an expression over ``operands``: no axis of a row or a column is lost."""
+        longest = max(map(self.axes, operands), key=len, default=())  # () for a plain number
+        shown = dict.fromkeys(dim for value in operands for dim in self.axes(value))
+        ordered = tuple(dim for dim in self._order if dim in shown)
+        return ordered if set(longest) < set(ordered) else longest
+
+    def with_axes(self, value: Value, axes: tuple[Dim, ...]) -> Value:
+        """``value`` over ``axes``, which it broadcasts against."""
+        return value if self.axes(value) == axes else self.apply(Pointwise(Arg(0), axes), value)
 
     def exponential(self, x: Value) -> Pair:
         """exp(x): the maximum of each row becomes its exponent, or x itself for each element."""

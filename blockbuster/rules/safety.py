@@ -126,7 +126,8 @@ class _Level:
 
     def _emitter(self, node: Node, *, own: bool = False) -> Emitter:
         leaves = tuple(self.plain[v] for v in node.operands)
-        return Emitter(self.builder, Origin("safe", (node.origin,)), leaves, own=own)
+        order = node.types[0].axes
+        return Emitter(self.builder, Origin("safe", (node.origin,)), leaves, own=own, order=order)
 
     def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
         """What the node makes of pairs; None where it needs, and gives, plain values."""
@@ -148,11 +149,11 @@ class _Level:
     def _expression(self, to: Emitter, node: Node, expr: Expr) -> Pair | Value | None:
         pairs = {i: self.pairs[v] for i, v in enumerate(node.operands) if v in self.pairs}
         part = lifted_expression(to, expr, pairs)
-        if not isinstance(part, Pair):
-            return None if part == expr else to.emit(part)
         (type,) = node.types
+        if not isinstance(part, Pair):
+            return None if part == expr else to.with_axes(to.emit(part), type.axes)
         if set(to.axes(part.significand)) < set(type.axes):
-            part = Pair(to.apply(Pointwise(Arg(0), type.axes), part.significand), part.terms)
+            part = Pair(to.with_axes(part.significand, type.axes), part.terms)
         rows = type.axes[:1] if to.is_block(part) else type.axes
         fits = to.axes(part.significand) == type.axes
         if fits and all(set(to.axes(v)) <= set(rows) for _, v in part.terms):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from blockbuster import frontend as bb
 
@@ -49,13 +49,15 @@ def _turned(x: Any) -> Any:
 class ArrayFunction:
     """A function of arrays as data: operators applied to earlier values, inputs first.
 
-    It can be called, traced (``trace(f, **f.inputs)``) and printed.
+    A step is the name of an operator, the positions of its operands, and perhaps a tuple of other
+    arguments. The function can be called, traced (``trace(f, **f.inputs)``) and printed.
     """
 
     inputs: dict[str, str]
-    steps: tuple[tuple[str, tuple[int, ...]], ...]
+    steps: tuple[tuple[Any, ...], ...]
     outputs: tuple[int, ...]
     __name__ = "array_function"
+    operators: ClassVar[Mapping[str, Callable[..., Any]]] = OPERATORS
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -64,8 +66,9 @@ class ArrayFunction:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         values = [*args, *(named[name] for name in list(self.inputs)[len(args) :])]
-        for name, operands in self.steps:
-            values.append(OPERATORS[name](*(values[i] for i in operands)))
+        for name, operands, *options in self.steps:
+            given = (values[i] for i in operands)
+            values.append(self.operators[name](*given, *(o for more in options for o in more)))
         results = tuple(values[i] for i in self.outputs)
         return results if len(results) > 1 else results[0]
 
