@@ -172,7 +172,7 @@ class Fused:
         if not found:
             if not self._refused:
                 raise next(iter(refusals.values()))
-            raise EmitError(message("nothing compiles", origin="\n".join(refusals)))
+            raise EmitError(message("no kernel compiles and is right", origin="\n".join(refusals)))
         single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
         best = min(single or found, key=lambda choice: choice.cost)
         others = tuple(choice for choice in found if choice is not best)
