@@ -76,7 +76,7 @@ def _called(plan: Plan, call: Call, known: Mapping[str, Array], sizes: Sizes) ->
     ]
     made = call_on_host(call, operands, sizes)
     return {
-        name: rounded(array, plan.dtypes[name])
+        name: array if call.only_moves else rounded(array, plan.dtypes[name])
         for name, array in zip(call.writes, made, strict=True)
     }
 
