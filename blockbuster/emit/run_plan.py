@@ -54,6 +54,7 @@ def run_in_interpreter(plan: Plan, arrays: Mapping[str, Array]) -> list[Array]:
     return _results(plan, known)
 
 
+@np.errstate(all="ignore")
 def rounded(array: Array, dtype: str) -> Array:
     """``array`` in a dtype; NumPy has no bfloat16, so float32 holds its values.
 
