@@ -10,7 +10,6 @@ fractions are what both programs compute.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import is_
 from typing import Any
 
@@ -19,9 +18,11 @@ from blockbuster.interp.binding import source_names, sources
 from blockbuster.interp.cases import Cases, compare
 from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
+from blockbuster.interp.positions import unseen
 from blockbuster.interp.proof import Counterexample, Proof
 from blockbuster.interp.setting import Setting, settings
 from blockbuster.interp.tiers import (
+    ANYWHERE,
     CASES,
     CHARACTERS,
     DRAWN,
@@ -111,7 +112,7 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if outcome is not None and outcome.difference is None:
             found = cases(tier is not DRAWN)
             if found.equal:
-                return _agreed(a, b, tier, trials, outcome, sizes=found.sizes)
+                return _agreed(a, b, tier, trials, outcome, cases=found.settings)
         elif outcome is not None and tier is ORDERED and literal:
             reason = "the programs differ in exact arithmetic"
             return _found(False, tier, reason, trials, counterexample=outcome.difference)
@@ -120,7 +121,7 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if found.equal is False:
             return _found(False, FREE, found.reason, trials, counterexample=found.counterexample)
         if found.equal:
-            return _agreed(a, b, CASES[laws], trials, None, sizes=found.sizes)
+            return _agreed(a, b, CASES[laws], trials, None, cases=found.settings)
     return _found(None, FREE, f"{why}; {cases(True).reason}", trials)
 
 
@@ -134,17 +135,28 @@ def _outcome(a: Graph, b: Graph, tier: Tier, trials: Trials) -> Outcome | None:
 def _agreed(
     a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome | None, **more: Any
 ) -> Proof:
-    """A yes, unless masks by position mention numbers that no position got to."""
-    if hidden := beyond(a) ^ beyond(b):
-        return _found(None, tier, _out_of_reach(hidden), trials)
-    sizes = more.pop("sizes", ())
+    """A yes, unless comparisons of positions or sizes have outcomes that no size tried shows."""
+    cases: tuple[Setting, ...] = more.pop("cases", ())
+    tried = cases or (outcome.settings if outcome else ())
+    hidden = unseen(a, b, [setting.sizes for setting in tried])
+    if hidden and (cases or not _anywhere(a, b, tier, trials)):
+        return _found(None, tier, _out_of_reach(a, b, hidden), trials)
     reason = "the programs agree in every trial"
-    if sizes:
-        said = f"at sizes {sizes[0]} to {sizes[-1]}"
-        reason = f"the programs agree in every case of their comparisons {said}"
-        reason += " and in every trial" if outcome else ""
+    if cases:
+        sizes = sorted({n for setting in cases for n in setting.sizes.values()})
+        said = " and ".join([", ".join(map(str, sizes[:-1])), str(sizes[-1])][len(sizes) == 1 :])
+        reason = f"the programs agree in every case of their comparisons at sizes {said}"
+        reason += ", and in every trial" if outcome else ""
     redraws = outcome.redraws if outcome else 0
     return _found(True, tier, reason, trials, redraws=redraws, **more)
+
+
+def _anywhere(a: Graph, b: Graph, tier: Tier, trials: Trials) -> bool:
+    """Whether two programs agree whatever positions and sizes are."""
+    try:
+        return trials.of(ANYWHERE[tier]).outcome(a, b).difference is None
+    except Unsettled:
+        return False
 
 
 def _found(equal: bool | None, tier: Tier, reason: str, trials: Trials, **more: Any) -> Proof:
@@ -154,9 +166,10 @@ def _found(equal: bool | None, tier: Tier, reason: str, trials: Trials, **more: 
     )
 
 
-def _out_of_reach(numbers: Iterable[float]) -> str:
-    said = ", ".join(f"{number:g}" for number in sorted(numbers))
-    return f"the programs agree in every trial, but only one mentions {said}: no position got there"
+def _out_of_reach(a: Graph, b: Graph, hidden: str) -> str:
+    numbers = ", ".join(f"{number:g}" for number in sorted(beyond(a) ^ beyond(b)))
+    said = f": only one mentions {numbers}" if numbers else ""
+    return f"the programs agree in every trial, but {hidden}{said}"
 
 
 def _same_interface(a: Graph, b: Graph) -> None:
