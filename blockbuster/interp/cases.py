@@ -21,7 +21,7 @@ from blockbuster.interp.laurent import minus
 from blockbuster.interp.proof import Counterexample
 from blockbuster.interp.ranges import Ranges
 from blockbuster.interp.setting import Setting, dims_at_hand
-from blockbuster.interp.terms import Term, Terms, TooLarge, below
+from blockbuster.interp.terms import DECIDING, Term, Terms, TooLarge, below
 from blockbuster.interp.unfold import Element, Undecided, Unfolding, ZeroDivisor
 from blockbuster.interp.unknowns import Unknowns
 from blockbuster.ir.graph import Graph
@@ -31,7 +31,6 @@ from blockbuster.ir.types import Dim, size_class
 SIZES = (1, 2, 3)
 MOST_CASES = 1500  # of two programs at one size
 MOST_NAMED = 3
-DECIDING = ("lt", "eq", "max", "min", "where", "and", "or", "not", "sub0")
 
 Search = Callable[[Setting, Unknowns, Cell, Solver], Counterexample | None]
 """Looks for inputs in a case on which the programs differ."""

@@ -18,7 +18,7 @@ from blockbuster.interp.binding import source_names, sources
 from blockbuster.interp.cases import Cases, compare
 from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
-from blockbuster.interp.positions import unseen
+from blockbuster.interp.positions import mentions_positions, unseen
 from blockbuster.interp.proof import Counterexample, Proof
 from blockbuster.interp.setting import Setting, settings
 from blockbuster.interp.tiers import (
@@ -138,8 +138,12 @@ def _agreed(
     """A yes, unless comparisons of positions or sizes have outcomes that no size tried shows."""
     cases: tuple[Setting, ...] = more.pop("cases", ())
     tried = cases or (outcome.settings if outcome else ())
-    hidden = unseen(a, b, [setting.sizes for setting in tried])
-    if hidden and (cases or not _anywhere(a, b, tier, trials)):
+    hidden = ""
+    if (mentions_positions(a) or mentions_positions(b)) and (
+        cases or not _anywhere(a, b, tier, trials)
+    ):
+        hidden = unseen(a, b, [setting.sizes for setting in tried])
+    if hidden:
         return _found(None, tier, _out_of_reach(a, b, hidden), trials)
     reason = "the programs agree in every trial"
     if cases:

@@ -132,7 +132,7 @@ def _signs(one: Compared, point: Mapping[Place, Any]) -> Any:
         for term in sorted(below(one.left, one.right), key=lambda term: term.number):
             args = [values[part.number] for part in term.parts]
             if term.fn == "input":
-                values[term.number] = point[term.args[0]]
+                values[term.number] = point.get(term.args[0], 1.0)  # data, which cancel
             elif term.fn == "number":
                 values[term.number] = float(term.args[0])
             elif term.fn in FOLDED:

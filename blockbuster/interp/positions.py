@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,12 @@ import numpy as np
 from blockbuster.interp.binding import dims_of, sources
 from blockbuster.interp.constants import FARTHEST
 from blockbuster.interp.evaluate import Interpreter
+from blockbuster.interp.laurent import unknowns
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
 from blockbuster.interp.places import UNSEEN, Outcome, Place, Sizes, outcomes, places
 from blockbuster.interp.ranges import Ranges, affine_signs, straight
-from blockbuster.interp.terms import Term, Terms, TooLarge, below
+from blockbuster.interp.terms import DECIDING, Term, Terms, TooLarge, below
 from blockbuster.ir.expr import Expr, Size, rewrite
 from blockbuster.ir.graph import Graph, Index
 from blockbuster.ir.lengths import Rule, fitted
@@ -55,29 +58,39 @@ class Comparison:
         return frozenset(size_class(place[0]) for place in self.places)
 
 
-class Collapsed(Terms):
-    """Terms in which all that reads data is one unknown, and comparisons of the rest are noted."""
+class Noting(Terms):
+    """Terms anywhere, whose comparisons are noted."""
 
     def __init__(self) -> None:
-        self.data: Term | None = None
         self.compared: dict[tuple[Term, Term], None] = {}
         super().__init__(anywhere=True)
-        self.data = super().term("input", ("",))
 
     def term(self, fn: str, *args: Any) -> Term:
-        if fn in ("lt", "eq", "max", "min"):
-            self._note(*args)
+        if fn in ("lt", "eq"):
+            self.compared.setdefault((args[0], args[1]))
+        elif fn in ("max", "min"):
+            for pair in product(*(a.args if a.fn == fn else (a,) for a in args)):
+                self.compared.setdefault(pair)
         elif fn in ("where", "not", "and", "or"):
             for arg in args[:1] if fn == "where" else args:
                 if arg.fn not in LOGIC:
-                    self._note(arg, self.constant(0.0))
-        if self.data is not None and any(arg is self.data for arg in args):
-            return self.data
+                    self.compared.setdefault((arg, self.constant(0.0)))
         return super().term(fn, *args)
 
-    def _note(self, x: Term, y: Term) -> None:
-        if self.data not in (x, y):
-            self.compared.setdefault((x, y))
+
+class Collapsed(Noting):
+    """The same where all that reads data is one unknown: comparisons of the rest are left."""
+
+    def __init__(self) -> None:
+        self.data: Term | None = None
+        super().__init__()
+        self.data = super().term("input", ("",))
+
+    def term(self, fn: str, *args: Any) -> Term:
+        if self.data is not None and any(arg is self.data for arg in args):
+            zero = fn == "mul" and any(arg.value == 0 for arg in args)
+            return self.number(Fraction(0)) if zero else self.data
+        return super().term(fn, *args)
 
     def inputs(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
         return {name: np.full(shape, self.data, object) for name, shape in shapes.items()}
@@ -104,33 +117,81 @@ def _sizes_read(graph: Graph) -> list[Dim]:
 
 
 @lru_cache(maxsize=512)
-def comparisons(graph: Graph) -> tuple[Comparison, ...] | None:
-    """The comparisons of positions and sizes in a program, alike ones once; None if too many."""
+def comparisons(graph: Graph) -> tuple[Comparison, ...]:
+    """The comparisons of positions and sizes in a program that show without looking at data."""
     if not mentions_positions(graph):
         return ()
-    rules, terms = graph.size_rules, Collapsed()
+    terms = Collapsed()
+    try:
+        elements(graph, terms)
+    except TooLarge:
+        return ()
+    return _alike_once((x, y, None) for x, y in terms.compared)
+
+
+@lru_cache(maxsize=64)
+def all_comparisons(graph: Graph) -> tuple[Comparison, ...]:
+    """All of them: those too in which data cancel. Raises TooLarge."""
+    terms = Noting()
+    elements(graph, terms)
+    dims = frozenset(d for dim in dims_of(graph) for d in (dim, size_class(dim)))
+    return _alike_once((x, y, dims) for x, y in terms.compared if not _of_data(x, y, dims))
+
+
+def _of_data(x: Term, y: Term, dims: frozenset[Dim]) -> bool:
+    """Whether x - y depends on data, whatever the comparisons in it give."""
+    held = [t for t in below(x, y) if t.fn == "input" and t.args[0][0] not in dims]
+    if not held:
+        return False
+    free = {t.number: t for t in below(x, y) if t.fn in DECIDING}
+    found = straight(x, y, free)
+    if found is None:
+        return True
+    names, p = found
+    numbers, reached = [*unknowns(p)], set[int]()
+    while numbers:
+        number = numbers.pop()
+        if number in reached:
+            continue
+        reached.add(number)
+        fn, *args = names.kinds[number]
+        if fn == "input" and args[0][0] not in dims:
+            return True
+        if fn == "term" and any(t in held for t in below(free[args[0]])):
+            return True
+        if fn not in ("input", "term"):
+            numbers += [n for arg in args if not isinstance(arg, float) for n in unknowns(dict(arg))]
+    return False
+
+
+def _alike_once(
+    compared: Iterable[tuple[Term, Term, frozenset[Dim] | None]],
+) -> tuple[Comparison, ...]:
+    found: dict[object, Comparison] = {}
+    for x, y, dims in compared:
+        read = [t.args[0] for t in below(x, y) if t.fn == "input"]
+        held = [place for place in read if dims is None or place[0] in dims]
+        if held and _first(held):
+            made = Comparison(_text(x, y), tuple(sorted(dict.fromkeys(held))), x, y)
+            found.setdefault(made.text, made)
+    return tuple(found.values())
+
+
+def elements(graph: Graph, terms: Terms) -> list[Term]:
+    """The terms of all elements of a program's outputs, at sizes of 2."""
     classes = tuple(dict.fromkeys(map(size_class, dims_of(graph))))
-    sizes = fitted(dict.fromkeys(classes, 2), rules)
+    sizes = fitted(dict.fromkeys(classes, 2), graph.size_rules)
     single = list_only(graph)
-    layout = Layout(sizes, {
-        dim: tuple(range(at, at + 1) for at in range(n)) if dim in single else (range(n),)
-        for dim in dims_of(graph) for n in (sizes[size_class(dim)],)
-    })  # fmt: skip
+    blocks = {}
+    for dim in dims_of(graph):
+        size = sizes[size_class(dim)]
+        blocks[dim] = tuple(range(n, n + 1) for n in range(size)) if dim in single else (range(size),)
     shapes = {
         name: tuple(1 if d is None else sizes[size_class(d)] for d in axes)
         for name, axes in sources(graph).items()
     }
-    try:
-        Interpreter(layout, terms, Observer()).run(graph, terms.inputs(shapes))
-    except TooLarge:
-        return None
-    found: dict[object, Comparison] = {}
-    for x, y in terms.compared:
-        read = [t.args[0] for t in below(x, y) if t.fn == "input"]
-        if read and _first(read):
-            made = Comparison(_text(x, y), tuple(sorted(dict.fromkeys(read))), x, y)
-            found.setdefault(made.text, made)
-    return tuple(found.values())
+    made = Interpreter(Layout(sizes, blocks), terms, Observer()).run(graph, terms.inputs(shapes))
+    return [term for array in made.values() for term in array.ravel().tolist()]
 
 
 def _text(*terms: Term) -> tuple[object, ...]:
@@ -199,7 +260,7 @@ def far_sizes(a: Graph, b: Graph) -> tuple[tuple[Dim, int], ...]:
     """
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
     found: dict[Dim, int] = {}
-    for group in _groups(_both(a, b) or ()):
+    for group in _groups((*comparisons(a), *comparisons(b))):
         size = _far_size(group, rules)
         found |= dict.fromkeys(_classes(group), size) if size else {}
     return tuple(sorted(found.items()))
@@ -230,10 +291,13 @@ def unseen(a: Graph, b: Graph, tried: Iterable[Sizes]) -> str:
     tried = list(tried)
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
     dims = frozenset([*dims_of(a), *dims_of(b), *map(size_class, (*dims_of(a), *dims_of(b)))])
-    both = _both(a, b)
-    if both is None:
-        return "positions are compared in too many ways"
-    for group in _groups(both):
+    if not (mentions_positions(a) or mentions_positions(b)):
+        return ""
+    try:
+        found = (*all_comparisons(a), *all_comparisons(b))
+    except TooLarge:
+        return "the programs are too large to tell which positions they compare"
+    for group in _groups(found):
         keys = [tuple((c, sizes[c]) for c in _classes(group)) for sizes in tried]
         seen = frozenset[Outcome]().union(*(_seen(group, key) for key in keys))
         if UNSEEN in seen:
@@ -246,11 +310,6 @@ def unseen(a: Graph, b: Graph, tried: Iterable[Sizes]) -> str:
             said = " and ".join(_shown(one, s) for one, s in zip(group, outcome, strict=True))
             return f"no size tried gets to where {said}"
     return ""
-
-
-def _both(a: Graph, b: Graph) -> tuple[Comparison, ...] | None:
-    left, right = comparisons(a), comparisons(b)
-    return None if left is None or right is None else (*left, *right)
 
 
 def _possible(one: Comparison, dims: frozenset[Dim]) -> frozenset[int]:

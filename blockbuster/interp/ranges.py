@@ -7,7 +7,7 @@ bounds of a sum or product are those of intervals; sums of positions and sizes a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from blockbuster.interp.cells import Cell, Signs
@@ -173,10 +173,12 @@ BOUNDS: dict[str, Callable[[Sequence[Bounds]], Bounds]] = {
 }  # fmt: skip
 
 
-def straight(x: Term, y: Term) -> tuple[Unknowns, Polynomial] | None:
-    """x - y as a polynomial, if no comparison has to be decided for it."""
+def straight(
+    x: Term, y: Term, free: Mapping[int, Term] | None = None
+) -> tuple[Unknowns, Polynomial] | None:
+    """x - y as a polynomial in inputs and ``free`` terms, if nothing has to be decided for it."""
     names = Unknowns(laws=False)
-    unfolding = Unfolding(names, Cell({}), {})
+    unfolding = Unfolding(names, Cell({}), free or {})
     try:
         left, right = unfolding(x), unfolding(y)
     except (Undecided, ZeroDivisor, TooLarge):

@@ -22,6 +22,7 @@ from blockbuster.ir.expr import Call, Const
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
 
+DECIDING = ("lt", "eq", "max", "min", "where", "and", "or", "not", "sub0")
 FLAT = ("add", "mul", "max", "min")
 MOST_TERMS = 20_000  # of two programs at one size
 
