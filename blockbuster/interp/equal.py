@@ -18,9 +18,11 @@ from blockbuster.interp.binding import source_names, sources
 from blockbuster.interp.cases import Cases, compare
 from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
-from blockbuster.interp.positions import mentions_positions, unseen
+from blockbuster.interp.positions import mentions_positions, read_positions, read_sizes, unseen
+from blockbuster.interp.powers import power
 from blockbuster.interp.proof import Counterexample, Proof
 from blockbuster.interp.setting import Setting, settings
+from blockbuster.interp.terms import TooLarge
 from blockbuster.interp.tiers import (
     ANYWHERE,
     CASES,
@@ -112,7 +114,7 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if outcome is not None and outcome.difference is None:
             found = cases(tier is not DRAWN)
             if found.equal:
-                return _agreed(a, b, tier, trials, outcome, cases=found.settings)
+                return _agreed(a, b, tier, trials, outcome, cases=found)
         elif outcome is not None and tier is ORDERED and literal:
             reason = "the programs differ in exact arithmetic"
             return _found(False, tier, reason, trials, counterexample=outcome.difference)
@@ -121,7 +123,7 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if found.equal is False:
             return _found(False, FREE, found.reason, trials, counterexample=found.counterexample)
         if found.equal:
-            return _agreed(a, b, CASES[laws], trials, None, cases=found.settings)
+            return _agreed(a, b, CASES[laws], trials, None, cases=found)
     return _found(None, FREE, f"{why}; {cases(True).reason}", trials)
 
 
@@ -136,23 +138,40 @@ def _agreed(
     a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome | None, **more: Any
 ) -> Proof:
     """A yes, unless comparisons of positions or sizes have outcomes that no size tried shows."""
-    cases: tuple[Setting, ...] = more.pop("cases", ())
-    tried = cases or (outcome.settings if outcome else ())
-    hidden = ""
-    if (mentions_positions(a) or mentions_positions(b)) and (
-        cases or not _anywhere(a, b, tier, trials)
-    ):
-        hidden = unseen(a, b, [setting.sizes for setting in tried])
-    if hidden:
-        return _found(None, tier, _out_of_reach(a, b, hidden), trials)
+    cases: Cases | None = more.pop("cases", None)
+    if mentions_positions(a, b) and (cases or not _anywhere(a, b, tier, trials)):
+        hidden = _hidden(a, b, cases, outcome)
+        if hidden:
+            return _found(None, tier, _out_of_reach(a, b, hidden), trials)
     reason = "the programs agree in every trial"
     if cases:
-        sizes = sorted({n for setting in cases for n in setting.sizes.values()})
-        said = " and ".join([", ".join(map(str, sizes[:-1])), str(sizes[-1])][len(sizes) == 1 :])
+        numbers = sorted({n for setting in cases.settings for n in setting.sizes.values()})
+        said = ", ".join(map(str, numbers[:-1])) + " and " * (len(numbers) > 1) + str(numbers[-1])
         reason = f"the programs agree in every case of their comparisons at sizes {said}"
         reason += ", and in every trial" if outcome else ""
     redraws = outcome.redraws if outcome else 0
     return _found(True, tier, reason, trials, redraws=redraws, **more)
+
+
+def _hidden(a: Graph, b: Graph, cases: Cases | None, outcome: Outcome | None) -> str:
+    """What programs may do at positions or sizes that were not tried; "" for nothing."""
+    trials = outcome.settings if outcome else ()
+    tried = cases.settings if cases else trials
+    try:
+        found = unseen(a, b, [setting.sizes for setting in tried])
+        degree = power(a) + power(b)
+    except TooLarge:
+        return "the programs are too large to tell which positions they compare"
+    sizes = [setting.sizes for setting in (*tried, *trials)]
+    if found:
+        return found
+    for dim in read_positions(a, b):
+        if max(held.get(dim, 0) for held in sizes) <= degree:
+            return f"positions along {dim} enter with powers up to {degree}, and fewer were tried"
+    for dim in () if cases and cases.any_size else read_sizes(a, b):
+        if len({held.get(dim, 0) for held in sizes}) <= degree:
+            return f"the size of {dim} enters with powers up to {degree}, and fewer were tried"
+    return ""
 
 
 def _anywhere(a: Graph, b: Graph, tier: Tier, trials: Trials) -> bool:

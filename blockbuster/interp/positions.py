@@ -96,9 +96,20 @@ class Collapsed(Noting):
         return {name: np.full(shape, self.data, object) for name, shape in shapes.items()}
 
 
-def mentions_positions(graph: Graph) -> bool:
+def mentions_positions(*graphs: Graph) -> bool:
     """True if a program reads index vectors, or computes with sizes."""
-    return any(isinstance(g.view, Index) for g in graph.inputs) or bool(_sizes_read(graph))
+    return bool(read_positions(*graphs) or any(map(_sizes_read, graphs)))
+
+
+def read_positions(*graphs: Graph) -> tuple[Dim, ...]:
+    """The size classes of the index vectors that programs read."""
+    views = [given.view for graph in graphs for given in graph.inputs]
+    return tuple(dict.fromkeys(size_class(v.dim) for v in views if isinstance(v, Index)))
+
+
+def read_sizes(*graphs: Graph) -> tuple[Dim, ...]:
+    """The size classes whose sizes programs compute with."""
+    return tuple(dict.fromkeys(dim for graph in graphs for dim in _sizes_read(graph)))
 
 
 def _sizes_read(graph: Graph) -> list[Dim]:
@@ -287,17 +298,14 @@ def _far_size(group: tuple[Comparison, ...], rules: tuple[Rule, ...]) -> int:
 
 
 def unseen(a: Graph, b: Graph, tried: Iterable[Sizes]) -> str:
-    """What comparisons of positions and sizes do that no size tried shows; "" if they show all."""
+    """What comparisons of positions and sizes do that no size tried shows; "" if they show all.
+
+    Raises TooLarge.
+    """
     tried = list(tried)
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
     dims = frozenset([*dims_of(a), *dims_of(b), *map(size_class, (*dims_of(a), *dims_of(b)))])
-    if not (mentions_positions(a) or mentions_positions(b)):
-        return ""
-    try:
-        found = (*all_comparisons(a), *all_comparisons(b))
-    except TooLarge:
-        return "the programs are too large to tell which positions they compare"
-    for group in _groups(found):
+    for group in _groups((*all_comparisons(a), *all_comparisons(b))):
         keys = [tuple((c, sizes[c]) for c in _classes(group)) for sizes in tried]
         seen = frozenset[Outcome]().union(*(_seen(group, key) for key in keys))
         if UNSEEN in seen:
