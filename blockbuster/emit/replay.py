@@ -21,7 +21,7 @@ from blockbuster.emit.pieces import Call, Seen
 from blockbuster.emit.plan import File, Plan, Sizes, call_on_host, check_results, noted, shown
 from blockbuster.emit.target import Refusal, compiled_for_launch
 from blockbuster.emit.tensors import ALIGNED
-from blockbuster.errors import EmitError, LaunchError, message
+from blockbuster.errors import EmitError, LaunchError, message, shown_lines
 
 Tensor = Any
 # what a function written for NumPy raises when it is given tensors; raised again if arrays fail too
@@ -316,7 +316,7 @@ class DeviceCall:
             return self._on_device(operands)
         except REFUSALS as refusal:
             name = self._call.name
-            reason = (str(refusal) or type(refusal).__name__).splitlines()[0]
+            reason = shown_lines(str(refusal) or type(refusal).__name__)[0]
             self.note = f"{name} runs on the host, with copies there and back: {reason}"
             try:
                 return self._on_host(operands)

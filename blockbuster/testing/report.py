@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 
-from blockbuster.errors import quoted_lines
+from blockbuster.errors import quoted_lines, shown_lines
 from blockbuster.rules.base import Rule
 from blockbuster.testing.sites import Flaw, Site
 
@@ -30,7 +30,7 @@ class Failure:
     @property
     def story(self) -> str:
         """The story of the flaw, long lines of numbers cut short."""
-        lines = self.flaw.story.rstrip().splitlines()
+        lines = shown_lines(self.flaw.story.rstrip())
         return "\n".join(_cut_short(line) for line in lines)
 
     @property
