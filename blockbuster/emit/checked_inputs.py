@@ -33,7 +33,7 @@ def redrawn(arrays: Arrays, seed: int) -> dict[str, Array]:
 def _scaled(array: Array, random: np.random.Generator) -> Array:
     by = random.uniform(0.75, 1.25, tuple(array.shape))
     if isinstance(array, np.ndarray):
-        return (array * by).astype(array.dtype)
+        return np.asarray(array * by, array.dtype)
     return array * array.new_tensor(by)
 
 
@@ -46,7 +46,8 @@ def _varied(array: Array, variant: str) -> Array:
             peaked[abs(array) > 2.4 * finite.mean()] *= 20
         return peaked
     if variant == "extreme":
-        return array * EXTREME.get(dtype_name(array), 100.0)
+        large = array * EXTREME.get(dtype_name(array), 100.0)
+        return np.asarray(large) if isinstance(array, np.ndarray) else large  # not NumPy's scalars
     if variant == "strided":
         wide = _full(array, [2 * n + 1 for n in array.shape])
         view = wide[tuple(slice(1, None, 2) for _ in array.shape)]

@@ -78,7 +78,8 @@ def packed(name: str, array: Array) -> Packed:
     if isinstance(array, np.ndarray):
         flat = np.array(array, order="C", subok=False).reshape(-1)
     else:
-        own = array.detach().resolve_neg().contiguous().reshape(-1)
+        own = array.detach().new_empty((array.numel(),))  # contiguous() keeps odd strides of size 1
+        own.copy_(array.detach().reshape(-1))
         flat = np.array(to_host(own.view(sys.modules["torch"].uint8)))
     return replace(shell, data=flat.view(f"V{shell.itemsize}"))
 

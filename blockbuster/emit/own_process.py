@@ -13,12 +13,14 @@ to a *server* (worker.py), by name: pickled, its module imported anew. The drive
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Protocol
 
@@ -30,7 +32,8 @@ from blockbuster.emit.kernel_process import Forked, Served, emitted
 from blockbuster.emit.tensors import is_tensor
 from blockbuster.errors import LaunchError
 
-KEPT = 4000  # bytes of what a kernel prints
+KEPT, SHOWN = 2**15, 1000  # bytes of what a kernel prints that are kept, and that are told
+DUMP = "Fatal Python error: "  # what faulthandler writes before where Python was
 POLL = 0.5  # seconds between two looks at whether a process is still there
 
 
@@ -176,9 +179,10 @@ class Alone:
             return Outcome(stopped=f"closed its connection, and {error}")
         while wait([child.printed], 0) and self._read(child):
             pass
-        text = f"ended its process {_how(code)}"
-        said = self._printed.decode(errors="replace").strip()
-        return Outcome(stopped=f"{text}; it printed: {said[-1000:]}" if said else text)
+        said, _, dump = self._printed.decode(errors="replace").partition(DUMP)
+        text = f"ended its process {_how(code)}{_place(dump)}"
+        said = said.strip()[-SHOWN:]
+        return Outcome(stopped=f"{text}; it printed: {said}" if said else text)
 
     def _drop(self) -> None:
         if self._child is not None:
@@ -192,6 +196,14 @@ class Alone:
                 self._child.connection.send(None)
                 self._child.ended()
             self._drop()
+
+
+def _place(dump: str) -> str:
+    """Which line of the launcher ran when a signal came: the caller of its frame is ``perform``."""
+    found = re.search(
+        r'File "([^"]*)", line (\d+) in .*\n *File "[^"]*", line \d+ in perform', dump
+    )
+    return f" ({Path(found[1]).name}, line {found[2]})" if found else ""
 
 
 def _how(code: int) -> str:
