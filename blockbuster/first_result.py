@@ -22,6 +22,7 @@ from blockbuster.emit.first_launch import Finding, Run
 from blockbuster.emit.gpu import same_bits
 from blockbuster.emit.judge import ENOUGH, ROUNDING, Sample
 from blockbuster.emit.tensors import ALIGNED, common_dtype, dtype_name
+from blockbuster.errors import shown_lines
 from blockbuster.frontend.on_tensors import Rows, cost, rows_of, run, separable_dims
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.types import Dim
@@ -58,7 +59,7 @@ def compare_first(
         try:
             return _Comparison(program, run_plan, tensors).finding(results)
         except _out_of_memory() as error:
-            reason = str(error).splitlines()[0]
+            reason = shown_lines(str(error))[0]
             return Finding(note=f"first results were not compared: {reason}")
 
 

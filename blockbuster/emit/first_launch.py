@@ -21,7 +21,7 @@ from blockbuster.emit.gpu import Gpu, same_bits
 from blockbuster.emit.plan import File, Sizes
 from blockbuster.emit.recorder import Noted, Refused
 from blockbuster.emit.trial import fault_in_trial
-from blockbuster.errors import LaunchError, message
+from blockbuster.errors import LaunchError, message, shown, shown_lines
 
 Tensor = Any
 
@@ -143,7 +143,7 @@ def keep_evidence(text: str, binaries: Iterable[Binary], reason: str, versions: 
             if data:
                 raw = data if isinstance(data, bytes) else str(data).encode()
                 folder.write(f"{stem}-{binary.key[:8]}.{kind}", raw)
-    said = [f"# {line}" for line in (*reason.splitlines(), versions)]
+    said = [f"# {shown(line)}" for line in (*shown_lines(reason), versions)]
     path = folder.write(f"{stem}.py", "\n".join([*said, text]).encode())
     return str(path or "")
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from blockbuster.errors import shown_lines
+
 Tensor = Any
 
 PROBED: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -81,7 +83,7 @@ class Gpu:
         try:
             self._torch.cuda.synchronize(self._device)
         except RuntimeError as error:
-            return str(error).splitlines()[0]
+            return shown_lines(str(error))[0]
         return ""
 
 

@@ -157,7 +157,7 @@ def functions(text: str) -> tuple[Function, ...]:
     """The kernels of a disassembly."""
     found: list[tuple[str, list[Instruction], dict[str, int]]] = []
     inside = False
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if section := SECTION.match(line):
             inside = bool(section[1])
             if inside:

@@ -30,14 +30,14 @@ def bases_of_two_swizzles(ptx: str) -> tuple[str, ...]:
 
 def _in(function: str) -> list[str]:
     made: dict[str, tuple[str, int] | None] = {}
-    for line in function.splitlines():
+    for line in function.split("\n"):
         written = WRITTEN.match(line)
         if written:
             name = written[1]
             # a register that is written twice (a value that a loop carries) is a base of its own
             made[name] = None if name in made else _made_from(line)
     words: dict[str, dict[int, None]] = {}
-    for line in function.splitlines():
+    for line in function.split("\n"):
         for name in _descriptors(line):
             base, offset = _base(name, made)
             words.setdefault(base, {})[offset >> LOW] = None

@@ -21,7 +21,7 @@ from blockbuster.emit import worker
 from blockbuster.emit.gpu import same_bits
 from blockbuster.emit.load import load_module
 from blockbuster.emit.recorder import Recorder
-from blockbuster.errors import LaunchError
+from blockbuster.errors import LaunchError, shown_lines
 
 SERVER = "from blockbuster.emit.trial import serve; serve()"
 TIME_LIMIT = 120.0
@@ -91,7 +91,7 @@ def _work(folder: Path) -> None:
         found = [_run(module, tensors, about["sizes"]) for _ in range(RUNS)]
         equal = all(all(map(same_bits, found[0], other)) for other in found)
     except RuntimeError as error:
-        _say(folder, str(error).splitlines()[0])
+        _say(folder, shown_lines(str(error))[0])
         raise
     if not equal:
         _say(folder, "results differ from run to run")
