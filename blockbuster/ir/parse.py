@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
 from blockbuster.ir.lengths import ONE, Length, Rule, length_of
 from blockbuster.ir.ops import (
@@ -37,6 +38,7 @@ from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.verify import verify
 from blockbuster.ir.views import AxisView, Run, Strided, dims_among
 
+_MOST_MAPS = 64  # as many as fusion takes; comparing deeper programs would be a deep recursion
 _LOOSEST = 1
 _PRODUCT = INFIX["mul"][1]
 _UNARY = {"-": ("neg", 8), "not": ("not", 4)}
@@ -54,9 +56,10 @@ def parse(text: str, functions: Functions | None = None) -> Graph:
     (Type(lists=(), axes=('M',)),)
     """
     reader = _Reader(text, functions or {})
-    graph = reader.graph()
-    reader.expect_end()
-    verify(graph)
+    with collection_paused():
+        graph = reader.graph()
+        reader.expect_end()
+        verify(graph)
     return graph
 
 
@@ -283,8 +286,8 @@ class _Reader(TokenReader):
     def _map(self, scope: _Scope) -> tuple[Op, list[Value]]:
         dim = self._take(kind="name")
         self._maps += 1
-        if self._maps > DEEPEST:
-            self._refuse(f"more than {DEEPEST} maps are nested")
+        if self._maps > _MOST_MAPS:
+            self._refuse(f"more than {_MOST_MAPS} maps are nested")
         inner = _Scope(Builder())
         operands: list[Value] = []
         iterated: list[bool] = []
