@@ -19,6 +19,7 @@ class Names:
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._taken = dict.fromkeys((*_NEVER, *reserved))
         self._names: dict[Hashable, str] = {}
+        self._used: dict[str, int] = {}  # the last number behind a word: those before are taken
 
     def of(self, key: Hashable, base: str) -> str:
         """The name of ``key``; the first call for a key makes it from ``base``."""
@@ -30,6 +31,7 @@ class Names:
         """The same names, to be added to independently."""
         other = Names()
         other._taken = dict(self._taken)
+        other._used = dict(self._used)
         other._names = dict(self._names)
         return other
 
@@ -37,11 +39,13 @@ class Names:
         word = re.sub(r"\W", "_", base, flags=re.ASCII)
         if not word or word[0].isdigit():
             word = f"v{word}"
-        name, count = word, 1
+        count = self._used.get(word, 1)
+        name = f"{word}_{count}" if count > 1 else word
         while name in self._taken:
             count += 1
             name = f"{word}_{count}"
         self._taken[name] = None
+        self._used[word] = count
         return name
 
 

@@ -38,6 +38,7 @@ from blockbuster.frontend.primitives import (
 from blockbuster.frontend.program import ArrayProgram, Shape, check_program
 from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.ir.builder import Builder
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
 from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.ops import Cast, Misc, Pointwise
@@ -53,7 +54,8 @@ def lower(program: ArrayProgram) -> Graph:
     what is no array program.
     """
     check_program(program)
-    return _Lowering(program.apart or decompose(program)).graph()
+    with collection_paused():
+        return _Lowering(program.apart or decompose(program)).graph()
 
 
 class _Lowering:

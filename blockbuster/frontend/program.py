@@ -196,13 +196,15 @@ class ArrayProgram:
         """Unique names: the user's words where known, t0, t1, ... elsewhere."""
         names = {Value(-1, port): i.name for port, i in enumerate(self.inputs)}
         taken = dict.fromkeys(names.values())
+        used: dict[str, int] = {}  # the last number behind a word: those before are taken
         for position, equation in enumerate(self.equations):
-            word, count = equation.hint or "t", 0
-            name = equation.hint or "t0"
+            word = equation.hint or "t"
+            count = used.get(word, 0)
+            name = f"{word}{count}" if count or not equation.hint else word
             while name in taken:
                 count += 1
                 name = f"{word}{count}"
-            taken[name] = None
+            taken[name], used[word] = None, count
             names[Value(position)] = name
         return names
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from blockbuster.frontend.protocols import UFUNCS
 from blockbuster.frontend.source import trace_error
-from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite, show_expr
+from blockbuster.ir.expr import DEEPEST, Call, Const, Expr, Size, calls, rewrite, show_expr
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
@@ -38,6 +38,9 @@ class SizeExpr:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, expr: Expr, trace: Trace, even: bool = False) -> None:
+        if calls(expr) > DEEPEST:
+            hint = "compute the number before, or make it an input array of one element"
+            raise trace_error(f"one size goes through more than {DEEPEST} operators", hint=hint)
         self.expr = expr
         self.trace = trace
         self.even = even

@@ -47,8 +47,9 @@ class Size:
 class Call:
     """A function of the table ``FUNCTIONS`` applied to expressions.
 
-    Fusion nests calls a thousand deep, so what is asked of whole trees is known from the start or
-    found without recursion.
+    What is asked of whole trees is known from the start or found without recursion, save printing:
+    so expressions that come from outside nest at most ``DEEPEST`` calls, and those that fusion puts
+    together have fewer.
     """
 
     fn: str
@@ -57,6 +58,8 @@ class Call:
     """The operand numbers it reads, in order of first appearance."""
     calls: int = field(init=False, repr=False)
     """How many function applications one evaluation takes."""
+    depth: int = field(init=False, repr=False)
+    """How many of them are nested."""
     _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +71,8 @@ class Call:
         read = dict.fromkeys(i for arg in self.args for i in arguments(arg))
         object.__setattr__(self, "arguments", tuple(read))
         object.__setattr__(self, "calls", 1 + sum(map(calls, self.args)))
+        inner = max([a.depth for a in self.args if isinstance(a, Call)], default=0)
+        object.__setattr__(self, "depth", 1 + inner)
         object.__setattr__(self, "_hash", hash((self.fn, self.args)))
 
     def __hash__(self) -> int:
@@ -104,6 +109,9 @@ FUNCTIONS: dict[str, int] = {
 }  # fmt: skip
 
 PREDICATES = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
+
+DEEPEST = 100
+"""How many calls an expression nests that is read as text or written with sizes."""
 
 # infix spelling and precedence; everything else prints as a call
 INFIX: dict[str, tuple[str, int]] = {

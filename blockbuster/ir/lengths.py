@@ -91,7 +91,11 @@ class Length:
         return f"({text})" if " " in text else text or "0"
 
     def __str__(self) -> str:
-        return show_expr(self.expr, [])
+        text = ""  # as ``expr`` prints, which nests as deep as there are terms
+        for dims, share in sorted(self.terms, key=lambda term: term[1] < 0):
+            sign = "" if not text else " - " if share < 0 else " + "
+            text += sign + show_expr(_product(dims, abs(share) if text else share), [])
+        return text or "0"
 
     @property
     def expr(self) -> Expr:

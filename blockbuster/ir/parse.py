@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
+from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
+from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
 from blockbuster.ir.lengths import ONE, Length, Rule, length_of
 from blockbuster.ir.ops import (
@@ -37,7 +38,9 @@ from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.verify import verify
 from blockbuster.ir.views import AxisView, Run, Strided, dims_among
 
+_MOST_MAPS = 64  # as many as fusion takes; comparing deeper programs would be a deep recursion
 _LOOSEST = 1
+_PRODUCT = INFIX["mul"][1]
 _UNARY = {"-": ("neg", 8), "not": ("not", 4)}
 _BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
 
@@ -53,9 +56,10 @@ def parse(text: str, functions: Functions | None = None) -> Graph:
     (Type(lists=(), axes=('M',)),)
     """
     reader = _Reader(text, functions or {})
-    graph = reader.graph()
-    reader.expect_end()
-    verify(graph)
+    with collection_paused():
+        graph = reader.graph()
+        reader.expect_end()
+        verify(graph)
     return graph
 
 
@@ -71,6 +75,8 @@ class _Reader(TokenReader):
     def __init__(self, text: str, functions: Functions) -> None:
         super().__init__(text)
         self._functions = functions
+        self._nested = 0  # expressions that are being read, one in the other
+        self._maps = 0  # and maps
 
     # graphs ------------------------------------------------------------------
 
@@ -143,10 +149,16 @@ class _Reader(TokenReader):
         def leaf(name: str) -> Expr:
             self._refuse(f"{name} is no size: write |{name}|")
 
-        length = length_of(self._infix(leaf, _LOOSEST))
-        if length is None:
-            self._refuse("a number of elements is a sum of products of sizes")
-        return length
+        total = Length()
+        sign = 1
+        while True:  # a sum may have any number of terms, so it is not read as one expression
+            term = length_of(self._infix(leaf, _PRODUCT))
+            if term is None:
+                self._refuse("a number of elements is a sum of products of sizes")
+            total = total + term if sign > 0 else total - term
+            if self._next not in ("+", "-"):
+                return total
+            sign = 1 if self._take() == "+" else -1
 
     def _output(self, scope: _Scope) -> Output:
         label, name = "", self._take(kind="name")
@@ -231,11 +243,21 @@ class _Reader(TokenReader):
         return Elementwise(expr), operands
 
     def _infix(self, leaf: Callable[[str], Expr], floor: int) -> Expr:
+        self._nested += 1
+        if self._nested > DEEPEST:
+            self._refuse_depth()
         left = self._prefix(leaf)
         while self._next in _BY_SIGN and _BY_SIGN[self._next][1] >= floor:
             fn, level = _BY_SIGN[self._take()]
             left = Call(fn, (left, self._infix(leaf, level + (fn != "pow"))))
+            if left.depth > DEEPEST:
+                self._refuse_depth()
+        self._nested -= 1
         return left
+
+    def _refuse_depth(self) -> NoReturn:
+        hint = "give a part of it a name: an equation of its own"
+        self._refuse(f"an expression nests more than {DEEPEST} deep", hint=hint)
 
     def _prefix(self, leaf: Callable[[str], Expr]) -> Expr:
         token = self._tokens[self._at]
@@ -265,6 +287,9 @@ class _Reader(TokenReader):
 
     def _map(self, scope: _Scope) -> tuple[Op, list[Value]]:
         dim = self._take(kind="name")
+        self._maps += 1
+        if self._maps > _MOST_MAPS:
+            self._refuse(f"more than {_MOST_MAPS} maps are nested")
         inner = _Scope(Builder())
         operands: list[Value] = []
         iterated: list[bool] = []
@@ -285,6 +310,7 @@ class _Reader(TokenReader):
             self._equation(inner)
         outputs, results = self._yields(inner)
         self._take("}")
+        self._maps -= 1
         body = inner.builder.finish(*map(Output, outputs))
         return Map(dim, body, tuple(iterated), tuple(results), start), operands + firsts
 

@@ -68,6 +68,7 @@ class Printer:
         self._types = types
         self._origin = origin
         self._taken: dict[str, None] = {}
+        self._used: dict[str, int] = {}  # the last number behind a word: those before are taken
         self._count = 0
         self._lines: list[str] = []
         self.line_of: dict[tuple[Path, int], int] = {}
@@ -139,10 +140,12 @@ class Printer:
     def _unique(self, hint: str) -> str:
         base = re.sub(r"_\d+$", "", re.sub(r"\W", "_", hint, flags=re.ASCII))
         if base and not base[0].isdigit():
-            name, count = base, 0
+            count = self._used.get(base, 0)
+            name = f"{base}_{count}" if count else base
             while name in self._taken or name in RESERVED:
                 count += 1
                 name = f"{base}_{count}"
+            self._used[base] = count
         else:
             name = ""
             while not name or name in self._taken:

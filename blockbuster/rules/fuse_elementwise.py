@@ -3,7 +3,9 @@
 before   t = x * 2                          after   y = exp(x * 2)
          y = exp(t)
 
-Saves an operator; with one consumer no work is repeated.
+Saves an operator; with one consumer no work is repeated. An operator applies at most 64 functions:
+longer expressions print in one line that no one reads and Python's parser refuses, and kernels are
+no faster for them.
 Source: Blockbuster Part 1, rule 9. `add` and `mul` are not elementwise operators here: the paper's
 step counts rest on that.
 """
@@ -14,11 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockbuster.ir.expr import Arg, Expr, rewrite, substitute
+from blockbuster.ir.expr import Arg, Expr, calls, rewrite, substitute
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Elementwise, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal
 from blockbuster.rules.legality import used_elsewhere
+
+MOST = 64
+"""How many functions one elementwise operator applies at most."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class FuseElementwise(LocalRule):
         for value in graph.nodes[position].operands:
             if value.node < 0 or not isinstance(graph.nodes[value.node].op, Elementwise):
                 continue
-            reason = used_elsewhere(graph, value, position)
+            reason = used_elsewhere(graph, value, position) or _too_long(graph, value, position)
             if reason:
                 note(Refusal(self, (value.node, position), reason))
             else:
@@ -62,6 +67,18 @@ class FuseElementwise(LocalRule):
         (new,) = edit.add(fused, *operands, hints=second.hints, origin=match.origin())
         edit.redirect(match.value("second"), new)
         return edit.finish()
+
+
+def _too_long(graph: Graph, value: Value, position: int) -> str:
+    """Why the two operators do not fit into one expression; "" where they do."""
+    first, second = graph.nodes[value.node], graph.nodes[position]
+    assert isinstance(first.op, Elementwise)
+    assert isinstance(second.op, Elementwise)
+    read = second.operands.count(value)
+    functions = calls(second.op.expr) + read * calls(first.op.expr)
+    if functions <= MOST:
+        return ""
+    return f"one operator would apply {functions} functions: at most {MOST} are put together"
 
 
 def _shifted(expr: Expr, by: int) -> Expr:
