@@ -138,9 +138,11 @@ class Alone:
         except BaseException:
             self._drop()
             raise
-        if outcome.stopped:
-            # what an exception leaves behind, on a GPU an error that stays, is not the next call's
+        if self.hangs:
             self._drop()
+        elif outcome.stopped:
+            # what an exception leaves behind, on a GPU an error that stays, is not the next call's
+            self.end()
         return outcome
 
     def _answer(self, child: Child, call: Call) -> Outcome:
