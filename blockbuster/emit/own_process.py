@@ -81,7 +81,7 @@ def runner(
         return Here(kernel), "own_process=False says so"
     if not hasattr(os, "fork"):
         return Here(kernel), "this system cannot fork processes"
-    on_gpu = any(is_tensor(array) and array.is_cuda for array in arrays)
+    on_gpu = any(is_tensor(array) and array.device.type != "cpu" for array in arrays)
     ours = isinstance(kernel, Kernel)
     if not ours and not on_gpu and not _cuda_is_used():
         return Alone(lambda: Forked(kernel), limit), ""

@@ -265,6 +265,8 @@ def two(x):
         ({"inputs": X}, TypeError, "inputs is a value of type ndarray(.|\n)*by name"),
         ({"inputs": (X, X)}, TypeError, "inputs 0 is a value of type ndarray(.|\n)*by name"),
         ({"inputs": [{"x": X}, {"x": 3.0}]}, TypeError, "input x is a value of type float"),
+        ({"inputs": {"x": X.astype(object)}}, TypeError, "the input x holds Python objects"),
+        ({"kernel": lambda x: x * 1j}, TypeError, "the kernel returned an array of dtype complex"),
         ({"kernel": lambda x: None}, TypeError, "the kernel returned None(.|\n)*new arrays"),
         ({"kernel": lambda x: 1.5}, TypeError, "the kernel returned a value of type float"),
         ({"reference": lambda x: "y"}, TypeError, "the reference returned a value of type str"),
