@@ -69,6 +69,7 @@ def check_kernel(
     Raises ValueError where there is nothing to run, and where numbers of results differ; TypeError
     for what is neither an array nor a tensor.
 
+    >>> import numpy as np
     >>> def double(x, out=None):
     ...     return np.multiply(x, 2, out=out)
     >>> print(check_kernel(double, double, {"x": np.ones(5, np.float32)}, outputs=["out"]))

@@ -45,6 +45,9 @@ def input_sets(inputs: Arrays | Iterable[Arrays]) -> tuple[Arrays, ...]:
                 hint = f"bind other arguments beforehand: functools.partial(kernel, {name}=value)"
                 what = f"the input {name} is {_kind(array)}, expected a NumPy array or a tensor"
                 raise TypeError(message(what, hint=hint))
+            if isinstance(array, np.ndarray) and array.dtype.hasobject:
+                what = f"the input {name} holds Python objects (dtype {array.dtype})"
+                raise TypeError(message(what, hint=f"pass {name}.astype(np.float32)"))
     return sets
 
 

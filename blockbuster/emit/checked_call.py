@@ -5,6 +5,7 @@ The call runs in whatever process holds the kernel; what goes in and comes out c
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -105,9 +106,15 @@ def _wait(given: Iterable[Guarded]) -> None:
 def _told(error: BaseException) -> str:
     """What a kernel raised, and where in its file."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
-    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    own = [frame for frame in frames if frame.filename == frames[0].filename != __file__]
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
-    text = f"raised {type(error).__name__}: {error}{place}"
-    if "illegal memory access" in text or "misaligned address" in text:
-        text += "; most likely it reads or writes out of bounds"
-    return text
+    said = str(error)
+    if "CUDA error" in said:
+        said = said.splitlines()[0]  # what follows is advice on debugging by hand
+    outside = ": most likely it reads or writes out of bounds" if _ILLEGAL.search(said) else ""
+    return f"raised {type(error).__name__}: {said}{place}{outside}"
+
+
+_ILLEGAL = re.compile(
+    "illegal (memory access|address)|misaligned address|unspecified launch failure"
+)

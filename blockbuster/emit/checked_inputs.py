@@ -50,7 +50,7 @@ def _varied(array: Array, variant: str) -> Array:
         return np.asarray(large) if isinstance(array, np.ndarray) else large  # not NumPy's scalars
     if variant == "strided":
         wide = _full(array, [2 * n + 1 for n in array.shape])
-        view = wide[tuple(slice(1, None, 2) for _ in array.shape)]
+        view = wide[(..., *(slice(1, None, 2) for _ in array.shape))]
         view[...] = array
         return view
     return array

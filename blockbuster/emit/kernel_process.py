@@ -1,7 +1,7 @@
 """Processes that hold a checked kernel: a fork of this one, or a server's that imports the kernel.
 
-Each answers calls until its connection is closed. It is a session of its own, so that what it has
-started ends with it, and it ends when this process does.
+Each answers calls until its connection is closed, and ends when this process does. What a fork has
+started ends with it.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ class Forked:
     def __init__(self, kernel: Run) -> None:
         self.connection, theirs = Pipe()
         self.printed, prints = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         with warnings.catch_warnings():  # of threads: the child starts none of their work
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pid = os.fork()
@@ -82,30 +81,33 @@ class Forked:
         self._code: int | None = None
 
     def has_ended(self) -> bool:
-        """True if it has ended by itself."""
+        """True if it has ended by itself. What it has started ends then, too."""
+        return self._reaped(os.WNOHANG) is not None
+
+    def _reaped(self, how: int) -> int | None:
+        """The exit code, once it has ended."""
         if self._code is None:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            self._code = os.waitstatus_to_exitcode(status) if pid else None
-        return self._code is not None
+            pid, status = os.waitpid(self._pid, how)
+            if pid:
+                self._code = os.waitstatus_to_exitcode(status)
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._pid, signal.SIGKILL)
+        return self._code
 
     def ended(self) -> int:
         """The exit code; TimeoutError if it does not end."""
         until = time.monotonic() + PATIENCE
-        while not self.has_ended():
+        while (code := self._reaped(os.WNOHANG)) is None:
             if time.monotonic() > until:
                 raise TimeoutError("did not end")
             time.sleep(0.001)
-        assert self._code is not None
-        return self._code
+        return code
 
     def kill(self) -> None:
         """End it, and what it has started, now."""
-        for end in (os.killpg, os.kill) if not self.has_ended() else (os.killpg,):
-            with suppress(ProcessLookupError, PermissionError):
-                end(self._pid, signal.SIGKILL)
-        if self._code is None:
-            os.waitpid(self._pid, 0)
-            self._code = -signal.SIGKILL
+        if not self.has_ended():
+            os.kill(self._pid, signal.SIGKILL)
+            self._reaped(0)
         self.connection.close()
         os.close(self.printed)
 
@@ -115,8 +117,7 @@ def _in_fork(kernel: Run, connection: Connection, prints: int) -> None:
     code = 1
     try:
         os.setsid()
-        with suppress(AttributeError, OSError):  # elsewhere the kernel's time limit ends it
-            ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+        _end_with_parent()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         _print_into(prints)
         if "torch" in sys.modules:  # its threads are in the other process
@@ -127,9 +128,23 @@ def _in_fork(kernel: Run, connection: Connection, prints: int) -> None:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
     finally:
         with suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
+            _flush()
         os._exit(code)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
+def _end_with_parent() -> None:
+    """End when the process that made this one does, and leave no file of its memory."""
+    with suppress(AttributeError, OSError):  # systems other than Linux
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+    with suppress(ImportError, OSError, ValueError):
+        resource = import_module("resource")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _print_into(descriptor: int) -> None:
@@ -151,8 +166,7 @@ def _answer(kernel: Run, connection: Connection) -> None:
         if call is None:
             return
         outcome = perform(kernel, call, alone=True)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         connection.send(outcome)
         del call, outcome
 
@@ -294,8 +308,7 @@ def serve(names: tuple[str, ...], interpret: str) -> None:
 
 def _serve_kernel(place: Path) -> None:
     """Import the kernel of a job and answer calls."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+    _end_with_parent()
     job: Job = pickle.loads((place / "job.pickle").read_bytes())
     connection, prints = (_called_back(place / "door") for _ in range(2))  # the folder goes now
     _print_into(prints)

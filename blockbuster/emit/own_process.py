@@ -81,7 +81,7 @@ def runner(
         return Here(kernel), "own_process=False says so"
     if not hasattr(os, "fork"):
         return Here(kernel), "this system cannot fork processes"
-    on_gpu = any(is_tensor(array) and array.is_cuda for array in arrays)
+    on_gpu = any(is_tensor(array) and array.device.type != "cpu" for array in arrays)
     ours = isinstance(kernel, Kernel)
     if not ours and not on_gpu and not _cuda_is_used():
         return Alone(lambda: Forked(kernel), limit), ""
@@ -138,9 +138,11 @@ class Alone:
         except BaseException:
             self._drop()
             raise
-        if outcome.stopped:
-            # what an exception leaves behind, on a GPU an error that stays, is not the next call's
+        if self.hangs:
             self._drop()
+        elif outcome.stopped:
+            # what an exception leaves behind, on a GPU an error that stays, is not the next call's
+            self.end()
         return outcome
 
     def _answer(self, child: Child, call: Call) -> Outcome:

@@ -105,7 +105,9 @@ class Counting:
 
 def test_inputs_are_drawn_anew_beside_eager():
     kernel = Counting()
-    report = check_kernel(kernel, softmax, {"x": X}, eager=softmax, runs=2, draws=4)
+    report = check_kernel(
+        kernel, softmax, {"x": X}, eager=softmax, runs=2, draws=4, own_process=False
+    )
 
     assert report.passed
     assert len(kernel.seen) == (2 + 4) * len(VARIANTS)
@@ -120,8 +122,9 @@ def test_inputs_are_drawn_anew_beside_eager():
 def test_masks_and_zeros_stay_what_they_are():
     x = np.array([[0.0, -np.inf, 2.0], [1.0, 0.0, -np.inf]], np.float32)
     kernel = Counting()
-    check_kernel(kernel, softmax, {"x": x}, eager=softmax)
+    check_kernel(kernel, softmax, {"x": x}, eager=softmax, own_process=False)
 
+    assert kernel.seen
     for given in kernel.seen:
         np.testing.assert_array_equal(np.isinf(given), np.isinf(x))
         np.testing.assert_array_equal(given == 0, x == 0)
@@ -262,6 +265,8 @@ def two(x):
         ({"inputs": X}, TypeError, "inputs is a value of type ndarray(.|\n)*by name"),
         ({"inputs": (X, X)}, TypeError, "inputs 0 is a value of type ndarray(.|\n)*by name"),
         ({"inputs": [{"x": X}, {"x": 3.0}]}, TypeError, "input x is a value of type float"),
+        ({"inputs": {"x": X.astype(object)}}, TypeError, "the input x holds Python objects"),
+        ({"kernel": lambda x: x * 1j}, TypeError, "the kernel returned an array of dtype complex"),
         ({"kernel": lambda x: None}, TypeError, "the kernel returned None(.|\n)*new arrays"),
         ({"kernel": lambda x: 1.5}, TypeError, "the kernel returned a value of type float"),
         ({"reference": lambda x: "y"}, TypeError, "the reference returned a value of type str"),

@@ -116,13 +116,15 @@ def main():
     assert large.isfinite().all()
     inputs = [{"x": torch.randn(3, 20)}, {"x": torch.randn(1, 1)}, {"x": torch.randn(2, 16).T}]
     found = {
-        name: bb.check_kernel(kernel, reference, inputs, outputs=outputs, runs=2)
+        name: bb.check_kernel(
+            kernel, reference, inputs if "right" in name else inputs[0], outputs=outputs, runs=2
+        )
         for name, (kernel, reference, outputs) in KERNELS.items()
     }
     check.runner = served
     for kernel in (right, one_too_many):
         found[f"{kernel.__name__}, served"] = bb.check_kernel(
-            kernel, double, inputs, outputs=["out"], runs=2
+            kernel, double, inputs[0], outputs=["out"], runs=2
         )
     json.dump({name: str(report) for name, report in found.items()}, sys.stdout)
 
