@@ -12,23 +12,25 @@ import json
 import os
 import signal
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.emit import worker
+from blockbuster.emit.disk import instead_of
 from blockbuster.emit.load import load_module
 from blockbuster.errors import LaunchError, message
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
 
+_T = TypeVar("_T")
 Array = NDArray[Any]
 Arrays = Mapping[str, Any]
 Job = tuple["Kernel", Arrays]
@@ -198,6 +200,24 @@ def _work(place: Path) -> None:
 # tensors and GPUs: what other modules need of torch and Triton ----------------------
 
 
+def with_cache(work: Callable[[], _T]) -> _T:
+    """``work()``, which compiles with Triton; in a temporary folder where its cache cannot serve.
+
+    Triton keeps what it compiles in the user's home, and fails where that is missing or full.
+    """
+    try:
+        return work()
+    except OSError as error:
+        from triton import knobs
+
+        place = Path(knobs.cache.dir)
+        spare = instead_of(place, error.strerror or str(error))
+        if spare == place:  # what fails is something else
+            raise
+        knobs.cache.dir = str(spare)
+        return work()
+
+
 class Gpu:
     """A CUDA device: allocation through torch, and the stream that torch is using."""
 
@@ -208,7 +228,7 @@ class Gpu:
         self.index = index
         self._torch = torch
         self._device = torch.device("cuda", index)
-        self._stream = driver.active.get_current_stream
+        self._stream = with_cache(lambda: driver.active.get_current_stream)
         self._current = driver.active.get_current_device if torch.cuda.device_count() > 1 else None
         self._empty = torch.empty_strided  # the cheapest of torch's allocations with all arguments
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from blockbuster.emit.launch import with_cache
 from blockbuster.emit.load import load_module
 from blockbuster.errors import EmitError, message, shown_lines
 
@@ -148,7 +149,7 @@ def accepted(name: str, compile: Callable[[], Any]) -> Any:
     is made to fail once more, and to say it to us.
     """
     try:
-        return compile()
+        return with_cache(compile)
     except (_triton_error(), RuntimeError) as error:
         reason = str(error)
         if isinstance(error, RuntimeError):

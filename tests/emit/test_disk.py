@@ -22,6 +22,7 @@ import blockbuster as bb
 from blockbuster.emit import disk
 from blockbuster.emit.disk import Folder, cache_folder, write_whole
 from blockbuster.emit.load import load_module
+from blockbuster.emit.target import compile_kernel
 
 TEXT = "VALUE = 7\n\ndef f():\n    return VALUE\n"
 
@@ -201,6 +202,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
 from blockbuster.emit.disk import cache_folder
 from blockbuster.emit.load import load_module
+from blockbuster.emit.target import compile_kernel
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     module = load_module("def f():\\n    return 7\\n" + "# long\\n" * 100_000)
@@ -356,6 +358,7 @@ def test_threads_that_load_one_text_get_one_whole_module(home):
 FORKED = """
 import os, sys, threading
 from blockbuster.emit.load import load_module
+from blockbuster.emit.target import compile_kernel
 text = "import time\\nA = 1\\ntime.sleep(0.5)\\nB = 2\\n"
 thread = threading.Thread(target=load_module, args=(text,))
 thread.start()
@@ -378,6 +381,7 @@ def test_a_copy_of_a_process_that_is_loading_gets_a_whole_module(home):
 TOGETHER = """
 import sys
 from blockbuster.emit.load import load_module
+from blockbuster.emit.target import compile_kernel
 sys.stdin.readline()
 for number in range(50):
     module = load_module(f"A = {number}\\n" + "# long\\n" * 20_000 + f"B = {number + 1}\\n")
@@ -396,3 +400,22 @@ def test_processes_that_load_the_same_texts_get_whole_modules(home):
 
     assert codes == [0, 0, 0]
     assert len(list(modules(home).iterdir())) == 50
+
+
+def test_triton_compiles_without_a_home(home, monkeypatch):
+    from triton import knobs
+
+    with knobs.cache.scope():
+        monkeypatch.setattr(disk, "SPARE", [])
+        knobs.cache.dir = str(home / "a file" / "cache")
+        (home / "a file").write_text("in the way")
+        graph = bb.parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }")
+        kernel = bb.emit(graph, {"M": 64}, "float32")
+        with pytest.warns(RuntimeWarning, match="cannot be used: Not a directory") as said:
+            (report,) = compile_kernel(kernel)
+
+        assert len(said) == 1
+        assert report.registers > 0
+        assert Path(knobs.cache.dir).parent == disk.SPARE[0]
+        assert compile_kernel(kernel) == (report,)
+        assert os.listdir(knobs.cache.dir)
