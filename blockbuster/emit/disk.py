@@ -2,8 +2,9 @@
 
 A cache may be missing, full, read-only, broken or somebody else's. Then one warning says so, a
 temporary folder takes its place until this process ends, and nothing else changes. A file that
-cannot be read, is not a plain file, or belongs to another user is treated as missing. What is read may be anything all the same (a damaged
-disk, another version), so a reader checks it. Nothing in a cache is ever run.
+cannot be read, is not a plain file, or belongs to another user is treated as missing. What is read
+may be anything all the same (a damaged disk, another version), so a reader checks it. Nothing in a
+cache is ever run.
 """
 
 from __future__ import annotations
