@@ -100,9 +100,7 @@ def run_batch(jobs: Sequence[Job], *, timeout: float = 600) -> list[dict[str, Ar
             ]
     except OSError as error:
         reason = error.strerror or str(error)
-        what = (
-            f"the arrays cannot be handed to Triton's interpreter by a temporary folder: {reason}"
-        )
+        what = f"no temporary folder takes the arrays for Triton's interpreter: {reason}"
         raise LaunchError(message(what, hint="TMPDIR names another place")) from error
 
 

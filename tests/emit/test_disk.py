@@ -290,3 +290,15 @@ def test_triton_compiles_without_a_home(home, monkeypatch):
         assert Path(knobs.cache.dir).parent == disk.SPARE[0]
         assert compile_kernel(kernel) == (report,)
         assert os.listdir(knobs.cache.dir)
+
+
+def test_an_interpreter_without_room_for_its_arrays_says_so(monkeypatch):
+    graph = bb.parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }")
+    kernel = bb.emit(graph, {"M": 64}, "float32")
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(bb.LaunchError, match=r"No space left on device[\s\S]*TMPDIR"):
+        kernel(np.ones(64, np.float32))
