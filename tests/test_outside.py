@@ -226,6 +226,7 @@ def test_files_of_programs_that_no_check_has_seen(first, second, x):
 
 
 STRANGE_FILES = (
+    "a\x0cimport this\x0c#.py", "a\u2028import this\u2028#.py", "a\x85import this\x85#.py",
     "a\x0cINJECTED = 1\x0c#.py", "a\x0bINJECTED = 1\x0b#.py", "a\u2028INJECTED = 1\u2028#.py",
     "a\nINJECTED = 1\n#.py", "a\rINJECTED = 1\r#.py", "a\x85INJECTED = 1\x85#.py",
     'a"""\nINJECTED = 1\n""".py', "a\x1b[2J[bold]:x:.py", "a\udc80.py", "a\\.py",
@@ -243,9 +244,8 @@ def test_a_source_file_of_any_name(name, tmp_path, capsys, monkeypatch):
     spec.loader.exec_module(module)
     graph = bb.fuse(bb.lower(bb.trace(module.f, x="M N"))).final
     for text in emitted(graph, {"M": 64, "N": 64}):
-        assert "INJECTED" not in {
-            node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)
-        }
+        words = {getattr(n, "id", getattr(n, "name", "")) for n in ast.walk(ast.parse(text))}
+        assert not words & {"INJECTED", "this"}
         assert all(line.isprintable() for line in text.split("\n"))
     for command in (
         ["emit", f"{name}:f", "--dims", "x=M N", "--sizes", "M=8", "N=8"],

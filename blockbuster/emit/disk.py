@@ -1,9 +1,10 @@
 """Folders of ours in the user's cache: files that help, and that nothing depends on.
 
 A cache may be missing, full, read-only, broken or somebody else's. Then one warning says so, a
-temporary folder takes its place until this process ends, and nothing else changes: a file that
-cannot be read is a file that is not there. What is read may be anything all the same (a damaged
-disk, another version), so a reader checks it. Nothing in a cache is ever run.
+temporary folder takes its place until this process ends, and nothing else changes. A file that
+cannot be read, is not a plain file, or belongs to another user is treated as missing. What is read
+may be anything all the same (a damaged disk, another version), so a reader checks it. Nothing in a
+cache is ever run.
 """
 
 from __future__ import annotations
@@ -105,6 +106,15 @@ def cache_folder(name: str) -> Folder:
     return Folder(name, root / name if root.is_absolute() else None)
 
 
+def instead_of(path: Path, reason: str) -> Path:
+    """A temporary folder for a cache at ``path``, whoever owns it; one warning says why.
+
+    It lives as long as this process. Raises OSError where there is no place for one.
+    """
+    _warn_once(path, reason)
+    return _own(_spare() / path.name)
+
+
 def write_whole(path: Path, data: bytes) -> Path:
     """Write a file the user asked for: it appears complete, and on the disk, or not at all.
 
@@ -193,7 +203,7 @@ def _check_own(about: os.stat_result) -> None:
 SPARE: list[Path] = []
 """The temporary folder of this process, once there is one."""
 WARNED: list[Path | None] = []
-"""The caches that this process has warned of."""
+"""The cache that this process has warned of."""
 
 
 def _spare() -> Path:
@@ -212,16 +222,15 @@ def _remove(folder: Path, process: int) -> None:
 
 
 def _warn_once(path: Path | None, reason: str) -> None:
-    """One warning a cache, however many of its folders and files are concerned."""
-    root = path.parent if path else None
+    """One warning a process, however many files, folders and caches are concerned."""
     with LOCK:
-        if root in WARNED:
+        if WARNED:
             return
-        WARNED.append(root)
+        WARNED.append(path)
     where = ascii(str(path)) if path else "the cache"
     warnings.warn(
-        f"{where} cannot be used: {reason}. A temporary folder takes its place until this process "
-        "ends; XDG_CACHE_HOME names another place.",
+        f"{where} cannot be used: {reason}. A temporary folder takes the place of each such cache "
+        "until this process ends; XDG_CACHE_HOME and TRITON_CACHE_DIR name other places.",
         RuntimeWarning,
         stacklevel=4,
     )

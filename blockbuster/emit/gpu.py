@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
+from blockbuster.emit.disk import instead_of
 from blockbuster.errors import shown_lines
 
+_T = TypeVar("_T")
 Tensor = Any
 
 PROBED: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -15,6 +18,24 @@ PROBED: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 """By architecture and version of Triton: the assemblers under which thousands of random programs
 (bench/gpu/fuzz) ran without one fault. What stands here is in bench/results."""
+
+
+def with_cache(work: Callable[[], _T]) -> _T:
+    """``work()``, which compiles with Triton; in a temporary folder where its cache cannot serve.
+
+    Triton keeps what it compiles in the user's home, and fails where that is missing or full.
+    """
+    try:
+        return work()
+    except OSError as error:
+        from triton import knobs
+
+        place = Path(knobs.cache.dir)
+        spare = instead_of(place, error.strerror or str(error))
+        if spare == place:  # what fails is something else
+            raise
+        knobs.cache.dir = str(spare)
+        return work()
 
 
 class Gpu:
@@ -27,7 +48,7 @@ class Gpu:
         self.index = index
         self._torch = torch
         self._device = torch.device("cuda", index)
-        self._stream = driver.active.get_current_stream
+        self._stream = with_cache(lambda: driver.active.get_current_stream)
         self._current = driver.active.get_current_device if torch.cuda.device_count() > 1 else None
         self._empty = torch.empty_strided  # the cheapest of torch's allocations with all arguments
 

@@ -90,11 +90,16 @@ def run_batch(jobs: Sequence[Job], *, timeout: float = 600) -> list[dict[str, Ar
     New outputs and workspaces start full of NaN. A job that crashes, or takes longer than
     ``timeout`` seconds, fails alone. The environment is that of the first job of this process.
     """
-    with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
-        return [
-            _run_job(Path(name, str(number)), kernel, arrays, timeout)
-            for number, (kernel, arrays) in enumerate(jobs)
-        ]
+    try:
+        with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
+            return [
+                _run_job(Path(name, str(number)), kernel, arrays, timeout)
+                for number, (kernel, arrays) in enumerate(jobs)
+            ]
+    except OSError as error:
+        reason = error.strerror or str(error)
+        what = f"no temporary folder takes the arrays for Triton's interpreter: {reason}"
+        raise LaunchError(message(what, hint="TMPDIR names another place")) from error
 
 
 def _run_job(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.assembler import Assembler, assembler_for
+from blockbuster.emit.gpu import with_cache
 from blockbuster.emit.inspection import Inspection, Made, tools
 from blockbuster.emit.load import load_module
 from blockbuster.errors import EmitError, message, shown_lines
@@ -236,7 +237,7 @@ def accepted(name: str, compile: Callable[[], Any]) -> Any:
     is made to fail once more, and to say it to us.
     """
     try:
-        return compile()
+        return with_cache(compile)
     except (_triton_error(), RuntimeError) as error:
         reason = str(error)
         if isinstance(error, RuntimeError):

@@ -215,7 +215,9 @@ def _run_kernel(
 
 
 def _write(report: _Report, kernel: Kernel, name: str, output: Path | None) -> None:
-    data = kernel.source.encode()
-    path = write_whole(output, data) if output else cache_folder("demo").write(name, data)
-    if path:
+    data, folder = kernel.source.encode(), cache_folder("demo")
+    path = write_whole(output, data) if output else folder.write(name, data)
+    if path and (output or path.parent == folder.path):
         report.text(f"written to {path}; it needs no Blockbuster: python {path} --check")
+    else:
+        report.text("not written: say where with -o FILE")

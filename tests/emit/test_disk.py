@@ -1,16 +1,11 @@
 """Caches that are broken in every way: one warning, a temporary folder, right results."""
 
 import errno
-import inspect
 import os
 import pwd
-import py_compile
-import re
 import stat
 import subprocess
 import sys
-import threading
-import traceback
 import warnings
 from pathlib import Path
 
@@ -22,29 +17,10 @@ import blockbuster as bb
 from blockbuster.emit import disk
 from blockbuster.emit.disk import Folder, cache_folder, write_whole
 from blockbuster.emit.load import load_module
+from blockbuster.emit.target import compile_kernel
+from tests.emit.conftest import forget_modules
 
 TEXT = "VALUE = 7\n\ndef f():\n    return VALUE\n"
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    """A home folder of its own, and a process that has warned of nothing."""
-    place = tmp_path / "home"
-    place.mkdir()
-    monkeypatch.setenv("HOME", str(place))
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(disk, "SPARE", [])
-    monkeypatch.setattr(disk, "WARNED", [])
-    forget_modules(monkeypatch)
-    yield place
-    for spare in disk.SPARE:
-        assert spare.is_dir()
-
-
-def forget_modules(monkeypatch):
-    """As in a new process."""
-    for name in [name for name in sys.modules if re.fullmatch(r"blockbuster_[0-9a-f]{24}", name)]:
-        monkeypatch.delitem(sys.modules, name)
 
 
 def modules(home):
@@ -201,6 +177,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
 from blockbuster.emit.disk import cache_folder
 from blockbuster.emit.load import load_module
+from blockbuster.emit.target import compile_kernel
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     module = load_module("def f():\\n    return 7\\n" + "# long\\n" * 100_000)
@@ -240,38 +217,6 @@ def test_what_stands_in_a_file_does_not_matter(case, home, monkeypatch):
     SPOILED[case](path)
     forget_modules(monkeypatch)
     breaks_nothing(case.startswith("a folder"))
-
-
-def test_nothing_in_a_cache_is_run(home, monkeypatch, tmp_path):
-    """Not compiled code beside a file, nor a file that is exchanged when it has been compared."""
-    text = TEXT.ljust(999, "#")
-    path = modules(home) / name_of(text)
-    ran = tmp_path / "ran"
-    evil = f"open({str(ran)!r}, 'w')\n".ljust(999, "#")
-    before = path.stat()
-    path.write_text(evil)
-    os.utime(path, (before.st_atime, before.st_mtime))
-    py_compile.compile(str(path))
-    path.write_text(text)
-    os.utime(path, (before.st_atime, before.st_mtime))
-    real = disk._read
-    forget_modules(monkeypatch)
-    monkeypatch.setattr(disk, "_read", lambda p: (real(p), path.write_text(evil))[0])
-    load_module(text)
-
-    assert path.read_text() == evil
-    assert not ran.exists()
-
-
-def test_sources_are_shown_as_they_run(home):
-    text = "def f(x):\n    return 1 / x  # here\n"
-    module = load_module(text)
-    Path(module.__file__).write_text("something\nelse\n" * 9)
-    with pytest.raises(ZeroDivisionError) as raised:
-        module.f(0)
-
-    assert inspect.getsource(module.f) == text
-    assert "return 1 / x  # here" in "".join(traceback.format_exception(raised.value))
 
 
 def test_folders_of_ours_that_others_may_write_to_are_closed(home):
@@ -328,71 +273,32 @@ def test_a_file_that_was_asked_for_is_whole_or_as_before(point, tmp_path, monkey
     assert list(path.parent.iterdir()) == [path]
 
 
-# threads and processes ---------------------------------------------------------------
+def test_triton_compiles_without_a_home(home, monkeypatch):
+    from triton import knobs
 
-SLOW = "import time\nA = {number}\ntime.sleep(0.002)\nB = A + 1\n"
+    with knobs.cache.scope():
+        monkeypatch.setattr(disk, "SPARE", [])
+        knobs.cache.dir = str(home / "a file" / "cache")
+        (home / "a file").write_text("in the way")
+        graph = bb.parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }")
+        kernel = bb.emit(graph, {"M": 64}, "float32")
+        with pytest.warns(RuntimeWarning, match="cannot be used: Not a directory") as said:
+            (report,) = compile_kernel(kernel)
 
-
-def test_threads_that_load_one_text_get_one_whole_module(home):
-    for number in range(40):
-        text = SLOW.format(number=number)
-        start = threading.Barrier(8)
-        found = []
-
-        def load_it(text=text, start=start, found=found):
-            start.wait()
-            module = load_module(text)
-            found.append((module, getattr(module, "B", None)))
-
-        threads = [threading.Thread(target=load_it) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert [whole for _, whole in found] == [number + 1] * 8
-        assert len({id(module) for module, _ in found}) == 1
+        assert len(said) == 1
+        assert report.registers > 0
+        assert Path(knobs.cache.dir).parent == disk.SPARE[0]
+        assert compile_kernel(kernel) == (report,)
+        assert os.listdir(knobs.cache.dir)
 
 
-FORKED = """
-import os, sys, threading
-from blockbuster.emit.load import load_module
-text = "import time\\nA = 1\\ntime.sleep(0.5)\\nB = 2\\n"
-thread = threading.Thread(target=load_module, args=(text,))
-thread.start()
-while not any(name.startswith("blockbuster_") for name in [*sys.modules]):
-    pass
-child = os.fork()
-if child == 0:
-    os._exit(load_module(text).B)
-thread.join()
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
-"""
+def test_an_interpreter_without_room_for_its_arrays_says_so(monkeypatch):
+    graph = bb.parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x) yield y } return Y }")
+    kernel = bb.emit(graph, {"M": 64}, "float32")
 
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-def test_a_copy_of_a_process_that_is_loading_gets_a_whole_module(home):
-    subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=60, capture_output=True
-    )
-
-
-TOGETHER = """
-import sys
-from blockbuster.emit.load import load_module
-sys.stdin.readline()
-for number in range(50):
-    module = load_module(f"A = {number}\\n" + "# long\\n" * 20_000 + f"B = {number + 1}\\n")
-    assert module.B == number + 1
-"""
-
-
-def test_processes_that_load_the_same_texts_get_whole_modules(home):
-    command = [sys.executable, "-W", "error", "-c", TOGETHER]
-    several = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(3)]
-    for process in several:
-        assert process.stdin
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-    codes = [(process.communicate(timeout=120), process.returncode)[1] for process in several]
-
-    assert codes == [0, 0, 0]
-    assert len(list(modules(home).iterdir())) == 50
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(bb.LaunchError, match=r"No space left on device[\s\S]*TMPDIR"):
+        kernel(np.ones(64, np.float32))
