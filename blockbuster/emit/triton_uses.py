@@ -138,7 +138,9 @@ class Uses:
         loop hands on. How many elements in a row a thread loads is known at launch only: one is
         assumed.
         """
-        made = {s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard | Load)}
+        made = {
+            s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard | Load)
+        }
         reduction = made.get(fold.value)
         if fold.members or not isinstance(reduction, Let) or not self._reduces(reduction):
             return None
