@@ -110,7 +110,8 @@ def test_threads_meet_again_behind_a_barrier():
 
 def test_a_jump_through_a_table_may_lead_anywhere():
     assert lost(
-        "BRX R2 -0x10", ".L_x_0:", "UMOV UR4, 0x1", "EXIT", ".L_x_1:", "IMAD R1, R2, UR5, RZ", "EXIT"
+        "BRX R2 -0x10", ".L_x_0:", "UMOV UR4, 0x1", "EXIT",
+        ".L_x_1:", "IMAD R1, R2, UR5, RZ", "EXIT",
     ) == [("0030", (5,))]  # fmt: skip
 
 
