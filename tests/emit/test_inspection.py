@@ -130,10 +130,7 @@ def test_rows_are_exchanged_where_a_thread_holds_several_blocks(columns, rows, l
     reasons = reasons_to_refuse(Made("k", {"ttgir": text}, NEW, "3.6.0"))
     assert bool(reasons) is wrong
     if wrong:
-        assert (
-            f"Triton 3.6.0 miscompiles a reduction in a loop exchanges rows of its {columns}"
-            in (reasons[0])
-        )
+        assert "3.6.0 miscompiles a reduction in a loop over several blocks" in reasons[0]
 
 
 def test_rows_are_kept_where_registers_are_counted_alike():
