@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+NAME = "reduction in a loop over several blocks a thread"
 LAYOUT = re.compile(
     r"^#(\w+) = #\w+\.blocked<\{sizePerThread = \[([\d, ]+)\], threadsPerWarp = \[([\d, ]+)\], "
     r"warpsPerCTA = \[([\d, ]+)\], order = \[([\d, ]+)\]",
@@ -67,7 +68,7 @@ def exchanged_rows(ttgir: str) -> tuple[str, ...]:
         if before not in layouts or after not in layouts or len(new) != len(old) + 1:
             continue  # no reshape of that pass
         if not keeps_rows(old, layouts[before], new, layouts[after]):
-            found.append(f"a reduction in a loop exchanges rows of its {shape} tile")
+            found.append(f"{NAME}: rows of its {shape} tile are exchanged")
     return tuple(dict.fromkeys(found))
 
 

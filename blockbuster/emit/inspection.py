@@ -62,7 +62,7 @@ def shared_base(made: Made) -> str:
 def reduction_over_blocks(made: Made) -> str:
     """reduction in a loop over several blocks a thread: why Triton breaks this kernel, or ""."""
     found = exchanged_rows(made.asm.get("ttgir", ""))
-    return f"Triton {made.triton} miscompiles {found[0]}" if found else ""
+    return f"Triton {made.triton} miscompiles a {found[0]}" if found else ""
 
 
 TEXT_PREDICATES = (shared_base, reduction_over_blocks)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from blockbuster.emit import worker
 from blockbuster.emit.load import load_module
+from blockbuster.emit.target import assembling_here
 from blockbuster.errors import LaunchError, message
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def launch(kernel: Kernel, *arrays: Any, **named: Any) -> Any:
         outputs = tuple(_into(given.get(name), results[name]) for name in kernel.outputs)
         return outputs[0] if len(outputs) == 1 else outputs
     module = load_module(kernel.source)
-    return module.launch(**as_parameters(module, kernel.inputs, kernel.outputs, given))
+    with assembling_here():
+        return module.launch(**as_parameters(module, kernel.inputs, kernel.outputs, given))
 
 
 def as_parameters(

@@ -21,6 +21,7 @@ UNIFORM = re.compile(r"\bUR(\d+)(\.64)?\b")
 PREDICATE = re.compile(r"[!~]?U?P(?:[0-9T]|R)$")
 # beside those whose names begin with U, and the first operand that is no predicate is the result
 WRITERS = ("R2UR", "S2UR", "CS2UR", "VOTEU", "REDUX", "CREDUX", "ELECT", "LDCU", "SYNCS")
+COMPARES = ("UISETP", "UFSETP", "UPLOP3")  # their results are predicates
 ENDS = ("EXIT", "KILL", "RET", "BRX", "JMX", "BRXU", "JMXU")
 COMPUTED = ("BRX", "JMX", "BRXU", "JMXU")  # jumps through a table or a register
 
@@ -74,14 +75,14 @@ class Instruction:
             if place == result:
                 continue
             for match in UNIFORM.finditer(operand):
-                first, wide = int(match[1]), bool(match[2])
-                for step in self._steps(operand, wide):
-                    found[first + step] = None
+                for step in self._steps(operand[: match.start()], bool(match[2])):
+                    found[int(match[1]) + step] = None
         return tuple(found)
 
     def _result(self) -> int | None:
         """Which operand is a uniform register that it writes."""
-        if not self.name.startswith("U") and self.stem not in WRITERS:
+        writer = self.name.startswith("U") or self.stem in WRITERS
+        if not writer or self.stem in COMPARES:
             return None
         for place, operand in enumerate(self.operands):
             if PREDICATE.match(operand):
@@ -97,14 +98,17 @@ class Instruction:
         pair = "64" in modifiers or "WIDE" in modifiers
         return 2 if pair or (self.stem == "CS2UR" and "32" not in modifiers) else 1
 
-    def _steps(self, operand: str, wide: bool) -> range:
-        """Which registers it reads for an operand, counted from the one that is named."""
-        if operand.startswith("gdesc[") and self.stem.endswith("GMMA"):
+    def _steps(self, before: str, wide: bool) -> range:
+        """Which registers it reads for one that is named, counted from that one.
+
+        ``before``: what stands before the name in its operand.
+        """
+        if before == "gdesc[" and self.stem.endswith("GMMA"):
             # descriptors of both operands stand in four registers; if the first operand comes
             # from registers of its own, only the second two count
             from_registers = any(re.match(r"R\d", o) for o in self.operands[1:2])
             return range(2, 4) if from_registers else range(4)
-        if operand.startswith(("gdesc[", "desc[", "cx[")) or wide:
+        if wide or before in ("gdesc[", "desc[", "cx["):
             return range(2)
         if self.name.startswith("U") and "64" in self.name.split("."):
             return range(2)

@@ -61,8 +61,9 @@ def _descriptors(line: str) -> list[str]:
 
 def _base(name: str, made: dict[str, tuple[str, int] | None]) -> tuple[str, int]:
     """The register that a descriptor is made from, and the sum of the constants."""
-    total = 0
-    while (step := made.get(name)) is not None:
+    total, seen = 0, {name}
+    while (step := made.get(name)) is not None and step[0] not in seen:
         name, constant = step
+        seen.add(name)
         total += constant
     return name, total % ALL

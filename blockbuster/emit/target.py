@@ -196,7 +196,7 @@ def compiled_for_launch(
     def compile() -> Any:
         return function.warmup(*arguments, grid=(1,), **options)
 
-    with assembling(*_active()) as assembler:
+    with assembling_here() as assembler:
         compiled = accepted(function.__name__, compile)
     inspection = Inspection(made_of(function.__name__, compiled, assembler))
     if inspection.reasons:
@@ -219,15 +219,18 @@ def made_of(name: str, compiled: Any, assembler: Assembler | None) -> Made:
     return Made(name, compiled.asm, assembler, triton.__version__)
 
 
-def _active() -> tuple[str, int | str]:
-    """The backend and architecture of the current GPU; ("", 0) where Triton sees none."""
+@contextmanager
+def assembling_here() -> Iterator[Assembler | None]:
+    """``assembling`` for the current GPU; without effect where Triton sees none."""
     from triton.runtime import driver
 
     try:
         machine = driver.active.get_current_target()
     except RuntimeError:
-        return "", 0
-    return machine.backend, machine.arch
+        yield None
+        return
+    with assembling(machine.backend, machine.arch) as assembler:
+        yield assembler
 
 
 def accepted(name: str, compile: Callable[[], Any]) -> Any:

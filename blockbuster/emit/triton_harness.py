@@ -167,6 +167,27 @@ def check_sizes(size):
             raise ValueError(f"{dim} is {size[dim]}: it has to be {only}")
 '''
 
+ASSEMBLER = '''
+def check_assembler():
+    """Raise RuntimeError if Triton assembles with ptxas 12.8 for a Hopper GPU.
+
+    Dots of several widths follow each other in a kernel. That ptxas loses an address between them.
+    """
+    torch = sys.modules.get("torch")
+    if triton.knobs.runtime.interpret or not torch or torch.version.hip:
+        return
+    if torch.cuda.get_device_capability()[0] != 9:
+        return
+    from triton.backends.nvidia.compiler import get_ptxas
+
+    ptxas = get_ptxas(90)
+    if ptxas.version == "12.8":
+        raise RuntimeError(
+            f"{ptxas.path} is ptxas 12.8, which breaks these kernels: set TRITON_PTXAS_PATH to"
+            " a newer one, such as the ptxas-blackwell beside it"
+        )
+'''
+
 COMMANDS = '''
 def sizes_to_check(changes):
     """Sizes that touch every edge in few iterations, where ``changes`` says nothing."""

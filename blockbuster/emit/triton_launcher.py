@@ -34,13 +34,18 @@ def sizes_shown(program: TileProgram) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]
     return dims, tuple(dim for dim in dims if dim not in found)
 
 
-def launcher_text(program: TileProgram, file: File, kernels: list[Kernel]) -> str:
-    """The text of the function."""
-    return _Launcher(program, file, kernels).text()
+def launcher_text(
+    program: TileProgram, file: File, kernels: list[Kernel], *, guarded: bool = False
+) -> str:
+    """The text of the function. ``guarded``: it looks at the assembler before it launches."""
+    return _Launcher(program, file, kernels, guarded).text()
 
 
 class _Launcher:
-    def __init__(self, program: TileProgram, file: File, kernels: list[Kernel]) -> None:
+    def __init__(
+        self, program: TileProgram, file: File, kernels: list[Kernel], guarded: bool
+    ) -> None:
+        self._guarded = guarded
         self._program = program
         self._file = file
         self._tiling = file.tiling
@@ -69,6 +74,7 @@ class _Launcher:
                 *(self._workspace(b) for b in self._program.workspaces),
                 f"    index = index_type({', '.join(self._file.buffer(b) for b in self._arrays)})",
                 f"    with on_device({names[0]}):",
+                *(["        check_assembler()"] if self._guarded else []),
                 *(line for kernel in self._kernels for line in self._launch(kernel)),
                 f"    return {', '.join(results)}",
             ]

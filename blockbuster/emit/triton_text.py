@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from blockbuster.emit.array_dtypes import ArrayDtypes
 from blockbuster.emit.dataflow import stored
+from blockbuster.emit.dtypes import FLOAT32
 from blockbuster.emit.names import Names, comment
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of
 from blockbuster.emit.triton_file import File, literal, wrapped
-from blockbuster.emit.triton_harness import ARRAYS, COMMANDS, START
+from blockbuster.emit.triton_harness import ARRAYS, ASSEMBLER, COMMANDS, START
 from blockbuster.emit.triton_helpers import ACCURATE, HELPERS, helper_sources
 from blockbuster.emit.triton_kernel import kernel_body
 from blockbuster.emit.triton_launcher import Kernel, launcher_text, sizes_shown
@@ -27,7 +28,7 @@ _RESERVED = (
     "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
-    "argument", "strides", "empty",
+    "argument", "strides", "empty", "check_assembler",
     "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", *HELPERS, *ACCURATE,
 )  # fmt: skip
@@ -65,9 +66,10 @@ def triton_text(
         *helper_sources(text.file.helpers, text.file.accurate),
         *(text.function(kernel) for kernel in text.kernels),
         kernel_table(text.file, text.kernels),
-        launcher_text(program, text.file, text.kernels),
+        launcher_text(program, text.file, text.kernels, guarded=text.guarded(heading.target)),
         reference,
         ARRAYS.strip(),
+        *([ASSEMBLER.strip()] if text.guarded(heading.target) else []),
         COMMANDS.strip(),
     ]
     return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
@@ -136,6 +138,12 @@ class _FileText:
         mixed = Uses(nest, self._tiling).mixed()
         chosen = {**options, "num_stages": 1} if mixed else options
         return Kernel(name, nest, body, parameters, chosen, mixed)
+
+    def guarded(self, target: str) -> bool:
+        """True if there is a ptxas that breaks dots as the kernels have them."""
+        if target != "sm_90" or self.file.dtype == FLOAT32:
+            return False
+        return any(Uses(n, self._tiling).dots_of_several_widths() for n in self._program.nests)
 
     # head ------------------------------------------------------------------------
 

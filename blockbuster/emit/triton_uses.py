@@ -24,6 +24,7 @@ from blockbuster.emit.tiling import Tiling
 from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
 from blockbuster.ir.types import size_class
 
+SWIZZLED = 64  # lanes of two bytes that the widest swizzle takes
 THREADS = 128  # of the fewest warps that a kernel runs with
 
 
@@ -72,6 +73,17 @@ class Uses:
             case Guard() | Let(op=Relabel() | Transpose() | Cast()):
                 return self.summed(stmt.target)
         return False
+
+    def dots_of_several_widths(self) -> bool:
+        """True if matrix dots of narrow dtypes may swizzle their operands in several ways.
+
+        A tile's rows are swizzled by as many bytes as they have, up to those of ``SWIZZLED``
+        lanes. Which axis is a row is known at launch only, so both are looked at.
+        """
+        dots = [s for s in statements(self.nest.body) if is_matrix_dot(s, self.tiling)]
+        operands_ = [arg for s in dots if isinstance(s, Let) for arg in s.args]
+        blocks = [self.tiling.blocks[d] for arg in operands_ for d in self.tiling.lanes(arg)]
+        return len(dots) > 1 and len({min(block, SWIZZLED) for block in blocks}) > 1
 
     def mixed(self) -> bool:
         """True if a loop reads an array both for a matrix dot and for arithmetic.
@@ -138,7 +150,9 @@ class Uses:
         loop hands on. How many elements in a row a thread loads is known at launch only: one is
         assumed.
         """
-        made = {s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard | Load)}
+        made = {
+            s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard | Load)
+        }
         reduction = made.get(fold.value)
         if fold.members or not isinstance(reduction, Let) or not self._reduces(reduction):
             return None

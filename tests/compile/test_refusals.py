@@ -97,6 +97,29 @@ def test_smaller_tiles_are_tried_and_the_report_says_why(refusing, tensors, capf
     assert "16" in str(report).split("tiles:")[1].splitlines()[0]
 
 
+def test_what_is_known_to_be_wrong_is_not_launched(refusing, tensors, monkeypatch):
+    """A kernel that compiles, but to a reshape that exchanges rows."""
+    layouts = ("sizePerThread = [1, 1{0}], threadsPerWarp = [32, 1{0}], warpsPerCTA = [4, 1{0}]",)
+    text = "".join(
+        f"#{name} = #ttg.blocked<{{{layouts[0].format(more)}, order = {order}}}>\n"
+        for name, more, order in (("a", "", "[0, 1]"), ("b", ", 1", "[2, 0, 1]"))
+    )
+    text += "%1 = tt.reshape %0 allow_reorder : tensor<256x8xf32, #a> -> tensor<256x1x8xf32, #b>\n"
+
+    def warmup(kernel, *arguments, grid, **options):
+        return Started([], ttgir=text if kernel.refuses(options) else "")
+
+    launched = refusing(lambda options: largest(options) >= 32)
+    monkeypatch.setattr(Kernel, "warmup", warmup)
+    jitted = bb.jit(attention, machine="h200")
+
+    jitted(*tensors)
+
+    assert max(map(largest, launched)) == 16
+    why = "rows of its 256x8 tile are exchanged"
+    assert any(why in note for note in jitted.report_for(*tensors).notes)
+
+
 def test_the_next_choice_is_for_the_sizes_at_hand(torch, refusing):
     """128 and 192 are of one class at tiles of 64, but not at every other snapshot's tiles."""
     refusing(lambda options: largest(options) in (64, 128))
