@@ -242,14 +242,14 @@ def test_nothing_stays_forced():
 
 def test_a_refused_snapshot_is_not_called_right(monkeypatch):
     """Another takes its place and is judged; the record says that the forced one was refused."""
-    from blockbuster.emit.replay import Refused
+    from blockbuster.emit.recorder import Refused
 
     run, seen = compiled.run_on_host, []
 
     def refuses(plan, *args):
         seen.append(plan)
         if len(seen) == 1:
-            raise Refused(plan.files[0], "the assembler loses a register")
+            raise Refused(plan.files[:1], "the assembler loses a register")
         return run(plan, *args)
 
     monkeypatch.setattr(compiled, "run_on_host", refuses)
@@ -273,6 +273,14 @@ def test_a_protection_is_taken_out(monkeypatch):
     assert without.take_out([f"{__name__}:faults"]) is None
     assert trial.held("x") == faults("x") == ()
     assert without.take_out(["first-check"]) is False
+
+
+@pytest.mark.parametrize("name", without.names())
+def test_protections_are_there(name):
+    """What the command offers exists; a predicate gives a tuple, so that () says nothing is wrong."""
+    found = without.protection(name)
+
+    assert found == "first-check" or found("") == ()
 
 
 @pytest.mark.parametrize("name", ["nothing", "blockbuster.emit:nothing", "nowhere:at_all"])
