@@ -277,7 +277,7 @@ def test_a_protection_is_taken_out(monkeypatch):
 
 @pytest.mark.parametrize("name", without.names())
 def test_protections_are_there(name):
-    """What the command offers exists; a predicate gives a tuple, so that () says nothing is wrong."""
+    """What the command offers exists; a predicate gives a tuple, () where nothing is wrong."""
     found = without.protection(name)
 
     assert found == "first-check" or found("") == ()
