@@ -102,6 +102,25 @@ def test_the_cpu_is_right():
     assert [r for r in records if r["verdict"] != "right"] == []
 
 
+@pytest.mark.interpreter
+def test_kernels_for_a_gpu_are_right_in_the_interpreter():
+    drawn = (draw(seed) for seed in range(60))
+    small = [d for d in drawn if d.elements < 2000 and d.family != "attention"][:6]
+    records = [tried(d, trial.INTERPRETER) for d in small]
+
+    assert {r["verdict"] for r in records} == {"right"}, records
+    assert all(r["judged"] for r in records)
+    assert "bfloat16" not in {r["dtype"] for r in records}
+
+
+def test_kernels_for_a_gpu_are_compiled(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    record = tried(replace(CHAIN, forced=Forced(0, 8, 0)), "sm_90")
+
+    assert record["verdict"] == "right"
+    assert record["kernels"] >= 1
+
+
 def spoiled(monkeypatch, change):
     """From now on plans give results that were changed."""
     run, calls = compiled.run_on_host, []
