@@ -11,8 +11,9 @@
 
 from blockbuster.compile import Jitted, compile, jit, load
 from blockbuster.compiled import Compiled
-from blockbuster.emit.check import KernelReport, check_kernel
+from blockbuster.emit.check import check_kernel
 from blockbuster.emit.kernel import Kernel, emit
+from blockbuster.emit.kernel_report import KernelReport
 from blockbuster.emit.plan import Plan
 from blockbuster.errors import (
     BlockbusterError,

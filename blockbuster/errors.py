@@ -114,6 +114,18 @@ def quoted(text: str) -> str:
     return f'"{shown(inner)}"'
 
 
+def quoted_lines(text: str) -> str:
+    """Lines of text as a literal of Python in triple quotes: a docstring, a program in a snippet.
+
+    >>> print(quoted_lines("one").strip(chr(34)))
+    one
+    """
+    plain = "\n".join(map(shown, text.replace("\\", "\\\\").split("\n")))
+    plain = plain.replace('"""', '\\"\\"\\"')
+    end = '\\"' if plain.endswith('"') else plain[-1:]
+    return f'"""{plain[:-1]}{end}"""'
+
+
 def shown_lines(text: str) -> list[str]:
     r"""The lines of ``text``, which end at ``\n`` only, each as ``shown`` has it."""
     return [*map(shown, text.removesuffix("\n").split("\n"))]

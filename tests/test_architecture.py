@@ -5,10 +5,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,68 @@ def test_function_length():
 def test_no_drawer_files():
     found = [str(file.relative_to(ROOT)) for file in sources(PACKAGE) if file.name in BANNED_NAMES]
     assert not found, "\n" + "\n".join(found)
+
+
+def lines_where(found: Callable[[ast.AST], bool], folder: Path) -> list[str]:
+    """The places in a folder of nodes of the syntax tree that are ``found``."""
+    return [
+        f"{file.relative_to(PACKAGE).as_posix()}:{getattr(node, 'lineno', 0)}"
+        for file in sources(folder)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if found(node)
+    ]
+
+
+def calls(name: str) -> Callable[[ast.AST], bool]:
+    def found(node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        return getattr(node.func, "attr", getattr(node.func, "id", "")) == name
+
+    return found
+
+
+def puts_into_code(node: ast.AST) -> bool:
+    """A comment, or a string in quotes, with something formatted into it that nothing escapes."""
+    if not isinstance(node, ast.JoinedStr):
+        return False
+    for before, part in pairwise(node.values):
+        text = before.value if isinstance(before, ast.Constant) else ""
+        if not isinstance(part, ast.FormattedValue) or part.conversion == ord("r"):
+            continue
+        escaped = isinstance(part.value, ast.Call) and getattr(part.value.func, "id", "") in SHOWN
+        if not escaped and re.search(r"(?:^|[ \n])# [^\n]*$|\"\"\"[^\"]*$", text):
+            return True
+    return False
+
+
+# What comes from outside passes one of these on its way into a text (see errors.py).
+SHOWN = ("shown", "quoted", "quoted_lines", "comment")
+# f-strings with comments and docstrings whose contents are names made by `Names`, or by us
+OURS = ("emit/numpy_text.py", "emit/triton_launcher.py", "emit/names.py", "testing/thorough.py")
+
+
+def test_what_comes_from_outside_is_shown():
+    """A new comment, string, print or `splitlines` has to go through errors.py or terminal.py."""
+    splits = lines_where(calls("splitlines"), PACKAGE)  # it splits at U+2028 and others, too
+    prints = lines_where(calls("print"), PACKAGE) + lines_where(calls("Console"), PACKAGE)
+    puts = lines_where(puts_into_code, PACKAGE)
+
+    assert {place.split(":")[0] for place in splits} <= {"testing/cases.py", "testing/thorough.py"}
+    printing = {place.split(":")[0] for place in prints}
+    # calls of methods that are named so: a printer's, the screen's
+    assert printing <= {
+        "view/terminal.py", "view/demo.py", "view/picture.py", "view/explorer/texts.py",
+        "ir/show.py", "ir/verify.py", "emit/worker.py",
+    }  # fmt: skip
+    assert not lines_where(bare_print, PACKAGE / "view") or {
+        place.split(":")[0] for place in lines_where(bare_print, PACKAGE)
+    } == {"view/terminal.py"}
+    assert [place for place in puts if place.split(":")[0] not in OURS] == []
+
+
+def bare_print(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
 
 
 def tracked() -> list[Path]:

@@ -17,13 +17,16 @@ Array = Any  # a NumPy array or a torch tensor
 Arrays = Mapping[str, Array]
 
 
-def check_numbers(runs: int, draws: int, tolerance: float | None) -> None:
-    """ValueError unless something is run, and the tolerance is None or a number from 0."""
+def check_numbers(runs: int, draws: int, tolerance: float | None, time_limit: float) -> None:
+    """ValueError unless something is run, in some time, with a tolerance from 0 or None."""
     if runs < 1 or draws < 1:
         raise ValueError(message(f"{runs} runs, {draws} draws", hint="take at least one of each"))
     if tolerance is not None and not 0 <= tolerance < math.inf:
         hint = "an error over the largest result, as 1e-3; None: by dtype"
         raise ValueError(message(f"tolerance is {tolerance!r}", hint=hint))
+    if not 0 < time_limit < math.inf:
+        hint = "the seconds that one call of the kernel may take, as 60"
+        raise ValueError(message(f"time_limit is {time_limit!r}", hint=hint))
 
 
 def input_sets(inputs: Arrays | Iterable[Arrays]) -> tuple[Arrays, ...]:

@@ -24,7 +24,7 @@ from blockbuster.emit.tile import TileProgram
 from blockbuster.emit.tiles import halved_tiles
 from blockbuster.emit.traffic import SHORT, NestTraffic, traffic_by_nest
 from blockbuster.emit.triton_uses import Uses
-from blockbuster.errors import EmitError, message
+from blockbuster.errors import EmitError, message, shown_lines
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
@@ -172,7 +172,7 @@ class Fused:
         if not found:
             if not self._refused:
                 raise next(iter(refusals.values()))
-            raise EmitError(message("nothing compiles", origin="\n".join(refusals)))
+            raise EmitError(message("no kernel compiles and is right", origin="\n".join(refusals)))
         single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
         best = min(single or found, key=lambda choice: choice.cost)
         others = tuple(choice for choice in found if choice is not best)
@@ -194,7 +194,7 @@ class Fused:
                     try:
                         choices.append(choice(number, halved))
                     except EmitError as refusal:
-                        reason = str(refusal).splitlines()[0]
+                        reason = shown_lines(str(refusal))[0]
                         refusals.setdefault(f"{self._name(number)} is no choice: {reason}", refusal)
                 yield choices
 

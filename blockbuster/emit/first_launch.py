@@ -26,7 +26,7 @@ from blockbuster.errors import LaunchError, message
 Tensor = Any
 
 UNEQUAL = "results differ from run to run, or depend on memory that no kernel has written"
-PASSED, WRONG, BEGUN = "passed", "wrong", "begun"
+PASSED, WRONG, BEGUN, UNKNOWN = "passed", "wrong", "begun", ""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Binary:
 class Known:
     """What is remembered of a binary: its state, and what was wrong."""
 
-    state: str = ""
+    state: str = UNKNOWN
     reason: str = ""
 
 
@@ -204,7 +204,7 @@ class FirstChecks:
     def _refused(self, new: Sequence[tuple[File, list[Binary]]], reason: str) -> Refused:
         """What to raise; a single binary is remembered, of several any may be the wrong one."""
         binaries = [binary for _, found in new for binary in found]
-        self._memory.write(binaries if len(binaries) == 1 else (), WRONG, reason)
+        self._memory.write(binaries, WRONG if len(binaries) == 1 else UNKNOWN, reason)
         path = ""
         for file, found in new:
             path = keep_evidence(file.text, found, reason, self._gpu.versions) or path

@@ -54,10 +54,10 @@ def launch(kernel: Kernel, *arrays: Any, **named: Any) -> Any:
         outputs = tuple(_into(given.get(name), results[name]) for name in kernel.outputs)
         return outputs[0] if len(outputs) == 1 else outputs
     module = load_module(kernel.source)
-    return module.launch(**_as_parameters(module, kernel.inputs, kernel.outputs, given))
+    return module.launch(**as_parameters(module, kernel.inputs, kernel.outputs, given))
 
 
-def _as_parameters(
+def as_parameters(
     module: ModuleType, inputs: Iterable[str], outputs: Iterable[str], given: Arrays
 ) -> dict[str, Any]:
     """Arrays under the names that the file gives them: not every name is an identifier."""
@@ -102,9 +102,7 @@ def _run_job(
 ) -> dict[str, Array] | LaunchError:
     """The outputs of one job, by way of a folder."""
     _write_job(folder, kernel, arrays)
-    root = str(Path(__file__).parents[2])
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    environment = server_environment(interpreted=True)
     try:
         code = worker.run_job(folder, SERVER, environment, timeout)
     except (TimeoutError, LaunchError) as error:
@@ -117,6 +115,14 @@ def _run_job(
         log = (folder / "log").read_text(encoding="utf-8", errors="replace").strip()
         reason = f"ended its process with code {code}: {log[-2000:]}"
     return LaunchError(message(f"{kernel.name} {reason}"))
+
+
+def server_environment(*, interpreted: bool) -> dict[str, str]:
+    """The environment of a server: that of this process, with Blockbuster where it is here."""
+    root = str(Path(__file__).parents[2])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return found | {"TRITON_INTERPRET": "1"} if interpreted else found
 
 
 def _write_job(folder: Path, kernel: Kernel, arrays: Arrays) -> None:
@@ -187,7 +193,7 @@ def _work(place: Path) -> None:
     module = load_module((place / "kernel.py").read_text(encoding="utf-8"), place)
     vars(module)["empty"] = _poisoned
     try:
-        found = module.launch(**_as_parameters(module, inputs, outputs, arrays))
+        found = module.launch(**as_parameters(module, inputs, outputs, arrays))
     except (ValueError, TypeError) as error:
         (place / "error").write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
     else:
@@ -227,6 +233,40 @@ def new_like(tensor: Any, shape: tuple[int, ...], dtype: str) -> Any:
     import torch
 
     return tensor.new_empty(shape, dtype=getattr(torch, dtype))
+
+
+def watching(made: Any) -> Any:
+    """A context in which ``made`` gives what takes the place of each tensor that is allocated."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    tensor = torch.Tensor
+    empty = {torch.empty, torch.empty_like, torch.empty_strided}
+    empty |= {tensor.new_empty, tensor.new_empty_strided}
+    full = {torch.zeros, torch.zeros_like, torch.ones, torch.ones_like, torch.full, torch.full_like}
+    full |= {tensor.new_zeros, tensor.new_ones, tensor.new_full}
+
+    class Watching(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            found = function(*args, **(kwargs or {}))
+            if function not in empty and function not in full:
+                return found
+            return made(found, empty=function in empty) if _is_plain(found) else found
+
+    return Watching()
+
+
+def _is_plain(tensor: Any) -> bool:
+    """True for a tensor in ordinary memory of its own, that may be exchanged for another one."""
+    import torch
+
+    if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:
+        return False
+    if tensor.is_cuda:
+        return not (tensor.requires_grad or torch.cuda.is_current_stream_capturing())
+    return tensor.device.type == "cpu" and not (tensor.requires_grad or tensor.is_pinned())
 
 
 def register(name: str, schema: str, compute: Any, fake: Any) -> Any:

@@ -53,6 +53,11 @@ class Call:
     axes: tuple[Axes, ...]
     where: str = ""
 
+    @property
+    def only_moves(self) -> bool:
+        """True for copies that lowering makes: the user does not see what they are given."""
+        return bool(getattr(self.fn, "only_moves", False))
+
 
 @dataclass(frozen=True)
 class Pieces:

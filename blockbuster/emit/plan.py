@@ -6,10 +6,9 @@ It is made for one dtype, one target and one class of sizes. ``run_plan.py`` run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from blockbuster.emit.kernel import written
 from blockbuster.emit.numpy_text import numpy_text
 from blockbuster.emit.pieces import Axes, Call, Piece, Pieces, Seen, in_pieces
 from blockbuster.emit.trips import dims_of
-from blockbuster.emit.value_dtypes import TRUTH, casts, output_dtypes, result_dtype
+from blockbuster.emit.value_dtypes import TRUTH, casts, met, output_dtypes, result_dtype
 from blockbuster.errors import LaunchError, message
 from blockbuster.ir.graph import Graph, Input, Read
 from blockbuster.ir.lengths import Rule, completed
@@ -101,14 +100,17 @@ class Plan:
     @cached_property
     def kept(self) -> Mapping[str, str]:
         """The dtypes in which the arrays that steps write are kept: see ``kept_dtypes``."""
-        reads = [name for file in self.files for name in file.reads]
-        return kept_dtypes(self.dtypes, reads, self.arithmetic)
+        reads = [() if isinstance(step, Call) else step.reads for step in self.steps]
+        pairs = list(zip(self.steps, reads, strict=True))
+        return kept_dtypes(pairs, self.dtypes, common=self.dtype, arithmetic=self.arithmetic)
 
     def taken_as(self, step: File | Call, name: str) -> str:
         """The dtype in which a step reads an array; empty where a file takes an input as it is.
 
         Functions of whole arrays take what the user sees: rounded, and truth values as numbers.
         """
+        if isinstance(step, Call) and step.only_moves:
+            return self.kept[step.writes[0]]
         if isinstance(step, File):
             return "" if name in self.inputs else result_dtype([self.kept[name]], self.arithmetic)
         return result_dtype([self.dtypes.get(name, self.dtype)], self.dtype)
@@ -168,18 +170,30 @@ class Family:
         exact = target == CPU and "float64" in (dtype, *casts(graph))
         self._arithmetic = "float64" if exact else "float32"
         self._dtypes = written_dtypes(self._pieces, dtype)
-        reads = [[*map(_source, piece.graph.inputs)] for piece in pieces]
-        kept = kept_dtypes(self._dtypes, chain(*reads), self._arithmetic)
-        known = {**dict.fromkeys(inputs, dtype), **input_dtypes, **kept}
-        self._given = tuple(
-            Given(
-                {name: result_dtype([known[name]], self._arithmetic) for name in sources if name},
-                common=dtype,
-                results=tuple(kept[name] for name in piece.writes),
-            )
-            for piece, sources in zip(pieces, reads, strict=True)
-        )
+        self._given = self._given_dtypes(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
+
+    def _given_dtypes(self, input_dtypes: Mapping[str, str]) -> tuple[Given, ...]:
+        """What the kernels of each piece are told of the dtypes of their arrays."""
+        steps = self._pieces.steps
+        reads = [
+            tuple(name for given in step.graph.inputs if (name := _source(given)))
+            if isinstance(step, Piece)
+            else ()
+            for step in steps
+        ]
+        pairs = list(zip(steps, reads, strict=True))
+        kept = kept_dtypes(pairs, self._dtypes, common=self.dtype, arithmetic=self._arithmetic)
+        known = {**dict.fromkeys(self.inputs, self.dtype), **input_dtypes, **kept}
+        return tuple(
+            Given(
+                {name: result_dtype([known[name]], self._arithmetic) for name in sources},
+                common=self.dtype,
+                results=tuple(kept[name] for name in step.writes),
+            )
+            for step, sources in pairs
+            if isinstance(step, Piece)
+        )
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
@@ -258,18 +272,36 @@ def written_dtypes(pieces: Pieces, common: str) -> dict[str, str]:
             known.update(zip(step.writes, found, strict=True))
         else:
             operands = [known.get(seen.array, common) for seen in step.operands]
-            known.update(dict.fromkeys(step.writes, result_dtype(operands, common)))
+            found_dtype = met(operands) if step.only_moves else result_dtype(operands, common)
+            known.update(dict.fromkeys(step.writes, found_dtype))
     return known
 
 
-def kept_dtypes(dtypes: Mapping[str, str], reads: Iterable[str], arithmetic: str) -> dict[str, str]:
-    """The dtypes in which arrays of ``dtypes`` are kept until the last step has run.
+def kept_dtypes(
+    steps: Sequence[tuple[File | Piece | Call, tuple[str, ...]]],
+    dtypes: Mapping[str, str],
+    *,
+    common: str,
+    arithmetic: str,
+) -> dict[str, str]:
+    """The dtypes in which the arrays of ``dtypes`` are kept until the last step has run.
 
-    What files read (``reads``) is kept as it was computed, so that numbers do not depend on where a
-    program is cut: only functions of whole arrays and the user see it rounded.
+    ``steps`` come with the arrays that a file or piece reads. Such an array is kept as it was
+    computed, and so is one that is copied, so that numbers do not depend on where a program is cut
+    or copied: only a user's functions of whole arrays, and the user, see it rounded.
     """
-    wide = {name: arithmetic for name in reads if dtypes.get(name, TRUTH) != TRUTH}
-    return {name: wide.get(name, dtype) for name, dtype in dtypes.items()}
+    moves = [step for step, _ in steps if isinstance(step, Call) and step.only_moves]
+    computed = {name for _, reads in steps for name in reads}
+    computed.update(seen.array for call in moves for seen in call.operands)
+    kept: dict[str, str] = {}
+    for step, _ in steps:
+        for name in step.writes:
+            if isinstance(step, Call) and step.only_moves:
+                kept[name] = met(kept.get(s.array, common) for s in step.operands)
+            else:
+                wide = name in computed and dtypes[name] != TRUTH
+                kept[name] = arithmetic if wide else dtypes[name]
+    return kept
 
 
 def _source(given: Input) -> str:

@@ -22,7 +22,7 @@ from blockbuster.emit.plan import File, Plan, Sizes, call_on_host, check_results
 from blockbuster.emit.recorder import Noted, Recorder, Refused
 from blockbuster.emit.target import Refusal
 from blockbuster.emit.tensors import ALIGNED
-from blockbuster.errors import LaunchError, message
+from blockbuster.errors import LaunchError, message, shown_lines
 
 Tensor = Any
 # what a function written for NumPy raises when it is given tensors; raised again if arrays fail too
@@ -290,7 +290,7 @@ class DeviceCall:
             return self._on_device(operands)
         except REFUSALS as refusal:
             name = self._call.name
-            reason = (str(refusal) or type(refusal).__name__).splitlines()[0]
+            reason = shown_lines(str(refusal) or type(refusal).__name__)[0]
             self.note = f"{name} runs on the host, with copies there and back: {reason}"
             try:
                 return self._on_host(operands)

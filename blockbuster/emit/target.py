@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from blockbuster.emit.assembler import Assembler, assembler_for
 from blockbuster.emit.inspection import Inspection, Made, tools
 from blockbuster.emit.load import load_module
-from blockbuster.errors import EmitError, message
+from blockbuster.errors import EmitError, message, shown_lines
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
@@ -247,8 +247,8 @@ def accepted(name: str, compile: Callable[[], Any]) -> Any:
 def _refusal(name: str, reason: str) -> Refusal:
     import triton
 
-    last = reason.strip().splitlines()[-1:] or ["it does not say why"]
-    return Refusal(f"Triton {triton.__version__} refuses {name}: {last[0]}")
+    last = shown_lines(reason.strip() or "it does not say why")
+    return Refusal(f"Triton {triton.__version__} refuses {name}: {last[-1]}")
 
 
 def _triton_error() -> type[Exception]:
@@ -279,7 +279,7 @@ def _said_in(failing: Callable[[], Any]) -> str:
 
 def _first_complaint(text: str) -> str:
     """The first line that tells of a failed assertion or an error, without the program's path."""
-    for line in text.splitlines():
+    for line in shown_lines(text):
         found = re.search(r"(\w+\.(?:cpp|h|py):\d+).*?((?:Assertion|error:).*)", line)
         if found:
             return f"{found[1]}: {found[2]}"

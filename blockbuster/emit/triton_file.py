@@ -9,7 +9,7 @@ from blockbuster.emit.dtypes import BOOLEAN, FLOAT32, Dtype
 from blockbuster.emit.names import Names, comment, dim_word
 from blockbuster.emit.tile import WORKSPACE, Buffer
 from blockbuster.emit.tiling import Tiling
-from blockbuster.errors import quoted, shown_lines
+from blockbuster.errors import quoted
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
@@ -127,9 +127,3 @@ def literal(value: object) -> str:
         items = (literal(entry) for entry in value)
         return f"({', '.join(items)}{',' if len(value) == 1 else ''})"
     return quoted(value) if isinstance(value, str) else repr(value)
-
-
-def docstring(text: str) -> str:
-    """A docstring that says ``text``, whatever stands in it."""
-    plain = "\n".join(shown_lines(text)).replace("\\", "\\\\").replace('"""', r"\"\"\"")
-    return f'"""{plain}\n"""'

@@ -46,6 +46,7 @@ from blockbuster.emit.triton_uses import Uses, is_matrix_dot
 from blockbuster.ir.expr import Arg, Call, Expr, arguments
 
 _IDENTITY = {"+": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
+APART = "in two steps, else Triton 3.6 swaps rows"
 _PRODUCT = Call("mul", (Arg(0), Arg(1)))
 
 
@@ -180,6 +181,10 @@ class _KernelPrinter:
             self._members(stmt, total, None, value)
             self._lines.line(f"{name} = {value.text.text}", stmt.origin)
             return
+        if self._exchanges_rows(stmt):
+            text = self._ops.fold_apart(stmt.monoid, total.text, value.over(total.lanes))
+            self._lines.line(f"{name} = {text.text}", stmt.origin, APART)
+            return
         text = self._ops.fold(stmt.monoid, total.text, value.over(total.lanes))
         if not stmt.members:
             self._lines.line(f"{name} = {text.text}", stmt.origin)
@@ -188,6 +193,11 @@ class _KernelPrinter:
         self._lines.line(f"{new} = {text.text}", stmt.origin)
         self._members(stmt, total, value, Operand(Text(new), total.lanes))
         self._lines.line(f"{name} = {new}")
+
+    def _exchanges_rows(self, stmt: Fold) -> bool:
+        """True if Triton may exchange rows of what ``stmt`` reduces, were it folded plainly."""
+        load = self._uses.loaded_over_blocks(stmt)
+        return load is not None and self._file.stored_as(load.view.buffer) == FLOAT32
 
     def _number(self, tile: Tile) -> Operand:
         operand = self._tiles[tile]

@@ -16,11 +16,12 @@ from blockbuster.emit.scalar_text import (
     as_float,
 )
 from blockbuster.errors import EmitError, message
-from blockbuster.ir.expr import Arg, Call, Expr
+from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
 
 Lanes = tuple[Dim, ...]
+_FOLDS = {"+": "add", "max": "maximum", "min": "minimum"}
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,16 @@ class OpPrinter:
 
     def fold(self, monoid: str, left: Text, right: Text) -> Text:
         """Two partial results combined."""
-        fn = {"+": "add", "max": "maximum", "min": "minimum"}[monoid]
-        return self.scalars.text(Call(fn, (Arg(0), Arg(1))), [left, right])
+        return self.scalars.text(Call(_FOLDS[monoid], (Arg(0), Arg(1))), [left, right])
+
+    def fold_apart(self, monoid: str, left: Text, right: Text) -> Text:
+        """The same value by two operations, where one Triton's pass would look for one.
+
+        Sums start from 0, so none is -0, and adding 0 changes none.
+        """
+        fn, again = _FOLDS[monoid], Const(0.0) if monoid == "+" else Arg(0)
+        twice = Call(fn, (Call(fn, (Arg(0), Arg(1))), again))
+        return self.scalars.text(twice, [left, right])
 
     def matrix_dot(self, a: Operand, b: Operand, columns: bool, total: str = "") -> Text:
         """A dot on the matrix units, added to ``total``; ``columns``: b was loaded as columns.

@@ -11,14 +11,14 @@ from blockbuster.emit.names import Names, comment
 from blockbuster.emit.tile import Buffer, Nest, TileProgram
 from blockbuster.emit.tiling import Tiling
 from blockbuster.emit.trips import dims_of
-from blockbuster.emit.triton_file import File, docstring, literal, wrapped
+from blockbuster.emit.triton_file import File, literal, wrapped
 from blockbuster.emit.triton_harness import ARRAYS, COMMANDS, START
 from blockbuster.emit.triton_helpers import ACCURATE, HELPERS, helper_sources
 from blockbuster.emit.triton_kernel import kernel_body
 from blockbuster.emit.triton_launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.triton_table import kernel_table
 from blockbuster.emit.triton_uses import Uses, narrow_workspaces
-from blockbuster.errors import EmitError, message, shown_lines
+from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
 
@@ -148,7 +148,7 @@ class _FileText:
         kernels = "one Triton kernel" if number == 1 else f"{number} Triton kernels"
         listing = "\n".join(f"    {line}" for line in shown_lines(heading.listing))
         promise = "\n".join((self._promise(), *(f"Note: {note}." for note in heading.notes)))
-        return docstring(f"""{outputs} from {inputs}, in {kernels}.
+        text = f"""{outputs} from {inputs}, in {kernels}.
 
 Written by Blockbuster for {sizes}, {self._kinds(self._program.inputs)}, {heading.target}.
 Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
@@ -163,7 +163,8 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     python this_file.py --check                 compare with the float64 reference below
     python this_file.py --check --sizes {self._example()}    at other sizes
     python this_file.py --bench                 time it on a GPU
-""")
+"""
+        return quoted_lines("\n".join(map(shown, text.split("\n"))))
 
     def _shown(self, buffer: Buffer) -> str:
         axes = ", ".join(str(axis) for axis in self._axes(buffer))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -22,6 +23,8 @@ from blockbuster.emit.tile import (
 from blockbuster.emit.tiling import Tiling
 from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
 from blockbuster.ir.types import size_class
+
+THREADS = 128  # of the fewest warps that a kernel runs with
 
 
 def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
@@ -125,6 +128,30 @@ class Uses:
         rows = {s.target for s in loop.body if isinstance(s, Let) and self._reduces(s)}
         found = [s.target for s in loop.body if _is_plain_sum(s) and s.value in rows]
         return [tile for tile in found if [type(s) for s, _ in self.of(tile)] != [Store]]
+
+    def loaded_over_blocks(self, fold: Fold) -> Load | None:
+        """The load that ``fold`` reduces, if threads hold several blocks along the lanes it keeps.
+
+        "reduction in a loop over several blocks a thread": for loaded float32 values Triton's pass
+        OptimizeThreadLocality, up to Triton 3.6 at least, then exchanges rows (exchanged_rows.py).
+        It looks for a reduction of what a load gives, which one operation folds into what the
+        loop hands on. How many elements in a row a thread loads is known at launch only: one is
+        assumed.
+        """
+        made = {s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard | Load)}
+        reduction = made.get(fold.value)
+        if fold.members or not isinstance(reduction, Let) or not self._reduces(reduction):
+            return None
+        if math.prod(self.tiling.blocks[d] for d in self.tiling.lanes(fold.value)) <= THREADS:
+            return None
+        source = made.get(reduction.args[0])
+        while not isinstance(source, Load):
+            match source:
+                case Guard(value=value) | Let(op=Relabel() | Cast(), args=(value,)):
+                    source = made.get(value)
+                case _:
+                    return None
+        return source
 
     def _reduces(self, stmt: Let) -> bool:
         lanes = len(self.tiling.lanes(stmt.target))

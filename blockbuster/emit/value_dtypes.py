@@ -1,9 +1,10 @@
 """The dtype of every value of a block program: the one rule that all paths read.
 
 - A cast has its dtype, a predicate gives truth values ("bool").
-- What only moves elements keeps their dtype: views, copies, lists, and functions of whole arrays,
-  which give the dtype in which their operands meet.
-- All else, inputs and arithmetic, has the *common* dtype: that in which the program's inputs meet.
+- What only moves elements keeps their dtype: views, copies, lists, and a concatenation of arrays of
+  one dtype. A function of whole arrays gives the dtype in which its operands meet, but no truths.
+- All else has the *common* dtype, in which the program's inputs meet: inputs, arithmetic, and a
+  concatenation of several dtypes.
 
 The rule looks at what a value is, not at how it is computed, so fusion does not change its answer.
 """
@@ -67,9 +68,9 @@ def output_dtypes(
             return of_source.get(view.source, common) if isinstance(view, Read) else common
         return of_misc.get(position) or _made(maker) or common
 
-    for position, _ in graph.of_type(Misc):
-        operands = graph.nodes[position].operands
-        of_misc[position] = result_dtype([of(operand) for operand in operands], common)
+    for position, op in graph.of_type(Misc):
+        operands = [of(operand) for operand in graph.nodes[position].operands]
+        of_misc[position] = met(operands) if op.only_moves else result_dtype(operands, common)
     parts: dict[str, list[str]] = {}
     for name, output in zip(graph.output_names, graph.outputs, strict=True):
         parts.setdefault(name, []).append(of(output.value))

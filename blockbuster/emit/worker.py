@@ -57,19 +57,32 @@ class Server:
 
     def run(self, job: Path, timeout: float) -> int:
         """The exit code of a job, negative for a signal. Raises LaunchError, TimeoutError."""
+        self.begin(job)
+        return self.result(timeout)
+
+    def begin(self, job: Path) -> None:
+        """Start a job. Raises LaunchError where the server does not live."""
         assert self._process.stdin
-        assert self._process.stdout
         try:
             self._process.stdin.write(os.fsencode(job) + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise self._ended() from None
+
+    def result(self, timeout: float) -> int:
+        """The exit code of the job that was started last. Raises LaunchError, TimeoutError."""
+        assert self._process.stdout
         if not select.select([self._process.stdout], [], [], timeout)[0]:
             raise TimeoutError(f"did not finish within {timeout:g} s")
         answer = self._process.stdout.readline()
         if not answer:
             raise self._ended()
         return int(answer)
+
+    def fileno(self) -> int:
+        """What becomes readable when the job, or the server, has ended."""
+        assert self._process.stdout
+        return self._process.stdout.fileno()
 
     def _ended(self) -> LaunchError:
         """What to say of a server that ended by itself. What is left of its job ends, too."""
@@ -109,7 +122,7 @@ def run_job(job: Path, code: str, environment: Mapping[str, str], timeout: float
 
     Raises TimeoutError where the job takes longer, LaunchError where the server does not live.
     """
-    server = _waiting(code) or Server(code, environment)
+    server = take(code, environment)
     try:
         status = server.run(job, timeout)
     except BaseException:
@@ -117,6 +130,11 @@ def run_job(job: Path, code: str, environment: Mapping[str, str], timeout: float
         raise
     IDLE.append(server)
     return status
+
+
+def take(code: str, environment: Mapping[str, str]) -> Server:
+    """A server for this code, for one caller. It is killed, or put back into ``IDLE``."""
+    return _waiting(code) or Server(code, environment)
 
 
 def _waiting(code: str) -> Server | None:

@@ -1,12 +1,14 @@
 """Functions of whole arrays behind the copies that lowering makes where a view is not free.
 
-They are comparable, so that graphs with equal copies are equal.
+They are comparable, so that graphs with equal copies are equal. ``only_moves`` says that they
+compute nothing: where a copy is made must not change a number, so they are given arrays as they
+were computed, not rounded as a user's function is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from blockbuster.ir.types import Dim, size_class
 class CopySlice:
     """Elements of an axis whose extent is the size of ``dim``."""
 
+    only_moves: ClassVar[bool] = True
     axis: int
     dim: Dim
     start: Length
@@ -36,6 +39,7 @@ class CopySlice:
 class CopySplit:
     """An axis as two, the outer one in front of all axes."""
 
+    only_moves: ClassVar[bool] = True
     axis: int
     count: int
 
@@ -52,6 +56,7 @@ class CopySplit:
 class CopyJoin:
     """Arrays one behind the other."""
 
+    only_moves: ClassVar[bool] = True
     axis: int
 
     def __str__(self) -> str:
@@ -65,6 +70,7 @@ class CopyJoin:
 class CopyMerge:
     """Axis 0 and the one at ``axis`` + 1 as one axis."""
 
+    only_moves: ClassVar[bool] = True
     axis: int
 
     def __str__(self) -> str:

@@ -206,7 +206,7 @@ def custom(fn: Callable[..., Any], *arrays: Array, shape: Sequence[Any]) -> Arra
     """
     for array in arrays:
         if isinstance(array, TracedArray):
-            name = getattr(fn, "__name__", type(fn).__name__)
+            name = str(getattr(fn, "__name__", type(fn).__name__))
             return array.trace.custom(fn, arrays, array.trace.shape(shape), name)
     if any(map(is_tensor, arrays)):
         return custom_on_tensors(fn, arrays)

@@ -12,9 +12,11 @@ from typing import Any
 
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.strips import Strips
-from blockbuster.ir.expr import Arg, Expr, call
+from blockbuster.ir.expr import Arg, Expr, call, is_predicate
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
+
+MIXED = "mixed"
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,15 @@ class Primitive:
 
 
 class Recorder:
-    """Collects primitives; the functions of ``ARRAY_OPS`` write to it."""
+    """Collects primitives; the functions of ``ARRAY_OPS`` write to it.
+
+    Whether a value has a dtype of its own must not depend on how an operator is taken apart: a
+    reduction and a concatenation of several dtypes are arithmetic, also where they compute nothing.
+    """
 
     def __init__(self) -> None:
         self.primitives: list[Primitive] = []
+        self._own: list[str] = []
         self.where: SourceLine | None = None
 
     def shape(self, ref: Ref) -> Shape:
@@ -165,7 +172,7 @@ class Recorder:
         others = [i for i in range(len(shape)) if i != position]
         dim = shape[position]
         if not isinstance(dim, str):
-            result = ref.view(others)
+            result = self.computed(ref.view(others))
         else:
             kept = tuple(shape[i] for i in others)
             hint = {"+": "s", "max": "z", "min": "z"}[monoid]
@@ -209,8 +216,30 @@ class Recorder:
         """Any primitive."""
         return self.append(Primitive(op, refs, shape, hint, self.where))
 
+    def own_dtype(self, ref: Ref) -> str:
+        """The cast that a value is, "bool" for truth values, MIXED for several; else empty."""
+        return self._own[ref.value]
+
+    def computed(self, ref: Ref) -> Ref:
+        """``ref`` as a result of arithmetic, which has no dtype of its own."""
+        return self.apply(call("mul", Arg(0), 1), ref) if self.own_dtype(ref) else ref
+
     def append(self, primitive: Primitive) -> Ref:
         """A primitive as it is; returns it with all its axes."""
         self.primitives.append(primitive)
+        self._own.append(_own_dtype(primitive, [self._own[r.value] for r in primitive.operands]))
         axes = tuple(None if axis == 1 else i for i, axis in enumerate(primitive.shape))
         return Ref(len(self.primitives) - 1, axes)
+
+
+def _own_dtype(primitive: Primitive, operands: Sequence[str]) -> str:
+    """What ``Recorder.own_dtype`` says of a primitive, from what it says of the operands."""
+    match primitive.op:
+        case Round(dtype):
+            return dtype
+        case Apply(expr):
+            return "bool" if is_predicate(expr) else ""
+        case Opaque() | Join() | Merge():
+            distinct = dict.fromkeys(operands)
+            return next(iter(distinct), "") if len(distinct) < 2 else MIXED
+    return ""

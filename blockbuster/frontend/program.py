@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from blockbuster.errors import message
+from blockbuster.errors import message, shown
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import Value
@@ -185,7 +185,8 @@ class ArrayProgram:
         ends = [names[o.value] for o in self.outputs]
         if [o.name for o in self.outputs] != ["out"]:
             ends = [f"{o.name}={end}" for o, end in zip(self.outputs, ends, strict=True)]
-        return "\n".join([*lines, f"  return {', '.join(ends)}", "}"]) + "\n"
+        lines += [f"  return {', '.join(ends)}", "}"]
+        return "\n".join(map(shown, lines)) + "\n"
 
     def _axes(self) -> Iterator[Axis]:
         yield from (axis for given in self.inputs for axis in given.shape)

@@ -47,7 +47,10 @@ def definition(fn: object) -> SourceLine | None:
 
 def text_of(where: SourceLine | None) -> str:
     """The text of a source line, or an empty one where the file cannot be read."""
-    return linecache.getline(where.file, where.line).strip() if where else ""
+    try:
+        return linecache.getline(where.file, where.line).strip() if where else ""
+    except ValueError:  # code may name a file that no file system can have
+        return ""
 
 
 def trace_error(reason: str, *, hint: str = "", where: SourceLine | None = None) -> TraceError:

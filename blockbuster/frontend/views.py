@@ -22,7 +22,12 @@ class ViewRecorder(Pieces):
     """A recorder whose operands may be joins and merges."""
 
     def join(self, refs: Sequence[Ref], axis: int, dim: Axis) -> Ref:
-        """Arrays of one shape but along ``axis``, one behind the other; ``dim`` is of them all."""
+        """Arrays of one shape but along ``axis``, one behind the other; ``dim`` is of them all.
+
+        Where their dtypes differ, all become results of arithmetic.
+        """
+        if len({self.own_dtype(ref) for ref in refs}) > 1:
+            refs = [self.computed(ref) for ref in refs]
         shape = self.shape(refs[0])
         return self.add(Join(axis), tuple(refs), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
 

@@ -12,23 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
-import numpy as np
-
+from blockbuster.interp.binding import dims_of
 from blockbuster.interp.cells import Cell, Solver
 from blockbuster.interp.laurent import minus
 from blockbuster.interp.proof import Counterexample
+from blockbuster.interp.ranges import Ranges
 from blockbuster.interp.setting import Setting, dims_at_hand
-from blockbuster.interp.terms import Term, Terms, TooLarge, below
+from blockbuster.interp.terms import DECIDING, Term, Terms, TooLarge, below
 from blockbuster.interp.unfold import Element, Undecided, Unfolding, ZeroDivisor
 from blockbuster.interp.unknowns import Unknowns
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import fitted
+from blockbuster.ir.types import Dim, size_class
 
 SIZES = (1, 2, 3)
-MOST_CASES = 1500  # of two programs at one size
+MOST_CASES = 500  # of two programs at one size
 MOST_NAMED = 3
-DECIDING = ("lt", "eq", "max", "min", "where", "and", "or", "not", "sub0")
 
 Search = Callable[[Setting, Unknowns, Cell, Solver], Counterexample | None]
 """Looks for inputs in a case on which the programs differ."""
@@ -41,8 +43,10 @@ class Cases:
     equal: bool | None
     reason: str
     counterexample: Counterexample | None = None
-    sizes: tuple[int, ...] = ()
+    settings: tuple[Setting, ...] = ()
     """At which sizes all cases are settled."""
+    any_size: bool = False
+    """Whether they are, whatever numbers stand for sizes in expressions."""
 
 
 def compare(a: Graph, b: Graph, *, laws: bool, search: Search) -> Cases:
@@ -50,30 +54,71 @@ def compare(a: Graph, b: Graph, *, laws: bool, search: Search) -> Cases:
 
     ``laws``: exp, log and sqrt follow theirs; without, nothing is known of them.
     """
-    settled: list[int] = []
-    for size in SIZES:
-        setting = _setting(a, b, size)
+    settled: list[Setting] = []
+    for setting in _settings(a, b):
         try:
             found = _at(a, b, setting, laws=laws, search=search)
         except TooLarge as reason:
             if len(settled) < 2:
-                return Cases(None, str(reason), sizes=tuple(settled))
+                return Cases(None, str(reason), settings=tuple(settled))
             break
         if found is not None:
             return found
-        settled.append(size)
-    return Cases(True, "the programs agree in every case", sizes=tuple(settled))
+        settled.append(setting)
+    if grows := _growing(a, b, settled[-1]):
+        return Cases(None, grows, settings=tuple(settled))
+    try:
+        found = _at(a, b, settled[1], laws=laws, search=_nothing, sized=True)
+    except TooLarge as reason:
+        found = Cases(None, str(reason))
+    reached = tuple(settled)
+    return Cases(True, "the programs agree in every case", settings=reached, any_size=found is None)
 
 
-def _setting(a: Graph, b: Graph, size: int) -> Setting:
-    classes, single, rules, _ = dims_at_hand(a, b)
-    sizes = fitted(dict.fromkeys(classes, size), rules)
-    return Setting(sizes, {dim: 1 if dim in single else max(1, size - 1) for dim in classes})
+def _nothing(setting: Setting, names: Unknowns, cell: Cell, solver: Solver) -> None:
+    """A search where no inputs are of use."""
+
+
+def _settings(a: Graph, b: Graph) -> list[Setting]:
+    """Small sizes, with several blocks, and at last sizes that get past thresholds of positions."""
+    classes, single, rules, far = dims_at_hand(a, b)
+    found = []
+    for number, size in enumerate((*SIZES, *SIZES[1:2]) if far else SIZES):
+        sizes = dict.fromkeys(classes, size)
+        if number == len(SIZES):
+            sizes |= dict(far)
+        steps = {d: 1 if d in single else max(1, -(-2 * n // 3)) for d, n in sizes.items()}
+        found.append(Setting(fitted(sizes, rules), steps))
+    return found
+
+
+def _growing(a: Graph, b: Graph, setting: Setting) -> str:
+    """A comparison that has more outcomes in longer rows than in those tried; "" if none has."""
+    terms = Terms(anywhere=True)
+    dims = frozenset(d for g in (a, b) for dim in dims_of(g) for d in (dim, size_class(dim)))
+    small = min(setting.sizes.values(), default=1)
+    try:
+        outputs = terms_of((a, b), setting, terms)
+    except TooLarge as reason:
+        return str(reason)
+    anywhere, here = Ranges(dims, None), Ranges(dims, small)
+    for term in below(*(t for made in outputs for array in made.values() for t in array.ravel())):
+        pairs = combinations(term.args, 2) if term.fn in ("lt", "eq", "max", "min") else ()
+        for x, y in pairs:
+            if not _of_data(x, y, dims=dims):
+                continue  # of positions alone: positions.py
+            if anywhere.compared(x, y) != here.compared(x, y):
+                return "a comparison has outcomes that only longer rows than those tried show"
+    return ""
+
+
+def _of_data(*terms: Term, dims: frozenset[Dim]) -> bool:
+    return any(t.fn == "input" and t.args[0][0] not in dims for t in below(*terms))
 
 
 def terms_of(
     graphs: tuple[Graph, ...], setting: Setting, terms: Terms
-) -> list[dict[str, np.ndarray]]:
+) -> list[dict[str, Any]]:
     """The outputs of programs as terms."""
     inputs = terms.inputs(setting.shapes(graphs[0]))
     return [setting.run(graph, inputs, terms) for graph in graphs]
@@ -106,11 +151,11 @@ def _signature(*terms: Term) -> tuple[object, ...]:
 
 
 def _at(
-    a: Graph, b: Graph, setting: Setting, *, laws: bool, search: Search
+    a: Graph, b: Graph, setting: Setting, *, laws: bool, search: Search, sized: bool = False
 ) -> Cases | None:
     """What shows at one setting, if all its cases are not settled as equal."""
     left = [MOST_CASES]
-    for x, y in pairs_of(a, b, setting, Terms()):
+    for x, y in pairs_of(a, b, setting, Terms(sized=sized)):
         free = _shared(x, y)
         if free and next(_different(x, y, free, laws=laws, left=left), None) is None:
             continue
@@ -160,9 +205,7 @@ def _different(
             raise TooLarge("there are too many ways in which comparisons may go together")
         unfolding = Unfolding(names, cell, free)
         try:
-            same = _same(unfolding, unfolding(x), unfolding(y))
-        except ZeroDivisor:
-            continue
+            same = _same(unfolding, x, y)
         except Undecided as undecided:
             parts = [cell.with_signs(undecided.atom, way) for way in undecided.ways]
             stack += [part for part in parts if solver.possible(part, undecided.atom)]
@@ -177,7 +220,23 @@ def _different(
             yield names, solver, cell
 
 
-def _same(unfolding: Unfolding, x: Element, y: Element) -> bool:
-    if isinstance(x, float) or isinstance(y, float):
-        return x == y
-    return unfolding.zero(minus(x, y))
+def _same(unfolding: Unfolding, x: Term, y: Term) -> bool:
+    """Whether two terms are one polynomial in a cell, or have no value there.
+
+    Raises TooLarge where a denominator is zero for more than single values of the inputs.
+    """
+    made: list[Element | None] = []
+    for term in (x, y):
+        try:
+            made.append(unfolding(term))
+        except ZeroDivisor:
+            made.append(None)
+    left, right = made
+    if left is None or right is None:
+        signs, equations = unfolding.cell.signs, unfolding.cell.equations
+        if not signs or not (equations or left is right):
+            raise TooLarge("a denominator is zero")
+        return True
+    if isinstance(left, float) or isinstance(right, float):
+        return left == right
+    return unfolding.zero(minus(left, right))

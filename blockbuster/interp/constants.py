@@ -33,18 +33,6 @@ def compares(*graphs: Graph) -> bool:
     return any(fn in COMPARISONS for expr in _expressions(graphs) for fn in functions_of(expr))
 
 
-def reach(*graphs: Graph) -> int:
-    """How many positions it takes to get past all numbers that positions may be compared with.
-
-    0 where few do. Of a mask like ``i - j < 7``, eight positions see nothing; numbers beyond
-    ``FARTHEST`` are not gone for.
-    """
-    if not any(isinstance(given.view, Index) for graph in graphs for given in graph.inputs):
-        return 0
-    far = [abs(c) for c in constants_of(*graphs) if 3 < abs(c) <= FARTHEST]
-    return math.ceil(max(far)) + 2 if far and compares(*graphs) else 0
-
-
 def beyond(graph: Graph) -> frozenset[float]:
     """The numbers of a program with masks by position that no trial's positions get to."""
     if not any(isinstance(given.view, Index) for given in graph.inputs) or not compares(graph):

@@ -105,9 +105,11 @@ class Degree(Semantics):
 
     def ordered(self, name: str, x: Any, y: Any) -> Any:
         """An oracle of sets or of ordered pairs; its results must not be mistaken for others."""
-        self.oracle(name, y, x)
-        made = self.oracle(name, x, y)
-        if name in ("max", "min"):
+        sets = name in ("max", "min")
+        given = (x, y) if sets else (added(x, y),)  # a comparison is of the difference
+        self.oracle(name, *given[::-1])
+        made = self.oracle(name, *given)
+        if sets:
             self.oracle(name, made)
             return worse(made, worse(*np.broadcast_arrays(x, y)))
         self.oracle("truth", made)

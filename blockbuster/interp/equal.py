@@ -10,7 +10,6 @@ fractions are what both programs compute.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import is_
 from typing import Any
 
@@ -19,10 +18,14 @@ from blockbuster.interp.binding import source_names, sources
 from blockbuster.interp.cases import Cases, compare
 from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
+from blockbuster.interp.positions import mentions_positions, read_positions, read_sizes, unseen
+from blockbuster.interp.powers import power
 from blockbuster.interp.proof import Counterexample, Proof
 from blockbuster.interp.recheck import check_counterexample
 from blockbuster.interp.setting import Setting, settings
+from blockbuster.interp.terms import TooLarge
 from blockbuster.interp.tiers import (
+    ANYWHERE,
     CASES,
     CHARACTERS,
     DRAWN,
@@ -112,7 +115,7 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if outcome is not None and outcome.difference is None:
             found = cases(tier is not DRAWN)
             if found.equal:
-                return _agreed(a, b, tier, trials, outcome, sizes=found.sizes)
+                return _agreed(a, b, tier, trials, outcome, cases=found)
         elif outcome is not None and tier is ORDERED and literal:
             reason = "the programs differ in exact arithmetic"
             return _found(False, tier, reason, trials, counterexample=outcome.difference)
@@ -121,7 +124,7 @@ def _case_by_case(a: Graph, b: Graph, trials: Trials, why: str) -> Proof:
         if found.equal is False:
             return _found(False, FREE, found.reason, trials, counterexample=found.counterexample)
         if found.equal:
-            return _agreed(a, b, CASES[laws], trials, None, sizes=found.sizes)
+            return _agreed(a, b, CASES[laws], trials, None, cases=found)
     return _found(None, FREE, f"{why}; {cases(True).reason}", trials)
 
 
@@ -135,17 +138,49 @@ def _outcome(a: Graph, b: Graph, tier: Tier, trials: Trials) -> Outcome | None:
 def _agreed(
     a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome | None, **more: Any
 ) -> Proof:
-    """A yes, unless masks by position mention numbers that no position got to."""
-    if hidden := beyond(a) ^ beyond(b):
-        return _found(None, tier, _out_of_reach(hidden), trials)
-    sizes = more.pop("sizes", ())
+    """A yes, unless comparisons of positions or sizes have outcomes that no size tried shows."""
+    cases: Cases | None = more.pop("cases", None)
+    if mentions_positions(a, b) and (cases or not _anywhere(a, b, tier, trials)):
+        hidden = _hidden(a, b, cases, outcome)
+        if hidden:
+            return _found(None, tier, _out_of_reach(a, b, hidden), trials)
     reason = "the programs agree in every trial"
-    if sizes:
-        said = f"at sizes {sizes[0]} to {sizes[-1]}"
-        reason = f"the programs agree in every case of their comparisons {said}"
-        reason += " and in every trial" if outcome else ""
+    if cases:
+        numbers = sorted({n for setting in cases.settings for n in setting.sizes.values()})
+        said = ", ".join(map(str, numbers[:-1])) + " and " * (len(numbers) > 1) + str(numbers[-1])
+        reason = f"the programs agree in every case of their comparisons at sizes {said}"
+        reason += ", and in every trial" if outcome else ""
     redraws = outcome.redraws if outcome else 0
     return _found(True, tier, reason, trials, redraws=redraws, **more)
+
+
+def _hidden(a: Graph, b: Graph, cases: Cases | None, outcome: Outcome | None) -> str:
+    """What programs may do at positions or sizes that were not tried; "" for nothing."""
+    trials = outcome.settings if outcome else ()
+    tried = cases.settings if cases else trials
+    try:
+        found = unseen(a, b, [setting.sizes for setting in tried])
+        degree = power(a) + power(b)
+    except TooLarge:
+        return "the programs are too large to tell which positions they compare"
+    sizes = [setting.sizes for setting in (*tried, *trials)]
+    if found:
+        return found
+    for dim in read_positions(a, b):
+        if max(held.get(dim, 0) for held in sizes) <= degree:
+            return f"positions along {dim} enter with powers up to {degree}, and fewer were tried"
+    for dim in () if cases and cases.any_size else read_sizes(a, b):
+        if len({held.get(dim, 0) for held in sizes}) <= degree:
+            return f"the size of {dim} enters with powers up to {degree}, and fewer were tried"
+    return ""
+
+
+def _anywhere(a: Graph, b: Graph, tier: Tier, trials: Trials) -> bool:
+    """Whether two programs agree whatever positions and sizes are."""
+    try:
+        return trials.of(ANYWHERE[tier]).outcome(a, b).difference is None
+    except Unsettled:
+        return False
 
 
 def _found(equal: bool | None, tier: Tier, reason: str, trials: Trials, **more: Any) -> Proof:
@@ -157,9 +192,10 @@ def _found(equal: bool | None, tier: Tier, reason: str, trials: Trials, **more: 
     )
 
 
-def _out_of_reach(numbers: Iterable[float]) -> str:
-    said = ", ".join(f"{number:g}" for number in sorted(numbers))
-    return f"the programs agree in every trial, but only one mentions {said}: no position got there"
+def _out_of_reach(a: Graph, b: Graph, hidden: str) -> str:
+    numbers = ", ".join(f"{number:g}" for number in sorted(beyond(a) ^ beyond(b)))
+    said = f": only one mentions {numbers}" if numbers else ""
+    return f"the programs agree in every trial, but {hidden}{said}"
 
 
 def _same_interface(a: Graph, b: Graph) -> None:

@@ -148,18 +148,26 @@ class Exact(Residues):
     # truth: polynomials in what is not known ---------------------------------------------
 
     def below(self, x: Any, y: Any) -> Any:
-        """Decided for small integers and infinities, else an oracle."""
-        free = self.oracle("below", x, y)
-        key_x, key_y = self._key(x), self._key(y)
-        known = (x == y) | ((key_x != 0) & (key_y != 0)) | (x < 0) | (y < 0)
-        # an infinity lies beyond everything, known or not
-        return self._truth_value(known, key_x < key_y, free, x, y)
+        """Decided for infinities and where x - y is a small integer, else an oracle of x - y."""
+        apart = self.add(x, self.neg(y))
+        free = self.oracle("below", apart)
+        known, sign = self._known_sign(x, y, apart)
+        return self._truth_value(known, sign < 0, free, x, y)
 
     def same(self, x: Any, y: Any) -> Any:
-        """Decided where x is y, for small integers and infinities, else an oracle."""
-        free = self.oracle("same", np.minimum(x, y), np.maximum(x, y))
-        known = (x == y) | ((self._key(x) != 0) & (self._key(y) != 0)) | (x < 0) | (y < 0)
-        return self._truth_value(known, x == y, free, x, y)
+        """Decided for infinities and where x - y is a small integer, else an oracle of +-(x - y)."""
+        apart, other = self.add(x, self.neg(y)), self.add(y, self.neg(x))
+        free = self.oracle("same", np.minimum(apart, other), np.maximum(apart, other))
+        known, sign = self._known_sign(x, y, apart)
+        return self._truth_value(known, sign == 0, free, x, y)
+
+    def _known_sign(self, x: Any, y: Any, apart: Any) -> tuple[Any, Any]:
+        """Where the sign of x - y is known, and a number of that sign."""
+        key_x, key_y, key = self._key(x), self._key(y), self._key(apart)
+        ordered = ((key_x != 0) & (key_y != 0)) | (x < 0) | (y < 0)
+        # an infinity lies beyond everything, known or not; the key of 0 is 1
+        sign = np.where(ordered, key_x - key_y, key - 1)
+        return (x == y) | ordered | (key != 0), np.where(x == y, 0, sign)
 
     def _key(self, x: Any) -> Any:
         """Small integers and infinities in order, none of them 0, which marks the rest."""

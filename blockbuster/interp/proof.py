@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.errors import quoted_lines
 from blockbuster.interp.binding import dims_of
 from blockbuster.interp.layout import Array
 from blockbuster.ir.graph import Graph
@@ -61,7 +62,8 @@ class Counterexample:
             own = dict.fromkeys(map(size_class, dims_of(graph)))
             sizes = {d: self.sizes[d] for d in own}
             steps = {d: self.block_sizes[d] for d in own}
-            lines += [f'{side} = bb.parse("""\\', graph.show() + '""")']
+            text = quoted_lines(graph.show()).removeprefix('"""')
+            lines += [f'{side} = bb.parse("""\\', f"{text})"]
             call = f"inputs, sizes={sizes}, block_sizes={steps}, semantics={self.semantics}"
             lines.append(f"{side} = bb.evaluate({side}, {call})")
             for name in self.differing:

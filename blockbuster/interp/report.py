@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from blockbuster.errors import shown
 from blockbuster.interp.equal import proof
 from blockbuster.interp.proof import NOT_SHOWN, WORDS, Proof
 from blockbuster.interp.trials import Trials
@@ -56,7 +57,7 @@ class ProofReport:
         lines += [NOT_SHOWN, *(f"assumed: {text}" for text in assumed)] if proofs else []
         for entry in self.entries:
             if entry.proof.counterexample:
-                lines += ["", f"# {entry.name}", str(entry.proof.counterexample)]
+                lines += ["", f"# {shown(entry.name)}", str(entry.proof.counterexample)]
         return "\n".join(lines) + "\n"
 
     def to_data(self) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from blockbuster.interp.binding import dims_of, sources
-from blockbuster.interp.constants import reach
 from blockbuster.interp.evaluate import Interpreter
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.observers import Observer
+from blockbuster.interp.positions import far_sizes
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.graph import Graph, Index
+from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
@@ -76,7 +76,7 @@ class DimsAtHand(NamedTuple):
     single: frozenset[Dim]
     rules: tuple[Rule, ...]
     far: tuple[tuple[Dim, int], ...]
-    """The dims whose positions are compared with numbers, and how large they get past them."""
+    """The dims whose positions or sizes are compared, and how large they show all outcomes."""
 
 
 def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
@@ -84,14 +84,7 @@ def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
     classes = {*map(size_class, dims_of(a)), *map(size_class, dims_of(b))}
     single = frozenset(list_only(a) + list_only(b))
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
-    return DimsAtHand(tuple(sorted(classes)), single, rules, _far(a, b))
-
-
-def _far(a: Graph, b: Graph) -> tuple[tuple[Dim, int], ...]:
-    size = reach(a, b)
-    views = [given.view for graph in (a, b) for given in graph.inputs]
-    counted = {size_class(view.dim) for view in views if isinstance(view, Index)}
-    return tuple((dim, size) for dim in sorted(counted) if size)
+    return DimsAtHand(tuple(sorted(classes)), single, rules, far_sizes(a, b))
 
 
 def settings(

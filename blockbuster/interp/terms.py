@@ -22,6 +22,7 @@ from blockbuster.ir.expr import Call, Const
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
 
+DECIDING = ("lt", "eq", "max", "min", "where", "and", "or", "not", "sub0")
 FLAT = ("add", "mul", "max", "min")
 MOST_TERMS = 20_000  # of two programs at one size
 
@@ -64,13 +65,14 @@ def below(*terms: Term) -> Iterator[Term]:
 class Terms(Semantics):
     """Elements are terms.
 
-    ``anywhere``: index vectors and sizes are unknowns, and a fold is one of any length.
+    ``anywhere``: index vectors and sizes are unknowns, and a fold is one of any length; ``sized``:
+    sizes alone are.
     """
 
     dtype = np.dtype(object)
 
-    def __init__(self, *, anywhere: bool = False) -> None:
-        self.anywhere = anywhere
+    def __init__(self, *, anywhere: bool = False, sized: bool = False) -> None:
+        self.anywhere, self.sized = anywhere, sized or anywhere
         self.known: dict[tuple[Any, ...], Term] = {}
         self.scalars = {name: self._elementwise(fn) for name, fn in self._table().items()}
 
@@ -199,7 +201,7 @@ class Terms(Semantics):
         return made
 
     def extent(self, dim: Dim, size: int) -> Any:
-        return self.term("input", (size_class(dim),)) if self.anywhere else super().extent(dim, size)
+        return self.term("input", (size_class(dim),)) if self.sized else super().extent(dim, size)
 
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
         start = {"+": 0.0, "max": -math.inf, "min": math.inf}[monoid]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from blockbuster.interp.anywhere import CharactersAnywhere, ExactAnywhere
 from blockbuster.interp.apart import near
 from blockbuster.interp.characters import Characters
 from blockbuster.interp.exact import Drawn, Exact, random_prime
@@ -111,3 +112,16 @@ CASES = {
     )
 }
 """By whether laws of exp are used: no random trial, but all cases gone through."""
+
+ANYWHERE = {
+    FREE: replace(
+        FREE,
+        semantics=lambda random, _: ExactAnywhere(
+            random_prime(random), int(random.integers(2**62))
+        ),
+    ),
+    FREE_CHARACTERS: replace(
+        FREE_CHARACTERS, semantics=lambda random, _: CharactersAnywhere(int(random.integers(2**62)))
+    ),
+}
+"""The tiers with free comparisons, whatever positions and sizes are."""

@@ -87,6 +87,11 @@ class Trials:
         self.drawn: dict[tuple[object, ...], Draw] = {}
         self.tried: dict[DimsAtHand, tuple[Setting, ...]] = {}
         self.degrees: dict[tuple[object, ...], Degrees] = {}
+        self.others: dict[int, Trials] = {}
+
+    def of(self, tier: Tier) -> Trials:
+        """One trial of another tier, for the same programs."""
+        return self.others.setdefault(id(tier), Trials(1, self.seed, tier))
 
     def outcome(self, a: Graph, b: Graph) -> Outcome:
         """Two programs compared in each trial, up to the first difference.

@@ -68,6 +68,10 @@ class Unknowns:
         """True if an unknown lies between -1 and 1."""
         return self.laws and self.kinds[number][0] in ("tanh", "erf")
 
+    def functions(self, p: Mapping[Monomial, Fraction]) -> bool:
+        """True if functions that polynomials cannot say occur in ``p``."""
+        return any(self.kinds[n][0] not in ("input", "inverse") for m in p for n, _ in m)
+
     def cleared(self, p: Polynomial) -> tuple[Polynomial, list[tuple[Polynomial, int]]]:
         """``p`` times powers of its denominators, and these: p = it / (denominators ** powers)."""
         factors = []

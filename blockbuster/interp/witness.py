@@ -31,6 +31,8 @@ def points(names: Unknowns, cell: Cell, solver: Solver, *, mild: float | None) -
     """Values of the inputs that may lie in a case; ``mild`` bounds them."""
     random = np.random.default_rng(0)
     inputs = [n for n, kind in enumerate(names.kinds) if kind[0] == "input"]
+    if mild is not None and any(s == {0} and names.functions(dict(k)) for k, s in cell.signs.items()):
+        return  # rounding decides whether exp(x) is 4
     linear = solver.point(cell) or {}
     for margin in MARGINS:
         for magnitude in STARTS:
@@ -38,6 +40,7 @@ def points(names: Unknowns, cell: Cell, solver: Solver, *, mild: float | None) -
                 inputs, random.integers(-8, 9, len(inputs)) * magnitude / 8, strict=True)}  # fmt: skip
             if magnitude == STARTS[0]:
                 start |= _singles(linear, inputs)
+            start = _mildly(start, mild)
             point = _climbed(names, cell, start, margin, mild)
             if point is not None:
                 yield from _rounded(names, cell, point)
@@ -46,6 +49,10 @@ def points(names: Unknowns, cell: Cell, solver: Solver, *, mild: float | None) -
 def _singles(found: Mapping[tuple[tuple[int, Fraction], ...], Fraction], inputs: list[int]) -> Point:
     return {m[0][0]: float(x) for m, x in found.items()
             if len(m) == 1 and m[0][1] == 1 and m[0][0] in inputs}  # fmt: skip
+
+
+def _mildly(point: Point, mild: float | None) -> Point:
+    return point if mild is None else {n: min(max(x, -mild), mild) for n, x in point.items()}
 
 
 def _rounded(names: Unknowns, cell: Cell, point: Point) -> Iterator[Point]:
@@ -89,9 +96,7 @@ def _climbed(
             if not steep or not np.isfinite(steep):
                 return None
             step = ((sign * margin * 1.5 if sign else 0.0) - value) / steep
-            point = {n: x + step * slope[n] for n, x in point.items()}
-            if mild is not None:
-                point = {n: min(max(x, -mild), mild) for n, x in point.items()}
+            point = _mildly({n: x + step * slope[n] for n, x in point.items()}, mild)
         near = _missed(names, cell, point, 0.0)
     except (ArithmeticError, ValueError):
         return None

@@ -257,6 +257,11 @@ class Misc(Op):
     results: tuple[Type, ...]
     rules: tuple[Rule, ...] = ()
 
+    @property
+    def only_moves(self) -> bool:
+        """True if the function says of itself that it only moves elements."""
+        return bool(getattr(self.fn, "only_moves", False))
+
     def result_types(self, args: tuple[Type, ...]) -> tuple[Type, ...]:
         return self.results
 

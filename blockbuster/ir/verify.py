@@ -10,7 +10,7 @@ from blockbuster.errors import VerifyError, message
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.level import Level
-from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Rescale
+from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Misc, Relabel, Rescale
 from blockbuster.ir.show import Printer
 from blockbuster.ir.types import Dim, Type
 from blockbuster.ir.views import dims_among
@@ -152,6 +152,20 @@ def no_dim_twice(place: Place) -> Iterator[str]:
             yield f"the type {type} repeats a dim: read one side through a relabeled view"
 
 
+def dims_have_names(place: Place) -> Iterator[str]:
+    """Operators that bring dims of their own into a program give them names."""
+    if isinstance(place.node.op, Misc | Relabel):
+        for type in place.node.types:
+            yield from _no_names((*type.lists, *type.axes))
+
+
+def _no_names(words: Iterable[str]) -> Iterator[str]:
+    """Names are identifiers, and those of dims may carry primes: so every program parses back."""
+    for word in words:
+        if not word.rstrip("'").isidentifier():
+            yield f"{word!r} is no name: write letters, digits and _"
+
+
 def map_ports_fit_the_body(place: Place) -> Iterator[str]:
     """Iterated operands are lists over the map's dim; body inputs have the types of what enters."""
     graph, node = place.graph, place.node
@@ -245,6 +259,7 @@ NODE_CHECKS: tuple[NodeCheck, ...] = (
     groups_are_well_formed,
     types_are_stated_right,
     no_dim_twice,
+    dims_have_names,
 )
 
 
@@ -252,12 +267,15 @@ def _interface(graph: Graph) -> Iterator[str]:
     """Inputs read each dim of their type once; outputs exist and fill the dims of their value."""
     if not graph.outputs:
         yield "a program returns something, and this one has no outputs"
+    yield from _no_names(output.name for output in graph.outputs if output.name)
     for position, given in enumerate(graph.inputs):
         name = given.hint or f"input {position}"
+        yield from _no_names((*given.type.lists, *given.type.axes))
         match given.view:
             case Index(dim) if given.type != Type((dim,), (dim,)):
                 yield f"{name} is an index over {dim} but has type {given.type}"
             case Read(source, axes):
+                yield from _no_names((source,))
                 dims = dims_among(axes)
                 if sorted(dims) != sorted(given.type.lists):
                     yield f"{name} of type {given.type} reads {source} with axes {axes}"

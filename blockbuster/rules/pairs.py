@@ -47,8 +47,12 @@ class Pair:
 
     @property
     def is_quotient(self) -> bool:
-        """True if an exponent is taken off: the value is moderate though its parts need not be."""
-        return any(coefficient < 0 for coefficient, _ in self.terms)
+        """True if an exponent is taken off another: moderate though its parts need not be.
+
+        A reciprocal alone is not: 0 * exp(-t) is NaN where t is -inf, in a row that is masked.
+        """
+        signs = [coefficient < 0 for coefficient, _ in self.terms]
+        return any(signs) and not all(signs)
 
     def each(self, change: Callable[[Value], Value]) -> Pair:
         """The pair with every value changed: as seen from another level."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 
+from blockbuster.errors import quoted_lines, shown_lines
 from blockbuster.rules.base import Rule
 from blockbuster.testing.sites import Flaw, Site
 
@@ -29,7 +30,7 @@ class Failure:
     @property
     def story(self) -> str:
         """The story of the flaw, long lines of numbers cut short."""
-        lines = self.flaw.story.rstrip().splitlines()
+        lines = shown_lines(self.flaw.story.rstrip())
         return "\n".join(_cut_short(line) for line in lines)
 
     @property
@@ -122,7 +123,7 @@ def snippet(site: Site) -> str:
     else:
         lines += [f"from {kind.__module__} import {kind.__qualname__}", ""]
         lines += [f"rule = {kind.__qualname__}()"]
-    lines += [f'program = bb.parse("""{site.graph.show()}""")']
+    lines += [f"program = bb.parse({quoted_lines(site.graph.show())})"]
     nodes = dict(site.match.nodes)
     if site.path:
         lines.insert(1, "from blockbuster.rules.derivation import splice")

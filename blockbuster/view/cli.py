@@ -9,6 +9,7 @@ import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from blockbuster import examples
 from blockbuster.emit.kernel import emit
@@ -74,9 +75,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose messages quote arguments as they are shown."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message:
+            say(message, to=file)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="blockbuster", description="Array programs become fused kernels, step by step."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -1,5 +1,6 @@
 """Where Triton refuses a kernel, the next best choice runs, and the report says why."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -9,13 +10,15 @@ import pytest
 
 import blockbuster as bb
 from blockbuster import compiled
-from blockbuster.emit import replay
+from blockbuster.emit import recorder, replay
+from blockbuster.emit.first_launch import Finding
 from blockbuster.emit.load import load_module
 from blockbuster.emit.target import Refusal, accepted
 from blockbuster.emit.tensors import Arrays
 from tests.compile.functions import attention, doubled, normal, with_custom
 from tests.compile.test_replay import Started
 
+compile_module = importlib.import_module("blockbuster.compile")  # the package has a function
 COMPLAINT = b"triton: /x/Pass.cpp:341: void run(): Assertion `loopResult.hasOneUse()' failed.\n"
 
 
@@ -81,7 +84,7 @@ def largest(options):
 
 def test_smaller_tiles_are_tried_and_the_report_says_why(refusing, tensors, capfd):
     launched = refusing(lambda options: largest(options) >= 32)
-    jitted = bb.jit(attention, machine="h200")
+    jitted = bb.jit(attention, machine="h200", check=False)
 
     jitted(*tensors)
     jitted(*tensors)
@@ -97,7 +100,7 @@ def test_smaller_tiles_are_tried_and_the_report_says_why(refusing, tensors, capf
 def test_the_next_choice_is_for_the_sizes_at_hand(torch, refusing):
     """128 and 192 are of one class at tiles of 64, but not at every other snapshot's tiles."""
     refusing(lambda options: largest(options) in (64, 128))
-    jitted = bb.jit(lambda x, w: bb.softmax(x @ w) @ w.T, machine="h200")
+    jitted = bb.jit(lambda x, w: bb.softmax(x @ w) @ w.T, machine="h200", check=False)
 
     for rows in (192, 128, 320):
         x, w = (torch.from_numpy(a) for a in normal((rows, 64), (64, 192), dtype="float16"))
@@ -113,7 +116,7 @@ def test_another_snapshot_is_taken_before_smaller_tiles(refusing, tensors):
         return len(refused) <= 2  # once, and once more for its reason
 
     launched = refusing(only_the_first)
-    jitted = bb.jit(attention, machine="h200")
+    jitted = bb.jit(attention, machine="h200", check=False)
     first = jitted.plan_for(*tensors).files[0].considered.best
 
     jitted(*tensors)
@@ -126,16 +129,98 @@ def test_another_snapshot_is_taken_before_smaller_tiles(refusing, tensors):
     assert note.startswith(f"snapshot {first.snapshot} is no choice: with tiles ")
 
 
+@pytest.fixture
+def checking(refusing, tmp_path, monkeypatch):
+    """The same, where first results are compared: ``wrong(count)`` says what the n-th one has."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    codes = {}
+
+    def install(wrong):
+        launched, compared = refusing(lambda options: False), []
+
+        def compare(program, run, tensors, results):
+            compared.append(program.name)
+            return Finding(wrong(len(compared)))
+
+        def code(kernel, arguments, options):
+            made = Started([])
+            text = str(sorted(options.items(), key=str))
+            made.kernel = codes.setdefault(text, b"%d" % len(codes))
+            made.asm = {"ptx": "a text"}
+            return made, "ptxas 13.3.0", ()
+
+        monkeypatch.setattr(recorder, "compiled_for_launch", code)
+        monkeypatch.setattr(recorder, "poison", lambda tensor: tensor)  # the kernels do nothing
+        monkeypatch.setattr(compile_module, "compare_first", compare)
+        vars(compiled.Gpu(0)).update(
+            name="a device", versions="versions", is_probed=lambda assemblers: True,
+            is_capturing=lambda: False, fault=lambda: "",
+            poisoned=lambda shape, steps, dtype: compiled.Gpu(0).empty(shape, steps, dtype),
+        )  # fmt: skip
+        return launched, compared
+
+    return install
+
+
+def test_a_wrong_first_result_is_not_returned(checking, tensors):
+    _, compared = checking(lambda count: "out is off" if count == 1 else "")
+    jitted = bb.jit(attention, machine="h200")
+    first = jitted.plan_for(*tensors)
+
+    with pytest.warns(RuntimeWarning, match=r"for out is not used, .* out is off") as warned:
+        jitted(*tensors)
+    jitted(*tensors)
+
+    assert len(compared) == 2
+    assert len(warned) == 1
+    assert "reproduces it" in str(warned[0].message)
+    assert jitted.plan_for(*tensors) is not first
+    assert any("out is off" in note for note in jitted.report_for(*tensors).notes)
+
+
+def test_what_passed_is_not_compared_in_another_process(checking, tensors):
+    _, compared = checking(lambda count: "")
+    bb.jit(attention, machine="h200")(*tensors)
+    bb.jit(attention, machine="h200")(*tensors)  # remembers nothing but what is on the disk
+    assert len(compared) == 1
+
+
+def test_what_was_wrong_is_not_launched_in_another_process(checking, tensors):
+    launched, compared = checking(lambda count: "out is off" if count == 1 else "")
+    with pytest.warns(RuntimeWarning, match="out is off"):
+        bb.jit(attention, machine="h200")(*tensors)
+    launched.clear()
+    with pytest.warns(RuntimeWarning, match="failed its check earlier: out is off"):
+        bb.jit(attention, machine="h200")(*tensors)
+    assert len(compared) == 2
+
+
+def test_check_can_be_left_out(checking, tensors):
+    _, compared = checking(lambda count: "out is off")
+    bb.jit(attention, machine="h200", check=False)(*tensors)
+    assert not compared
+
+
+def test_where_all_are_wrong_nothing_is_returned(checking, tensors):
+    checking(lambda count: "out is off")
+    with (
+        pytest.warns(RuntimeWarning, match="out is off"),
+        pytest.raises(bb.EmitError, match="no kernel compiles and is right"),
+    ):
+        bb.jit(attention, machine="h200")(*tensors)
+
+
 def test_all_are_refused(refusing, tensors):
     refusing(lambda options: True)
 
-    with pytest.raises(bb.EmitError, match=r"(?s)nothing compiles.*snapshot 1.*unfused program"):
-        bb.jit(attention, machine="h200")(*tensors)
+    every = r"(?s)no kernel compiles and is right.*snapshot 1.*unfused program"
+    with pytest.raises(bb.EmitError, match=every):
+        bb.jit(attention, machine="h200", check=False)(*tensors)
 
 
 def test_one_kernel_stays_one_kernel(refusing, tensors):
     refusing(lambda options: largest(options) >= 64)
-    jitted = bb.jit(attention, one_kernel=True, machine="h200")
+    jitted = bb.jit(attention, one_kernel=True, machine="h200", check=False)
 
     jitted(*tensors)
     assert jitted.plan_for(*tensors).kernels == 1
@@ -143,7 +228,7 @@ def test_one_kernel_stays_one_kernel(refusing, tensors):
 
 def test_functions_between_kernels_stay(refusing, tensors):
     refusing(lambda options: largest(options) >= 64)
-    jitted = bb.jit(with_custom(doubled), machine="h200")
+    jitted = bb.jit(with_custom(doubled), machine="h200", check=False)
 
     assert jitted(tensors[0]).shape == tensors[0].shape
     assert jitted.plan_for(tensors[0]).calls
@@ -152,7 +237,7 @@ def test_functions_between_kernels_stay(refusing, tensors):
 def test_ahead_of_time_and_loaded(refusing, tensors, tmp_path):
     program = bb.trace(attention, q="M D", k="N D", v="N L")
     sizes = {"M": 256, "N": 256, "D": 64, "L": 64}
-    ahead = bb.compile(program, sizes, dtype="float32", machine="h200")
+    ahead = bb.compile(program, sizes, dtype="float32", machine="h200", check=False)
     path = ahead.save(tmp_path / "a.json")
     refusing(lambda options: largest(options) >= 64)
 
@@ -171,7 +256,7 @@ def test_errors_of_a_launch_are_no_refusals(refusing, tensors, monkeypatch):
 
     monkeypatch.setattr(Kernel, "__getitem__", broken)
     with pytest.raises(RuntimeError, match="an illegal memory access"):
-        bb.jit(attention, machine="h200")(*tensors)
+        bb.jit(attention, machine="h200", check=False)(*tensors)
 
 
 def test_what_triton_says_itself_is_the_reason(torch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from html import escape
 from importlib.resources import files
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from blockbuster.emit import disk
+from blockbuster.errors import shown
 
+HIDDEN = re.compile(r"[^ -;=-~]")  # what may have to be escaped in a script
 SCRIPTS = ("numbers.js", "picture.js", "texts.js", "details.js", "script.js")
 
 
@@ -20,7 +23,7 @@ def page(data: dict[str, Any]) -> str:
     pictures = data["pictures"]
     packed = {**data, "pictures": {**pictures, "svgs": [_packed(s) for s in pictures["svgs"]]}}
     parts = {
-        "title": escape(f"{data['title']}: derivation"),
+        "title": escape(shown(f"{data['title']}: derivation")),
         "style": _asset("style.css"),
         "script": _script(),
         "data": _in_script(packed),
@@ -49,9 +52,14 @@ def _asset(name: str) -> str:
 
 
 def _in_script(data: dict[str, Any]) -> str:
-    """JSON that ends no script element and starts no comment in it."""
+    """JSON that ends no script element, starts no comment in it and holds no hidden characters."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return HIDDEN.sub(lambda found: _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    plain = character.isprintable() and character != "<"
+    return character if plain else json.dumps(character)[1:-1].replace("<", "\\u003c")
 
 
 def _packed(svg: str) -> str:

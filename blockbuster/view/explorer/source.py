@@ -36,7 +36,10 @@ def source_of(graph: Graph) -> Source | None:
     if not wanted:
         return None
     file, _ = Counter(line.file for line in wanted).most_common(1)[0]
-    lines = linecache.getlines(file)
+    try:
+        lines = linecache.getlines(file)
+    except ValueError:  # code may name a file that no file system can have
+        return None
     numbers = [line.line for line in wanted if line.file == file]
     if max(numbers) > len(lines):
         return None

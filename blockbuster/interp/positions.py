@@ -1,0 +1,336 @@
+"""Comparisons of positions and sizes: which outcomes there are, and at which sizes they show.
+
+Small sizes do not show what ``(j - 40) > 40`` or ``|N| > 6`` select. So every comparison of numbers
+that are made of index vectors, sizes and constants alone is written as a term of one position per
+dim. Its thresholds are solved for: along each dim the positions between which its sign changes,
+with the others at places of interest, however far. What outcomes such positions give *together* is
+compared with what the positions of the sizes tried give; what is missing has not been seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.binding import dims_of, sources
+from blockbuster.interp.constants import FARTHEST
+from blockbuster.interp.evaluate import Interpreter
+from blockbuster.interp.laurent import unknowns
+from blockbuster.interp.layout import Array, Layout
+from blockbuster.interp.observers import Observer
+from blockbuster.interp.places import UNSEEN, Outcome, Place, Sizes, outcomes, places
+from blockbuster.interp.ranges import Ranges, affine_signs, straight
+from blockbuster.interp.terms import DECIDING, Term, Terms, TooLarge, below
+from blockbuster.ir.expr import Expr, Size, rewrite
+from blockbuster.ir.graph import Graph, Index
+from blockbuster.ir.lengths import Rule, fitted
+from blockbuster.ir.list_only import list_only
+from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.types import Dim, size_class
+
+LOGIC = ("lt", "eq", "not", "and", "or")
+SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32)
+FAR = (FARTHEST + 2, 100, 1000, 2**12, 2**16, 2**20, 2**31)  # where outcomes are looked for, too
+MOST = FARTHEST + 2  # the largest size that trials have
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two terms of positions and sizes that are compared; ``places`` are its unknowns.
+
+    Equal for all programs that compare the same, as ``text`` says.
+    """
+
+    text: tuple[object, ...]
+    places: tuple[Place, ...]
+    left: Term = field(compare=False)
+    right: Term = field(compare=False)
+
+    @property
+    def classes(self) -> frozenset[Dim]:
+        """The size classes that it has to do with."""
+        return frozenset(size_class(place[0]) for place in self.places)
+
+
+class Noting(Terms):
+    """Terms anywhere, whose comparisons are noted."""
+
+    def __init__(self) -> None:
+        self.compared: dict[tuple[Term, Term], None] = {}
+        super().__init__(anywhere=True)
+
+    def term(self, fn: str, *args: Any) -> Term:
+        if fn in ("lt", "eq"):
+            self.compared.setdefault((args[0], args[1]))
+        elif fn in ("max", "min"):
+            for pair in product(*(a.args if a.fn == fn else (a,) for a in args)):
+                self.compared.setdefault(pair)
+        elif fn in ("where", "not", "and", "or"):
+            for arg in args[:1] if fn == "where" else args:
+                if arg.fn not in LOGIC:
+                    self.compared.setdefault((arg, self.constant(0.0)))
+        return super().term(fn, *args)
+
+
+class Collapsed(Noting):
+    """The same where all that reads data is one unknown: comparisons of the rest are left."""
+
+    def __init__(self) -> None:
+        self.data: Term | None = None
+        super().__init__()
+        self.data = super().term("input", ("",))
+
+    def term(self, fn: str, *args: Any) -> Term:
+        if self.data is not None and any(arg is self.data for arg in args):
+            zero = fn == "mul" and any(arg.value == 0 for arg in args)
+            return self.number(Fraction(0)) if zero else self.data
+        return super().term(fn, *args)
+
+    def inputs(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
+        return {name: np.full(shape, self.data, object) for name, shape in shapes.items()}
+
+
+def mentions_positions(*graphs: Graph) -> bool:
+    """True if a program reads index vectors, or computes with sizes."""
+    return bool(read_positions(*graphs) or any(map(_sizes_read, graphs)))
+
+
+def read_positions(*graphs: Graph) -> tuple[Dim, ...]:
+    """The size classes of the index vectors that programs read."""
+    views = [given.view for graph in graphs for given in graph.inputs]
+    return tuple(dict.fromkeys(size_class(v.dim) for v in views if isinstance(v, Index)))
+
+
+def read_sizes(*graphs: Graph) -> tuple[Dim, ...]:
+    """The size classes whose sizes programs compute with."""
+    return tuple(dict.fromkeys(dim for graph in graphs for dim in _sizes_read(graph)))
+
+
+def _sizes_read(graph: Graph) -> list[Dim]:
+    found: dict[Dim, None] = {}
+
+    def note(expr: Expr) -> Expr:
+        if isinstance(expr, Size):
+            found.setdefault(size_class(expr.dim))
+        return expr
+
+    for _, level in graph.walk():
+        for node in level.nodes:
+            if isinstance(node.op, Elementwise | Pointwise):
+                rewrite(node.op.expr, note)
+    return list(found)
+
+
+@lru_cache(maxsize=512)
+def comparisons(graph: Graph) -> tuple[Comparison, ...]:
+    """The comparisons of positions and sizes in a program that show without looking at data."""
+    if not mentions_positions(graph):
+        return ()
+    terms = Collapsed()
+    try:
+        elements(graph, terms)
+    except TooLarge:
+        return ()
+    return _alike_once((x, y, None) for x, y in terms.compared)
+
+
+@lru_cache(maxsize=64)
+def all_comparisons(graph: Graph) -> tuple[Comparison, ...]:
+    """All of them: those too in which data cancel. Raises TooLarge."""
+    terms = Noting()
+    elements(graph, terms)
+    dims = frozenset(d for dim in dims_of(graph) for d in (dim, size_class(dim)))
+    return _alike_once((x, y, dims) for x, y in terms.compared if not _of_data(x, y, dims))
+
+
+def _of_data(x: Term, y: Term, dims: frozenset[Dim]) -> bool:
+    """Whether x - y depends on data, whatever the comparisons in it give."""
+    held = [t for t in below(x, y) if t.fn == "input" and t.args[0][0] not in dims]
+    if not held:
+        return False
+    free = {t.number: t for t in below(x, y) if t.fn in DECIDING}
+    found = straight(x, y, free)
+    if found is None:
+        return True
+    names, p = found
+    numbers, reached = [*unknowns(p)], set[int]()
+    while numbers:
+        number = numbers.pop()
+        if number in reached:
+            continue
+        reached.add(number)
+        fn, *args = names.kinds[number]
+        if fn == "input" and args[0][0] not in dims:
+            return True
+        if fn == "term" and any(t in held for t in below(free[args[0]])):
+            return True
+        if fn not in ("input", "term"):
+            numbers += [n for arg in args if not isinstance(arg, float) for n in unknowns(dict(arg))]
+    return False
+
+
+def _alike_once(
+    compared: Iterable[tuple[Term, Term, frozenset[Dim] | None]],
+) -> tuple[Comparison, ...]:
+    found: dict[object, Comparison] = {}
+    for x, y, dims in compared:
+        read = [t.args[0] for t in below(x, y) if t.fn == "input"]
+        held = [place for place in read if dims is None or place[0] in dims]
+        if held and _first(held):
+            made = Comparison(_text(x, y), tuple(sorted(dict.fromkeys(held))), x, y)
+            found.setdefault(made.text, made)
+    return tuple(found.values())
+
+
+def elements(graph: Graph, terms: Terms) -> list[Term]:
+    """The terms of all elements of a program's outputs, at sizes of 2."""
+    classes = tuple(dict.fromkeys(map(size_class, dims_of(graph))))
+    sizes = fitted(dict.fromkeys(classes, 2), graph.size_rules)
+    single = list_only(graph)
+    blocks = {}
+    for dim in dims_of(graph):
+        size = sizes[size_class(dim)]
+        blocks[dim] = tuple(range(n, n + 1) for n in range(size)) if dim in single else (range(size),)
+    shapes = {
+        name: tuple(1 if d is None else sizes[size_class(d)] for d in axes)
+        for name, axes in sources(graph).items()
+    }
+    made = Interpreter(Layout(sizes, blocks), terms, Observer()).run(graph, terms.inputs(shapes))
+    return [term for array in made.values() for term in array.ravel().tolist()]
+
+
+def _text(*terms: Term) -> tuple[object, ...]:
+    """What terms are, whatever else their program is made of."""
+    numbers = {term.number: at for at, term in enumerate(below(*terms))}
+    return tuple(
+        (t.fn, *((numbers[p.number] for p in t.parts) if t.parts else t.args))
+        for t in (*below(*terms), *terms)
+    )
+
+
+def _first(read: Sequence[Place]) -> bool:
+    """False for what has a twin at position 0: comparisons look the same at all positions."""
+    by_dim: dict[Dim, set[int]] = {}
+    for dim, *at in read:
+        by_dim.setdefault(dim, set()).update(at)
+    return all(len(found) > 1 or found <= {0} for found in by_dim.values())
+
+
+# which sizes, and what they leave out --------------------------------------------------
+
+
+def _groups(found: Iterable[Comparison]) -> list[tuple[Comparison, ...]]:
+    """Comparisons that have size classes in common, directly or through others."""
+    groups: list[tuple[set[Dim], list[Comparison]]] = []
+    for one in found:
+        touching = [group for group in groups if group[0] & one.classes]
+        groups = [group for group in groups if not group[0] & one.classes]
+        classes = set(one.classes).union(*(group[0] for group in touching))
+        groups.append((classes, [*(c for group in touching for c in group[1]), one]))
+    return [tuple(sorted(set(held), key=lambda c: repr(c.text))) for _, held in groups]
+
+
+@lru_cache(maxsize=512)
+def _anywhere(group: tuple[Comparison, ...], rules: tuple[Rule, ...]) -> frozenset[Outcome]:
+    """The outcomes that comparisons have together, at any sizes that were thought of."""
+    classes = _classes(group)
+    made: set[Outcome] = set()
+    for size in (*SMALL, *FAR):
+        for sizes in _size_maps(classes, size, rules):
+            made |= outcomes(group, sizes, places(group, sizes))
+    return frozenset(made)
+
+
+@lru_cache(maxsize=4096)
+def _seen(group: tuple[Comparison, ...], sizes: tuple[tuple[Dim, int], ...]) -> frozenset[Outcome]:
+    """The outcomes at all positions that there are at these sizes."""
+    return frozenset(outcomes(group, dict(sizes), None))
+
+
+def _classes(group: Iterable[Comparison]) -> list[Dim]:
+    return sorted(frozenset[Dim]().union(*(one.classes for one in group)))
+
+
+def _size_maps(classes: Sequence[Dim], size: int, rules: tuple[Rule, ...]) -> Iterator[Sizes]:
+    yield fitted(dict.fromkeys(classes, size), rules)
+    if len(classes) > 1:
+        for one in classes:
+            yield fitted({c: size if c == one else 2 for c in classes}, rules)
+
+
+def far_sizes(a: Graph, b: Graph) -> tuple[tuple[Dim, int], ...]:
+    """How large size classes have to be for all outcomes of comparisons to show, as far as they do.
+
+    Empty where small sizes show them.
+    """
+    rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
+    found: dict[Dim, int] = {}
+    for group in _groups((*comparisons(a), *comparisons(b))):
+        size = _far_size(group, rules)
+        found |= dict.fromkeys(_classes(group), size) if size else {}
+    return tuple(sorted(found.items()))
+
+
+@lru_cache(maxsize=512)
+def _far_size(group: tuple[Comparison, ...], rules: tuple[Rule, ...]) -> int:
+    """The least size that shows as much as the largest that trials have; 0 if any does."""
+    classes, wanted = _classes(group), _anywhere(group, rules)
+
+    def missing(size: int) -> int:
+        sizes = [fitted(dict.fromkeys(classes, n), rules) for n in (2, size)]
+        seen = [_seen(group, tuple(sorted(found.items()))) for found in sizes]
+        return len(wanted.difference(*seen))
+
+    fewest = missing(MOST)
+    low, high = 4, MOST
+    if missing(low) <= fewest:
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if missing(middle) <= fewest else (middle, high)
+    return high
+
+
+def unseen(a: Graph, b: Graph, tried: Iterable[Sizes]) -> str:
+    """What comparisons of positions and sizes do that no size tried shows; "" if they show all.
+
+    Raises TooLarge.
+    """
+    tried = list(tried)
+    rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
+    dims = frozenset([*dims_of(a), *dims_of(b), *map(size_class, (*dims_of(a), *dims_of(b)))])
+    for group in _groups((*all_comparisons(a), *all_comparisons(b))):
+        keys = [tuple((c, sizes[c]) for c in _classes(group)) for sizes in tried]
+        seen = frozenset[Outcome]().union(*(_seen(group, key) for key in keys))
+        if UNSEEN in seen:
+            return "a comparison of positions or sizes is of what is not computed"
+        for at, one in enumerate(group):
+            left = _possible(one, dims) - {outcome[at] for outcome in seen}
+            if left:
+                return f"no size tried gets to where {_shown(one, min(left, key=abs))}"
+        for outcome in sorted(_anywhere(group, rules) - seen):
+            said = " and ".join(_shown(one, s) for one, s in zip(group, outcome, strict=True))
+            return f"no size tried gets to where {said}"
+    return ""
+
+
+def _possible(one: Comparison, dims: frozenset[Dim]) -> frozenset[int]:
+    """The signs that the difference may have at any sizes, and perhaps more."""
+    found = straight(one.left, one.right)
+    if found is not None:
+        exact = affine_signs(*found, dims)
+        if exact is not None:
+            return exact
+    return Ranges(dims, None).compared(one.left, one.right)
+
+
+def _shown(one: Comparison, sign: int) -> str:
+    found = straight(one.left, one.right)
+    text = found[0].show(found[1]) if found else "the difference of two positions or sizes"
+    return f"{text} {'<=>'[sign + 1]} 0"

@@ -1,0 +1,51 @@
+"""check_kernel on users' Triton kernels, in Triton's interpreter: what is wrong with each."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WORDS = {
+    "right": "passed",
+    "right, not named": "passed",
+    "right sum": "passed",
+    "right atomics": "passed",
+    "stores one too many": "writes past the end of out: 1 element, the nearest is 1 element",
+    "stores one too many, not named": "past the end of an array of shape (3, 20) that the launcher",
+    "stores without a mask": "writes past the end of out: 12 elements, the nearest is 1 element",
+    "stores before the start": "writes before the start of out: 1 element, the nearest is 1",
+    "leaves the tail": "leaves 12 of 60 elements of out as they were before the call",
+    "changes its input": "changes its input x: 60 of 60 elements",
+    "loads one too many": "it reads out of bounds, or what it has not written",
+    "adds to what was there": "are not finite",
+    "right, served": "passed",
+    "one_too_many, served": "writes past the end of out: 1 element, the nearest is 1 element",
+}
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """What is said of each kernel of triton_kernels.py, by a process that has the interpreter."""
+    pytest.importorskip("torch")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "emit" / "triton_kernels.py")],
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("name", WORDS)
+def test_what_is_wrong_is_named(reports, name):
+    assert WORDS[name] in reports[name], reports[name]
+    assert reports[name].startswith("passed") is (WORDS[name] == "passed")
+    assert "ran in this process" not in reports[name]
