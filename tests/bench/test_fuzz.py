@@ -102,6 +102,25 @@ def test_the_cpu_is_right():
     assert [r for r in records if r["verdict"] != "right"] == []
 
 
+@pytest.mark.interpreter
+def test_kernels_for_a_gpu_are_right_in_the_interpreter():
+    drawn = (draw(seed) for seed in range(60))
+    small = [d for d in drawn if d.elements < 2000 and d.family != "attention"][:6]
+    records = [tried(d, trial.INTERPRETER) for d in small]
+
+    assert {r["verdict"] for r in records} == {"right"}, records
+    assert all(r["judged"] for r in records)
+    assert "bfloat16" not in {r["dtype"] for r in records}
+
+
+def test_kernels_for_a_gpu_are_compiled(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    record = tried(replace(CHAIN, forced=Forced(0, 8, 0)), "sm_90")
+
+    assert record["verdict"] == "right"
+    assert record["kernels"] >= 1
+
+
 def spoiled(monkeypatch, change):
     """From now on plans give results that were changed."""
     run, calls = compiled.run_on_host, []
@@ -242,14 +261,14 @@ def test_nothing_stays_forced():
 
 def test_a_refused_snapshot_is_not_called_right(monkeypatch):
     """Another takes its place and is judged; the record says that the forced one was refused."""
-    from blockbuster.emit.replay import Refused
+    from blockbuster.emit.recorder import Refused
 
     run, seen = compiled.run_on_host, []
 
     def refuses(plan, *args):
         seen.append(plan)
         if len(seen) == 1:
-            raise Refused(plan.files[0], "the assembler loses a register")
+            raise Refused(plan.files[:1], "the assembler loses a register")
         return run(plan, *args)
 
     monkeypatch.setattr(compiled, "run_on_host", refuses)
@@ -273,6 +292,14 @@ def test_a_protection_is_taken_out(monkeypatch):
     assert without.take_out([f"{__name__}:faults"]) is None
     assert trial.held("x") == faults("x") == ()
     assert without.take_out(["first-check"]) is False
+
+
+@pytest.mark.parametrize("name", without.names())
+def test_protections_are_there(name):
+    """What the command offers exists; a predicate gives a tuple, () where nothing is wrong."""
+    found = without.protection(name)
+
+    assert found == "first-check" or found("") == ()
 
 
 @pytest.mark.parametrize("name", ["nothing", "blockbuster.emit:nothing", "nowhere:at_all"])

@@ -113,7 +113,9 @@ def run_under(assembler: str, first: int, device: str, options: argparse.Namespa
             report.warn(f"{passed:4.0f} s: {len(records)} programs, {bad} bad{last}")
 
     with tempfile.TemporaryDirectory(prefix="fuzz-", ignore_cleanup_errors=True) as folder:
-        environment = {"TRITON_CACHE_DIR": f"{folder}/triton", "XDG_CACHE_HOME": f"{folder}/cache"}
+        # what passed in an earlier run is judged again
+        environment = {"TRITON_CACHE_DIR": f"{folder}/triton", "XDG_CACHE_HOME": folder}
+        environment["HOME"] = folder
         if assembler != assemblers.CHOSEN:
             environment["TRITON_PTXAS_PATH"] = assembler
         setting = pool.Setting(device, environment, tuple(options.without), options.limit)

@@ -16,13 +16,12 @@ from unittest.mock import patch
 
 from bench.gpu.fuzz.draw import Forced
 
-EMIT = "blockbuster.emit"
-
 
 @contextmanager
 def forced_by(forced: Forced | None) -> Iterator[list[str]]:
     """A context in which ``forced`` holds; gives the reasons of what was refused in it."""
     from blockbuster.emit.choice import Fused
+    from blockbuster.emit.tiles import choose_warps
 
     refusals: list[str] = []
     refuse = Fused.refuse
@@ -35,7 +34,7 @@ def forced_by(forced: Forced | None) -> Iterator[list[str]]:
         stack.enter_context(patch.object(Fused, "refuse", noting))
         if forced:
             stack.enter_context(_snapshot(forced))
-            stack.enter_context(_warps(forced.warps))
+            stack.enter_context(_everywhere(choose_warps, lambda *_, **__: forced.warps))
             if forced.retiled:
                 stack.enter_context(_tiles(forced.retiled))
         yield refusals
@@ -57,35 +56,36 @@ def _snapshot(forced: Forced) -> Any:
     return patch.object(Fused, "consider", other)
 
 
-@contextmanager
-def _warps(warps: int) -> Iterator[None]:
-    """All modules that ask for a number of warps get this one."""
-    name = "choose_warps"
-    with ExitStack() as stack:
-        for module in [m for key, m in sys.modules.items() if key.startswith(EMIT)]:
-            if hasattr(module, name):
-                stack.enter_context(patch.object(module, name, lambda *_, **__: warps))
-        yield
-
-
 def _tiles(seed: int) -> Any:
-    """Plans are emitted with another tile along one dim, where that can be done."""
-    from blockbuster.emit import plan
+    """Another tile along one dim, where that can be done."""
+    from blockbuster.emit.tiles import LEAST, choose_tiling, dot_dims
     from blockbuster.errors import EmitError
 
-    emit = plan.emit
-
-    def retiled(graph: Any, sizes: Any, dtype: Any, target: Any, tiles: Any, **named: Any) -> Any:
-        kernel = emit(graph, sizes, dtype, target, tiles, **named)
-        random = Random(seed)
-        dims = sorted(kernel.tiles)
+    def retiled(program: Any, sizes: Any, tiles: Any, *rest: Any) -> Any:
+        usual = choose_tiling(program, sizes, tiles, *rest)
+        dims = sorted(d for d in usual.blocks if not usual.is_unit(d))
         if not dims:
-            return kernel
+            return usual
+        random = Random(seed)
         dim = random.choice(dims)
-        lanes = random.choice((kernel.tiles[dim] * 2, max(kernel.tiles[dim] // 2, 1), 256, 512))
+        known = usual.blocks[dim]
+        lanes = random.choice((2 * known, max(known // 2, 1), 256, 512))
+        if dim in dot_dims(program):
+            lanes = max(lanes, LEAST)
         try:
-            return emit(graph, sizes, dtype, target, {**tiles, dim: lanes}, **named)
-        except (EmitError, ValueError):
-            return kernel
+            return choose_tiling(program, sizes, {**tiles, dim: lanes}, *rest)
+        except EmitError:
+            return usual
 
-    return patch.object(plan, "emit", retiled)
+    return _everywhere(choose_tiling, retiled)
+
+
+@contextmanager
+def _everywhere(function: Any, other: Any) -> Iterator[None]:
+    """``other`` in place of a function, in all modules that hold it."""
+    with ExitStack() as stack:
+        for key, module in list(sys.modules.items()):
+            name = function.__name__
+            if key.startswith("blockbuster.") and getattr(module, name, None) is function:
+                stack.enter_context(patch.object(module, name, other))
+        yield

@@ -165,7 +165,7 @@ def _interpreted(jitted: Any, given: list[Any]) -> list[Any]:
     """The results of the kernels for a GPU in Triton's interpreter."""
     import torch
 
-    from blockbuster.emit.plan import run_in_interpreter
+    from blockbuster.emit.run_plan import run_in_interpreter
 
     plan = jitted.plan_for(*given)
     arrays = {name: x.numpy() for name, x in zip(plan.inputs, given, strict=True)}
