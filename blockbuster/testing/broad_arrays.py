@@ -277,7 +277,7 @@ def _choice(to: _Growing) -> Drawn | None:
     mask = to.value("b")
     if mask is None:
         return _mask(to)
-    kind = to.random.choice(("where", "where", "chosen", "chosen_not", "logical"))
+    kind = to.random.choice(("where", "where", "chosen", "chosen_not", *2 * ("logical",)))
     if kind == "logical":
         others = list(to.alike(mask, "b"))
         name = to.random.choice(("both", "either", "not"))
