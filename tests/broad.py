@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from random import Random
 
 import numpy as np
 
@@ -72,9 +71,7 @@ class Broad:
         classes = dict.fromkeys(map(size_class, dims_of(graph)))
         single = list_only(graph)
         own = {dim: sizes[dim] for dim in classes}
-        steps = {
-            d: 1 if d in single else self.random.randint(1, max(own[d], 1)) for d in classes
-        }
+        steps = {d: 1 if d in single else self.random.randint(1, max(own[d], 1)) for d in classes}
         return own, steps
 
     def all_sizes_show(self, graph):
@@ -82,8 +79,7 @@ class Broad:
         shapes = {name: array.shape for name, array in self.arrays.items()}
         try:
             bind(graph, shapes)
-        except ValueError as error:
-            assert "shows in no input" in str(error)
+        except ValueError:  # one shows in no input
             return False
         return True
 
@@ -149,7 +145,6 @@ class Broad:
             scale = np.abs(array[known]).max(initial=1.0)
             far = np.abs(found[name] - array)[known].max(initial=0.0)
             assert far <= 100 * self.limit * scale, ("other sizes", sizes, far)
-
 
     def check(self):
         """Every path."""

@@ -68,8 +68,10 @@ VALID = {
         {"x": "M N"},
     ),
     "numbers at one position": (
-        lambda x: x * bb.where(bb.arange(x.shape[0]) >= 2, 5.0, -1.0)[0]
-        + 1 / (bb.arange(x.shape[0])[2:3, None] - 1.5),
+        lambda x: (
+            x * bb.where(bb.arange(x.shape[0]) >= 2, 5.0, -1.0)[0]
+            + 1 / (bb.arange(x.shape[0])[2:3, None] - 1.5)
+        ),
         {"x": "M N"},
     ),
     "a mask over one element": (

@@ -18,8 +18,8 @@ from blockbuster.interp.apart import float_difference
 from blockbuster.interp.binding import source_names, sources
 from blockbuster.interp.constants import beyond, compares, constants_of
 from blockbuster.interp.ordered import is_literal
-from blockbuster.interp.recheck import check_counterexample
 from blockbuster.interp.proof import Counterexample, Proof
+from blockbuster.interp.recheck import check_counterexample
 from blockbuster.interp.setting import Setting, settings
 from blockbuster.interp.tiers import CHARACTERS, DRAWN, FREE, ORDERED, Tier
 from blockbuster.interp.trials import Trials, Unsettled

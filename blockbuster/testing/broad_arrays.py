@@ -107,7 +107,9 @@ class _Growing:
         for name in ("x", "y", "z", "w")[: self.random.randint(1, 4)]:
             rank = self.random.choice((1, 2, 2, 2, 2, 3, 3, 4))
             words = [self.random.choice("BMMNNKK") for _ in range(rank)]
-            words = [self.random.choice("1124") if self.random.random() < 0.08 else w for w in words]
+            words = [
+                self.random.choice("1124") if self.random.random() < 0.08 else w for w in words
+            ]
             shape = [self.sizes[w] if w in self.sizes else int(w) for w in words]
             found[name] = " ".join(words)
             self.arrays.append(self.numbers.uniform(-2, 2, shape))
@@ -146,9 +148,7 @@ class _Growing:
 
     def value(self, kind: str = "f", rank: int = 0) -> int | None:
         """A value with at least ``rank`` axes, more often a late one: ``f`` numbers, ``b`` masks."""
-        found = [
-            i for i, a in enumerate(self.arrays) if a.dtype.kind == kind and a.ndim >= rank
-        ]
+        found = [i for i, a in enumerate(self.arrays) if a.dtype.kind == kind and a.ndim >= rank]
         if not found:
             return None
         return self.random.choice(found[-3:] if self.random.random() < 0.6 else found)
@@ -326,7 +326,7 @@ def _indexed(to: _Growing) -> Drawn | None:
     if to.random.random() < 0.15:
         return "halves", (at,), (to.random.randrange(len(shape)), to.random.random() < 0.5)
     if to.random.random() < 0.3:
-        key = [slice(None)] * len(shape)
+        key: list[Any] = [slice(None)] * len(shape)
         key.insert(to.random.randint(0, len(shape)), None)
     else:
         some = to.random.randint(1, len(shape))
