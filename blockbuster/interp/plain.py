@@ -195,7 +195,7 @@ class _Level:
         """The shape of a result: as operands show it, else of this iteration's block, else all."""
         types = self.graph.types_of(node.operands)
         shown: dict[Dim, int] = {}
-        for type, item in zip(types, items, strict=True):
+        for type, item in zip(types[: len(items)], items, strict=True):
             shown |= dict(zip(type.axes, item.shape, strict=True))
         here = {dim: len(span) for dim, span in self.spans.items()}
         return [shown.get(d, here.get(d, self.reader.size(d))) for d in axes]

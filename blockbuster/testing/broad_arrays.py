@@ -107,7 +107,9 @@ class _Growing:
         for name in ("x", "y", "z", "w")[: self.random.randint(1, 4)]:
             rank = self.random.choice((1, 2, 2, 2, 2, 3, 3, 4))
             words = [self.random.choice("BMMNNKK") for _ in range(rank)]
-            words = [self.random.choice("1124") if self.random.random() < 0.08 else w for w in words]
+            words = [
+                self.random.choice("1124") if self.random.random() < 0.08 else w for w in words
+            ]
             shape = [self.sizes[w] if w in self.sizes else int(w) for w in words]
             found[name] = " ".join(words)
             self.arrays.append(self.numbers.uniform(-2, 2, shape))
@@ -145,10 +147,8 @@ class _Growing:
     # what operands are drawn from ------------------------------------------------
 
     def value(self, kind: str = "f", rank: int = 0) -> int | None:
-        """A value with at least ``rank`` axes, more often a late one: ``f`` numbers, ``b`` masks."""
-        found = [
-            i for i, a in enumerate(self.arrays) if a.dtype.kind == kind and a.ndim >= rank
-        ]
+        """A value of at least ``rank`` axes, often a late one; kind ``f``: numbers, ``b``: masks."""
+        found = [i for i, a in enumerate(self.arrays) if a.dtype.kind == kind and a.ndim >= rank]
         if not found:
             return None
         return self.random.choice(found[-3:] if self.random.random() < 0.6 else found)
@@ -277,7 +277,7 @@ def _choice(to: _Growing) -> Drawn | None:
     mask = to.value("b")
     if mask is None:
         return _mask(to)
-    kind = to.random.choice(("where", "where", "chosen", "chosen_not", "logical"))
+    kind = to.random.choice(("where", "where", "chosen", "chosen_not", *2 * ("logical",)))
     if kind == "logical":
         others = list(to.alike(mask, "b"))
         name = to.random.choice(("both", "either", "not"))
@@ -326,7 +326,7 @@ def _indexed(to: _Growing) -> Drawn | None:
     if to.random.random() < 0.15:
         return "halves", (at,), (to.random.randrange(len(shape)), to.random.random() < 0.5)
     if to.random.random() < 0.3:
-        key = [slice(None)] * len(shape)
+        key: list[Any] = [slice(None)] * len(shape)
         key.insert(to.random.randint(0, len(shape)), None)
     else:
         some = to.random.randint(1, len(shape))
