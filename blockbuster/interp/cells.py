@@ -107,9 +107,7 @@ class Solver:
                     strict.append(scaled(p, next(iter(signs))))
             elif signs != ANY:
                 weak.append(scaled(p, sum(signs)))
-        more_strict, more_weak = (
-            self._facts(strict, weak, equal, dict(held)) if facts else ([], [])
-        )
+        more_strict, more_weak = self._facts(strict, weak, equal, dict(held)) if facts else ([], [])
         numbers: dict[Monomial, int] = {}
         rows = [
             [_row(p, numbers) for p in group]
