@@ -83,10 +83,8 @@ def _settings(a: Graph, b: Graph) -> list[Setting]:
     """Small sizes, with several blocks, and at last sizes that get past thresholds of positions."""
     classes, single, rules, far = dims_at_hand(a, b)
     found = []
-    for number, size in enumerate((*SIZES, *SIZES[1:2]) if far else SIZES):
-        sizes = dict.fromkeys(classes, size)
-        if number == len(SIZES):
-            sizes |= dict(far)
+    for more in [dict.fromkeys(classes, size) for size in SIZES] + [dict(own) for own in far]:
+        sizes = dict.fromkeys(classes, 2) | more
         steps = {d: 1 if d in single else max(1, -(-2 * n // 3)) for d, n in sizes.items()}
         found.append(Setting(fitted(sizes, rules), steps))
     return found
@@ -116,9 +114,7 @@ def _of_data(*terms: Term, dims: frozenset[Dim]) -> bool:
     return any(t.fn == "input" and t.args[0][0] not in dims for t in below(*terms))
 
 
-def terms_of(
-    graphs: tuple[Graph, ...], setting: Setting, terms: Terms
-) -> list[dict[str, Any]]:
+def terms_of(graphs: tuple[Graph, ...], setting: Setting, terms: Terms) -> list[dict[str, Any]]:
     """The outputs of programs as terms."""
     inputs = terms.inputs(setting.shapes(graphs[0]))
     return [setting.run(graph, inputs, terms) for graph in graphs]

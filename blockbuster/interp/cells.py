@@ -67,21 +67,34 @@ class Solver:
 
     def __init__(self, names: Unknowns) -> None:
         self.names = names
-        self._known: dict[frozenset[tuple[Key, Signs]], dict[Monomial, Fraction] | None] = {}
+        self._known: dict[object, dict[Monomial, Fraction] | None] = {}
 
     def possible(self, cell: Cell, atom: Key) -> bool:
-        """False if nothing has the cell's signs; only what has to do with ``atom`` is looked at."""
-        return self.point(cell, atom) is not None
+        """False if it shows at once that nothing has the signs of a cell.
 
-    def point(self, cell: Cell, atom: Key | None = None) -> dict[Monomial, Fraction] | None:
+        Only what has to do with ``atom`` is looked at, and monomials are just unknowns.
+        """
+        held = _near(cell.signs, atom)
+        known = self._sign(atom[0][0], cell.signs) if len(atom) == 1 else ANY
+        if len(held) == 1 and known & cell.signs[atom]:
+            return True
+        return self._found(held, facts=False) is not None
+
+    def point(self, cell: Cell) -> dict[Monomial, Fraction] | None:
         """What monomials may be in a cell; None if it is empty."""
-        held = frozenset(cell.signs.items() if atom is None else _near(cell.signs, atom))
-        if held not in self._known:
-            ordered = [item for item in cell.signs.items() if item in held]
-            self._known[held] = self._solved(ordered)
-        return self._known[held]
+        return self._found(list(cell.signs.items()), facts=True)
 
-    def _solved(self, held: list[tuple[Key, Signs]]) -> dict[Monomial, Fraction] | None:
+    def _found(
+        self, held: list[tuple[Key, Signs]], *, facts: bool
+    ) -> dict[Monomial, Fraction] | None:
+        asked = (facts, frozenset(held))
+        if asked not in self._known:
+            self._known[asked] = self._solved(held, facts=facts)
+        return self._known[asked]
+
+    def _solved(
+        self, held: list[tuple[Key, Signs]], *, facts: bool
+    ) -> dict[Monomial, Fraction] | None:
         strict: list[Polynomial] = []
         weak: list[Polynomial] = []
         equal: list[Polynomial] = []
@@ -94,7 +107,7 @@ class Solver:
                     strict.append(scaled(p, next(iter(signs))))
             elif signs != ANY:
                 weak.append(scaled(p, sum(signs)))
-        more_strict, more_weak = self._facts(strict, weak, equal, dict(held))
+        more_strict, more_weak = self._facts(strict, weak, equal, dict(held)) if facts else ([], [])
         numbers: dict[Monomial, int] = {}
         rows = [
             [_row(p, numbers) for p in group]

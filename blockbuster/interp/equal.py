@@ -88,9 +88,9 @@ def proof(a: Graph, b: Graph, trials: Trials) -> Proof:
     if visible is not None:
         reason = "the programs differ as terms, and in floating point"
         return _found(False, FREE, reason, trials, counterexample=visible)
-    outcome = _outcome(a, b, FREE_CHARACTERS, trials)
-    if outcome is not None and outcome.difference is None:
-        return _agreed(a, b, FREE_CHARACTERS, trials, outcome)
+    by_laws = _outcome(a, b, FREE_CHARACTERS, trials)
+    if by_laws is not None and by_laws.difference is None:
+        return _agreed(a, b, FREE_CHARACTERS, trials, by_laws)
     return _case_by_case(a, b, trials, why)
 
 

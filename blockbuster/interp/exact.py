@@ -155,7 +155,7 @@ class Exact(Residues):
         return self._truth_value(known, sign < 0, free, x, y)
 
     def same(self, x: Any, y: Any) -> Any:
-        """Decided for infinities and where x - y is a small integer, else an oracle of +-(x - y)."""
+        """Decided for infinities and where x - y is a small integer, else an oracle of x - y."""
         apart, other = self.add(x, self.neg(y)), self.add(y, self.neg(x))
         free = self.oracle("same", np.minimum(apart, other), np.maximum(apart, other))
         known, sign = self._known_sign(x, y, apart)

@@ -99,9 +99,7 @@ def _corners(found: Mapping[Place, list[int]], others: Sequence[Place]) -> list[
     return points
 
 
-def _thresholds(
-    one: Compared, place: Place, point: Mapping[Place, float], last: int
-) -> set[int]:
+def _thresholds(one: Compared, place: Place, point: Mapping[Place, float], last: int) -> set[int]:
     """The positions on both sides of where the sign changes, and their neighbours."""
     steps = {0, 1, 2, 3, last, *(n for n in _steps() if n < last)}
     line = np.array(sorted(n for n in steps if n <= last))

@@ -38,6 +38,8 @@ LOGIC = ("lt", "eq", "not", "and", "or")
 SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32)
 FAR = (FARTHEST + 2, 100, 1000, 2**12, 2**16, 2**20, 2**31)  # where outcomes are looked for, too
 MOST = FARTHEST + 2  # the largest size that trials have
+MOST_FAR = 3  # of the sizes that are chosen for what the others do not show
+COMMON, FEW = 3, 11  # a size that trials have, or a larger one; sizes that cost little
 
 
 @dataclass(frozen=True)
@@ -59,22 +61,22 @@ class Comparison:
 
 
 class Noting(Terms):
-    """Terms anywhere, whose comparisons are noted."""
+    """Terms anywhere, whose comparisons are noted: ``pairs``."""
 
     def __init__(self) -> None:
-        self.compared: dict[tuple[Term, Term], None] = {}
+        self.pairs: dict[tuple[Term, Term], None] = {}
         super().__init__(anywhere=True)
 
     def term(self, fn: str, *args: Any) -> Term:
         if fn in ("lt", "eq"):
-            self.compared.setdefault((args[0], args[1]))
+            self.pairs.setdefault((args[0], args[1]))
         elif fn in ("max", "min"):
             for pair in product(*(a.args if a.fn == fn else (a,) for a in args)):
-                self.compared.setdefault(pair)
+                self.pairs.setdefault(pair)
         elif fn in ("where", "not", "and", "or"):
             for arg in args[:1] if fn == "where" else args:
                 if arg.fn not in LOGIC:
-                    self.compared.setdefault((arg, self.constant(0.0)))
+                    self.pairs.setdefault((arg, self.constant(0.0)))
         return super().term(fn, *args)
 
 
@@ -137,7 +139,7 @@ def comparisons(graph: Graph) -> tuple[Comparison, ...]:
         elements(graph, terms)
     except TooLarge:
         return ()
-    return _alike_once((x, y, None) for x, y in terms.compared)
+    return _alike_once((x, y, None) for x, y in terms.pairs)
 
 
 @lru_cache(maxsize=64)
@@ -146,7 +148,7 @@ def all_comparisons(graph: Graph) -> tuple[Comparison, ...]:
     terms = Noting()
     elements(graph, terms)
     dims = frozenset(d for dim in dims_of(graph) for d in (dim, size_class(dim)))
-    return _alike_once((x, y, dims) for x, y in terms.compared if not _of_data(x, y, dims))
+    return _alike_once((x, y, dims) for x, y in terms.pairs if not _of_data(x, y, dims))
 
 
 def _of_data(x: Term, y: Term, dims: frozenset[Dim]) -> bool:
@@ -171,7 +173,8 @@ def _of_data(x: Term, y: Term, dims: frozenset[Dim]) -> bool:
         if fn == "term" and any(t in held for t in below(free[args[0]])):
             return True
         if fn not in ("input", "term"):
-            numbers += [n for arg in args if not isinstance(arg, float) for n in unknowns(dict(arg))]
+            inner = [dict(arg) for arg in args if not isinstance(arg, float)]
+            numbers += [n for p in inner for n in unknowns(p)]
     return False
 
 
@@ -196,7 +199,8 @@ def elements(graph: Graph, terms: Terms) -> list[Term]:
     blocks = {}
     for dim in dims_of(graph):
         size = sizes[size_class(dim)]
-        blocks[dim] = tuple(range(n, n + 1) for n in range(size)) if dim in single else (range(size),)
+        step = 1 if dim in single else max(size, 1)
+        blocks[dim] = tuple(range(n, n + step) for n in range(0, size, step))
     shapes = {
         name: tuple(1 if d is None else sizes[size_class(d)] for d in axes)
         for name, axes in sources(graph).items()
@@ -264,37 +268,46 @@ def _size_maps(classes: Sequence[Dim], size: int, rules: tuple[Rule, ...]) -> It
             yield fitted({c: size if c == one else 2 for c in classes}, rules)
 
 
-def far_sizes(a: Graph, b: Graph) -> tuple[tuple[Dim, int], ...]:
-    """How large size classes have to be for all outcomes of comparisons to show, as far as they do.
+def far_sizes(a: Graph, b: Graph) -> tuple[tuple[tuple[Dim, int], ...], ...]:
+    """Sizes of size classes at which outcomes of comparisons show that size 3 does not show.
 
-    Empty where small sizes show them.
+    Several, where one does not show them all; empty where there are none.
     """
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
-    found: dict[Dim, int] = {}
-    for group in _groups((*comparisons(a), *comparisons(b))):
-        size = _far_size(group, rules)
-        found |= dict.fromkeys(_classes(group), size) if size else {}
-    return tuple(sorted(found.items()))
+    groups = _groups((*comparisons(a), *comparisons(b)))
+    found = [(_classes(group), _far(group, rules)) for group in groups]
+    many = max((len(sizes) for _, sizes in found), default=0)
+    return tuple(
+        tuple(sorted((c, sizes[at % len(sizes)]) for classes, sizes in found if sizes
+                     for c in classes))
+        for at in range(many)
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=512)
-def _far_size(group: tuple[Comparison, ...], rules: tuple[Rule, ...]) -> int:
-    """The least size that shows as much as the largest that trials have; 0 if any does."""
+def _far(group: tuple[Comparison, ...], rules: tuple[Rule, ...]) -> tuple[int, ...]:
+    """A few sizes, the least that show what no smaller ones do."""
     classes, wanted = _classes(group), _anywhere(group, rules)
 
-    def missing(size: int) -> int:
-        sizes = [fitted(dict.fromkeys(classes, n), rules) for n in (2, size)]
-        seen = [_seen(group, tuple(sorted(found.items()))) for found in sizes]
-        return len(wanted.difference(*seen))
+    def seen(size: int) -> frozenset[Outcome]:
+        found = fitted(dict.fromkeys(classes, size), rules)
+        return _seen(group, tuple((c, found[c]) for c in classes))
 
-    fewest = missing(MOST)
-    low, high = 4, MOST
-    if missing(low) <= fewest:
-        return 0
-    while high - low > 1:
+    left = wanted - seen(COMMON)
+    low, high = COMMON, MOST
+    while left and high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if missing(middle) <= fewest else (middle, high)
-    return high
+        fewer = len(left & seen(middle)) >= len(left & seen(MOST))
+        low, high = (low, middle) if fewer else (middle, high)
+    tried = sorted({*range(1, FEW), high - 1, high, min(high + 1, MOST)})
+    chosen: list[int] = []
+    while left and len(chosen) < MOST_FAR:
+        size = max(tried, key=lambda n: (len(left & seen(n)), -n))
+        if not left & seen(size):
+            break
+        chosen.append(size)
+        left -= seen(size)
+    return tuple(sorted(chosen))
 
 
 def unseen(a: Graph, b: Graph, tried: Iterable[Sizes]) -> str:

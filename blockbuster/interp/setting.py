@@ -75,8 +75,8 @@ class DimsAtHand(NamedTuple):
     classes: tuple[Dim, ...]
     single: frozenset[Dim]
     rules: tuple[Rule, ...]
-    far: tuple[tuple[Dim, int], ...]
-    """The dims whose positions or sizes are compared, and how large they show all outcomes."""
+    far: tuple[tuple[tuple[Dim, int], ...], ...]
+    """Sizes of dims whose positions or sizes are compared, at which more outcomes show."""
 
 
 def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
@@ -100,7 +100,7 @@ def settings(
 
     The first have several blocks, one of them ragged. As far as there are enough sizes, no two dims
     have the same, so that one is not taken for the other. Smallest first: all sizes are 1, then 2,
-    before. In the last, positions get past the numbers that masks compare them with. What is drawn
+    before. In the last, positions and sizes get past what they are compared with. What is drawn
     does not depend on the order in which programs name their dims.
     """
     classes, single, rules, far = dims_at_hand(a, b)
@@ -115,7 +115,8 @@ def settings(
             d: 1 if d in single else 2 + (s == 4) if not number else int(random.integers(1, s + 1))
             for d, s in chosen.items()
         }
-        if number == count - 1:
-            chosen |= far
-            steps |= {dim: 1 if dim in single else -(-size // 3) for dim, size in far}
+        if number >= count - len(far):
+            own = far[number - count]
+            chosen |= own
+            steps |= {dim: 1 if dim in single else -(-size // 3) for dim, size in own}
         yield Setting(fitted(chosen, rules), steps)

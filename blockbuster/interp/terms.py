@@ -228,8 +228,9 @@ class Terms(Semantics):
         return np.asarray(np.frompyfunc(lambda x: self._rounded(x, dtype), 1, 1)(item), object)
 
     def _rounded(self, x: Term, dtype: str) -> Term:
-        whole = isinstance(x.value, Fraction) and x.value.denominator == 1
-        if whole and abs(x.value or 0) <= NARROW:
+        value = x.value
+        whole = isinstance(value, Fraction) and value.denominator == 1
+        if whole and abs(value or 0) <= NARROW:
             return x
         return self.term(f"cast {dtype}", x)
 

@@ -269,18 +269,18 @@ class Unfolding:
 
     def _signs(self, atom: Key) -> Signs:
         """The signs that a primitive polynomial may have in the cell."""
-        known = self.cell.signs.get(atom, ANY)
+        known, held = self.cell.signs.get(atom, ANY), self.cell.signs
         signs: set[int] = set()
         for monomial, factor in atom:
             own = frozenset((1 if factor > 0 else -1,))
             for number, power in monomial:
-                own = product(own, sign_of(self.names, number, self.cell.signs), odd=bool(power % 2))
+                own = product(own, sign_of(self.names, number, held), odd=bool(power % 2))
             signs |= own
         if 1 in signs and -1 in signs:
             return known
         if 0 in signs and signs & {1, -1}:  # some part is never zero
-            for monomial, factor in atom:
-                if all(0 not in sign_of(self.names, n, self.cell.signs) for n, _ in monomial):
+            for monomial, _ in atom:
+                if all(0 not in sign_of(self.names, n, held) for n, _ in monomial):
                     signs -= {0}
         return known & signs or known
 

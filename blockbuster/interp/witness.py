@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from blockbuster.interp.cells import Cell, Solver
-from blockbuster.interp.laurent import Key
+from blockbuster.interp.laurent import Key, Monomial
 from blockbuster.interp.layout import Array
 from blockbuster.interp.setting import Setting
 from blockbuster.interp.unknowns import Unknowns
@@ -31,13 +31,14 @@ def points(names: Unknowns, cell: Cell, solver: Solver, *, mild: float | None) -
     """Values of the inputs that may lie in a case; ``mild`` bounds them."""
     random = np.random.default_rng(0)
     inputs = [n for n, kind in enumerate(names.kinds) if kind[0] == "input"]
-    if mild is not None and any(s == {0} and names.functions(dict(k)) for k, s in cell.signs.items()):
-        return  # rounding decides whether exp(x) is 4
+    for atom, signs in cell.signs.items():
+        if mild is not None and signs == {0} and names.functions(dict(atom)):
+            return  # rounding decides whether exp(x) is 4
     linear = solver.point(cell) or {}
     for margin in MARGINS:
         for magnitude in STARTS:
-            start = {n: float(x) for n, x in zip(
-                inputs, random.integers(-8, 9, len(inputs)) * magnitude / 8, strict=True)}  # fmt: skip
+            drawn = (random.integers(-8, 9, len(inputs)) * magnitude / 8).tolist()
+            start = dict(zip(inputs, drawn, strict=True))
             if magnitude == STARTS[0]:
                 start |= _singles(linear, inputs)
             start = _mildly(start, mild)
@@ -46,7 +47,7 @@ def points(names: Unknowns, cell: Cell, solver: Solver, *, mild: float | None) -
                 yield from _rounded(names, cell, point)
 
 
-def _singles(found: Mapping[tuple[tuple[int, Fraction], ...], Fraction], inputs: list[int]) -> Point:
+def _singles(found: Mapping[Monomial, Fraction], inputs: list[int]) -> Point:
     return {m[0][0]: float(x) for m, x in found.items()
             if len(m) == 1 and m[0][1] == 1 and m[0][0] in inputs}  # fmt: skip
 

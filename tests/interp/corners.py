@@ -93,12 +93,15 @@ def window(random: Random):
 
     def corner(f, x, y):
         v = value(Random(seed), x, y)
-        return f + [
-            lambda: relu(v - low) * relu(low + width - v),
-            lambda: relu(width - abs(v - low)),
-            lambda: minimum(relu(v - low), relu(low + width - v)),
-            lambda: maximum(minimum(v - low, low + width - v), 0),
-        ][kind]()
+        return (
+            f
+            + [
+                lambda: relu(v - low) * relu(low + width - v),
+                lambda: relu(width - abs(v - low)),
+                lambda: minimum(relu(v - low), relu(low + width - v)),
+                lambda: maximum(minimum(v - low, low + width - v), 0),
+            ][kind]()
+        )
 
     return corner
 
@@ -117,7 +120,7 @@ def tie(random: Random):
 
 def nested(random: Random):
     """A where in a where in a where."""
-    a, b, c = (random.randint(-20, 20) for _ in range(3))
+    a, b = (random.randint(-20, 20) for _ in range(2))
 
     def corner(f, x, y):
         return where(x > a, where(y < b, where(x + y > a + b - 1, where(
@@ -156,7 +159,8 @@ def far_position(random: Random):
         j = arange(x.shape[1])
         i = arange(x.shape[0])[:, None]
         hit = [
-            lambda: (j - far / 2) > far / 2, lambda: j / 16 > far / 16, lambda: j * 0.01 > far / 100,
+            lambda: (j - far / 2) > far / 2, lambda: j / 16 > far / 16,
+            lambda: j * 0.01 > far / 100,
             lambda: (i - far > j) & (j > 3), lambda: j * j > far * far, lambda: i * j > far * 9,
             lambda: maximum(j, far) > far,
         ][kind]  # fmt: skip
@@ -204,8 +208,12 @@ def equal_by_order(random: Random) -> Pair:
     kind = random.choice(list(EQUAL))
     one, other = EQUAL[kind](random)
     around = random.choice(AROUND)
-    swapped = (program(lambda x, y: around(f(x, y), x, y)) for f in random.sample([one, other], 2))
-    return kind, *swapped
+    left, right = random.sample([one, other], 2)
+    return (
+        kind,
+        program(lambda x, y: around(left(x, y), x, y)),
+        program(lambda x, y: around(right(x, y), x, y)),
+    )
 
 
 AROUND: list[Callable[..., Any]] = [
