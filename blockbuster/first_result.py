@@ -23,7 +23,7 @@ from blockbuster.emit.gpu import same_bits
 from blockbuster.emit.judge import ENOUGH, ROUNDING, Sample
 from blockbuster.emit.tensors import ALIGNED, common_dtype, dtype_name
 from blockbuster.errors import shown_lines
-from blockbuster.frontend.on_tensors import Rows, cost, rows_of, run, separable_dims
+from blockbuster.frontend.on_tensors import Noise, Rows, cost, rows_of, run, separable_dims
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.types import Dim
 
@@ -36,9 +36,9 @@ SHARE = 4
 SAMPLED = (64, 8)
 """How many rows of a dim are sampled; fewer where these are still too many."""
 NEARBY = 6
-"""How many sets of nearby inputs show what a few roundings may do."""
+"""How many exact runs, each with other small changes, show what roundings may do."""
 ROUNDINGS = 4
-"""How many roundings nearby inputs are apart from the given ones, at most."""
+"""By how many roundings each number that an operator reads is changed there, at most."""
 DRAWS = 14
 """How many more sets are drawn where few elements say whether errors are too large."""
 POOL = 1 << 16
@@ -109,7 +109,7 @@ class _Comparison:
         reaches: Sequence[Reach | None] | None = None,
     ) -> list[Sample]:
         assert self._rows is not None
-        exact = self._exact(given)
+        exact = self._exact(given, None)
         alike = [tensor.to(self._dtype) for tensor in given]
         eager = run(self._program, alike, self._sizes, exact=False, rows=self._rows)
         shapes = [self._program.shape_of(output.value) for output in self._program.outputs]
@@ -121,12 +121,16 @@ class _Comparison:
             )
         ]
 
-    def _exact(self, given: Sequence[Tensor]) -> list[Tensor]:
-        return run(self._program, given, self._sizes, exact=True, rows=self._rows or {})
+    def _exact(self, given: Sequence[Tensor], noise: Noise | None) -> list[Tensor]:
+        rows = self._rows or {}
+        return run(self._program, given, self._sizes, exact=True, rows=rows, noise=noise)
 
     def _reaches(self, given: Sequence[Tensor]) -> list[Reach]:
-        found = [self._exact([_nearby(t, seed) for t in given]) for seed in range(NEARBY)]
-        return [Reach.of(column) for column in zip(self._exact(given), *found, strict=True)]
+        noises = [None, *(roundings(self._dtype, given[0].device, seed) for seed in range(NEARBY))]
+        return [
+            Reach.of(column)
+            for column in zip(*(self._exact(given, noise) for noise in noises), strict=True)
+        ]
 
     def _unequal(self, first: Sequence[Tensor], second: Sequence[Tensor]) -> str:
         for name, one, other in zip(self._names, first, second, strict=True):
@@ -197,14 +201,18 @@ def drawn_like(tensor: Tensor, seed: int) -> Tensor:
     return pool[picks].as_strided(tensor.shape, tensor.stride(), offset)
 
 
-def _nearby(tensor: Tensor, seed: int) -> Tensor:
-    """``tensor`` in float64, every element some roundings of its dtype away."""
+def roundings(dtype: Any, device: Any, seed: int) -> Noise:
+    """Changes each number by up to ``ROUNDINGS`` roundings of ``dtype``, otherwise each time."""
     import torch
 
-    random = torch.Generator(tensor.device).manual_seed(seed)
-    noise = torch.rand(tensor.shape, dtype=torch.float64, device=tensor.device, generator=random)
-    step = ROUNDINGS * ROUNDING.get(dtype_name(tensor), 2.0**-53)
-    return tensor.double() * (1 + step * (2 * noise - 1))
+    random = torch.Generator(device).manual_seed(seed)
+    step = ROUNDINGS * ROUNDING.get(str(dtype).removeprefix("torch."), 2.0**-53)
+
+    def noisy(x: Tensor) -> Tensor:
+        noise = torch.rand(x.shape, dtype=torch.float64, device=device, generator=random)
+        return x * (1 + step * (2 * noise - 1))
+
+    return noisy
 
 
 # torch -------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ two sets of arrays tell. What must not happen is that a right kernel is refused:
 - An element is judged where both the exact result and eager's are finite numbers of the dtype.
 - Its error may be 4 times the largest of eager's, or half a unit in the last place of the largest
   result (one for float32).
-- Where inputs that differ by a few roundings reach ours, ours is right: at the jump of a
-  comparison, a rounding decides. ``Reach`` holds how far results go then.
+- Where a few roundings of what operators read reach ours, ours is right: at the jump of a
+  comparison a rounding decides, and of x - x one may be left. ``Reach`` holds how far results go.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Tensor = Any  # a torch tensor, or a NumPy array
 
 @dataclass(frozen=True)
 class Reach:
-    """The least and the largest that each element of an output becomes for nearby inputs."""
+    """The least and the largest that each element of an output becomes with a few roundings."""
 
     low: Tensor
     high: Tensor
 
     @classmethod
     def of(cls, results: Sequence[Tensor]) -> Reach:
-        """That of exact results for several inputs near each other."""
+        """That of exact results, and of some with small changes."""
         low = high = results[0]
         for result in results[1:]:
             low = low.where(low <= result, result)
@@ -51,7 +51,7 @@ def sampled(
     ours: Tensor, eager: Tensor, exact: Tensor, dtype: str, reach: Reach | None = None
 ) -> Sample:
     """The errors of one output of ``dtype``. ``lost`` are elements that are no number, or a truth
-    value that is false; with ``reach``, those are left out that nearby inputs give as well."""
+    value that is false; with ``reach``, those are left out that a few roundings give as well."""
     if dtype == "bool":
         wrong = (ours != exact) & (eager == exact)
         if reach is not None:

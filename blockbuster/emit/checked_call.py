@@ -105,8 +105,11 @@ def _wait(given: Iterable[Guarded]) -> None:
 
 def _told(error: BaseException) -> str:
     """What a kernel raised, and where in its file."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]
-    own = [frame for frame in frames if frame.filename == frames[0].filename != __file__]
+    here = Path(__file__).parent
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if here != Path(f.filename).parent
+    ]
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
     said = str(error)
     if "CUDA error" in said:

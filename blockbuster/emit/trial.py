@@ -9,6 +9,7 @@ five seconds for the first kernel, when that process starts, and about a second 
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import tempfile
@@ -18,9 +19,9 @@ from types import ModuleType
 from typing import Any
 
 from blockbuster.emit import worker
-from blockbuster.emit.gpu import same_bits
+from blockbuster.emit.gpu import poison, same_bits
 from blockbuster.emit.load import load_module
-from blockbuster.emit.recorder import Recorder
+from blockbuster.emit.target import assembling_here
 from blockbuster.errors import LaunchError, shown_lines
 
 SERVER = "from blockbuster.emit.trial import serve; serve()"
@@ -99,7 +100,18 @@ def _work(folder: Path) -> None:
 
 
 def _run(module: ModuleType, tensors: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
-    return Recorder(module, poisons=True).launch(tensors, sizes)
+    """The outputs of the file; the process that asks has looked at the compiled kernels."""
+    plain = module.empty
+    names = vars(module)
+    names["empty"] = lambda shape, dtype, like: poison(plain(shape, dtype, like))
+    names["check_assembler"] = lambda: None
+    parameters = inspect.signature(module.launch).parameters.values()
+    free = [p.name for p in parameters if p.default is p.empty][len(tensors) :]
+    given = {name: sizes[dim] for name, dim in zip(free, module.FREE, strict=True)}
+    with assembling_here():
+        found = module.launch(*tensors, **given)
+    names["empty"] = plain
+    return list(found) if isinstance(found, tuple) else [found]
 
 
 def _say(folder: Path, fault: str) -> None:

@@ -26,6 +26,8 @@ Tensor = Any
 Rows = Mapping[Dim, Tensor]
 """For some dims, the indices that are computed: a vector of int64 each."""
 
+Noise = Callable[[Tensor], Tensor]
+
 DOUBLE = 8
 """Bytes of a float64 element."""
 
@@ -40,13 +42,15 @@ def run(
     *,
     exact: bool,
     rows: Rows,
+    noise: Noise | None = None,
 ) -> list[Tensor]:
     """The outputs of ``program`` for its inputs in order, which are on one device.
 
     ``exact``: in float64, where a cast rounds nothing; else in the dtype of the tensors, operator
-    by operator. ``sizes`` are those of all dims, ``rows`` the indices that are computed.
+    by operator. ``sizes`` are those of all dims, ``rows`` the indices that are computed. ``noise``
+    changes each number that an operator reads, positions apart: what roundings may do.
     """
-    walk = _Walk(program, tensors, sizes, exact, rows)
+    walk = _Walk(program, tensors, sizes, exact, rows, noise)
     for position in range(len(program.equations)):
         walk.step(position)
     return [walk.value(output.value) for output in program.outputs]
@@ -62,9 +66,10 @@ class _Walk:
         sizes: Mapping[Dim, int],
         exact: bool,
         rows: Rows,
+        noise: Noise | None,
     ) -> None:
         self._program, self._sizes, self._exact, self._rows = program, sizes, exact, rows
-        self._given = tensors
+        self._given, self._noise = tensors, noise
         self._like = tensors[0]
         self._made: dict[Value, Tensor] = {}
         self._positional: set[Value] = set()  # asked, never iterated
@@ -122,7 +127,9 @@ class _Walk:
 
     def _operand(self, operand: Operand) -> Any:
         if isinstance(operand, Value):
-            return self.value(operand)
+            value = self.value(operand)
+            noisy = self._noise and value.is_floating_point() and operand not in self._positional
+            return self._noise(value) if self._noise and noisy else value
         return None if operand is None else number(operand, self._sizes)
 
     def _number(self, value: Any) -> Any:

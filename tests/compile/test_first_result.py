@@ -179,6 +179,26 @@ def test_a_jump_is_no_error_and_a_wrong_branch_is(seed):
     assert compare_first(program, wrong, tensors, wrong(tensors)).wrong
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_what_cancels_may_leave_a_rounding(seed):
+    """x - x is 0 exactly and in eager, but one side may be part of a fused multiply-add."""
+
+    def rest(x, w):
+        return x * w - x * w
+
+    tensors = [normal(50, 60, dtype=torch.float32, seed=s) for s in (seed, seed + 50)]
+    program, run = setting(rest, dict(x="M N", w="M N"), tensors)
+
+    def left(given):
+        (out,) = run(given)
+        return [out + (given[0] * given[1]) * 2.0**-24]
+
+    assert compare_first(program, left, tensors, left(tensors)) == first_result.Finding()
+
+    wrong = broken(run, lambda out: out[3:9].add_(1e-3))
+    assert compare_first(program, wrong, tensors, wrong(tensors)).wrong
+
+
 @pytest.mark.parametrize("layout", ["plain", "transposed", "steps", "expanded", "unaligned"])
 def test_drawn_arrays_lie_as_the_given_ones(layout):
     x = normal(40, 24)

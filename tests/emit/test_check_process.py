@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+import blockbuster as bb
 from blockbuster.emit import check as suite
 from blockbuster.emit.check import check_kernel
 from blockbuster.emit.checked_inputs import VARIANTS
@@ -243,6 +244,16 @@ def test_other_dtypes_are_guarded_too(dtype):
     report = check_kernel(overruns, copy, {"x": x}, outputs=["out"])
     assert "writes past the end of out: 1 element" in str(report)
     assert not check_kernel(leaves_one, copy, {"x": x}, outputs=["out"]).passed or dtype is bool
+
+
+def test_an_error_of_our_own_launcher_names_no_line_of_ours():
+    torch = pytest.importorskip("torch")
+    graph = bb.fuse(bb.lower(bb.trace(raw.double, x="M N"))).final
+    kernel = bb.emit(graph, {"M": 5, "N": 7}, "float32")
+    report = check_kernel(kernel, raw.double, {"x": torch.from_numpy(X)}, runs=1)
+
+    assert "the kernel raised ValueError: x is on cpu, expected a GPU" in problems(report)
+    assert "kernel_process.py" not in problems(report)
 
 
 # sizes ---------------------------------------------------------------------------
