@@ -292,7 +292,8 @@ SHOWN = ("shown", "quoted", "quoted_lines", "comment")
 # Files with other such f-strings: they hold numbers, names that `Names` or a printer's `_unique`
 # made, or what was shown before (errors.py, show.py). testing/thorough.py is no part of the API.
 OURS = {
-    "emit/listing.py", "emit/numpy_spelling.py", "emit/numpy_text.py", "emit/triton_launcher.py", "errors.py",
+    "emit/listing.py", "emit/numpy_spelling.py", "emit/numpy_text.py", "emit/triton_launcher.py",
+    "errors.py",
     "interp/proof.py", "ir/show.py", "testing/thorough.py", "view/picture.py",
 }  # fmt: skip
 
