@@ -17,12 +17,12 @@ Classes of edges: ``buffered`` or ``local``, ``interior`` as ``Graph.buffered_ed
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path as File
 
+from blockbuster.emit.disk import write_whole
 from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
@@ -73,10 +73,7 @@ class Drawing:
                 data = self.dot.encode()
             case _:
                 raise ValueError(message("drawings are .svg, .png or .dot files", value=str(path)))
-        whole = place.with_name(f".{place.name}.{os.getpid()}")
-        whole.write_bytes(data)
-        os.replace(whole, place)
-        return place
+        return write_whole(place, data)
 
     def _repr_svg_(self) -> str | None:
         """The picture, no wider than the page; None if no Graphviz is installed."""
