@@ -214,7 +214,8 @@ def jit(
     Arrays may have any shapes and strides; what was compiled is reused for sizes that the same
     kernels serve. All other arguments are fixed: another value is another program, and so are
     globals that ``fn`` reads. Results have the inputs' common dtype (float32 where float16 and
-    float32 meet) unless cast; arithmetic is float32, or float64 for float64 arrays on the CPU.
+    float32 meet) unless cast; arithmetic is float32, on the CPU float64 where an array is or a
+    cast says so.
 
     ``one_kernel`` raises FusionError, with the reasons, where the result would be several.
     ``machine`` names what is compiled for; "auto" is where the arrays are. ``tune`` is "model".

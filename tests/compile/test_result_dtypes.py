@@ -1,5 +1,6 @@
 """One rule for dtypes: jit, emit, plans and the documentation agree, and the values are right."""
 
+from collections import Counter
 from random import Random
 
 import numpy as np
@@ -11,11 +12,22 @@ import blockbuster as bb
 from blockbuster.emit.array_dtypes import array_dtypes, given_by
 from blockbuster.emit.load import load_module
 from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_plan import run_in_interpreter
+from blockbuster.emit.run_plan import rounded, run_in_interpreter
 from blockbuster.emit.value_dtypes import output_dtypes
+from blockbuster.frontend.numerics import cast
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import size_class
-from tests.compile.dtype_programs import COLUMNS, DTYPES, ROWS, SEEN, random_function, right
+from tests.compile.dtype_programs import (
+    COLUMNS,
+    DTYPES,
+    ENDS,
+    ONE,
+    ROWS,
+    SEEN,
+    TWO,
+    random_function,
+    right,
+)
 
 UNITS = {"": 2e-6, "bool": 0, "float64": 2e-6, "float32": 2e-6, "float16": 4e-3, "bfloat16": 3e-2}
 INPUTS = {"x": "M N", "y": "M N"}
@@ -93,6 +105,22 @@ def test_emitted_files_hold_the_declared_dtypes(seed):
 
     shown = ["bool" if b.boolean else found.of[b.name].name for b in tiles.outputs]
     assert shown == wanted.dtypes
+
+
+def test_the_generator_makes_programs_of_every_kind():
+    functions = [random_function(Random(seed)) for seed in range(300)]
+    used = Counter(name for f in functions for name, _ in (*f.steps, *f.ends))
+
+    assert all(used[name] >= 10 for name in (*ONE, *TWO, *ENDS)), used
+
+
+def test_bfloat16_is_rounded_alike_everywhere():
+    x = np.random.default_rng(0).normal(size=(50, 40)).astype(np.float32)
+    x[0, :3] = np.inf, -np.inf, np.nan
+    one = rounded(x, "bfloat16")
+
+    np.testing.assert_array_equal(one, cast(x, dtype="bfloat16"))
+    np.testing.assert_array_equal(one, bb.jit(lambda x: bb.astype(x, "bfloat16"))(x))
 
 
 # casts act on what was computed -----------------------------------------------------------

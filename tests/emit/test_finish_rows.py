@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import blockbuster as bb
 from blockbuster.emit.finish_rows import finish_of, finish_rows, not_finishable
 from blockbuster.emit.kernel import emit
 from blockbuster.emit.launch import run_interpreted
@@ -12,6 +13,7 @@ from blockbuster.emit.listing import listing
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.run_numpy import run_numpy
 from blockbuster.emit.tile import statements
+from blockbuster.emit.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from tests.emit.cases import (
@@ -191,6 +193,58 @@ def test_the_logarithm_is_not_lost_beside_the_exponent():
         errors.append(np.abs(y - exact).max())
 
     assert errors[1] < errors[0] / 10
+
+
+# the sum of each column is finished where rows are read: another nest
+COLUMNS = """
+graph(X: M,N[M,N], XT: N,M[N,M], T: N[N]) {
+  z = map N (x in !XT, t in !T) {
+    s = map M (b in !x) { r = row_sum(b)  yield +r }
+    c = -(log(s) + t)
+    yield c
+  }
+  Y = map M (x in !X, z2 = !z) {
+    y = map N (b in !x, c2 in !z2) { q = col_shift(b, c2)  yield q }
+    yield y
+  }
+  return Y
+}
+"""
+
+
+def test_other_nests_read_the_parts():
+    program = finished(COLUMNS)
+    text = listing(program)
+
+    verify_tiles(program)
+    assert len(program.nests) == 2
+    assert [buffer.name for buffer in program.workspaces] == ["I1", "I2"]
+    assert text.count("store(") == 3
+    assert text.count("load(I1[n])") == text.count("load(I2[n])") == 1
+
+
+@pytest.mark.parametrize("changed", ["col_scale(b, c2)", "c2 - b over [M,N]"])
+def test_a_workspace_that_is_read_as_something_else_stays(changed):
+    program = lowered(COLUMNS.replace("col_shift(b, c2)", changed))
+
+    assert finish_rows(program, tiling_of(program)) == program
+
+
+def test_a_value_that_is_a_result_too_stays():
+    program = lowered(COLUMNS.replace("return Y", "return Y, z"))
+
+    assert len(finish_rows(program, tiling_of(program)).workspaces) == len(program.workspaces)
+
+
+@pytest.mark.interpreter
+def test_log_softmax_of_columns_in_the_interpreter():
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.log_softmax(x, axis=0), x="M N"))).final
+    x = (np.random.default_rng(0).normal(size=(60, 21)) + 1e4).astype(np.float32)
+    exact = bb.log_softmax(x.astype(np.float64), axis=0)
+
+    (found,) = run_interpreted(emit(graph, {"M": 60, "N": 21}, "float32"), {"x": x}).values()
+
+    assert np.abs(found - exact).max() < 2e-6
 
 
 def test_only_where_results_are_float32():

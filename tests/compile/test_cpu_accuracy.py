@@ -1,0 +1,162 @@
+"""Errors on the CPU are no larger than eager's: every documented function, on rows of every kind.
+
+Eager is torch on the CPU in the same dtype, right is torch in float64, the judge is that of
+kernels.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.judge import GROUPS, ratio, sampled, verdict
+
+ROWS = {
+    "normal": lambda random, shape: random.normal(size=shape),
+    "tiny": lambda random, shape: 1e-3 * random.normal(size=shape),
+    "scaled": lambda random, shape: 30 * random.normal(size=shape),
+    "large": lambda random, shape: 1e3 * random.normal(size=shape),
+    "shifted by 30": lambda random, shape: random.normal(size=shape) + 30,
+    "shifted by 1e3": lambda random, shape: random.normal(size=shape) + 1e3,
+    "shifted by 1e4": lambda random, shape: random.normal(size=shape) + 1e4,
+    "shifted by -1e4": lambda random, shape: random.normal(size=shape) - 1e4,
+    "each shifted": lambda random, shape: (
+        random.normal(size=shape) + 1e3 * random.normal(size=(*shape[:-1], 1))
+    ),
+    "outliers": lambda random, shape: (
+        np.where(random.random(shape) < 2 / shape[-1], 1e3, 1) * random.normal(size=shape)
+    ),
+}
+POSITIVE = ("log", "sqrt", "rsqrt")
+"""Functions that are NaN elsewhere: their rows are made positive."""
+
+
+def turned(x):
+    return bb.transpose(x, (1, 0))
+
+
+def lse_beside(x):
+    """Two results of one sum: neither may spoil the other."""
+    return bb.log_softmax(x), bb.logsumexp(x)
+
+
+def entropy(x):
+    return -bb.sum(bb.softmax(x) * bb.log_softmax(x), axis=-1)
+
+
+def cross_entropy(x):
+    return -bb.mean(bb.log_softmax(x) * bb.softmax(x[:, ::1] * 0.5), axis=-1)
+
+
+def variance(x):
+    return bb.mean(bb.square(x - bb.mean(x, axis=-1, keepdims=True)), axis=-1)
+
+
+def along(name):
+    """A reduction or normalization over rows, over columns, and over a slice."""
+    function = getattr(bb, name)
+    return {
+        name: lambda x: function(x, axis=-1),
+        f"{name} of columns": lambda x: function(x, axis=0),
+        f"{name} of a slice": lambda x: function(x[:, 3:], axis=-1),
+    }
+
+
+FUNCTIONS = {
+    **{
+        name: getattr(bb, name)
+        for name in (
+            "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "silu", "gelu", "relu", "erf",
+            "abs", "square", "reciprocal",
+        )
+    },
+    **along("sum"), **along("max"), **along("min"), **along("mean"),
+    **along("softmax"), **along("log_softmax"), **along("logsumexp"),
+    "layer_norm": lambda x: bb.layer_norm(x, x[0], x[1]),
+    "rms_norm": lambda x: bb.rms_norm(x, x[0]),
+    "matmul": lambda x: bb.matmul(x, turned(x)),
+    "maximum": lambda x: bb.maximum(x, x * 2),
+    "minimum": lambda x: bb.minimum(x, x * 2),
+    "where": lambda x: bb.where(x > 0, x * 3, x / 3),
+    "transpose": turned,
+    "concat": lambda x: bb.concat([x * 3, bb.exp(-bb.abs(x))], axis=-1),
+    "split_heads": lambda x: bb.merge_heads(bb.split_heads(x, 2) / 3),
+    "lse beside": lse_beside, "entropy": entropy, "cross entropy": cross_entropy,
+    "variance": variance,
+    "softmax, safe": lambda x: bb.softmax(x, safe=True),
+    "attention": lambda x: bb.softmax(bb.matmul(bb.tanh(x), turned(bb.tanh(x)))) @ x,
+    "shifted exp": lambda x: bb.exp(x - bb.max(x, axis=-1, keepdims=True)),
+}  # fmt: skip
+ELSEWHERE = {
+    "arange": "an index vector", "astype": "test_result_dtypes.py", "custom": "the user's function",
+    "merge_heads": "split_heads",
+}  # fmt: skip
+
+
+def test_every_documented_function_is_in_the_table():
+    start = bb.__all__.index("matmul")
+    documented = bb.__all__[start : bb.__all__.index("Graph")]
+
+    assert [n for n in documented if n not in FUNCTIONS and n not in ELSEWHERE] == []
+
+
+@pytest.fixture(autouse=True)
+def one_thread(torch):
+    """Arrays are small: torch's threads would wait for each other most of the time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def results(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+def judged(torch, name, kind, *, dtype, shape):
+    """A verdict for each result of a function."""
+    function = FUNCTIONS[name]
+    jitted, random = bb.jit(function), np.random.default_rng(0)
+    groups = []
+    for _ in range(GROUPS):
+        rows = ROWS[kind](random, shape)
+        x = torch.tensor(np.abs(rows) if name in POSITIVE else rows).to(getattr(torch, dtype))
+        ours, theirs, exact = map(results, (jitted(x), function(x), function(x.double())))
+        triples = zip(ours, theirs, exact, strict=True)
+        groups.append([sampled(a.double(), b.double(), c, dtype) for a, b, c in triples])
+    return [verdict(samples, dtype) for samples in zip(*groups, strict=True)]
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_errors_are_no_larger_than_eagers(torch, name, kind):
+    for found in judged(torch, name, kind, dtype="float32", shape=(8, 160)):
+        assert found.passed, found
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_in_narrow_dtypes(torch, name, dtype):
+    for kind in ("normal", "shifted by 30", "outliers"):
+        for found in judged(torch, name, kind, dtype=dtype, shape=(8, 130)):
+            assert found.passed, (kind, found)
+
+
+@pytest.mark.parametrize("name", ["sum of columns", "matmul", "log_softmax", "layer_norm", "exp"])
+def test_of_long_rows(torch, name):
+    for kind in ("normal", "shifted by 30"):
+        for found in judged(torch, name, kind, dtype="float32", shape=(12, 3000)):
+            assert found.passed, (kind, found)
+
+
+@pytest.mark.parametrize("shift", [30.0, 1e3, 1e4])
+def test_eager_functions_of_numpy_arrays_keep_the_digits_too(torch, shift):
+    x = (np.random.default_rng(0).normal(size=(64, 300)) + shift).astype(np.float32)
+    exact = bb.log_softmax(x.astype(np.float64))
+
+    ours = np.abs(bb.log_softmax(x) - exact).max()
+    theirs = np.abs(torch.log_softmax(torch.tensor(x), -1).numpy() - exact).max()
+
+    assert math.isfinite(ratio(ours, theirs))
+    assert ratio(ours, theirs) <= 1.5
