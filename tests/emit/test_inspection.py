@@ -50,10 +50,11 @@ def test_a_base_of_two_swizzles_is_found_and_refused_for_the_ptxas_that_loses_it
     assert reasons_to_refuse(Made("k", {"ptx": PTX}, NEW, "3.6.0")) == ()
 
 
-def dots(*lines):
+def dots(*lines, start=10, before=()):
     """A PTX function that makes descriptors, and the dots that read them."""
     text = ["\tand.b64 \t%rd1, %rd9, 16383;", "\tand.b64 \t%rd2, %rd8, 16383;"]
-    for number, (instruction, base, constant) in enumerate(lines, start=10):
+    text += [f"\t{line};" for line in before]
+    for number, (instruction, base, constant) in enumerate(lines, start=start):
         text.append(f"\t{instruction} \t%rd{number}, {base}, {constant};")
         shape = "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16"
         text.append(f"\t{shape} {{%r1,%r2}}, {{%r3,%r4,%r5,%r6}}, %rd{number}, 1, 1, 1, 1;")
@@ -80,7 +81,7 @@ def test_a_base_is_shared_if_high_words_differ(lines, bases):
 
 
 def test_functions_share_no_registers():
-    one, other = dots(("or.b64", "%rd1", WIDE)), dots(("or.b64", "%rd1", signed(NARROW)))
+    one, other = dots(("or.b64", "%rd1", WIDE)), dots(("or.b64", "%rd1", NARROW), start=20)
     assert bases_of_two_swizzles(f"{one}\n{other}") == ()
 
 
