@@ -147,7 +147,7 @@ class _Growing:
     # what operands are drawn from ------------------------------------------------
 
     def value(self, kind: str = "f", rank: int = 0) -> int | None:
-        """A value of at least ``rank`` axes, often a late one; kind ``f``: numbers, ``b``: masks."""
+        """A value of at least ``rank`` axes, often late; ``f``: numbers, ``b``: masks."""
         found = [i for i, a in enumerate(self.arrays) if a.dtype.kind == kind and a.ndim >= rank]
         if not found:
             return None
