@@ -98,12 +98,12 @@ PUBLIC = {
     "shown": lambda g: g.show(types=True, origin=True),
     "networkx": lambda g: g.to_networkx(),
     "traffic": lambda g: bb.traffic(g, {"M": 64, "N": 64}),
-    "explain": bb.explain,
     "overflowing": bb.overflowing,
     "safe": bb.safe,
 }
 AFTER = {
     **PUBLIC,
+    "explain": bb.explain,
     "emit": lambda g: bb.emit(g, {"M": 64, "N": 64}, "float16", "sm_90").source,
     "prove": lambda g: bb.prove_equal(g, g),
 }
@@ -241,7 +241,7 @@ def test_expressions_up_to_the_limit_are_read():
 
 def test_deep_nests_of_maps_are_a_parse_error():
     heads = "".join(f"Y{i} = map D{i} (x{i + 1} = x{i}) {{ " for i in range(N))
-    with pytest.raises(bb.ParseError, match="more than 64 maps are nested"):
+    with pytest.raises(bb.ParseError, match="the maps nest more than 64 deep"):
         bb.parse("graph(x0: [M]) { " + heads)
 
 
