@@ -191,7 +191,7 @@ def test_an_operator_applies_a_bounded_number_of_functions():
     ]
     assert MOST // 2 < max(found) <= MOST
     assert sum(found) == 1000
-    reasons = bb.reasons(_rule(), graph.nodes[0].op.body)
+    reasons = bb.reasons(_rule(), graph.at((0, 0)))
     assert any("one operator would apply" in str(reason) for reason in reasons)
 
 
