@@ -10,6 +10,7 @@ import copy
 import json
 import pickle
 import time
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.ir.expr import DEEPEST, Arg, Call, Const, calls
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.ops import Elementwise
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.fuse_elementwise import MOST
@@ -80,7 +82,7 @@ def fused(make, length):
 
 
 def last(make, length):
-    return fused(make, length).snapshots[-1].graph
+    return fused(make, length).snapshots[-1]
 
 
 PUBLIC = {
@@ -96,12 +98,12 @@ PUBLIC = {
     "shown": lambda g: g.show(types=True, origin=True),
     "networkx": lambda g: g.to_networkx(),
     "traffic": lambda g: bb.traffic(g, {"M": 64, "N": 64}),
-    "explain": bb.explain,
     "overflowing": bb.overflowing,
     "safe": bb.safe,
 }
 AFTER = {
     **PUBLIC,
+    "explain": bb.explain,
     "emit": lambda g: bb.emit(g, {"M": 64, "N": 64}, "float16", "sm_90").source,
     "prove": lambda g: bb.prove_equal(g, g),
 }
@@ -189,7 +191,7 @@ def test_an_operator_applies_a_bounded_number_of_functions():
     ]
     assert MOST // 2 < max(found) <= MOST
     assert sum(found) == 1000
-    reasons = bb.reasons(_rule(), graph.nodes[0].op.body)
+    reasons = bb.reasons(_rule(), graph.at((0, 0)))
     assert any("one operator would apply" in str(reason) for reason in reasons)
 
 
@@ -225,7 +227,7 @@ N = 10_000
     ],
 )
 def test_a_deep_expression_is_a_parse_error_that_shows_the_line(text):
-    with pytest.raises(bb.ParseError, match=r"nests more than 100 deep\n(.*\n)*>     y = "):
+    with pytest.raises(bb.ParseError, match=r"nests more than 100 deep\n.*\n.*\n> +y = "):
         bb.parse(PROGRAM % text)
 
 
@@ -238,11 +240,8 @@ def test_expressions_up_to_the_limit_are_read():
 
 
 def test_deep_nests_of_maps_are_a_parse_error():
-    text = "graph(X: M[M]) { " + "".join(f"Y = map D{i} (x = X) {{ X = exp(x) " for i in range(N))
-    with pytest.raises(bb.ParseError):
-        bb.parse(text)
     heads = "".join(f"Y{i} = map D{i} (x{i + 1} = x{i}) {{ " for i in range(N))
-    with pytest.raises(bb.ParseError, match="more than 64 maps are nested"):
+    with pytest.raises(bb.ParseError, match="the maps nest more than 64 deep"):
         bb.parse("graph(x0: [M]) { " + heads)
 
 
@@ -281,7 +280,9 @@ def test_expressions_compare_without_recursion():
 
 
 def test_a_length_of_many_terms_prints_and_reads_back():
-    arrays = {f"x{i}": f"M{i} N" for i in range(400)}
+    length = Length(tuple(((f"M{i}",), Fraction(1)) for i in range(N)))
+    assert str(length).count(" + ") == N - 1
+    arrays = {f"x{i}": f"M{i} N" for i in range(30)}
     program = bb.trace(lambda **xs: bb.concat([*xs.values()], axis=0), **arrays)
     graph = bb.lower(program)
     assert bb.parse(str(graph)) == graph

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
-from blockbuster.ir.lengths import ONE, Length, Rule, length_of
+from blockbuster.ir.lengths import ONE, Length, Rule, length_of, whole
 from blockbuster.ir.ops import (
     MONOIDS,
     Accumulate,
@@ -75,10 +75,6 @@ class _Reader(TokenReader):
     def __init__(self, text: str, functions: Functions) -> None:
         super().__init__(text)
         self._functions = functions
-        self._nested = 0  # expressions that are being read, one in the other
-        self._maps = 0  # and maps
-
-    # graphs ------------------------------------------------------------------
 
     def graph(self) -> Graph:
         self._take("graph")
@@ -149,13 +145,12 @@ class _Reader(TokenReader):
         def leaf(name: str) -> Expr:
             self._refuse(f"{name} is no size: write |{name}|")
 
-        total = Length()
-        sign = 1
+        total, sign = Length(), 1
         while True:  # a sum may have any number of terms, so it is not read as one expression
             term = length_of(self._infix(leaf, _PRODUCT))
             if term is None:
                 self._refuse("a number of elements is a sum of products of sizes")
-            total = total + term if sign > 0 else total - term
+            total += term * whole(sign)
             if self._next not in ("+", "-"):
                 return total
             sign = 1 if self._take() == "+" else -1
@@ -244,20 +239,14 @@ class _Reader(TokenReader):
 
     def _infix(self, leaf: Callable[[str], Expr], floor: int) -> Expr:
         self._nested += 1
-        if self._nested > DEEPEST:
-            self._refuse_depth()
+        self._limit(self._nested, DEEPEST, "an expression nests")
         left = self._prefix(leaf)
         while self._next in _BY_SIGN and _BY_SIGN[self._next][1] >= floor:
             fn, level = _BY_SIGN[self._take()]
             left = Call(fn, (left, self._infix(leaf, level + (fn != "pow"))))
-            if left.depth > DEEPEST:
-                self._refuse_depth()
+            self._limit(left.depth, DEEPEST, "an expression nests")
         self._nested -= 1
         return left
-
-    def _refuse_depth(self) -> NoReturn:
-        hint = "give a part of it a name: an equation of its own"
-        self._refuse(f"an expression nests more than {DEEPEST} deep", hint=hint)
 
     def _prefix(self, leaf: Callable[[str], Expr]) -> Expr:
         token = self._tokens[self._at]
@@ -288,8 +277,7 @@ class _Reader(TokenReader):
     def _map(self, scope: _Scope) -> tuple[Op, list[Value]]:
         dim = self._take(kind="name")
         self._maps += 1
-        if self._maps > _MOST_MAPS:
-            self._refuse(f"more than {_MOST_MAPS} maps are nested")
+        self._limit(self._maps, _MOST_MAPS, "the maps nest")
         inner = _Scope(Builder())
         operands: list[Value] = []
         iterated: list[bool] = []

@@ -56,6 +56,8 @@ class TokenReader:
         self._text = text
         self._tokens = self._scan(text)
         self._at = 0
+        self._nested = 0  # expressions that are being read, one inside the other
+        self._maps = 0  # and maps
 
     def _scan(self, text: str) -> list[_Token]:
         tokens: list[_Token] = []
@@ -75,6 +77,12 @@ class TokenReader:
     def _refuse(self, reason: str, line: int | None = None, hint: str | None = None) -> NoReturn:
         mark = self._tokens[self._at].line if line is None else line
         raise ParseError(message(reason, listing=self._text, mark=mark, hint=hint))
+
+    def _limit(self, depth: int, most: int, what: str) -> None:
+        """Refuse a text that nests too deep: reading it is a recursion, as is what follows."""
+        if depth > most:
+            hint = "give a part of it a name: an equation of its own" if "expr" in what else None
+            self._refuse(f"{what} more than {most} deep", hint=hint)
 
     @property
     def _next(self) -> str:
