@@ -38,7 +38,7 @@ from tests.interp.corners import (
     program,
 )
 
-PAIRS = 70
+PAIRS = 64
 
 
 @pytest.mark.parametrize("seed", range(PAIRS))
@@ -138,12 +138,12 @@ def test_witnesses_are_solved_for(change):
         (
             lambda f, x, y: f + x * columns(x) * (columns(x) - 1) * (columns(x) - 2)
             * (columns(x) - 3) * (columns(x) - 4),
-            "enter with powers up to",
+            "enters? with powers up to",
         ),
         (
             lambda f, x, y: f + x * (x.shape[1] - 1.0) * (x.shape[1] - 2.0) * (x.shape[1] - 3.0)
             * (x.shape[1] - 4.0) * (x.shape[1] - 5.0),
-            "enter with powers up to",
+            "enters? with powers up to",
         ),
         (lambda f, x, y: where(x * x == 2, 5.0, f), r"not reached: x\[0, 0\]\*\*2 = 2"),
         (
