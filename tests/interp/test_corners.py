@@ -134,6 +134,14 @@ def test_witnesses_are_solved_for(change):
             ),
             "only longer rows",
         ),
+        (
+            lambda f, x, y: where(sum(x * 0 + 1, axis=-1, keepdims=True) > 100, 5.0, f),
+            "depends on how long rows are",
+        ),
+        (
+            lambda f, x, y: where(sum(x - x + columns(x), axis=-1, keepdims=True) > 3000, 5.0, f),
+            "depends on how long rows are",
+        ),
         (lambda f, x, y: where(sigmoid(x) < 5 - columns(x), f, 5.0), "only longer rows"),
         (
             lambda f, x, y: f + x * columns(x) * (columns(x) - 1) * (columns(x) - 2)
