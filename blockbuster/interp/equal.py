@@ -140,7 +140,7 @@ def _agreed(
 ) -> Proof:
     """A yes, unless comparisons of positions or sizes have outcomes that no size tried shows."""
     cases: Cases | None = more.pop("cases", None)
-    if mentions_positions(a, b) and (cases or not _anywhere(a, b, tier, trials)):
+    if cases or not _anywhere(a, b, tier, trials):
         hidden = _hidden(a, b, cases, outcome)
         if hidden:
             return _found(None, tier, _out_of_reach(a, b, hidden), trials)
@@ -176,11 +176,16 @@ def _hidden(a: Graph, b: Graph, cases: Cases | None, outcome: Outcome | None) ->
 
 
 def _anywhere(a: Graph, b: Graph, tier: Tier, trials: Trials) -> bool:
-    """Whether two programs agree whatever positions and sizes are."""
-    try:
-        return trials.of(ANYWHERE[tier]).outcome(a, b).difference is None
-    except Unsettled:
-        return False
+    """Whether two programs agree whatever positions, sizes and lengths of rows are."""
+    tried = trials
+    if tier is not FREE or mentions_positions(a, b):
+        tried = trials.of(ANYWHERE[tier])
+        try:
+            if tried.outcome(a, b).difference is not None:
+                return False
+        except Unsettled:
+            return False
+    return not tried.sizes_matter
 
 
 def _found(equal: bool | None, tier: Tier, reason: str, trials: Trials, **more: Any) -> Proof:

@@ -72,6 +72,8 @@ class Exact(Residues):
         self.prime = prime
         self._members: dict[str, dict[int, frozenset[int]]] = {"max": {}, "min": {}}
         self._truths: set[int] = {0, 1}
+        self.decided: set[tuple[int, ...]] = set()
+        """Numbers that no data enter and that were compared: do they depend on sizes?"""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(prime={self.prime}, seed={self.seed})"
@@ -132,6 +134,7 @@ class Exact(Residues):
         members = known.get(a, frozenset((a,))) | known.get(b, frozenset((b,)))
         numbers = [m for m in members if self._signed(m) is not None]
         if len(numbers) > 1:  # among whole numbers the order is known
+            self.decided.add(tuple(sorted(self._signed(m) or 0 for m in numbers)))
             best = (max if name == "max" else min)(numbers, key=lambda m: self._signed(m) or 0)
             members = members.difference(numbers) | {best}
         if len(members) == 1:
@@ -178,6 +181,11 @@ class Exact(Residues):
 
     def _truth_value(self, known: Any, truth: Any, free: Any, x: Any, y: Any) -> Any:
         value = np.where(known, truth.astype(np.int64), free)
+        x, y = np.broadcast_arrays(x, y)
+        plain = np.asarray(known & (x != y) & (np.minimum(x, y) >= 0))
+        if plain.any():
+            apart = self.add(x, self.neg(y))[plain].tolist()
+            self.decided.update((n if n < self.prime // 2 else n - self.prime,) for n in apart)
         self._truths.update(np.ravel(value).tolist())
         return np.where(np.minimum(x, y) == UNDEFINED, UNDEFINED, value)
 

@@ -25,6 +25,7 @@ class FreeCharacters(Characters):
         super().__init__(seed)
         self._members: dict[str, dict[Word, frozenset[Word]]] = {"max": {}, "min": {}}
         self._truths: set[Word] = {(0,) * LENGTH, (1,) * LENGTH}
+        self.decided: set[tuple[int, ...]] = set()  # as in tier A
 
     def __repr__(self) -> str:
         return f"FreeCharacters(seed={self.seed})"
@@ -60,6 +61,7 @@ class FreeCharacters(Characters):
         members = known.get(a, frozenset((a,))) | known.get(b, frozenset((b,)))
         numbers = {m: n for m in members if (n := _whole(m)) is not None}
         if len(numbers) > 1:  # among whole numbers the order is known
+            self.decided.add(tuple(sorted(numbers.values())))
             best = (max if name == "max" else min)(numbers, key=lambda m: numbers[m])
             members = members.difference(numbers) | {best}
         if len(members) == 1:
@@ -99,6 +101,8 @@ class FreeCharacters(Characters):
         if not same and min(heads) < 0:  # an infinity lies beyond everything
             number = 1 if heads[0] == INFINITY or heads[1] == NEGATIVE_INFINITY else -1
         if number is not None:
+            if number and min(heads) >= 0:
+                self.decided.add((number,))
             return (int(decide(number)),) * LENGTH
         return tuple(self.oracle(name, np.array(apart, np.int64)).tolist())
 

@@ -185,7 +185,8 @@ def _alike_once(
     for x, y, dims in compared:
         read = [t.args[0] for t in below(x, y) if t.fn == "input"]
         held = [place for place in read if dims is None or place[0] in dims]
-        if held and _first(held):
+        folds = any(t.fn == "fold" for t in below(x, y))
+        if _first(held) if held else dims is not None and folds:
             made = Comparison(_text(x, y), tuple(sorted(dict.fromkeys(held))), x, y)
             found.setdefault(made.text, made)
     return tuple(found.values())
@@ -318,7 +319,10 @@ def unseen(a: Graph, b: Graph, tried: Iterable[Sizes]) -> str:
     tried = list(tried)
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
     dims = frozenset([*dims_of(a), *dims_of(b), *map(size_class, (*dims_of(a), *dims_of(b)))])
-    for group in _groups((*all_comparisons(a), *all_comparisons(b))):
+    found = (*all_comparisons(a), *all_comparisons(b))
+    if any(t.fn == "fold" for one in found for t in below(one.left, one.right)):
+        return "a comparison depends on how long rows are: no size tried gets to all outcomes"
+    for group in _groups(found):
         keys = [tuple((c, sizes[c]) for c in _classes(group)) for sizes in tried]
         seen = frozenset[Outcome]().union(*(_seen(group, key) for key in keys))
         if UNSEEN in seen:

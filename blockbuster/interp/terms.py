@@ -229,8 +229,7 @@ class Terms(Semantics):
 
     def _rounded(self, x: Term, dtype: str) -> Term:
         value = x.value
-        whole = isinstance(value, Fraction) and value.denominator == 1
-        if whole and abs(value or 0) <= NARROW:
+        if isinstance(value, Fraction) and value.denominator == 1 and abs(value) <= NARROW:
             return x
         return self.term(f"cast {dtype}", x)
 

@@ -89,9 +89,17 @@ class Trials:
         self.degrees: dict[tuple[object, ...], Degrees] = {}
         self.others: dict[int, Trials] = {}
 
+    @property
+    def sizes_matter(self) -> bool:
+        """Whether numbers that no data enter were compared, others at other sizes.
+
+        Of tiers with free comparisons.
+        """
+        return len({frozenset(draw.semantics.decided) for draw in self.drawn.values()}) > 1
+
     def of(self, tier: Tier) -> Trials:
-        """One trial of another tier, for the same programs."""
-        return self.others.setdefault(id(tier), Trials(1, self.seed, tier))
+        """A few trials of another tier, for the same programs."""
+        return self.others.setdefault(id(tier), Trials(3, self.seed, tier))
 
     def outcome(self, a: Graph, b: Graph) -> Outcome:
         """Two programs compared in each trial, up to the first difference.
