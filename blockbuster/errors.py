@@ -5,6 +5,8 @@ says where that came from and what to do.
 Wrong arguments of a call are plain `TypeError` or `ValueError` and use the same formatter.
 """
 
+import re
+
 CONTEXT = 2  # lines of the listing shown on either side of the marked one
 
 
@@ -121,9 +123,9 @@ def quoted_lines(text: str) -> str:
     one
     """
     plain = "\n".join(map(shown, text.replace("\\", "\\\\").split("\n")))
-    plain = plain.replace('"""', '\\"\\"\\"')
-    end = '\\"' if plain.endswith('"') else plain[-1:]
-    return f'"""{plain[:-1]}{end}"""'
+    # no quote stands before another, or at the end: all three in a row would end the literal
+    plain = re.sub(r'"(?="|\Z)', r'\\"', plain)
+    return f'"""{plain}"""'
 
 
 def shown_lines(text: str) -> list[str]:

@@ -310,7 +310,7 @@ def test_what_comes_from_outside_is_shown():
     puts = files(lines_where(puts_into_code, PACKAGE))
 
     # the first line of an error of CUDA's; files that this project writes
-    assert splits <= {"emit/checked_call.py", "testing/cases.py", "testing/thorough.py"}
+    assert splits <= {"testing/cases.py", "testing/thorough.py"}
     # the log of a process, which who reads it quotes
     assert prints <= {"emit/kernel_process.py", "view/terminal.py", "testing/thorough.py"}
     assert consoles <= {"view/terminal.py", "testing/thorough.py"}

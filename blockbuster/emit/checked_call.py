@@ -21,7 +21,7 @@ from blockbuster.emit.allocations import guarding
 from blockbuster.emit.checked_arguments import results_of
 from blockbuster.emit.guarded import Guarded, Packed, guarded, laid
 from blockbuster.emit.tensors import is_tensor
-from blockbuster.errors import message
+from blockbuster.errors import message, shown_lines
 
 Array = Any  # a NumPy array or a torch tensor
 
@@ -113,7 +113,7 @@ def _told(error: BaseException) -> str:
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
     said = str(error)
     if "CUDA error" in said:
-        said = said.splitlines()[0]  # what follows is advice on debugging by hand
+        said = shown_lines(said)[0]  # what follows is advice on debugging by hand
     outside = ": most likely it reads or writes out of bounds" if _ILLEGAL.search(said) else ""
     return f"raised {type(error).__name__}: {said}{place}{outside}"
 

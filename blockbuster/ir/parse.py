@@ -39,8 +39,7 @@ from blockbuster.ir.verify import verify
 from blockbuster.ir.views import AxisView, Run, Strided, dims_among
 
 _MOST_MAPS = 64  # as many as fusion takes; comparing deeper programs would be a deep recursion
-_LOOSEST = 1
-_PRODUCT = INFIX["mul"][1]
+_LOOSEST, _PRODUCT = 1, INFIX["mul"][1]
 _UNARY = {"-": ("neg", 8), "not": ("not", 4)}
 _BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
 
@@ -48,7 +47,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 def parse(text: str, functions: Functions | None = None) -> Graph:
-    """The graph that ``text`` describes; ``functions`` gives the meaning of misc operators by name.
+    """The graph that ``text`` describes; ``functions`` are the misc operators' meanings by name.
 
     Raises ParseError (what stands where, what was expected) or VerifyError (operands do not fit).
 

@@ -111,7 +111,7 @@ def test_what_is_known_to_be_wrong_is_not_launched(refusing, tensors, monkeypatc
 
     launched = refusing(lambda options: largest(options) >= 32)
     monkeypatch.setattr(Kernel, "warmup", warmup)
-    jitted = bb.jit(attention, machine="h200")
+    jitted = bb.jit(attention, machine="h200", check=False)
 
     jitted(*tensors)
 

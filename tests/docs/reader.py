@@ -105,8 +105,9 @@ def assert_exists(command: str) -> None:
             extras = re.findall(r"[\w-]+", command.partition("[")[2].partition("]")[0])
             missing = [name for name in extras if name not in project["optional-dependencies"]]
         case ["python" | "python3", "-m", module, *_]:
-            file = ROOT / f"{module.replace('.', '/')}.py"
-            missing = [] if file.exists() else [module]
+            place = ROOT / module.replace(".", "/")
+            files = (place.with_suffix(".py"), place / "__main__.py")
+            missing = [] if any(file.exists() for file in files) else [module]
         case ["python" | "python3" | "bash", file, *_] | [file, *_]:
             missing = [] if (ROOT / file).exists() else [file]
     assert not missing, f"{command} names {', '.join(missing)}, which is not there"

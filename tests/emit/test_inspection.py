@@ -12,6 +12,7 @@ import pytest
 
 from blockbuster.emit import inspection
 from blockbuster.emit.assembler import Assembler
+from blockbuster.emit.disk import Folder
 from blockbuster.emit.exchanged_rows import Blocked, exchanged_rows, keeps_rows
 from blockbuster.emit.inspection import (
     Inspection,
@@ -36,7 +37,7 @@ def cubin(version):
 
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
-    monkeypatch.setattr(inspection, "cache_folder", lambda: tmp_path / "modules")
+    monkeypatch.setattr(inspection, "cache_folder", lambda name: Folder(name, tmp_path / name))
     return tmp_path
 
 
@@ -174,12 +175,12 @@ def test_what_is_refused_is_kept_for_a_report_upstream(cache):
     made = Made("two_dots", {"ptx": PTX, "cubin": cubin("12.8.93")}, unknown, "3.6.0")
     first, second = Inspection(made).finished().reasons
     assert "ptxas 13.0.1 (somewhere) lost a register: two_dots: " in first
-    (folder,) = (cache / "refused").iterdir()
-    assert str(folder) in second
-    assert (folder / "kernel.cubin").read_bytes() == cubin("12.8.93")
-    assert (folder / "kernel.ptx").read_text() == PTX
-    assert "HGMMA" in (folder / "kernel.sass").read_text()
-    about = json.loads((folder / "reasons.json").read_text())
+    found = {path.suffix: path for path in (cache / "refused").iterdir()}
+    assert str(found[".cubin"]) in second
+    assert found[".cubin"].read_bytes() == cubin("12.8.93")
+    assert found[".ptx"].read_text() == PTX
+    assert "HGMMA" in found[".sass"].read_text()
+    about = json.loads(found[".json"].read_text())
     assert (about["triton"], about["assembler"]) == ("3.6.0", "ptxas 13.0.1 (somewhere)")
     assert not (cache / "inspected").exists()
 
