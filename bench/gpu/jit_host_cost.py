@@ -21,7 +21,7 @@ import triton
 
 import blockbuster as bb
 from blockbuster.emit.load import load_module
-from blockbuster.emit.replay import Recorder
+from blockbuster.emit.recorder import Recorder
 
 
 def scaled(x, y):
