@@ -128,7 +128,8 @@ def _user_cache() -> Path:
     try:
         from platformdirs import user_cache_path
     except ImportError:
-        return Path.home() / ".cache" / "blockbuster"
+        place = os.environ.get("XDG_CACHE_HOME", "").strip()
+        return (Path(place) if place else Path.home() / ".cache") / "blockbuster"
     return user_cache_path("blockbuster")
 
 

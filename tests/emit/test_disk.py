@@ -302,3 +302,10 @@ def test_an_interpreter_without_room_for_its_arrays_says_so(monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(bb.LaunchError, match=r"No space left on device[\s\S]*TMPDIR"):
         kernel(np.ones(64, np.float32))
+
+
+def test_without_platformdirs_it_is_where_linux_has_it(home, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    assert disk.cache_folder("modules").path == home / ".cache" / "blockbuster" / "modules"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+    assert disk.cache_folder("modules").path == tmp_path / "elsewhere" / "blockbuster" / "modules"
