@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from blockbuster.emit.dtypes import FLOAT32
 from blockbuster.emit.kernel import Scheduled
-from blockbuster.emit.tiles import WARPS, padded_tiles
+from blockbuster.emit.tiles import WARPS, padded_dims
+from blockbuster.emit.triton_uses import SWIZZLED
 from blockbuster.ir.types import Dim
 
 MORE_WARPS = 2 * WARPS
@@ -38,9 +40,15 @@ def alternatives(form: Form, scheduled: Scheduled) -> Iterator[Form]:
     if scheduled.warps < MORE_WARPS:
         words = f"{form.words} with {MORE_WARPS} warps"
         yield Form(form.tiles, MORE_WARPS, form.padded, words)
-    wide = padded_tiles(scheduled.program, scheduled.tiling)
-    padded = {dim: lanes for dim, lanes in wide.items() if dim in scheduled.chosen.blocks}
-    if padded:
-        shown = ", ".join(f"{dim} padded to {lanes}" for dim, lanes in padded.items())
-        words = f"{form.words} with {shown}"
-        yield Form({**form.tiles, **padded}, form.warps, tuple(padded), words)
+    if scheduled.dtypes.common == FLOAT32:
+        return  # its dots are exact, which no matrix unit takes
+    for padded in dict.fromkeys(_padded(scheduled, summed) for summed in (False, True)):
+        if not padded:
+            continue
+        words = f"{form.words} with {SWIZZLED} lanes for {', '.join(padded)}"
+        yield Form({**form.tiles, **dict.fromkeys(padded, SWIZZLED)}, form.warps, padded, words)
+
+
+def _padded(scheduled: Scheduled, summed: bool) -> tuple[Dim, ...]:
+    dims = padded_dims(scheduled.program, scheduled.tiling, summed=summed)
+    return tuple(dim for dim in dims if dim in scheduled.chosen.blocks)

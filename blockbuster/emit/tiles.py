@@ -103,26 +103,27 @@ def halved_tiles(program: TileProgram, tiling: Tiling, times: int) -> dict[Dim, 
     return {d: max(tiling.blocks[d] >> times, LEAST if d in shape.dots else 1) for d in dims}
 
 
-def padded_tiles(program: TileProgram, tiling: Tiling) -> dict[Dim, int]:
-    """Tiles of the widest swizzle for the narrow dims of dots that swizzle in several ways.
+def padded_dims(program: TileProgram, tiling: Tiling, *, summed: bool) -> tuple[Dim, ...]:
+    """The narrow dims of dots that swizzle in several ways: with ``SWIZZLED`` lanes, all do alike.
 
-    Then all swizzle in one way. Both dims of the second operand of each dot get them, since either
-    may be the one that lies along the rows of memory; ``program`` is scheduled with ``tiling``.
+    Of each dot, that is the last dim of its result; with ``summed`` also what it sums over, for
+    operands that are transposed in memory. ``program`` is scheduled with ``tiling``.
     """
-    padded: dict[Dim, int] = {}
+    padded: dict[Dim, None] = {}
     for nest in program.nests:
         if not Uses(nest, tiling).dots_of_several_widths():
             continue
         for stmt in statements(nest.body):
             if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
-                narrow = (d for d in tiling.lanes(stmt.args[1]) if tiling.blocks[d] < SWIZZLED)
-                padded.update(dict.fromkeys(narrow, SWIZZLED))
+                dims = tiling.lanes(stmt.args[1]) if summed else tiling.lanes(stmt.target)[1:]
+                narrow = (dim for dim in dims if tiling.blocks[dim] < SWIZZLED)
+                padded.update(dict.fromkeys(narrow))
     pairs = [
         pair for nest in program.nests for stmt in statements(nest.body) for pair in _one_dim(stmt)
     ]
     while more := [d for a, b in pairs for d in (a, b) if (a in padded) != (b in padded)]:
-        padded.update(dict.fromkeys(more, SWIZZLED))
-    return padded
+        padded.update(dict.fromkeys(more))
+    return tuple(padded)
 
 
 def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
