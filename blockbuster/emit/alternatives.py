@@ -35,18 +35,17 @@ class Form:
     words: str = ""
 
 
-def alternatives(form: Form, scheduled: Scheduled) -> Iterator[Form]:
-    """The forms beside ``form``, which gave ``scheduled``; only those that differ from it."""
+def alternatives(scheduled: Scheduled) -> Iterator[Form]:
+    """The forms beside the usual one, which gave ``scheduled``; only those that differ from it."""
     if scheduled.warps < MORE_WARPS:
-        words = f"{form.words} with {MORE_WARPS} warps"
-        yield Form(form.tiles, MORE_WARPS, form.padded, words)
+        yield Form(warps=MORE_WARPS, words=f" with {MORE_WARPS} warps")
     if scheduled.dtypes.common == FLOAT32:
         return  # its dots are exact, which no matrix unit takes
     for padded in dict.fromkeys(_padded(scheduled, summed) for summed in (False, True)):
         if not padded:
             continue
-        words = f"{form.words} with {SWIZZLED} lanes for {', '.join(padded)}"
-        yield Form({**form.tiles, **dict.fromkeys(padded, SWIZZLED)}, form.warps, padded, words)
+        words = f" with {SWIZZLED} lanes for {', '.join(padded)}"
+        yield Form(tiles=dict.fromkeys(padded, SWIZZLED), padded=padded, words=words)
 
 
 def _padded(scheduled: Scheduled, summed: bool) -> tuple[Dim, ...]:

@@ -199,21 +199,23 @@ class Fused:
     def _usable(
         self, setting: Setting, number: int, halved: int, refusals: _Refusals
     ) -> Iterator[Choice]:
-        """A snapshot as usual or, where a compiler refused that, its other forms."""
-        form = Form()
-        usual = self._formed(setting, number, form, refusals)
+        """A snapshot as usual or, where a compiler refused that, its other forms.
+
+        Smaller tiles have none, so that it is known soon where nothing is right.
+        """
+        usual = self._formed(setting, number, Form(), refusals)
         if halved and usual and usual.scheduled:
             tiles = halved_tiles(self._lower(number).program, usual.scheduled.chosen, halved)
-            form = Form(tiles, words=" at smaller tiles")
-            usual = self._formed(setting, number, form, refusals)
+            smaller = Form(tiles, words=" at smaller tiles")
+            usual = self._formed(setting, number, smaller, refusals)
         if usual is None:
             return
         if usual.key not in self._refused:
             yield usual
             return
         refusals.note_refused(usual, self._refused[usual.key])
-        for other in alternatives(form, usual.scheduled) if usual.scheduled else ():
-            choice = self._formed(setting, number, other, refusals)
+        for form in alternatives(usual.scheduled) if usual.scheduled and not halved else ():
+            choice = self._formed(setting, number, form, refusals)
             if choice and choice.key in self._refused:
                 refusals.note_refused(choice, self._refused[choice.key])
             elif choice:

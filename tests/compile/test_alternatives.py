@@ -59,6 +59,9 @@ def test_a_refused_snapshot_has_other_forms_and_the_others_have_none():
     assert (more.scheduled.warps, padded.scheduled.warps) == (8, 4)
     assert more.blocks == usual.blocks
     assert padded.blocks == {**usual.blocks, "L": 64}
+    x, a, w, out = 64 * 64, 64 * 33, 33 * 8, 64 * 8
+    assert usual.moved == more.moved == x + a + w + out
+    assert padded.moved == x + a + 8 * w + out  # zeros are loaded, and not stored
 
 
 def test_warps_are_part_of_the_key():
