@@ -3,26 +3,27 @@
 Until selection exists: every snapshot of a piece is lowered to tiles for the sizes at hand, and the
 one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On a GPU the
 traffic of a kernel with few programs counts more, because most of the device is idle meanwhile, and
-so does that of one whose loads cannot run ahead (traffic.py).
+so does that of one whose loads cannot run ahead (traffic.py). Where a compiler refuses a snapshot,
+other forms of it (alternatives.py) compete with the other snapshots.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from blockbuster.emit.alternatives import Form, alternatives
 from blockbuster.emit.array_dtypes import ArrayDtypes, Given, array_dtypes, given_by
 from blockbuster.emit.kernel import Scheduled, schedule
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.emit.split_nests import split_nests
 from blockbuster.emit.target import target_of
-from blockbuster.emit.tile import TileProgram
+from blockbuster.emit.tile import Nest, TileProgram
 from blockbuster.emit.tiles import halved_tiles
-from blockbuster.emit.traffic import SHORT, NestTraffic, traffic_by_nest
+from blockbuster.emit.traffic import ROWS, SHORT, NestTraffic, traffic_by_nest
 from blockbuster.emit.triton_uses import Uses
 from blockbuster.errors import EmitError, message, shown_lines
 from blockbuster.ir.graph import Graph
@@ -41,7 +42,7 @@ class Choice:
 
     ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
     ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
-    from, ``stable`` the safe form of ``graph`` that became it.
+    from, its warps among them, ``stable`` the safe form of ``graph`` that became it.
     """
 
     graph: Graph = field(repr=False)
@@ -85,17 +86,23 @@ class Choice:
             causes.append(f"{fewest} programs leave some of {self.processors} processors idle")
         if not all(nest.pipelined for nest in self.nests):
             causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
+        if any(nest.crowded for nest in self.nests):
+            causes.append("several warps share the rows of a dot")
         counts = f"{self.name} moves {self.moved}, which counts as {self.weighed}"
         return f"{counts} since {' and '.join(causes)}"
 
 
 @dataclass(frozen=True)
 class Considered:
-    """The best choice for some sizes, the others, and why some snapshots are none."""
+    """The best choice for some sizes, the others, and why some snapshots are none.
+
+    ``instead``: the best in words, where a compiler refused others.
+    """
 
     best: Choice
     others: tuple[Choice, ...]
     refused: tuple[str, ...]
+    instead: str = ""
 
     @property
     def reason(self) -> str:
@@ -113,7 +120,8 @@ class Considered:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know: what was no choice, what can overflow or lose digits."""
-        return *self.refused, *self.best.unsafe, *self.best.notes
+        taken = (f"taken instead: {self.instead}",) if self.instead else ()
+        return *self.refused, *taken, *self.best.unsafe, *self.best.notes
 
 
 class Fused:
@@ -153,16 +161,14 @@ class Fused:
 
         ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name.
         Then no loop is run in chunks, since another kernel would have to combine them.
-        Where a compiler refused every snapshot, all are considered again with smaller tiles. Raises
-        EmitError where no snapshot, nor the unfused program, has a form for the target that
-        compiles.
+        Where a compiler refused a snapshot, other forms of it are considered beside the others;
+        where it refused every one, all are considered again with smaller tiles. Raises EmitError
+        where no snapshot, nor the unfused program, has a form for the target that compiles.
         """
-        refusals: dict[str, EmitError] = {}
+        refusals = _Refusals()
         found: list[Choice] = []
-        choice = functools.partial(
-            self._choice, Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
-        )
-        for choices in self._rounds(choice, refusals):
+        setting = Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
+        for choices in self._rounds(setting, refusals):
             found = found or choices
             if any(choice.kernels == 1 for choice in choices):
                 found = choices
@@ -171,32 +177,59 @@ class Fused:
                 break
         if not found:
             if not self._refused:
-                raise next(iter(refusals.values()))
-            raise EmitError(message("no kernel compiles and is right", origin="\n".join(refusals)))
+                raise next(iter(refusals.errors.values()))
+            origin = "\n".join(refusals.errors)
+            raise EmitError(message("no kernel compiles and is right", origin=origin))
         single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
         best = min(single or found, key=lambda choice: choice.cost)
         others = tuple(choice for choice in found if choice is not best)
-        return Considered(best, others, tuple(refusals))
+        instead = best.name if refusals.by_compiler else ""
+        return Considered(best, others, tuple(refusals.errors), instead)
 
-    def _rounds(
-        self, choice: Callable[[int, int], Choice], refusals: dict[str, EmitError]
-    ) -> Iterator[list[Choice]]:
+    def _rounds(self, setting: Setting, refusals: _Refusals) -> Iterator[list[Choice]]:
         """The snapshots, at smaller tiles too if a compiler refused some; last the unfused program.
 
-        ``choice`` makes one for a number and for how often its tiles are halved. What is no choice
-        is noted in ``refusals``.
+        What is no choice is noted in ``refusals``.
         """
         unfused = len(self.snapshots) + 1
         for numbers in (range(1, unfused), (unfused,)):
             for halved in range(HALVED + 1 if self._refused else 1):
-                choices = []
-                for number in numbers:
-                    try:
-                        choices.append(choice(number, halved))
-                    except EmitError as refusal:
-                        reason = shown_lines(str(refusal))[0]
-                        refusals.setdefault(f"{self._name(number)} is no choice: {reason}", refusal)
-                yield choices
+                yield [c for n in numbers for c in self._usable(setting, n, halved, refusals)]
+
+    def _usable(
+        self, setting: Setting, number: int, halved: int, refusals: _Refusals
+    ) -> Iterator[Choice]:
+        """A snapshot as usual or, where a compiler refused that, its other forms.
+
+        Smaller tiles have none, so that it is known soon where nothing is right.
+        """
+        usual = self._formed(setting, number, Form(), refusals)
+        if halved and usual and usual.scheduled:
+            tiles = halved_tiles(self._lower(number).program, usual.scheduled.chosen, halved)
+            smaller = Form(tiles, words=" at smaller tiles")
+            usual = self._formed(setting, number, smaller, refusals)
+        if usual is None:
+            return
+        if usual.key not in self._refused:
+            yield usual
+            return
+        refusals.note_refused(usual, self._refused[usual.key])
+        for form in alternatives(usual.scheduled) if usual.scheduled and not halved else ():
+            choice = self._formed(setting, number, form, refusals)
+            if choice and choice.key in self._refused:
+                refusals.note_refused(choice, self._refused[choice.key])
+            elif choice:
+                yield choice
+
+    def _formed(
+        self, setting: Setting, number: int, form: Form, refusals: _Refusals
+    ) -> Choice | None:
+        """A snapshot in some form; None, and noted in ``refusals``, where it has none."""
+        try:
+            return self._choice(setting, number, form)
+        except EmitError as error:
+            refusals.note(f"{self._name(number)}{form.words}", error)
+            return None
 
     def _name(self, number: int) -> str:
         return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
@@ -211,41 +244,60 @@ class Fused:
             self._lowered[number] = _Lowered(graph, stable, program, overflowing(stable), notes)
         return self._lowered[number]
 
-    def _choice(self, setting: Setting, number: int, halved: int) -> Choice:
+    def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
         lowered = self._lower(number)
         on_the_cpu = setting.target == CPU
         if on_the_cpu:
             found = _on_the_cpu(lowered.program, setting)
         else:
             dtypes = array_dtypes(self.graph, lowered.program, setting.given)
-            found = _on_a_gpu(lowered.program, setting, dtypes, halved)
-        key = (number, *found.key)
-        if key in self._refused:
-            shown = ", ".join(f"{dim} {lanes}" for dim, lanes in found.blocks.items())
-            raise EmitError(f"with tiles {shown}, {self._refused[key]}")
+            found = _on_a_gpu(lowered.program, setting, dtypes, form)
         program = found.program
         sizes = completed(setting.known, program.rules)
         return Choice(
             graph=lowered.graph,
             stable=lowered.stable,
             snapshot=number,
-            name=self._name(number),
+            name=f"{self._name(number)}{form.words}",
             program=program,
             tiles=found.tiles,
             blocks=found.blocks,
             nests=tuple(
-                replace(nest, pipelined=pipelined)
-                for nest, pipelined in zip(
-                    traffic_by_nest(program, sizes, found.blocks), found.pipelined, strict=True
+                replace(nest, pipelined=pipelined, crowded=crowded)
+                for nest, pipelined, crowded in zip(
+                    traffic_by_nest(program, sizes, found.blocks, padded=form.padded),
+                    found.pipelined,
+                    found.crowded,
+                    strict=True,
                 )
             ),
             processors=1 if on_the_cpu else target_of(setting.target).processors,
             kernels=found.kernels,
-            key=key,
+            key=(number, *found.key),
             unsafe=lowered.unsafe,
             notes=lowered.notes,
             scheduled=found.scheduled,
         )
+
+
+@dataclass
+class _Refusals:
+    """What is no choice: errors by what is said of them, and whether a compiler refused any."""
+
+    errors: dict[str, EmitError] = field(default_factory=dict)
+    by_compiler: bool = False
+
+    def note(self, name: str, error: EmitError) -> None:
+        """``error`` is why ``name`` is no choice."""
+        reason = shown_lines(str(error))[0]
+        self.errors.setdefault(f"{name} is no choice: {reason}", error)
+
+    def note_refused(self, choice: Choice, reason: str) -> None:
+        """A compiler refused ``choice``."""
+        tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in choice.blocks.items())
+        warps = f" and {choice.scheduled.warps} warps" if choice.scheduled else ""
+        self.note(choice.name, EmitError(f"with tiles {tiles}{warps}, {reason}"))
+        self.by_compiler = True
 
 
 @dataclass(frozen=True)
@@ -278,7 +330,8 @@ class Setting:
 class Schedule:
     """A scheduled program, tiles that are not the default, all tiles, how many kernels, a key.
 
-    ``pipelined``: for each nest, whether its long loops of dots are.
+    ``pipelined``: for each nest, whether its long loops of dots are; ``crowded``: for each, whether
+    it has more warps than usual, and fewer rows of its dots for each than a matrix instruction has.
     """
 
     program: TileProgram
@@ -286,6 +339,7 @@ class Schedule:
     blocks: Mapping[Dim, int]
     kernels: int
     pipelined: tuple[bool, ...]
+    crowded: tuple[bool, ...]
     key: Key
     scheduled: Scheduled | None = None
 
@@ -296,28 +350,31 @@ def _on_the_cpu(lowered: TileProgram, setting: Setting) -> Schedule:
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
     kernels = len(split_nests(program).nests)
     pipelined = (True,) * len(program.nests)
+    crowded = (False,) * len(program.nests)
     key = (program.whole, tuple(looped.items()))
-    return Schedule(program, {}, blocks, kernels, pipelined, key)
+    return Schedule(program, {}, blocks, kernels, pipelined, crowded, key)
 
 
-def _on_a_gpu(lowered: TileProgram, setting: Setting, dtypes: ArrayDtypes, halved: int) -> Schedule:
-    device = target_of(setting.target)
-    made = functools.partial(
-        schedule,
+def _on_a_gpu(lowered: TileProgram, setting: Setting, dtypes: ArrayDtypes, form: Form) -> Schedule:
+    scheduled = schedule(
         lowered,
         setting.known,
         dtypes=dtypes,
-        device=device,
+        device=target_of(setting.target),
+        tiles=form.tiles,
+        warps=form.warps,
         chunks=None if setting.in_chunks else {},
     )
-    scheduled, tiles = made(), dict[Dim, int]()
-    if halved:
-        tiles = halved_tiles(lowered, scheduled.chosen, halved)
-        scheduled = made(tiles=tiles)
     program, tiling = scheduled.program, scheduled.tiling
     lanes = [d for d in tiling.blocks if not tiling.is_unit(d)]
     ragged = tuple(d for d in lanes if tiling.ragged(d))
-    key = (tuple(tiling.blocks.items()), tiling.whole, ragged)
+    key = (tuple(tiling.blocks.items()), tiling.whole, ragged, scheduled.warps)
     pipelined = tuple(Uses(nest, tiling).waits() <= SHORT for nest in program.nests)
-    blocks = scheduled.chosen.blocks
-    return Schedule(program, tiles, blocks, len(program.nests), pipelined, key, scheduled)
+    crowded = tuple(_is_crowded(nest, scheduled) for nest in program.nests)
+    blocks, kernels = scheduled.chosen.blocks, len(program.nests)
+    return Schedule(program, form.tiles, blocks, kernels, pipelined, crowded, key, scheduled)
+
+
+def _is_crowded(nest: Nest, scheduled: Scheduled) -> bool:
+    fewest = Uses(nest, scheduled.tiling).fewest_rows()
+    return scheduled.warps > scheduled.usual_warps and 0 < fewest < ROWS * scheduled.warps

@@ -72,6 +72,7 @@ class Scheduled:
     """A tile program after its passes: all that is decided about a kernel before it is printed.
 
     ``chosen``: the tiling of the dims that the program had before; ``tiling``: of all its dims.
+    ``usual_warps``: the default for it, which ``warps`` are unless others were asked for.
     """
 
     program: TileProgram
@@ -79,6 +80,8 @@ class Scheduled:
     chosen: Tiling
     dtypes: ArrayDtypes
     device: Target
+    warps: int
+    usual_warps: int
 
 
 def emit(
@@ -126,14 +129,19 @@ def schedule(
     dtypes: ArrayDtypes,
     device: Target,
     tiles: Mapping[Dim, int] | None = None,
+    warps: int | None = None,
     chunks: Mapping[Dim, int] | None = None,
 ) -> Scheduled:
-    """``program`` with tiles and after its passes, for arrays of these dtypes."""
+    """``program`` with tiles and after its passes, for arrays of these dtypes.
+
+    ``tiles`` and ``warps``: instead of the defaults.
+    """
     chosen = choose_tiling(program, sizes, tiles or {}, dtypes.common, device)
     program, tiling = apply_passes(
         program, chosen, device.processors, accurate=dtypes.accurate, chunks=chunks
     )
-    return Scheduled(program, tiling, chosen, dtypes, device)
+    usual = choose_warps(program, tiling)
+    return Scheduled(program, tiling, chosen, dtypes, device, warps or usual, usual)
 
 
 def written(
@@ -147,7 +155,7 @@ def written(
     program, tiling, dtypes = scheduled.program, scheduled.tiling, scheduled.dtypes
     device = scheduled.device.name
     heading = Heading(listing(graph), device, _reference(graph, reference), notes)
-    options = {"num_warps": choose_warps(program, tiling), "num_stages": STAGES}
+    options = {"num_warps": scheduled.warps, "num_stages": STAGES}
     return Kernel(
         name=_name(program),
         source=triton_text(program, tiling, dtypes, options, heading),

@@ -24,7 +24,7 @@ from blockbuster.emit.tile import (
 )
 from blockbuster.emit.tiling import Tiling, power_of_two
 from blockbuster.emit.trips import dims_of
-from blockbuster.emit.triton_uses import Uses, is_matrix_dot
+from blockbuster.emit.triton_uses import SWIZZLED, Uses, is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
@@ -101,6 +101,29 @@ def halved_tiles(program: TileProgram, tiling: Tiling, times: int) -> dict[Dim, 
     shape = _shape_of(program, tiling)
     dims = [d for d in tiling.blocks if not tiling.is_unit(d) and d not in shape.unlooped]
     return {d: max(tiling.blocks[d] >> times, LEAST if d in shape.dots else 1) for d in dims}
+
+
+def padded_dims(program: TileProgram, tiling: Tiling, *, summed: bool) -> tuple[Dim, ...]:
+    """The narrow dims of dots that swizzle in several ways: with ``SWIZZLED`` lanes, all do alike.
+
+    Of each dot, that is the last dim of its result; with ``summed`` also what it sums over, for
+    operands that are transposed in memory. ``program`` is scheduled with ``tiling``.
+    """
+    padded: dict[Dim, None] = {}
+    for nest in program.nests:
+        if not Uses(nest, tiling).dots_of_several_widths():
+            continue
+        for stmt in statements(nest.body):
+            if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
+                dims = tiling.lanes(stmt.args[1]) if summed else tiling.lanes(stmt.target)[1:]
+                narrow = (dim for dim in dims if tiling.blocks[dim] < SWIZZLED)
+                padded.update(dict.fromkeys(narrow))
+    pairs = [
+        pair for nest in program.nests for stmt in statements(nest.body) for pair in _one_dim(stmt)
+    ]
+    while more := [d for a, b in pairs for d in (a, b) if (a in padded) != (b in padded)]:
+        padded.update(dict.fromkeys(more))
+    return tuple(padded)
 
 
 def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
@@ -245,16 +268,7 @@ def _agree(program: TileProgram, tiling: Tiling) -> None:
     for nest in program.nests:
         for stmt in statements(nest.body):
             _fits(stmt, tiling)
-            pairs: list[tuple[Dim, Dim]] = []
-            if isinstance(stmt, Load):
-                pairs = [
-                    (dim, axis.dim)
-                    for dim, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True)
-                    if axis.per_block and isinstance(dim, str) and axis.dim
-                ]
-            elif isinstance(stmt, Let) and isinstance(stmt.op, Relabel):
-                pairs = [(stmt.op.old, stmt.op.new)]
-            for a, b in pairs:
+            for a, b in _one_dim(stmt):
                 if tiling.blocks[a] != tiling.blocks[b]:
                     raise EmitError(
                         message(
@@ -263,6 +277,16 @@ def _agree(program: TileProgram, tiling: Tiling) -> None:
                             hint="give both the same tile",
                         )
                     )
+
+
+def _one_dim(stmt: Stmt) -> Iterator[tuple[Dim, Dim]]:
+    """Dims that are one under two names: their tiles have to be equal."""
+    if isinstance(stmt, Load):
+        for dim, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
+            if axis.per_block and isinstance(dim, str) and axis.dim:
+                yield dim, axis.dim
+    elif isinstance(stmt, Let) and isinstance(stmt.op, Relabel):
+        yield stmt.op.old, stmt.op.new
 
 
 def _fits(stmt: Stmt, tiling: Tiling) -> None:

@@ -16,6 +16,7 @@ from bench.gpu.fuzz.draw import FAMILIES, Draw, Forced, draw  # noqa: E402
 from bench.gpu.fuzz.force import forced_by  # noqa: E402
 from bench.gpu.fuzz.pen import Given  # noqa: E402
 from bench.gpu.fuzz.trial import tried  # noqa: E402
+from blockbuster.emit.choice import Fused  # noqa: E402
 
 CHAIN = Draw(
     seed=1,
@@ -240,6 +241,19 @@ def test_warps_are_forced():
     for warps in (4, 8):
         source = plan_with(Forced(0, warps, 0)).source
         assert set(re.findall(r"num_warps=(\d+)", source)) == {str(warps)}
+
+
+def test_forced_warps_that_are_refused_give_way():
+    fused = Fused(bb.lower(bb.trace(lambda x, a, w: (x @ a) @ w, x="M K", a="K N", w="N L")))
+    sizes = {"M": 64, "K": 64, "N": 33, "L": 8}
+    with forced_by(Forced(1, 4, 0)):
+        forced = fused.consider(sizes, "float16", "sm_90").best
+        fused.refuse(forced, "the assembler loses a register")
+        found = fused.consider(sizes, "float16", "sm_90")
+
+    again = [c for c in (found.best, *found.others) if c.snapshot == forced.snapshot]
+    assert forced.scheduled.warps == 4
+    assert {c.scheduled.warps for c in again if c.blocks == forced.blocks} == {8}
 
 
 def test_tiles_are_forced():
