@@ -7,6 +7,7 @@ an operator; ten thousand are what a training loop written out in full comes to.
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
 import time
@@ -21,7 +22,9 @@ from blockbuster.ir.expr import DEEPEST, Arg, Call, Const, calls
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.ops import Elementwise
 from blockbuster.ir.origin import Origin
+from blockbuster.rules import centering
 from blockbuster.rules.fuse_elementwise import MOST
+from blockbuster.view.draw import draw
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -3.0]])
 
@@ -286,3 +289,114 @@ def test_a_length_of_many_terms_prints_and_reads_back():
     program = bb.trace(lambda **xs: bb.concat([*xs.values()], axis=0), **arrays)
     graph = bb.lower(program)
     assert bb.parse(str(graph)) == graph
+
+
+def test_a_page_too_long_for_a_browser_is_refused_in_words(tmp_path):
+    derivation = fused(chain, 1000)
+    with pytest.raises(bb.DrawError, match=r"the page would show \d+ steps .*\n.*to_json"):
+        derivation.to_html(tmp_path / "page.html")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_pictures_of_a_thousand_operators():
+    for graph in (lowered(chain, 1000), last(chain, 1000)):
+        assert draw(graph).dot.count("->") >= 1
+        assert draw(graph, depth=0).dot.startswith("digraph")
+
+
+def test_centering_one_norm_after_the_other_does_not_nest_calls(monkeypatch):
+    def function(x):
+        return [bb.layer_norm(x * float(count)) for count in range(1, 9)]
+
+    depths = []
+    made = centering._Centering.made
+
+    def counted(self, note):
+        depths.append(len(inspect.stack(0)))
+        return made(self, note)
+
+    monkeypatch.setattr(centering._Centering, "made", counted)
+    graph = bb.fuse(bb.lower(bb.trace(function, x="M N"))).final
+    assert bb.safe(graph) != graph
+    assert len(depths) >= 8
+    assert len(set(depths)) == 1
+
+
+def test_values_that_hold_each_other_are_watched_without_recursion():
+    held = ()
+    for _ in range(N):
+        held = (held,)
+
+    def function(x):
+        return x * (1.0 if held else 2.0)
+
+    np.testing.assert_array_equal(bb.jit(function)(X), X)
+
+
+def test_explaining_asks_the_rules_of_a_level_once(monkeypatch):
+    asked = []
+    rule = type(_rule())
+    before = rule.matches_at
+
+    def counted(self, graph, position, note=None):
+        asked.append(position)
+        return before(self, graph, position, note) if note else before(self, graph, position)
+
+    monkeypatch.setattr(rule, "matches_at", counted)
+    graph = lowered(chain, 60)
+    edges = len(graph.buffered_edges())
+    assert len(bb.explain(graph)) == edges == 59
+    assert len(asked) < 20 * edges
+
+
+def array_names(count):
+    return {f"x{position}": "M N" for position in range(count)}
+
+
+def sum_to_the_left(**arrays):
+    total, *others = arrays.values()
+    for array in others:
+        total = total + array
+    return total
+
+
+def sum_to_the_right(**arrays):
+    total, *others = reversed(arrays.values())
+    for array in others:
+        total = array + total
+    return total
+
+
+def sum_in_pairs(**arrays):
+    items = [*arrays.values()]
+    while len(items) > 1:
+        pairs = [a + b for a, b in zip(items[::2], items[1::2], strict=False)]
+        items = pairs + items[2 * len(pairs) :]
+    return items[0]
+
+
+def check_sum(make, count):
+    program = bb.trace(make, **array_names(count))
+    graph = bb.lower(program)
+    assert bb.parse(str(graph)) == graph
+    arrays = {name: X * position for position, name in enumerate(array_names(count))}
+    expected = X * (count * (count - 1) // 2)
+    np.testing.assert_allclose(bb.evaluate(graph, arrays)["out"], expected, rtol=1e-12)
+    np.testing.assert_allclose(program.numpy(arrays)["out"], expected, rtol=1e-12)
+    return graph, arrays, expected
+
+
+SUMS = (sum_to_the_left, sum_to_the_right, sum_in_pairs)
+
+
+@pytest.mark.parametrize("make", SUMS)
+def test_a_sum_of_many_arrays(make):
+    graph, arrays, expected = check_sum(make, 300)
+    assert not bb.fuse(graph).final.buffered_edges()
+    np.testing.assert_allclose(bb.jit(make)(**arrays), expected, rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", SUMS)
+def test_a_sum_of_ten_thousand_arrays(make):
+    check_sum(make, 10_000)

@@ -31,6 +31,8 @@ from blockbuster.ir.lengths import ONE, Length, size, whole
 from blockbuster.ir.types import Dim
 
 Axes = tuple[int | None, ...]
+Wanted = tuple[int, int, Piece]
+"""A value, the axis of which a piece is wanted, and the piece."""
 
 
 class Pieces(Recorder):
@@ -42,8 +44,13 @@ class Pieces(Recorder):
         self.notes: list[str] = []
         """One sentence for each copy."""
         self.lengths = lengths
-        self._pieces: dict[tuple[int, int, Piece], Ref] = {}
+        self._pieces: dict[Wanted, Ref] = {}
+        self._free: dict[Wanted, None] = {}
+        """Pieces that are known to need no copy."""
         self._copies: dict[int, Ref] = {}
+        self._parts: dict[int, tuple[tuple[Ref, Cut], ...]] = {}
+        self._part_at: dict[int, dict[tuple[Length, Length], Ref]] = {}
+        """The parts of a join by their place along its own axis."""
 
     def length(self, axis: Axis) -> Length:
         """The extent of an axis in terms of sizes that do not follow from others."""
@@ -82,24 +89,65 @@ class Pieces(Recorder):
     def is_free(self, ref: Ref, position: int, piece: Piece) -> bool:
         """True if that piece needs no copy."""
         entry = ref.axes[position] if position >= 0 else None
-        if entry is None:
-            return True
-        closure = self._closure(ref.value, entry)
-        return all(self._free_here(value, axis, piece) for value, axis in closure)
+        return entry is None or self._all_free((ref.value, entry, piece))
+
+    def _all_free(self, wanted: Wanted) -> bool:
+        """True if a piece needs no copy; joins in joins may be as deep as the program is long."""
+        found = dict.fromkeys([wanted])
+        stack = [wanted]
+        while stack:
+            value, axis, piece = stack.pop()
+            for at in self._closure(value, axis):
+                if not self._free_here(*at, piece):
+                    return False
+                inner = self._within(*at, piece)
+                if inner is not None and inner not in found and inner not in self._free:
+                    found[inner] = None
+                    stack.append(inner)
+        self._free |= found
+        return True
+
+    def _within(self, value: int, axis: int, piece: Piece) -> Wanted | None:
+        """The piece of a part that a piece of a join's own axis is; None where it is no such."""
+        op = self.primitives[value].op
+        if not isinstance(op, Join) or axis != op.axis or not isinstance(piece, Cut):
+            return None
+        ref, inside = self._inside(value, piece) or (None, None)
+        entry = ref.axes[axis] if ref else None
+        return (
+            None if ref is None or inside is None or entry is None else (ref.value, entry, inside)
+        )
 
     def copied(self, ref: Ref) -> Ref:
         """``ref`` to an array in memory where it was one to a join or merge."""
-        if not isinstance(self.primitives[ref.value].op, Join | Merge):
-            return ref
-        if ref.value not in self._copies:
-            primitive = self.primitives[ref.value]
-            op = primitive.op
-            assert isinstance(op, Join | Merge)
-            refs = [self.copied(operand) for operand in primitive.operands]
-            fn = CopyJoin(op.axis) if isinstance(op, Join) else CopyMerge(op.axis)
-            self._copies[ref.value] = self._copy(fn, refs, primitive.shape, primitive)
-        made = self._copies[ref.value]
-        return Ref(made.value, ref.axes)
+        stack = [ref.value] if self._is_put_together(ref.value) else []
+        while stack:
+            primitive = self.primitives[stack[-1]]
+            read = [operand.value for operand in primitive.operands]
+            missing = [v for v in read if self._is_put_together(v) and v not in self._copies]
+            if missing:
+                stack += reversed(missing)
+                continue
+            value = stack.pop()
+            if value not in self._copies:
+                self._copies[value] = self._copied_whole(primitive)
+        made = self._copies.get(ref.value)
+        return ref if made is None else Ref(made.value, ref.axes)
+
+    def _is_put_together(self, value: int) -> bool:
+        return isinstance(self.primitives[value].op, Join | Merge)
+
+    def _copied_whole(self, primitive: Primitive) -> Ref:
+        op = primitive.op
+        assert isinstance(op, Join | Merge)
+        refs = [
+            Ref(self._copies[operand.value].value, operand.axes)
+            if operand.value in self._copies
+            else operand
+            for operand in primitive.operands
+        ]
+        fn = CopyJoin(op.axis) if isinstance(op, Join) else CopyMerge(op.axis)
+        return self._copy(fn, refs, primitive.shape, primitive)
 
     # the values that a piece touches ---------------------------------------------
 
@@ -122,17 +170,32 @@ class Pieces(Recorder):
     def _free_here(self, value: int, axis: int, piece: Piece) -> bool:
         op = self.primitives[value].op
         if isinstance(op, Join) and axis == op.axis:
-            return isinstance(piece, Cut) and self._part(value, piece) is not None
+            return isinstance(piece, Cut) and self._inside(value, piece) is not None
         if isinstance(op, Merge) and axis == op.axis:
             return isinstance(piece, Split) and self._is_merge_of(value, piece)
         return not isinstance(op, Opaque)
 
     def _piece(self, value: int, axis: int, piece: Piece) -> Ref:
         if (value, axis, piece) not in self._pieces:
-            for v, a in self._closure(value, axis):
-                if (v, a, piece) not in self._pieces:
-                    self._pieces[v, a, piece] = self._made(v, a, piece)
+            for wanted in self._missing((value, axis, piece)):
+                if wanted not in self._pieces:
+                    self._pieces[wanted] = self._made(*wanted)
         return self._pieces[value, axis, piece]
+
+    def _missing(self, wanted: Wanted) -> list[Wanted]:
+        """The pieces to be made for that one, each behind those that it is made of."""
+        found: dict[Wanted, None] = {}
+        stack = [wanted]
+        while stack:
+            value, axis, piece = stack.pop()
+            for at in self._closure(value, axis):
+                if (*at, piece) in found or (*at, piece) in self._pieces:
+                    continue
+                found[*at, piece] = None
+                inner = self._within(*at, piece)
+                if inner is not None and self._all_free(inner):
+                    stack.append(inner)
+        return sorted(found, key=lambda each: each[0])  # operands come before what reads them
 
     def _made(self, value: int, axis: int, piece: Piece) -> Ref:
         primitive = self.primitives[value]
@@ -147,7 +210,7 @@ class Pieces(Recorder):
             case Count():
                 return self._count(primitive, piece)
             case Join(own) if own == axis and isinstance(piece, Cut):
-                part = self._part(value, piece)
+                part = self._part(value, axis, piece)
                 return self._cut_copy(value, axis, piece) if part is None else part
             case Merge(own) if own == axis and self._is_merge_of(value, piece):
                 return primitive.operands[0]
@@ -193,8 +256,15 @@ class Pieces(Recorder):
 
     # joins, merges and copies ----------------------------------------------------
 
-    def parts(self, value: int) -> Iterator[tuple[Ref, Cut]]:
+    def parts(self, value: int) -> Sequence[tuple[Ref, Cut]]:
         """The parts of a join, and where each lies along the joined axis."""
+        if value not in self._parts:
+            self._parts[value] = tuple(self._parts_of(value))
+            reversed_ = reversed(self._parts[value])
+            self._part_at[value] = {(at.start, at.length): ref for ref, at in reversed_}
+        return self._parts[value]
+
+    def _parts_of(self, value: int) -> Iterator[tuple[Ref, Cut]]:
         primitive = self.primitives[value]
         assert isinstance(primitive.op, Join)
         start = Length()
@@ -212,20 +282,26 @@ class Pieces(Recorder):
         outer, inner = shape[0], shape[primitive.op.axis + 1]
         return Split(outer, inner, self.length(outer), self.length(inner))
 
-    def _part(self, value: int, piece: Cut) -> Ref | None:
-        """What a cut of a join's own axis is, where it lies within one part."""
-        op = self.primitives[value].op
-        assert isinstance(op, Join)
-        for ref, part in self.parts(value):
-            if (part.start, part.length) == (piece.start, piece.length):
-                return ref
+    def _part(self, value: int, axis: int, piece: Cut) -> Ref | None:
+        """What a cut of a join's own axis is, where it lies within one part and is free there."""
+        ref, inside = self._inside(value, piece) or (None, None)
+        if ref is None or inside is None:
+            return ref
+        return self.cut(ref, axis, inside) if self.is_free(ref, axis, inside) else None
+
+    def _inside(self, value: int, piece: Cut) -> tuple[Ref, Cut | None] | None:
+        """The part of a join in which a cut of its own axis lies, and where; None for all of it."""
+        parts = self.parts(value)
+        whole_part = self._part_at[value].get((piece.start, piece.length))
+        if whole_part is not None:
+            return whole_part, None
+        for ref, part in parts:
             before = (piece.start - part.start).constant
+            if before is None or before < 0:
+                continue
             behind = (part.start + part.length - piece.start - piece.length).constant
-            if before is not None and behind is not None and min(before, behind) >= 0:
-                inside = replace(piece, start=piece.start - part.start)
-                return (
-                    self.cut(ref, op.axis, inside) if self.is_free(ref, op.axis, inside) else None
-                )
+            if behind is not None and behind >= 0:
+                return ref, replace(piece, start=piece.start - part.start)
         return None
 
     def _is_merge_of(self, value: int, piece: Piece) -> bool:

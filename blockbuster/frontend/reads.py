@@ -105,6 +105,7 @@ class _Seeker:
         self._asks = False  # the code may run on where an attribute is missing
         self._seen: dict[int, Any] = {}
         self._holders: list[Any] = []  # objects whose attributes are read by name
+        self._ahead: list[Any] = []  # values to be looked into: they may hold each other deep
 
     def root(self, fn: Any) -> None:
         """The function itself: arrays among its defaults are inputs, only their form is fixed."""
@@ -122,10 +123,11 @@ class _Seeker:
         self.visit(fn)
 
     def close(self) -> None:
-        """Follow attributes until nothing new is reached."""
+        """Follow values and attributes until nothing new is reached."""
         known = None
         while known != (state := (len(self._names), len(self._seen), self._whole, self._asks)):
             known = state
+            self._look_ahead()
             for holder in tuple(self._holders):
                 self._attributes(holder)
 
@@ -134,6 +136,13 @@ class _Seeker:
         if id(value) in self._seen or is_atom(value):
             return
         self._seen[id(value)] = value
+        self._ahead.append(value)
+
+    def _look_ahead(self) -> None:
+        while self._ahead:
+            self._look_into(self._ahead.pop(0))
+
+    def _look_into(self, value: Any) -> None:
         if isinstance(value, types.FunctionType):
             self._function(value)
         elif is_leaf(value):

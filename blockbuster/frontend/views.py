@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from blockbuster.frontend.deep import Task, done
 from blockbuster.frontend.primitives import Join, Merge, Ref
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.push import Pieces
@@ -37,48 +38,16 @@ class ViewRecorder(Pieces):
         return self.add(Merge(axis), (ref,), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
 
     def apply(self, expr: Expr, *refs: Ref, hint: str = "") -> Ref:
-        rank = max((len(ref.axes) for ref in refs), default=0)
-        found = self._own_axis(refs, rank)
-        if found is None:
-            return super().apply(self._in_known_sizes(expr), *refs, hint=hint)
-        return self._through(
-            refs, found, rank, lambda operands: self.apply(expr, *operands, hint=hint)
-        )
+        return done(self._apply(expr, refs, hint))
 
     def round(self, ref: Ref, dtype: str) -> Ref:
-        found = self._own_axis([ref], len(ref.axes))
-        if found is None:
-            return super().round(ref, dtype)
-        return self._through(
-            [ref], found, len(ref.axes), lambda operands: self.round(operands[0], dtype)
-        )
+        return done(self._round(ref, dtype))
 
     def fold(self, ref: Ref, monoid: str, axis: int, *, keepdims: bool = True) -> Ref:
-        rank = len(ref.axes)
-        axis %= rank
-        found = self._own_axis([ref], rank)
-        if found is None:
-            return super().fold(ref, monoid, axis, keepdims=keepdims)
-        own = found[1]
-        dim = self.shape(ref)[own]
-        place = own - (own > axis and not keepdims)
-        if isinstance(self.primitives[ref.value].op, Join):
-            parts = [self.cut(ref, own, piece) for _, piece in self.parts(ref.value)]
-            folds = [self.fold(part, monoid, axis, keepdims=keepdims) for part in parts]
-            return self.join(folds, place, dim) if own != axis else self._combined(monoid, folds)
-        both = self.split(ref, own, self.merged(ref.value), rank)
-        inner = self.fold(both, monoid, axis + 1, keepdims=keepdims)
-        if own != axis:
-            return self.merge(inner, place, dim)
-        return self.fold(inner, monoid, 0, keepdims=False)
+        return done(self._fold(ref, monoid, axis % len(ref.axes), keepdims))
 
     def product(self, a: Ref, b: Ref) -> Ref:
-        rank = max(len(a.axes), len(b.axes))
-        for index, ref in enumerate((a, b)):
-            found = self._own_axis([ref], rank)
-            if found is not None:
-                return self._product(a, b, index, found[1], rank)
-        return super().product(a, b)
+        return done(self._product(a, b))
 
     def opaque(
         self, name: str, fn: Callable[..., object], refs: Sequence[Ref], shape: Shape
@@ -95,7 +64,55 @@ class ViewRecorder(Pieces):
 
         return rewrite(expr, known)
 
-    # how each reads --------------------------------------------------------------
+    # how each reads: joins in joins nest as deep as the program is long ------------
+
+    def _apply(self, expr: Expr, refs: Sequence[Ref], hint: str) -> Task[Ref]:
+        rank = max((len(ref.axes) for ref in refs), default=0)
+        found = self._own_axis(refs, rank)
+        if found is None:
+            return super().apply(self._in_known_sizes(expr), *refs, hint=hint)
+        made: Ref = yield self._through(
+            refs, found, rank, lambda operands: self._apply(expr, operands, hint)
+        )
+        return made
+
+    def _round(self, ref: Ref, dtype: str) -> Task[Ref]:
+        found = self._own_axis([ref], len(ref.axes))
+        if found is None:
+            return super().round(ref, dtype)
+        made: Ref = yield self._through(
+            [ref], found, len(ref.axes), lambda operands: self._round(operands[0], dtype)
+        )
+        return made
+
+    def _fold(self, ref: Ref, monoid: str, axis: int, keepdims: bool) -> Task[Ref]:
+        rank = len(ref.axes)
+        found = self._own_axis([ref], rank)
+        if found is None:
+            return super().fold(ref, monoid, axis, keepdims=keepdims)
+        own = found[1]
+        dim = self.shape(ref)[own]
+        place = own - (own > axis and not keepdims)
+        if isinstance(self.primitives[ref.value].op, Join):
+            folds: list[Ref] = []
+            for part in [self.cut(ref, own, piece) for _, piece in self.parts(ref.value)]:
+                folds.append((yield self._fold(part, monoid, axis, keepdims)))
+            return self.join(folds, place, dim) if own != axis else self._combined(monoid, folds)
+        both = self.split(ref, own, self.merged(ref.value), rank)
+        inner: Ref = yield self._fold(both, monoid, axis + 1, keepdims)
+        if own != axis:
+            return self.merge(inner, place, dim)
+        made: Ref = yield self._fold(inner, monoid, 0, False)
+        return made
+
+    def _product(self, a: Ref, b: Ref) -> Task[Ref]:
+        rank = max(len(a.axes), len(b.axes))
+        for index, ref in enumerate((a, b)):
+            found = self._own_axis([ref], rank)
+            if found is not None:
+                made: Ref = yield self._product_through(a, b, index, found[1], rank)
+                return made
+        return super().product(a, b)
 
     def _own_axis(self, refs: Sequence[Ref], rank: int) -> tuple[int, int] | None:
         """The first operand that is a join or merge, and where in a result its own axis stands."""
@@ -129,26 +146,29 @@ class ViewRecorder(Pieces):
         refs: Sequence[Ref],
         found: tuple[int, int],
         rank: int,
-        work: Callable[[Sequence[Ref]], Ref],
-    ) -> Ref:
+        work: Callable[[Sequence[Ref]], Task[Ref]],
+    ) -> Task[Ref]:
         """``work`` on the parts of a join or merge, put together again."""
         index, place = found
         value = refs[index].value
+        result: Ref
         places = [place + len(ref.axes) - rank for ref in refs]
         if not self._alike(value, refs, places):
-            return work([self.copied(r) if i == index else r for i, r in enumerate(refs)])
+            result = yield work([self.copied(r) if i == index else r for i, r in enumerate(refs)])
+            return result
         dim = self.shape(refs[index])[places[index]]
         if isinstance(self.primitives[value].op, Merge):
             piece = self.merged(value)
-            result = work([self.split(ref, place, piece, rank) for ref in refs])
+            result = yield work([self.split(ref, place, piece, rank) for ref in refs])
             return self.merge(result, place, dim)
         made = []
         for _, part in self.parts(value):
             pairs = zip(refs, places, strict=True)
-            made.append(work([self.cut(ref, at, part) if at >= 0 else ref for ref, at in pairs]))
+            cuts = [self.cut(ref, at, part) if at >= 0 else ref for ref, at in pairs]
+            made.append((yield work(cuts)))
         return self.join(made, place, dim)
 
-    def _product(self, a: Ref, b: Ref, index: int, place: int, rank: int) -> Ref:
+    def _product_through(self, a: Ref, b: Ref, index: int, place: int, rank: int) -> Task[Ref]:
         """A product whose operand ``index`` has its own axis at ``place``, of ``rank`` axes."""
         mine, other = (a, b)[index], (b, a)[index]
         value = mine.value
@@ -156,19 +176,20 @@ class ViewRecorder(Pieces):
         across = rank - 2 + index if summed else place if place < rank - 2 else -rank
         at = across + len(other.axes) - rank  # negative where the other lacks the axis
         is_join = isinstance(self.primitives[value].op, Join)
+        result: Ref
         if (is_join and not summed) or not self._alike(value, [other], [at]):
-            copied = self.copied(mine)
-            return self.product(*_ordered(index, copied, other))
+            result = yield self._product(*_ordered(index, self.copied(mine), other))
+            return result
         own = place + len(mine.axes) - rank
         if is_join:
-            pairs = (
-                (self.cut(mine, own, piece), self.cut(other, at, piece))
-                for _, piece in self.parts(value)
-            )
-            return self._combined("+", [self.product(*_ordered(index, x, y)) for x, y in pairs])
+            products: list[Ref] = []
+            for _, cut_ in self.parts(value):
+                x, y = self.cut(mine, own, cut_), self.cut(other, at, cut_)
+                products.append((yield self._product(*_ordered(index, x, y))))
+            return self._combined("+", products)
         dim, piece = self.shape(mine)[own], self.merged(value)
         split = (self.split(mine, place, piece, rank), self.split(other, across, piece, rank))
-        result = self.product(*_ordered(index, *split))
+        result = yield self._product(*_ordered(index, *split))
         if summed:
             return self.fold(result, "+", 0, keepdims=False)
         return self.merge(result, place, dim)
@@ -177,22 +198,25 @@ class ViewRecorder(Pieces):
 
     def ends(self, ref: Ref) -> list[tuple[int, Strips]]:
         """The values that fill an output array, each with the strips of the array it fills."""
-        return self._ends(ref.value, strips_of(ref.axes, self.shape(ref)))
-
-    def _ends(self, value: int, strips: Strips) -> list[tuple[int, Strips]]:
-        primitive = self.primitives[value]
-        op = primitive.op
-        if isinstance(op, Merge):
-            (operand,) = primitive.operands
-            both = split(strips, op.axis, self.merged(value))
-            return self._ends(operand.value, placed(both, operand.axes))
-        if not isinstance(op, Join):
-            return [(value, strips)]
-        found = []
-        total = self.length(primitive.shape[op.axis])
-        for operand, piece in self.parts(value):
-            part = cut(strips, op.axis, piece, extent=total)
-            found += self._ends(operand.value, placed(part, operand.axes))
+        found: list[tuple[int, Strips]] = []
+        stack = [(ref.value, strips_of(ref.axes, self.shape(ref)))]
+        while stack:
+            value, strips = stack.pop()
+            primitive = self.primitives[value]
+            op = primitive.op
+            if isinstance(op, Merge):
+                (operand,) = primitive.operands
+                both = split(strips, op.axis, self.merged(value))
+                stack.append((operand.value, placed(both, operand.axes)))
+            elif isinstance(op, Join):
+                total = self.length(primitive.shape[op.axis])
+                parts = [
+                    (operand.value, placed(cut(strips, op.axis, piece, extent=total), operand.axes))
+                    for operand, piece in self.parts(value)
+                ]
+                stack += reversed(parts)
+            else:
+                found.append((value, strips))
         return found
 
 

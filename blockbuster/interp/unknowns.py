@@ -74,27 +74,30 @@ class Unknowns:
 
     def cleared(self, p: Polynomial) -> tuple[Polynomial, list[tuple[Polynomial, int]]]:
         """``p`` times powers of its denominators, and these: p = it / (denominators ** powers)."""
-        factors = []
-        for number in reversed(unknowns(p)):
-            if self.kinds[number][0] != "inverse":
-                continue
-            powers = [dict(m).get(number, Fraction(0)) for m in p]
-            most = int(max(powers, default=Fraction(0)))
-            if not any(powers):
-                continue
-            below: Polynomial = dict(self.kinds[number][1])
-            made = []
-            for (monomial, factor), power in zip(p.items(), powers, strict=True):
-                rest = {joined(monomial, ((number, power),), -1) if power else monomial: factor}
-                for _ in range(most - int(power)):
-                    rest = times(rest, below)
-                made.append(rest)
-            p = total(made)
-            factors.append((below, most))
-        if any(self.kinds[n][0] == "inverse" for n in unknowns(p)):
-            p, more = self.cleared(p)
-            factors += more
+        factors: list[tuple[Polynomial, int]] = []
+        while any(self.kinds[n][0] == "inverse" for n in unknowns(p)):  # denominators in them
+            for number in reversed(unknowns(p)):
+                if self.kinds[number][0] == "inverse":
+                    p = self._without(p, number, factors)
         return p, factors
+
+    def _without(
+        self, p: Polynomial, number: int, factors: list[tuple[Polynomial, int]]
+    ) -> Polynomial:
+        """``p`` times the power of the denominator ``number`` that is added to ``factors``."""
+        powers = [dict(m).get(number, Fraction(0)) for m in p]
+        if not any(powers):
+            return p
+        most = int(max(powers, default=Fraction(0)))
+        below: Polynomial = dict(self.kinds[number][1])
+        made = []
+        for (monomial, factor), power in zip(p.items(), powers, strict=True):
+            rest = {joined(monomial, ((number, power),), -1) if power else monomial: factor}
+            for _ in range(most - int(power)):
+                rest = times(rest, below)
+            made.append(rest)
+        factors.append((below, most))
+        return total(made)
 
     def factored(self, p: Polynomial) -> tuple[int, list[tuple[Key, bool]]]:
         """The sign of a nonzero polynomial as a sign and the signs of primitive ones.

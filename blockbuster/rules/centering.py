@@ -52,6 +52,15 @@ _SCALAR = ("add", "sub", "mul", "div")
 
 def centered(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
     """``graph`` with variances summed around the mean; the same values but for rounding."""
+    while True:  # a level may have as many sites as the program has norms
+        inner = _with_bodies_centered(graph, note)
+        made = _with_one_centered(inner, note)
+        if made is None:
+            return inner
+        graph = made
+
+
+def _with_bodies_centered(graph: Graph, note: Callable[[str], None]) -> Graph:
     edit = Builder(graph)
     for position, node in enumerate(graph.nodes):
         if isinstance(node.op, Map):
@@ -59,14 +68,18 @@ def centered(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Grap
             if body is not node.op.body:
                 edit.replace_op(position, replace(node.op, body=body))
     inner = edit.finish()
-    inner = graph if inner == graph else inner
-    for position, node in enumerate(inner.nodes):
+    return graph if inner == graph else inner
+
+
+def _with_one_centered(graph: Graph, note: Callable[[str], None]) -> Graph | None:
+    """``graph`` with the first variance of its own level centered that can be."""
+    for position, node in enumerate(graph.nodes):
         if isinstance(node.op, Map) and not node.op.start:
             for sums in _sums(node.op):
-                made = _Centering(inner, position, node.op, sums).made(note)
+                made = _Centering(graph, position, node.op, sums).made(note)
                 if made is not None:
-                    return centered(made, note)
-    return inner
+                    return made
+    return None
 
 
 @dataclass(frozen=True)
@@ -317,11 +330,17 @@ class _Centering:
 
 
 def _holds_matmul(graph: Graph, value: Value) -> bool:
-    node = _node(graph, value)
-    if node is None:
-        return False
-    inner = isinstance(node.op, Map) or node.op == Functional("dot")
-    return inner or any(_holds_matmul(graph, v) for v in node.operands)
+    """True if a matmul, or a map, is among what ``value`` is made of."""
+    seen, stack = {value}, [value]
+    while stack:
+        node = _node(graph, stack.pop())
+        if node is None:
+            continue
+        if isinstance(node.op, Map) or node.op == Functional("dot"):
+            return True
+        stack += (new := [v for v in node.operands if v not in seen])
+        seen.update(new)
+    return False
 
 
 def _hint(graph: Graph, value: Value) -> str:

@@ -182,7 +182,8 @@ class Derivation:
         The page opens with these ``sizes`` (elements) and numbers of ``blocks`` of dims, default
         256 and 4, and recomputes its numbers for others. ``dtype`` is that of the kernel it shows.
         With ``prove`` every step is proved (``trials``, ``seed``), which takes the longest. Raises
-        ValueError for sizes that do not fit the program. The file appears complete or not at all.
+        ValueError for sizes that do not fit the program, DrawError for a derivation too long for
+        one page. The file appears complete or not at all.
         """
         from blockbuster.view.explorer.export import write_html
         from blockbuster.view.explorer.setting import Setting

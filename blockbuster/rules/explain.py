@@ -15,7 +15,7 @@ from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Misc, Relabel, Transpose
 from blockbuster.ir.types import Dim, Type, size_class
 from blockbuster.ir.verify import check_graph
-from blockbuster.rules.base import Refusal, Rule, label, name_of
+from blockbuster.rules.base import Match, Refusal, Rule, label, name_of
 from blockbuster.rules.derivation import Path, path_in_words
 from blockbuster.rules.driver import fuse
 from blockbuster.rules.one_block import with_one_block
@@ -75,9 +75,12 @@ def explain_with(
     edges = graph.buffered_edges()
     single = list_only(graph)
     left: dict[Dim, int] = {}
+    levels: dict[Path, _Level] = {}
     for path, value, consumer in edges:
-        level = graph.at(path)
-        rule, reason = _nearest(level, value, consumer, rules)
+        if path not in levels:
+            levels[path] = _Level(graph.at(path), rules)
+        level = levels[path].graph
+        rule, reason = levels[path].nearest(value, consumer)
         dims = _dims_in_the_way(level, value, consumer)
         for dim in dims:
             if dim not in left and dim not in single:
@@ -121,26 +124,39 @@ def _elements(type: Type, sizes: Mapping[Dim, int]) -> int:
     return prod(sizes[size_class(d)] for d in dims)
 
 
-def _nearest(
-    level: Graph, value: Value, consumer: int, rules: Sequence[Rule]
-) -> tuple[Rule | None, str]:
-    """The refusal that speaks of both ends, else of one of them, else of the whole level."""
-    for end in (level.nodes[consumer], level.nodes[value.node]):
-        if type(end.op) in BARRIERS:
-            name = end.op.name if isinstance(end.op, Misc) else label(end)
-            return None, f"{name} {BARRIERS[type(end.op)]}"
-    refusals: list[Refusal] = []
-    for rule in rules:
-        for match in rule.matches(level, refusals.append):
-            if {value.node, consumer} <= set(match.nodes.values()):
-                return rule, "applies here: fuse the program"
-    both = [r for r in refusals if {value.node, consumer} <= set(r.nodes)]
-    one = [r for r in refusals if r.rule.kind == "extension" and consumer in r.nodes]
-    one.sort(key=lambda refusal: refusal not in both)  # that of the pair says more
-    different = _different_dims(level, value, consumer)
-    for refusal in (*one, *both) if different else (*both, *one):
-        return refusal.rule, refusal.reason
-    return None, different or "no rule has a pattern with these two operators"
+class _Level:
+    """What the rules say of one level, looked up by node: they are asked once for all edges."""
+
+    def __init__(self, graph: Graph, rules: Sequence[Rule]) -> None:
+        self.graph = graph
+        self._sites: dict[int, list[Match]] = {}
+        self._refusals: dict[int, list[Refusal]] = {}
+        refusals: list[Refusal] = []
+        for rule in rules:
+            for match in rule.matches(graph, refusals.append):
+                for node in dict.fromkeys(match.nodes.values()):
+                    self._sites.setdefault(node, []).append(match)
+        for refusal in refusals:
+            for node in dict.fromkeys(refusal.nodes):
+                self._refusals.setdefault(node, []).append(refusal)
+
+    def nearest(self, value: Value, consumer: int) -> tuple[Rule | None, str]:
+        """The refusal that speaks of both ends, else of one of them, else of the whole level."""
+        for end in (self.graph.nodes[consumer], self.graph.nodes[value.node]):
+            if type(end.op) in BARRIERS:
+                name = end.op.name if isinstance(end.op, Misc) else label(end)
+                return None, f"{name} {BARRIERS[type(end.op)]}"
+        for match in self._sites.get(consumer, ()):
+            if value.node in match.nodes.values():
+                return match.rule, "applies here: fuse the program"
+        near = self._refusals.get(consumer, [])
+        both = [r for r in near if value.node in r.nodes]
+        one = [r for r in near if r.rule.kind == "extension"]
+        one.sort(key=lambda refusal: value.node not in refusal.nodes)  # of the pair: says more
+        different = _different_dims(self.graph, value, consumer)
+        for refusal in (*one, *both) if different else (*both, *one):
+            return refusal.rule, refusal.reason
+        return None, different or "no rule has a pattern with these two operators"
 
 
 def _different_dims(level: Graph, value: Value, consumer: int) -> str:

@@ -141,23 +141,33 @@ def not_only_summed_dots(op: Map, value: Value, through: tuple[Functional, ...] 
 
     A block operand of one of the operators ``through`` counts if the same holds for its result.
     """
-    body, name = op.body, name_of(op.body, value)
-    if value in body.output_values:
-        return f"{name} itself leaves the map over {op.dim}"
-    for reader, index in body.uses[value]:
-        made, kind = Value(reader), body.nodes[reader].op
-        if index == 0 and kind in through:
-            reason = not_only_summed_dots(op, made, through)
+    found, stack = {value}, [value]  # such operators may stand in a row as long as the program
+    while stack:
+        value = stack.pop()
+        if value in op.body.output_values:
+            return f"{name_of(op.body, value)} itself leaves the map over {op.dim}"
+        for reader, index in op.body.uses[value]:
+            made = Value(reader)
+            if index == 0 and op.body.nodes[reader].op in through:
+                if made not in found:
+                    found.add(made)
+                    stack.append(made)
+                continue
+            reason = _no_summed_dot(op, value, reader, index)
             if reason:
                 return reason
-            continue
-        if kind != Functional("dot"):
-            return f"{name} is read by {label(body.nodes[reader])}, not by a dot alone"
-        if index != 0:
-            return f"{name} is the right operand of a dot: its rows are columns of the product"
-        ends = zip(body.outputs, op.results, strict=True)
-        if body.uses.get(made) or any(r != Accumulate("+") for o, r in ends if o.value == made):
-            return f"the dot of {name} is not only summed over {op.dim}"
+    return ""
+
+
+def _no_summed_dot(op: Map, value: Value, reader: int, index: int) -> str:
+    body, name, made = op.body, name_of(op.body, value), Value(reader)
+    if body.nodes[reader].op != Functional("dot"):
+        return f"{name} is read by {label(body.nodes[reader])}, not by a dot alone"
+    if index != 0:
+        return f"{name} is the right operand of a dot: its rows are columns of the product"
+    ends = zip(body.outputs, op.results, strict=True)
+    if body.uses.get(made) or any(r != Accumulate("+") for o, r in ends if o.value == made):
+        return f"the dot of {name} is not only summed over {op.dim}"
     return ""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from blockbuster.emit.dtypes import dtype_of
+from blockbuster.errors import DrawError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, explain
 from blockbuster.view.explorer.costs import Table
@@ -24,6 +25,7 @@ from blockbuster.view.explorer.steps import left_data, proofs_data, rules_data, 
 
 SCHEMA = "blockbuster.explorer/1"
 DTYPES = ("float16", "bfloat16", "float32")  # what a kernel is written for
+MOST_LINES = 250_000  # steps times operators: minutes to make, and as much as a browser can show
 
 Data = dict[str, Any]
 
@@ -38,8 +40,10 @@ def explorer_data(
 ) -> Data:
     """What the page shows. ``progress`` is told what comes before each long part.
 
-    Raises ValueError for sizes and blocks that do not fit the program.
+    Raises ValueError for sizes and blocks that do not fit the program, DrawError for a derivation
+    too long for one page.
     """
+    _check_length(derivation)
     dims = dims_data(derivation.start, setting)
     source = source_of(derivation.start)
     progress("rewriting")
@@ -71,6 +75,18 @@ def explorer_data(
         "polynomials": table.data(),
         "pictures": pictures,
     }
+
+
+def _check_length(derivation: Derivation) -> None:
+    """The page holds the whole program after every step."""
+    steps, operators = len(derivation.applications), derivation.start.size
+    if steps * operators > MOST_LINES:
+        what = f"the page would show {steps} steps of a program of {operators} operators"
+        hint = (
+            "print(derivation) lists the steps, derivation.to_json() keeps them, and\n"
+            "draw(derivation.final) is a picture of the result; or explore a part of the program"
+        )
+        raise DrawError(message(what, hint=hint))
 
 
 def _kernel(
