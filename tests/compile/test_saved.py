@@ -71,7 +71,7 @@ def no_code(monkeypatch):
 
 def resigned(content):
     """The text of a file with this content and the checksum that belongs to it."""
-    plain = {key: content.get(key) for key in ("plan", "shape")}
+    plain = {key: content.get(key) for key in ("plan", "shape", "program")}
     digest = hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
     return json.dumps({**content, "sha256": digest.hexdigest()})
 
@@ -167,7 +167,7 @@ def test_every_changed_field_of_a_resigned_file_is_a_plan_or_an_error(name, tmp_
     content = json.loads(path.read_text())
     choose = random.Random(0)
     outcomes = {True: 0, False: 0}
-    for place in places({key: content[key] for key in ("plan", "shape")}):
+    for place in places({key: content[key] for key in ("plan", "shape", "program")}):
         if not place:
             continue
         changes = [put(value) for value in choose.sample(STRANGE, 6)]
