@@ -26,7 +26,7 @@ class Refused(EmitError):
         self, files: tuple[File, ...], reason: str, *, wrong: bool = False, evidence: str = ""
     ) -> None:
         names = ", ".join(name for file in files for name in file.writes)
-        hint = "compile the program again, with this version of Triton"
+        hint = "compile the program again here: where a kernel is refused, another one is chosen"
         origin = f"to reproduce it: {evidence}" if evidence else ""
         super().__init__(message(f"no kernel for {names}: {reason}", origin=origin, hint=hint))
         self.files, self.reason = files, reason

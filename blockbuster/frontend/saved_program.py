@@ -3,7 +3,8 @@
 Reading it is reading data, as in emit/saved.py: no function that it names is imported. What comes
 out is a program that can be run: each operator is known, has the operands and parameters that it
 takes and a result of the shape that its operands give, and the size of each dim follows from the
-inputs. Numbers are texts, since JSON has neither NaN nor infinities.
+inputs. How long slices and joins are is seen when it is run. Numbers are texts, since JSON has
+neither NaN nor infinities.
 """
 
 from __future__ import annotations
@@ -170,40 +171,46 @@ def _number(data: Any) -> float:
 
 
 def _expr_to_json(expr: Expr) -> dict[str, Any]:
-    match expr:
-        case Const(value):
-            return {"number": _number_to_json(value)}
-        case Size(dim):
-            return {"size": dim}
-        case Call(fn, args):
-            return {"call": [fn, *map(_expr_to_json, args)]}
-    raise AssertionError("a scalar has no arguments")
+    """The parts of an expression, arguments before the function that takes them."""
+    parts: list[dict[str, Any]] = []
+    waiting = [expr]
+    while waiting:
+        match waiting.pop():
+            case Const(value):
+                parts.append({"number": _number_to_json(value)})
+            case Size(dim):
+                parts.append({"size": dim})
+            case Call(fn, args):
+                parts.append({"call": fn})
+                waiting.extend(args)
+            case _:
+                raise AssertionError("a scalar has no arguments")
+    return {"scalar": parts[::-1]}
 
 
 def _scalar(data: Any) -> Expr:
     """A scalar expression, no larger than tracing makes them."""
-    expr = _expr(data, DEEPEST)
-    if calls(expr) > DEEPEST:
-        raise Wrong(f"applies more than {DEEPEST} functions to sizes")
-    return expr
+    made: list[Expr] = []
+    for part in record(data, scalar=items(_part))["scalar"]:
+        if not isinstance(part, str):
+            made.append(part)
+            continue
+        first = len(made) - FUNCTIONS[part]
+        if first < 0:
+            raise Wrong(f"has too few arguments for {part}", ".scalar")
+        made[first:] = [Call(part, tuple(made[first:]))]
+    if len(made) != 1 or calls(made[0]) > DEEPEST:
+        raise expected(f"one expression of at most {DEEPEST} functions", data)
+    return made[0]
 
 
-def _expr(data: Any, most: int) -> Expr:
-    if most < 0:
-        raise Wrong(f"is nested deeper than {DEEPEST} functions")
+def _part(data: Any) -> Expr | str:
+    """A number, a size, or the name of a function."""
     if isinstance(data, dict) and "size" in data:
         return Size(record(data, size=text)["size"])
     if isinstance(data, dict) and "call" in data:
-        return Call(*record(data, call=partial(_call, most=most - 1))["call"])
+        return str(record(data, call=one_of(tuple(FUNCTIONS)))["call"])
     return Const(record(data, number=_number)["number"])
-
-
-def _call(data: Any, most: int) -> tuple[str, tuple[Expr, ...]]:
-    if not isinstance(data, list) or not data:
-        raise expected("a function and its arguments", data)
-    fn = one_of(tuple(FUNCTIONS))(data[0])
-    args = row(data[1:], *[partial(_expr, most=most)] * FUNCTIONS[fn])
-    return fn, args
 
 
 # parameters --------------------------------------------------------------------------------
@@ -306,8 +313,10 @@ def _check_equation(
     for number_of_operand, operand in enumerate(equation.operands):
         if isinstance(operand, Value):
             _check_value(program, operand, position)
-        elif operand is None and not (equation.op in WEIGHTED and number_of_operand):
-            raise Wrong(f"{equation.op} lacks an operand")
+        elif not (equation.op in WEIGHTED and number_of_operand) and (
+            operand is None or equation.op not in FUNCTIONS
+        ):
+            raise Wrong(f"{equation.op} lacks an array")
     dims = {axis for axis in equation.shape if isinstance(axis, str)}
     scalars = [o for o in equation.operands if isinstance(o, Const | Size | Call)]
     for value in (*scalars, *(value for _, value in equation.params)):
