@@ -11,7 +11,7 @@ dims that no operator folds or looks into.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, reduce
 from operator import add
 from random import Random
@@ -220,15 +220,18 @@ def roundings(dtype: Any, device: Any, seed: int) -> Noise:
 
 @contextmanager
 def _quiet(device: Any) -> Iterator[None]:
-    """Nothing is recorded for gradients, and no dtype is changed by autocast."""
+    """No gradients, no autocast; and functions that torch calls nondeterministic are allowed."""
     import torch
 
+    strict = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
     with torch.no_grad(), torch.autocast(device.type, enabled=False):
-        if device.type == "cuda":
-            with torch.cuda.device(device):
+        torch.use_deterministic_algorithms(False)
+        try:
+            with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
                 yield
-        else:
-            yield
+        finally:
+            torch.use_deterministic_algorithms(strict, warn_only=warns)
 
 
 def _free_bytes(device: Any) -> int:

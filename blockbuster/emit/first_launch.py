@@ -26,6 +26,8 @@ from blockbuster.errors import LaunchError, message, shown, shown_lines
 Tensor = Any
 
 UNEQUAL = "results differ from run to run, or depend on memory that no kernel has written"
+# what torch, or a user's function, raises where it does not take the arrays; CUDA's faults, too
+NOT_COMPUTED = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError)
 PASSED, WRONG, BEGUN, UNKNOWN = "passed", "wrong", "begun", ""
 
 
@@ -189,17 +191,33 @@ class FirstChecks:
         new, self._new = self._new, []
         if not new:
             return
+        self._check_device()
+        again = run.poisoned(tensors)
+        equal = all(map(same_bits, results, again))
+        finding = self._compared(run, tensors, results) if equal else Finding(UNEQUAL)
+        if finding.wrong:
+            raise self._refused(new, finding.wrong)
+        self.note = finding.note
+        state = UNKNOWN if finding.note else PASSED  # the note says what was not compared
+        self._memory.write([b for _, binaries in new for b in binaries], state)
+
+    def _compared(
+        self, run: PoisonedRun, tensors: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> Finding:
+        """What comparing finds; a note where torch cannot compute what to compare with."""
+        try:
+            return self._compare(run, tensors, results)
+        except NOT_COMPUTED as error:
+            self._check_device()
+            reason = shown_lines(str(error) or type(error).__name__)[0]
+            return Finding(note=f"first results were not compared: {reason}")
+
+    def _check_device(self) -> None:
+        """Raise LaunchError if a launch has failed: nothing works on this device any more."""
         fault = self._gpu.fault()
         if fault:
             hint = "start Python anew: it then tries these kernels in a process of their own first"
             raise LaunchError(message(f"the first launch failed: {fault}", hint=hint))
-        again = run.poisoned(tensors)
-        equal = all(map(same_bits, results, again))
-        finding = self._compare(run, tensors, results) if equal else Finding(UNEQUAL)
-        if finding.wrong:
-            raise self._refused(new, finding.wrong)
-        self.note = finding.note
-        self._memory.write([b for _, binaries in new for b in binaries], PASSED)
 
     def _refused(self, new: Sequence[tuple[File, list[Binary]]], reason: str) -> Refused:
         """What to raise; a single binary is remembered, of several any may be the wrong one."""

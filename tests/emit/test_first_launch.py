@@ -118,11 +118,14 @@ def checks(memory, monkeypatch):
     def make(finding=None, *, fault="", binaries=(b"code",)):
         def compare(run, tensors, results):
             assert finding is not None, "runs differ: nothing is left to compare"
+            if isinstance(finding, Exception):
+                raise finding
             return finding
 
         gpu = SimpleNamespace(
             name="a device", versions="versions", is_probed=lambda assemblers: True,
-            is_capturing=lambda: False, fault=lambda: fault,
+            is_capturing=lambda: False,
+            fault=lambda: fault if isinstance(fault, str) else next(fault),
         )  # fmt: skip
         made = FirstChecks(gpu, compare)
         monkeypatch.setattr(made, "_memory", memory)
@@ -139,10 +142,25 @@ def checks(memory, monkeypatch):
 
 
 def test_a_right_result_is_remembered(checks, memory):
-    made = checks(Finding(note="only rows"))
+    made = checks(Finding())
     made.judge(Runs([RESULT]), [], [RESULT])
     assert memory.read(binary()) == Known(PASSED)
-    assert made.note == "only rows"
+    assert not made.note
+
+
+@pytest.mark.parametrize("cannot", [Finding(note="too large"), RuntimeError("too large")])
+def test_what_is_not_compared_is_noted_and_not_remembered(checks, memory, cannot):
+    made = checks(cannot)
+    made.judge(Runs([RESULT]), [], [RESULT])
+    assert memory.read(binary()) == Known()
+    assert made.note.endswith("too large")
+
+
+def test_a_fault_while_comparing_is_no_note(checks):
+    faults = iter(["", "CUDA error: an illegal memory access"])
+    made = checks(RuntimeError("CUDA error"), fault=faults)
+    with pytest.raises(LaunchError, match="illegal memory access"):
+        made.judge(Runs([RESULT]), [], [RESULT])
 
 
 def test_a_wrong_result_is_refused_remembered_and_kept(checks, memory, tmp_path, monkeypatch):
