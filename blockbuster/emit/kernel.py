@@ -55,8 +55,6 @@ class Kernel:
     outputs: tuple[str, ...]
     notes: tuple[str, ...] = ()
     chunks: tuple[tuple[Dim, int], ...] = ()
-    checked: set[Any] = field(default_factory=set, init=False, compare=False, repr=False)
-    """The layouts of tensors for which what is compiled was looked at in this process."""
 
     def write(self, path: str | Path) -> Path:
         """Write the file; it runs on its own, without Blockbuster."""

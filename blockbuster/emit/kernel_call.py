@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
 
 Tensor = Any
-KEPT = 1024
+
+LOOKED_AT: dict[Any, None] = {}
+"""In this process: modules (named by content, as in load.py), and layouts of tensors for them."""
+KEPT = 1 << 14
 
 UNCOMPARED = Finding(note="its numbers are not compared")
 
@@ -81,8 +84,9 @@ def _into(place: Any, result: Any) -> Any:
 
 def _check_first(kernel: Kernel, module: ModuleType, parameters: Mapping[str, Any]) -> None:
     """Raise LaunchError if what is compiled for these tensors must not run."""
-    key = tuple((name, described(value) or value) for name, value in parameters.items())
-    if key in kernel.checked:
+    layout = tuple((name, described(value) or value) for name, value in parameters.items())
+    key = module.__name__, layout
+    if key in LOOKED_AT:
         return
     inspect.signature(module.launch).bind(**parameters)  # a TypeError names what is missing
     first = parameters[next(iter(module.INPUTS))]
@@ -100,8 +104,9 @@ def _check_first(kernel: Kernel, module: ModuleType, parameters: Mapping[str, An
         hint = "emit it with other tiles, or for a newer Triton; bb.compile chooses by itself"
         what = f"{kernel.name} must not run: {refused.reason}"
         raise LaunchError(message(what, origin=origin, hint=hint)) from refused
-    if len(kernel.checked) < KEPT:
-        kernel.checked.add(key)
+    if len(LOOKED_AT) >= KEPT:
+        LOOKED_AT.clear()
+    LOOKED_AT[key] = None
 
 
 def _uncompared(run: Run, tensors: Sequence[Tensor], results: Sequence[Tensor]) -> Finding:  # noqa: ARG001

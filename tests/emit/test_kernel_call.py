@@ -57,6 +57,7 @@ def stage(monkeypatch, tmp_path):
     monkeypatch.setitem(entry, "function", Started())
     monkeypatch.setattr(module, name, entry["function"])
     monkeypatch.setattr(recorder, "compiled_for_launch", made.compile)
+    monkeypatch.setattr(kernel_call, "LOOKED_AT", {})
     monkeypatch.setattr(kernel_call, "_is_on_gpu", lambda value: True)
     gpu = SimpleNamespace(
         name="a device", versions="versions", is_probed=lambda assemblers: made.probed,
