@@ -20,6 +20,7 @@ from blockbuster.emit.choice import CPU
 from blockbuster.emit.dtypes import dtype_of
 from blockbuster.emit.first_launch import Compare
 from blockbuster.emit.machines import known_machine, target_for
+from blockbuster.emit.pieces import Axes
 from blockbuster.emit.plan import Family, Plan, Sizes
 from blockbuster.emit.recorder import Refused
 from blockbuster.emit.report import Report, not_one_kernel
@@ -41,7 +42,9 @@ from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.fixed import static
 from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
+from blockbuster.frontend.saved_program import read_program
 from blockbuster.ir.lengths import completed
+from blockbuster.ir.reading import Wrong
 
 Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -52,6 +55,7 @@ class _Traced:
 
     family: Family
     shape: Shape
+    program: ArrayProgram
     compare: Compare | None
     compiled: list[Compiled] = field(default_factory=list)
 
@@ -166,7 +170,7 @@ class Jitted:
             if traced is None:
                 family = _family(program, arrays.dtype, target, arrays.others)
                 compare = _compare(program) if self._check else None
-                traced = _Traced(family, shape, compare)
+                traced = _Traced(family, shape, program, compare)
                 keep(self._traced, key, traced)
             plan = self._plan(traced.family, traced.family.bind(arrays.shapes))
             for compiled in traced.compiled:
@@ -176,9 +180,10 @@ class Jitted:
             mixed = bool(arrays.others)
             traced.compiled.append(
                 Compiled(
-                    plan, traced.shape, mixed=mixed, instead=instead, compare=traced.compare
+                    plan, traced.shape, mixed=mixed, instead=instead, compare=traced.compare,
+                    program=traced.program,
                 )
-            )
+            )  # fmt: skip
             return traced.compiled[-1]
 
     def _plan(self, family: Family, sizes: Sizes) -> Plan:
@@ -267,32 +272,59 @@ def compile(
 
     shape = shape_from_names([output.name for output in program.outputs])
     compare = _compare(program) if check else None
-    return Compiled(family.at(bound), shape, instead=instead, compare=compare)
+    return Compiled(family.at(bound), shape, instead=instead, compare=compare, program=program)
 
 
-def load(path: str | Path) -> Compiled:
+UNCHECKED = "first results are not compared: the file holds no array program"
+
+
+def load(path: str | Path, check: bool = True) -> Compiled:
     """What ``Compiled.save`` wrote. Loading runs no code: the file is read as data.
 
     Calling the result runs what the file says, as an import does: the emitted modules in it, and
     the functions of whole arrays that it names. Load and call only files that you trust; the
     checksum in them shows damage, not who wrote them. Raises LaunchError, with the file and the
     place in it, for a file that cannot be read or is not what ``Compiled.save`` writes.
+
+    ``check`` is that of ``jit``: the file holds the array program too. It holds no other kernels,
+    so a wrong first result is an EmitError, which names the file that reproduces it.
     """
-    plan, shape = read_plan(Path(path), SAVED)
-    return Compiled(plan, shape_again(shape["kind"], shape["keys"]))
+    plan, shape, program = read_plan(Path(path), SAVED, program=_program_for)
+    made = shape_again(shape["kind"], shape["keys"])
+    if program is None:
+        said = (UNCHECKED,) if check and plan.target != CPU else ()
+        return Compiled(plan, made, said=said)
+    return Compiled(plan, made, compare=_compare(program) if check else None, program=program)
+
+
+def _program_for(data: Any, plan: Plan) -> ArrayProgram | None:
+    """The array program of a file, if it is one that ``plan`` may compute. Raises Wrong."""
+    if data is None:
+        return None
+    program = read_program(data, SAVED)
+    if _axes(program) != plan.inputs or [*_axes(program)] != [*plan.inputs]:
+        raise Wrong("has other inputs than the plan", ".inputs")
+    if tuple(output.name for output in program.outputs) != plan.names:
+        raise Wrong("has other outputs than the plan", ".outputs")
+    if not {*program.rules} <= {*plan.rules}:
+        raise Wrong("has other rules than the plan", ".rules")
+    return program
+
+
+def _axes(program: ArrayProgram) -> dict[str, Axes]:
+    """The dims of the inputs' axes, as plans have them."""
+    return {
+        given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
+        for given in program.inputs
+    }
 
 
 def _family(
     program: ArrayProgram, dtype: str, target: str, others: Mapping[str, str] | None = None
 ) -> Family:
-    inputs = {
-        given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
-        for given in program.inputs
-    }
-    graph = lower(program)
     return Family(
-        graph,
-        inputs,
+        lower(program),
+        _axes(program),
         name=program.name,
         dtype=dtype,
         target=target,

@@ -24,7 +24,9 @@ from blockbuster.errors import LaunchError, message
 from blockbuster.frontend.arguments import Shape
 from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopySlice, CopySplit
 from blockbuster.frontend.lower import WholeArrays
+from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis
+from blockbuster.frontend.saved_program import program_to_json
 
 KEPT = 1024  # layouts of arguments that a function or a program remembers
 
@@ -45,6 +47,7 @@ class Compiled:
     what runs; where Triton does not compile one of its files, ``instead`` gives the next best plan
     for the sizes at hand.
     ``compare`` judges the first results of new kernels; without it they are returned unchecked.
+    ``program`` is what the plan computes, which is saved with it; ``said`` is for the report.
     ``shaped`` puts the outputs in order together as the function returned them.
     """
 
@@ -56,6 +59,8 @@ class Compiled:
         mixed: bool = False,
         instead: Instead | None = None,
         compare: Compare | None = None,
+        program: ArrayProgram | None = None,
+        said: tuple[str, ...] = (),
     ) -> None:
         self.plan = plan
         self.shaped = shape.make
@@ -63,6 +68,7 @@ class Compiled:
         self._mixed = mixed
         self._instead = instead
         self._compare = compare
+        self._program, self._said = program, said
         self._runs: dict[Any, Run] = {}
         self._lock = threading.RLock()
 
@@ -84,7 +90,7 @@ class Compiled:
         """The report, with more notes."""
         notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
         made = [name for run in self._runs.values() for name in getattr(run, "assemblers", ())]
-        notes = [*said, *notes]
+        notes = [*said, *self._said, *notes]
         return report(self.plan, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(made)))
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
@@ -152,12 +158,14 @@ class Compiled:
         return functools.partial(_on_host, plan, sizes, arrays.device is not None)
 
     def save(self, path: str | Path) -> Path:
-        """Write all that is needed to run into one file, which ``load`` reads.
+        """Write all that is needed to run and to check it into one file, which ``load`` reads.
 
         Raises ValueError for a function of whole arrays that cannot be imported by its name.
         """
         shape = {"kind": self._shape.kind, "keys": self._shape.keys}
-        return write_plan(self.plan, Path(path), SAVED, shape=shape)
+        return write_plan(
+            self.plan, Path(path), SAVED, shape=shape, program=_as_json(self._program)
+        )
 
     def as_custom_op(self, name: str) -> Any:
         """A ``torch.library`` operator ``namespace::name`` that runs this program on tensors.
@@ -195,6 +203,17 @@ def _on_host(plan: Plan, sizes: Any, as_tensors: bool, arrays: Sequence[Any]) ->
     if not as_tensors:
         return results
     return [from_host(r, dtype) for r, dtype in zip(results, plan.result_dtypes, strict=True)]
+
+
+def _as_json(program: ArrayProgram | None) -> dict[str, Any] | None:
+    """A program as it is saved; None for one that has no form in a file.
+
+    It may hold a function that no result needs, so the plan does not, and that has no name.
+    """
+    try:
+        return None if program is None else program_to_json(program, SAVED)
+    except ValueError:
+        return None  # ``load`` says in its report that nothing can be compared
 
 
 def _warning(plan: Plan, refused: Refused) -> str:

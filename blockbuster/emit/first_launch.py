@@ -14,14 +14,16 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from blockbuster.emit.disk import Folder, cache_folder
 from blockbuster.emit.gpu import Gpu, same_bits
-from blockbuster.emit.plan import File, Sizes
 from blockbuster.emit.recorder import Noted, Refused
 from blockbuster.emit.trial import fault_in_trial
 from blockbuster.errors import LaunchError, message, shown, shown_lines
+
+if TYPE_CHECKING:
+    from blockbuster.emit.plan import File, Sizes
 
 Tensor = Any
 
@@ -185,6 +187,11 @@ class FirstChecks:
             raise self._refused([(file, binaries)], str(fault)) from fault
         if new:
             self._new.append((file, new))
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if there are new binaries, whose results ``judge`` has to see."""
+        return bool(self._new)
 
     def judge(self, run: PoisonedRun, tensors: Sequence[Tensor], results: list[Tensor]) -> None:
         """Compare the first results of new binaries. Raises Refused where they are wrong."""

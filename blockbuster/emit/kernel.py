@@ -16,7 +16,7 @@ from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.finish_rows import finish_rows
 from blockbuster.emit.guard import guard
 from blockbuster.emit.hoist import hoist
-from blockbuster.emit.launch import launch
+from blockbuster.emit.kernel_call import launch
 from blockbuster.emit.lead_first import lead_first
 from blockbuster.emit.listing import listing
 from blockbuster.emit.lower import lower_to_tiles
@@ -63,7 +63,12 @@ class Kernel:
         return place
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """The result for the inputs in order or by name; a tuple where there are several."""
+        """The result for the inputs in order or by name; a tuple where there are several.
+
+        On CUDA tensors the compiled kernel is looked at before its first call, and run in memory
+        full of zeros and of NaN: LaunchError where it must not run, EmitError where Triton refuses.
+        Numbers are not compared with the reference: ``python FILE --check`` does that.
+        """
         return launch(self, *arrays, **named)
 
 

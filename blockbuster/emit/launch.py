@@ -1,4 +1,4 @@
-"""Running emitted kernels: on CUDA tensors here, on NumPy arrays in Triton's interpreter.
+"""Running emitted kernels on NumPy arrays, in Triton's interpreter; and what is asked of torch.
 
 Triton decides when it is imported whether kernels are interpreted or compiled, and an access out of
 bounds ends the process. So each kernel is interpreted in a process of its own, forked by one that
@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from blockbuster.emit import worker
 from blockbuster.emit.load import load_module
-from blockbuster.emit.target import assembling_here
 from blockbuster.errors import LaunchError, message
 
 if TYPE_CHECKING:
@@ -35,30 +34,6 @@ Arrays = Mapping[str, Any]
 Job = tuple["Kernel", Arrays]
 
 
-def launch(kernel: Kernel, *arrays: Any, **named: Any) -> Any:
-    """The outputs of ``kernel``: one array, or a tuple of several.
-
-    Inputs come in order or by name; outputs to write into by name.
-    """
-    if len(arrays) > len(kernel.inputs):
-        raise TypeError(f"{kernel.name} takes {len(kernel.inputs)} arrays, got {len(arrays)}")
-    given = dict(zip(kernel.inputs, arrays, strict=False))
-    twice = [name for name in named if name in given]
-    if twice:
-        raise TypeError(f"{kernel.name} got {twice[0]} twice, in order and by name")
-    given.update(named)
-    missing = [name for name in kernel.inputs if name not in given]
-    if missing:
-        raise TypeError(f"{kernel.name} lacks {', '.join(missing)}")
-    if any(isinstance(value, np.ndarray) for value in given.values()):
-        results = run_interpreted(kernel, given)
-        outputs = tuple(_into(given.get(name), results[name]) for name in kernel.outputs)
-        return outputs[0] if len(outputs) == 1 else outputs
-    module = load_module(kernel.source)
-    with assembling_here():
-        return module.launch(**as_parameters(module, kernel.inputs, kernel.outputs, given))
-
-
 def as_parameters(
     module: ModuleType, inputs: Iterable[str], outputs: Iterable[str], given: Arrays
 ) -> dict[str, Any]:
@@ -66,13 +41,6 @@ def as_parameters(
     names = dict(zip(inputs, module.INPUTS, strict=True))
     names |= zip(outputs, module.OUTPUTS, strict=True)
     return {names.get(name, name): value for name, value in given.items()}
-
-
-def _into(place: Array | None, result: Array) -> Array:
-    if place is None:
-        return result
-    place[...] = result
-    return place
 
 
 def run_interpreted(kernel: Kernel, inputs: Arrays, *, timeout: float = 600) -> dict[str, Array]:

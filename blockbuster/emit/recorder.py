@@ -6,12 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.gpu import poison
-from blockbuster.emit.plan import File, Sizes
 from blockbuster.emit.target import compiled_for_launch
 from blockbuster.errors import EmitError, message
+
+if TYPE_CHECKING:
+    from blockbuster.emit.plan import File, Sizes
 
 Tensor = Any
 
@@ -26,7 +28,7 @@ class Refused(EmitError):
         self, files: tuple[File, ...], reason: str, *, wrong: bool = False, evidence: str = ""
     ) -> None:
         names = ", ".join(name for file in files for name in file.writes)
-        hint = "compile the program again, with this version of Triton"
+        hint = "compile the program again here: where a kernel is refused, another one is chosen"
         origin = f"to reproduce it: {evidence}" if evidence else ""
         super().__init__(message(f"no kernel for {names}: {reason}", origin=origin, hint=hint))
         self.files, self.reason = files, reason
@@ -48,18 +50,34 @@ class Noted:
 
 
 class Recorder:
-    """A file's ``launch`` with stand-ins for its kernels and its allocator."""
+    """A file's ``launch`` with stand-ins for its kernels and its allocator.
+
+    What is allocated is full of what no kernel writes if it ``poisons``, of zeros if it ``clears``.
+    """
 
     def __init__(
-        self, module: ModuleType, *, launches: bool = True, poisons: bool = False
+        self,
+        module: ModuleType,
+        *,
+        launches: bool = True,
+        poisons: bool = False,
+        clears: bool = False,
     ) -> None:
         self.made: list[Tensor] = []
         self.noted: list[Noted] = []
         self._module = module
-        self._launches, self._poisons = launches, poisons
+        self._launches, self._poisons, self._clears = launches, poisons, clears
 
     def launch(self, tensors: Sequence[Tensor], sizes: Sizes) -> list[Tensor]:
         """The outputs. What was started and allocated is noted."""
+        parameters = inspect.signature(self._module.launch).parameters.values()
+        free = [p.name for p in parameters if p.default is p.empty][len(tensors) :]
+        return self.call(
+            *tensors, **{n: sizes[d] for n, d in zip(free, self._module.FREE, strict=True)}
+        )
+
+    def call(self, *tensors: Tensor, **named: Any) -> list[Tensor]:
+        """The same for the launcher's own arguments: arrays, sizes, arrays to write into."""
         module = self._module
         kernels = [entry["function"] for entry in module.KERNELS]
         seen = {k.__name__: _StandIn(k, self.noted, self._launches) for k in kernels}
@@ -69,14 +87,13 @@ class Recorder:
         own = module.launch
         launch = FunctionType(own.__code__, names, own.__name__, own.__defaults__)
         launch.__kwdefaults__ = own.__kwdefaults__
-        parameters = inspect.signature(own).parameters.values()
-        free = [p.name for p in parameters if p.default is p.empty][len(tensors) :]
-        given = {name: sizes[dim] for name, dim in zip(free, module.FREE, strict=True)}
-        found = launch(*tensors, **given)
+        found = launch(*tensors, **named)
         return list(found) if isinstance(found, tuple) else [found]
 
     def _empty(self, shape: tuple[int, ...], dtype: str, like: Tensor) -> Tensor:
         new = self._module.empty(shape, dtype, like)
+        if self._clears:
+            new.zero_()
         self.made.append(poison(new) if self._poisons else new)
         return new
 

@@ -1,5 +1,8 @@
 """A plan as one file: JSON that holds the emitted sources and all that is needed to run them.
 
+With the plan comes the array program, for first results to be compared with; who calls knows its
+form (frontend/saved_program.py).
+
 Reading it is reading data: nothing that the file names is imported, called or made, but for values
 of a few classes of ours. Running the plan runs what the file says: the modules whose text it holds,
 and functions of whole arrays, which are saved as the names under which they can be imported. So a
@@ -9,16 +12,13 @@ can compute it anew.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import importlib
 import json
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from blockbuster.emit.choice import CPU
 from blockbuster.emit.disk import write_whole
@@ -27,12 +27,10 @@ from blockbuster.emit.pieces import Axes, Call, Seen
 from blockbuster.emit.plan import File, Plan
 from blockbuster.emit.target import TARGETS
 from blockbuster.errors import LaunchError, message, shown
-from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.reading import (
     Read,
     Wrong,
     expected,
-    flag,
     items,
     mapping,
     maybe,
@@ -43,51 +41,39 @@ from blockbuster.ir.reading import (
     row,
     text,
 )
+from blockbuster.ir.saving import Classes, function_to_json, read_function, read_rule, rule_to_json
 from blockbuster.ir.types import size_class
 
-SCHEMA = "blockbuster.compiled/3"
+T = TypeVar("T")
+
+SCHEMA = "blockbuster.compiled/4"
 LARGEST = 1 << 28
 """Bytes: a plan of the largest programs has a hundredth of that."""
 
-Classes = Mapping[str, type[Any]]
-"""The callable objects of ours that a plan may hold, by the names of their classes."""
 
-
-@dataclasses.dataclass(frozen=True)
-class Imported:
-    """A function of whole arrays, known by name: it is imported when it is first called."""
-
-    module: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
-
-    def __call__(self, *arrays: Any) -> Any:
-        fn = _found(self)
-        if fn is None:
-            raise LaunchError(f"the saved program calls {self}, which cannot be imported")
-        return fn(*arrays)
-
-
-def write_plan(plan: Plan, path: Path, classes: Classes, *, shape: dict[str, Any]) -> Path:
+def write_plan(
+    plan: Plan, path: Path, classes: Classes, *, shape: dict[str, Any], program: Any
+) -> Path:
     """Write a plan and how its result is shaped; the file appears complete or not at all.
 
-    Raises ValueError for a function that cannot be imported by its name.
+    ``program`` is the array program as JSON, or None. Raises ValueError for a function that cannot
+    be imported by its name.
     """
-    content = {"plan": _plan_to_json(plan, classes), "shape": shape}
+    content = {"plan": _plan_to_json(plan, classes), "shape": shape, "program": program}
     document = {"schema": SCHEMA, "sha256": _digest(content), **content}
     return write_whole(path, (json.dumps(document, indent=1) + "\n").encode())
 
 
-def read_plan(path: Path, classes: Classes) -> tuple[Plan, dict[str, Any]]:
-    """A plan and how its result is shaped. No code runs before the plan does.
+def read_plan(
+    path: Path, classes: Classes, *, program: Callable[[Any, Plan], T]
+) -> tuple[Plan, dict[str, Any], T]:
+    """A plan, how its result is shaped, and the array program. No code runs before the plan does.
 
-    Raises LaunchError for a file that cannot be read, is damaged or was written for another
-    version.
+    ``program`` reads the array program, which has to fit the plan, and raises Wrong. Raises
+    LaunchError for a file that cannot be read, is damaged or was written for another version.
     """
     try:
-        return _document(parse_json(_bytes(path)), classes)
+        return _document(parse_json(_bytes(path)), classes, program)
     except OSError as error:
         reason = error.strerror or str(error)
     except Wrong as wrong:
@@ -111,22 +97,26 @@ def _bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _document(data: Any, classes: Classes) -> tuple[Plan, dict[str, Any]]:
+def _document(
+    data: Any, classes: Classes, read_program: Callable[[Any, Plan], T]
+) -> tuple[Plan, dict[str, Any], T]:
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema != SCHEMA:
         raise Wrong(f"its schema is {shown(repr(schema), 80)}, expected {SCHEMA!r}")
-    content = {key: data.get(key) for key in ("plan", "shape")}
+    content = {key: data.get(key) for key in ("plan", "shape", "program")}
     if data.get("sha256") != _digest(content):
         raise Wrong("its content does not have the checksum that it was written with")
-    found = record(
-        data, schema=text, sha256=text, plan=partial(_plan, classes=classes), shape=_shape
-    )
+    reads: dict[str, Read[Any]] = {"plan": partial(_plan, classes=classes), "shape": _shape}
+    found = record(data, schema=text, sha256=text, program=lambda given: given, **reads)
     plan, shape = found["plan"], found["shape"]
     results = len(plan.results)
     fits = {"dict": len(shape["keys"]) == results, "array": results == 1}
     if not fits.get(shape["kind"], not shape["keys"]):
         raise Wrong(f"is {shown(repr(shape), 80)}, which {results} results do not fit", "shape")
-    return plan, shape
+    try:
+        return plan, shape, read_program(found["program"], plan)
+    except Wrong as wrong:
+        raise wrong.inside("program") from None
 
 
 def _shape(data: Any) -> dict[str, Any]:
@@ -166,7 +156,7 @@ def _plan_to_json(plan: Plan, classes: Classes) -> dict[str, Any]:
         "sizes": dict(plan.sizes), "steps": steps, "names": plan.names,
         "results": [*map(_seen_to_json, plan.results)],
         "dtypes": dict(plan.dtypes), "arithmetic": plan.arithmetic, "notes": plan.notes,
-        "rules": [*map(_rule_to_json, plan.rules)],
+        "rules": [*map(rule_to_json, plan.rules)],
     }  # fmt: skip
 
 
@@ -177,7 +167,7 @@ def _plan(data: Any, classes: Classes) -> Plan:
         inputs=items(lambda given: row(given, text, AXES)), sizes=mapping(COUNT),
         steps=items(lambda step: _step(step, classes)), names=_names, results=items(_seen),
         dtypes=mapping(one_of((*dtypes, "bool"))), arithmetic=one_of(("float32", "float64")),
-        notes=items(text), rules=items(_rule),
+        notes=items(text), rules=items(read_rule),
     )  # fmt: skip
     _names([name for name, _ in found["inputs"]])
     plan = Plan(**{**found, "inputs": dict(found["inputs"])})
@@ -237,23 +227,6 @@ def _seen(data: Any) -> Seen:
     return Seen(*row(data, text, ORDER))
 
 
-def _rule_to_json(rule: Rule) -> list[Any]:
-    return [rule.dim, _length_to_json(rule.length), rule.exact]
-
-
-def _rule(data: Any) -> Rule:
-    return Rule(*row(data, text, _length, flag))
-
-
-def _length_to_json(length: Length) -> list[Any]:
-    return [[dims, share.numerator, share.denominator] for dims, share in length.terms]
-
-
-def _length(data: Any) -> Length:
-    terms = items(lambda term: row(term, items(text), number(-(2**63)), number(1)))(data)
-    return Length(tuple((dims, Fraction(top, under)) for dims, top, under in terms))
-
-
 def _step(data: Any, classes: Classes) -> File | Call:
     if isinstance(data, dict) and "call" in data:
         call: Call = record(data, call=partial(_call, classes=classes))["call"]
@@ -278,89 +251,15 @@ def _file(data: Any) -> File:
 
 def _call_to_json(call: Call, classes: Classes) -> dict[str, Any]:
     return {
-        "name": call.name, "fn": _function_to_json(call.fn, call.name, classes),
+        "name": call.name, "fn": function_to_json(call.fn, call.name, classes),
         "operands": [*map(_seen_to_json, call.operands)],
         "writes": call.writes, "axes": call.axes, "where": call.where,
     }  # fmt: skip
 
 
 def _call(data: Any, classes: Classes) -> Call:
-    fn = partial(_function, classes=classes)
+    fn = partial(read_function, classes=classes)
     found = record(
         data, name=text, fn=fn, operands=items(_seen), writes=_names, axes=items(AXES), where=text
     )
     return Call(**found)
-
-
-# functions of whole arrays -----------------------------------------------------------
-
-
-def _function_to_json(fn: Any, name: str, classes: Classes) -> Any:
-    """A function by its name; one of our own callable objects by its class and fields."""
-    kind = type(fn)
-    if classes.get(kind.__name__) is kind:
-        values = {}
-        for field in dataclasses.fields(kind):
-            value = getattr(fn, field.name)
-            if isinstance(value, Length):
-                value = _length_to_json(value)
-            elif callable(value):
-                value = _function_to_json(value, name, classes)
-            values[field.name] = value
-        return {"class": kind.__name__, "fields": values}
-    if isinstance(fn, Imported):
-        return {"import": [fn.module, fn.name]}
-    place = Imported(getattr(fn, "__module__", "") or "", getattr(fn, "__qualname__", ""))
-    if place.module == "__main__" or _found(place) is not fn:
-        raise ValueError(
-            message(
-                f"the function {name} cannot be saved: {place} cannot be imported",
-                hint="define it at the top of a module that is there when the file is loaded",
-            )
-        )
-    return {"import": [place.module, place.name]}
-
-
-FIELDS: dict[str, Read[Any]] = {
-    "int": number(-(2**63)),
-    "str": text,
-    "Dim": text,
-    "Length": _length,
-    "tuple[int, ...]": items(COUNT),
-    "tuple[tuple[int, ...], ...]": items(items(COUNT)),
-}
-"""How the fields of allowed classes are read, by their types; all others are functions."""
-
-
-def _function(data: Any, classes: Classes) -> Any:
-    if isinstance(data, dict) and "import" in data:
-        found = record(data, **{"import": lambda place: row(place, _dotted, _dotted)})
-        return Imported(*found["import"])
-    known = record(data, **{"class": one_of(tuple(classes)), "fields": lambda given: given})
-    kind = classes[known["class"]]
-    others = {name: other for name, other in classes.items() if other is not kind}
-    function = partial(_function, classes=others)
-    reads = {f.name: FIELDS.get(str(f.type), function) for f in dataclasses.fields(kind)}
-    try:
-        return kind(**record(known["fields"], **reads))
-    except Wrong as wrong:
-        raise wrong.inside(".fields") from None
-    except ValueError as error:
-        raise Wrong(f"is none: {error}", ".fields") from error
-
-
-def _dotted(data: Any) -> str:
-    """A name, or several with dots between them."""
-    if not all(word.isidentifier() for word in text(data).split(".")):
-        raise expected("a name", data)
-    return str(data)
-
-
-def _found(place: Imported) -> Any:
-    try:
-        found: Any = importlib.import_module(place.module) if place.module else None
-    except ImportError:
-        return None
-    for word in place.name.split("."):
-        found = getattr(found, word, None)
-    return found

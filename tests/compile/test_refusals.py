@@ -2,8 +2,10 @@
 
 import importlib
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -270,6 +272,82 @@ def test_ahead_of_time_and_loaded(refusing, tensors, tmp_path):
     assert ahead.report.notes
     with pytest.raises(bb.EmitError, match=r"(?s)no kernel for out.*compile the program again"):
         bb.load(path)(*tensors)
+
+
+@pytest.fixture
+def saved(checking, tensors, tmp_path):
+    """A program that was saved where nothing has been compared, and what is compared after that."""
+    program = bb.trace(attention, q="M D", k="N D", v="N L")
+    sizes = {"M": 256, "N": 256, "D": 64, "L": 64}
+    ahead = bb.compile(program, sizes, dtype="float32", machine="h200")
+
+    def install(wrong):
+        launched, compared = checking(wrong)
+        return ahead.save(tmp_path / "a.json"), launched, compared
+
+    return install
+
+
+def test_what_was_loaded_is_compared_with_its_program(saved, tensors, tmp_path, monkeypatch):
+    path, _, _ = saved(lambda count: "")
+    programs = []
+
+    def compare(program, run, tensors, results):
+        programs.append(program)
+        return Finding()
+
+    monkeypatch.setattr(compile_module, "compare_first", compare)
+    loaded = bb.load(path)
+    loaded(*tensors)
+    loaded(*tensors)
+
+    assert programs == [bb.trace(attention, q="M D", k="N D", v="N L")]
+    assert loaded.save(tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+def test_a_wrong_first_result_of_what_was_loaded_is_an_error(saved, tensors, tmp_path):
+    path, launched, compared = saved(lambda count: "out is off")
+    path = bb.load(path).save(tmp_path / "again.json")
+    loaded = bb.load(path)
+
+    error = r"(?s)no kernel for out: out is off.*reproduce it: (\S+\.py).*compile the program again"
+    with pytest.raises(bb.EmitError, match=error) as refused:
+        loaded(*tensors)
+    (evidence,) = re.search(error, str(refused.value)).groups()
+    assert Path(evidence).read_text().startswith("# out is off\n")
+    assert len(compared) == 1
+
+    launched.clear()
+    for again in (loaded, bb.load(path)):
+        with pytest.raises(bb.EmitError, match="out is off"):
+            again(*tensors)
+    assert len(compared) == 1
+    assert not launched
+
+
+def test_what_was_loaded_may_answer_unchecked(saved, tensors):
+    path, _, compared = saved(lambda count: "out is off")
+    bb.load(path, check=False)(*tensors)
+    assert not compared
+
+
+def test_a_program_that_cannot_be_saved_is_told(torch, saved, tensors, tmp_path):
+    _, _, compared = saved(lambda count: "")
+
+    def function(x):
+        bb.custom(lambda array: array, x, shape=x.shape)  # no result needs it
+        return x * 2
+
+    program = bb.trace(function, x="M D")
+    sizes = {"M": 256, "D": 64}
+    path = bb.compile(program, sizes, dtype="float32", machine="h200").save(tmp_path / "b.json")
+    loaded = bb.load(path)
+    loaded(tensors[0])
+    assert not compared
+    why = "first results are not compared: the file holds no array program"
+    assert loaded.report.notes == (why,)
+    assert bb.load(path, check=False).report.notes == ()
+    assert loaded.save(tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
 def test_errors_of_a_launch_are_no_refusals(refusing, tensors, monkeypatch):

@@ -1,6 +1,7 @@
 """Saved programs are read as data: whatever a file holds, loading runs nothing of it."""
 
 import hashlib
+import importlib
 import json
 import os
 import random
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.emit.first_launch import Finding
+from blockbuster.first_result import compare_first
 from tests.compile.functions import attention, doubled, several, with_custom
 
 (x_of_all,) = (np.arange(24.0, dtype=np.float32).reshape(4, 6),)
@@ -71,7 +74,7 @@ def no_code(monkeypatch):
 
 def resigned(content):
     """The text of a file with this content and the checksum that belongs to it."""
-    plain = {key: content.get(key) for key in ("plan", "shape")}
+    plain = {key: content.get(key) for key in ("plan", "shape", "program")}
     digest = hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
     return json.dumps({**content, "sha256": digest.hexdigest()})
 
@@ -167,7 +170,7 @@ def test_every_changed_field_of_a_resigned_file_is_a_plan_or_an_error(name, tmp_
     content = json.loads(path.read_text())
     choose = random.Random(0)
     outcomes = {True: 0, False: 0}
-    for place in places({key: content[key] for key in ("plan", "shape")}):
+    for place in places({key: content[key] for key in ("plan", "shape", "program")}):
         if not place:
             continue
         changes = [put(value) for value in choose.sample(STRANGE, 6)]
@@ -183,6 +186,67 @@ def test_every_changed_field_of_a_resigned_file_is_a_plan_or_an_error(name, tmp_
                 assert repr(loaded)
                 loaded.save(tmp_path / "b.json")
     assert outcomes[False] > 3 * outcomes[True] > 0
+
+
+@pytest.mark.parametrize("name", ["several", "custom", "copies"])
+def test_every_changed_field_of_its_array_program_is_one_or_an_error(name, tmp_path, no_code):
+    function, arrays = PROGRAMS[name]
+    _, path = saved(tmp_path, function, *arrays)
+    content = json.loads(path.read_text())
+    choose = random.Random(0)
+    outcomes = {True: 0, False: 0}
+    found = [*places({"program": content["program"]})][1:]
+    for place in choose.sample(found, 40):
+        for value in choose.sample(STRANGE, 6):
+            path.write_text(resigned(changed(content, place, put(value))))
+            loaded = loaded_or_refused(no_code, path)
+            outcomes[loaded is not None] += 1
+            if loaded is not None:
+                assert loaded.save(tmp_path / "b.json")
+    assert outcomes[False] > 3 * outcomes[True]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("inputs", 0, 0), "other", r"program.inputs has other inputs than the plan"),
+        (("outputs", 0, 0), "other", r"program.outputs has other outputs than the plan"),
+        (("rules",), [["A", [[["B"], 1, 1]], True]], r"program.rules has other rules"),
+        (("equations", 0, "op"), "tan", r"program.equations\[0\].op is 'tan', expected one of"),
+    ],
+)
+def test_an_array_program_of_another_plan(place, value, reason, tmp_path, no_code):
+    _, path = saved(tmp_path, *PROGRAMS["custom"][:1], *PROGRAMS["custom"][1])
+    content = changed(json.loads(path.read_text()), ("program", *place), put(value))
+    path.write_text(resigned(content))
+    with pytest.raises(bb.LaunchError, match=f"a.json cannot be loaded: {reason}"):
+        no_code(path)
+
+
+def test_a_loaded_program_judges_as_the_traced_one(torch, tmp_path, no_code, monkeypatch):
+    """Also where it calls functions of whole arrays, which it knows by name."""
+    compile_module = importlib.import_module("blockbuster.compile")  # the package has a function
+    programs = []
+    monkeypatch.setattr(compile_module, "_compare", programs.append)
+    for name in ("custom", "copies"):
+        function, arrays = PROGRAMS[name]
+        _, path = saved(tmp_path, function, *arrays)
+        programs.clear()
+        loaded = no_code(path)
+        (program,) = programs
+        tensors = [torch.from_numpy(array) for array in arrays]
+
+        def run(given, *, loaded=loaded):
+            return [loaded(*given)]
+
+        def wrong(given, *, run=run):
+            return [result + 0.5 for result in run(given)]
+
+        assert compare_first(program, run, tensors, run(tensors)) == Finding()
+        assert (
+            "out has a largest error"
+            in compare_first(program, wrong, tensors, wrong(tensors)).wrong
+        )
 
 
 @pytest.mark.parametrize(
