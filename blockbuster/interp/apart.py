@@ -1,8 +1,14 @@
-"""Do two programs differ in floating point, by more than rounding can explain?"""
+"""Do two programs differ in floating point, by more than rounding and overflow can explain?
+
+Programs are compared as functions of real numbers. So where doubles differ because one program
+overflows or underflows and the other does not, that is no difference: decimal numbers, whose
+exponents do not end there, have to differ on the same inputs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,6 +16,7 @@ import numpy as np
 from blockbuster.interp.borders import MILD, crossings
 from blockbuster.interp.cells import Cell, Solver
 from blockbuster.interp.constants import LARGE, constants_of
+from blockbuster.interp.decimals import in_decimals
 from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Ordered, Refused, is_literal
 from blockbuster.interp.proof import Counterexample
@@ -143,9 +150,34 @@ def _difference(
             or (undefined and (np.isnan(x) != np.isnan(y)).any())
             or clearly_apart(x, y, *(r[name] for r in rough))
         ):
+            if not _really(a, b, setting, inputs, undefined=undefined):
+                return None
             sizes, steps = setting.sizes, setting.block_sizes
             return Counterexample((a, b), sizes, steps, inputs, left, right, "bb.Float64")
     return None
+
+
+def _really(
+    a: Graph, b: Graph, setting: Setting, inputs: dict[str, Array], *, undefined: bool
+) -> bool:
+    """Whether decimal numbers differ too; ``undefined``: or are none in one program alone."""
+    made = in_decimals((a, b), setting, inputs)
+    if made is None:
+        return False
+    left, right = made
+    return any(
+        x.shape != right[name].shape or _apart(x, right[name], undefined=undefined)
+        for name, x in left.items()
+    )
+
+
+def _apart(x: Array, y: Array, *, undefined: bool) -> bool:
+    pairs = list(zip(x.ravel().tolist(), y.ravel().tolist(), strict=True))
+    if undefined and any(p.is_nan() != q.is_nan() for p, q in pairs):
+        return True
+    pairs = [(p, q) for p, q in pairs if p.is_finite() and q.is_finite()]
+    scale = max((abs(z) for pair in pairs for z in pair), default=Decimal(0))
+    return any(abs(p - q) > Decimal(TOLERANCE) * scale for p, q in pairs)
 
 
 def close(x: Array, y: Array) -> bool:

@@ -1,0 +1,141 @@
+"""Decimal numbers of 60 digits with exponents of 18 digits: where doubles overflow, these do not.
+
+``exp(4096) / exp(4096)`` is NaN in double precision, and ``exp(-4096) / exp(-4096)`` is. So a
+difference of doubles is computed a second time here before it counts as one of the programs, which
+are compared as functions of real numbers. A comparison that 60 digits do not settle is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal, DecimalException, Overflow, localcontext
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from blockbuster.interp.layout import Array
+from blockbuster.interp.ordered import Refused, larger, smaller
+from blockbuster.interp.semantics import Semantics, rounded_to
+from blockbuster.interp.setting import Setting
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Misc
+
+CONTEXT = Context(prec=60, Emax=10**17, Emin=-(10**17), traps=[Overflow])
+NEAR = Decimal("1e-40")  # of the larger number: closer ones may be one number, computed in two ways
+TINY = Decimal("1e-45")  # smaller numbers may be what rounding left of a zero
+DEEPEST = Decimal(-(10**15))  # exp of what is lower is that of this
+ZERO, ONE = Decimal(0), Decimal(1)
+INFINITE = {"+": 0.0, "max": -math.inf, "min": math.inf}
+
+
+def in_decimals(
+    graphs: Sequence[Graph], setting: Setting, inputs: Mapping[str, Array]
+) -> list[dict[str, Array]] | None:
+    """The outputs of programs in decimal numbers; None where a value or a comparison is lost."""
+    try:
+        with localcontext(CONTEXT):
+            return [setting.run(graph, inputs, Decimals()) for graph in graphs]
+    except (Refused, DecimalException, OverflowError):
+        return None
+
+
+def exp(x: Decimal) -> Decimal:
+    """exp(x), never zero for a number."""
+    return x.exp() if x.is_nan() or x.is_infinite() else max(x, DEEPEST).exp()
+
+
+def sigmoid(x: Decimal) -> Decimal:
+    """1 / (1 + exp(-x))."""
+    small = exp(-abs(x))
+    return (ONE if x >= 0 else small) / (1 + small)
+
+
+def tanh(x: Decimal) -> Decimal:
+    """(1 - exp(-2 x)) / (1 + exp(-2 x))."""
+    small = exp(-2 * abs(x))
+    return ((1 - small) / (1 + small)).copy_sign(x)
+
+
+def erf(x: Decimal) -> Decimal:
+    """erf to double precision."""
+    return Decimal(math.erf(float(x)))
+
+
+def compared(holds: Callable[[Decimal, Decimal], bool]) -> Callable[[Decimal, Decimal], Decimal]:
+    """A comparison. Raises Refused where rounding may decide it."""
+
+    def compare(x: Decimal, y: Decimal) -> Decimal:
+        if x.is_finite() and y.is_finite() and x != y:
+            most = max(abs(x), abs(y))
+            if most < TINY or abs(x - y) < NEAR * most:
+                raise Refused("a comparison of numbers that are as good as equal")
+        return Decimal(int(holds(x, y)))
+
+    return compare
+
+
+FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
+    "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x / y),
+    "pow": (2, lambda x, y: x**y), "neg": (1, lambda x: -x), "square": (1, lambda x: x * x),
+    "reciprocal": (1, lambda x: 1 / x), "exp": (1, exp), "log": (1, lambda x: x.ln()),
+    "sqrt": (1, lambda x: x.sqrt()), "rsqrt": (1, lambda x: 1 / x.sqrt()), "tanh": (1, tanh),
+    "sigmoid": (1, sigmoid), "silu": (1, lambda x: x * sigmoid(x)),
+    "gelu": (1, lambda x: x * (1 + erf(x * Decimal(math.sqrt(0.5)))) / 2), "erf": (1, erf),
+    "relu": (1, lambda x: larger(x, ZERO)), "abs": (1, abs),
+    "maximum": (2, larger), "minimum": (2, smaller),
+    "sub0": (2, lambda x, z: x if x.is_infinite() else x - z),
+    "recip0": (1, lambda x: x if x == 0 else 1 / x),
+    "lt": (2, compared(lambda x, y: x < y)), "le": (2, compared(lambda x, y: x <= y)),
+    "gt": (2, compared(lambda x, y: x > y)), "ge": (2, compared(lambda x, y: x >= y)),
+    "eq": (2, compared(lambda x, y: x == y)), "ne": (2, compared(lambda x, y: x != y)),
+    "and": (2, lambda x, y: Decimal(int(x != 0 and y != 0))),
+    "or": (2, lambda x, y: Decimal(int(x != 0 or y != 0))), "not": (1, lambda x: Decimal(x == 0)),
+    "where": (3, lambda c, x, y: x if c != 0 else y),
+}  # fmt: skip
+
+
+class Decimals(Semantics):
+    """Elements are decimal numbers."""
+
+    dtype = np.dtype(object)
+
+    def __init__(self) -> None:
+        self.scalars = {
+            name: self._elementwise(arity, fn) for name, (arity, fn) in FUNCTIONS.items()
+        }
+
+    def _elementwise(self, arity: int, fn: Callable[..., Any]) -> Callable[..., Array]:
+        ufunc = np.frompyfunc(fn, arity, 1)
+        return lambda *args: np.asarray(ufunc(*args), object)
+
+    def item(self, array: Array) -> Array:
+        if array.dtype == object:
+            return array
+        flat = np.empty(array.size, object)
+        flat[:] = [self.constant(float(x)) for x in np.ravel(array)]
+        return flat.reshape(array.shape)
+
+    def constant(self, value: float) -> Any:
+        return Decimal(value)
+
+    def identity(self, monoid: str, shape: Sequence[int]) -> Array:
+        return self.item(np.full(shape, INFINITE[monoid]))
+
+    def dot(self, a: Array, b: Array) -> Array:
+        return self.fold_last("+", np.asarray(a[:, None, :] * b[None, :, :], object))
+
+    def fold_last(self, monoid: str, item: Array) -> Array:
+        columns = (item[..., at] for at in range(item.shape[-1]))
+        start = self.identity(monoid, item.shape[:-1])
+        return reduce(lambda total, column: self.fold(monoid, total, column), columns, start)
+
+    def cast(self, item: Array, dtype: str) -> Array:
+        return self.item(np.asarray(rounded_to(dtype, item.astype(float)), float))
+
+    def misc(self, op: Misc, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> Any:
+        made = op.fn(*(array.astype(float) for array in arrays))
+        results = made if isinstance(made, tuple) else (made,)
+        return [self.item(np.asarray(array, float)) for array in results]
