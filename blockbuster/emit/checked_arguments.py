@@ -17,6 +17,10 @@ Array = Any  # a NumPy array or a torch tensor
 Arrays = Mapping[str, Array]
 
 
+class NoArrays(TypeError):
+    """What a function returned is not what is compared: arrays of real numbers, or of truths."""
+
+
 def check_numbers(runs: int, draws: int, tolerance: float | None, time_limit: float) -> None:
     """ValueError unless something is run, in some time, with a tolerance from 0 or None."""
     if runs < 1 or draws < 1:
@@ -79,7 +83,7 @@ def call_reference(reference: Callable[..., Any], given: Arrays) -> Any:
 
 
 def results_of(who: str, returned: Any) -> tuple[Array, ...]:
-    """The arrays that ``who`` returned: one, a tuple, a list or a dict of them; or TypeError."""
+    """The arrays that ``who`` returned: one, a tuple, a list or a dict of them; or NoArrays."""
     if isinstance(returned, Mapping):
         returned = tuple(returned.values())
     found = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
@@ -87,7 +91,7 @@ def results_of(who: str, returned: Any) -> tuple[Array, ...]:
         if not is_array(array) and not isinstance(array, np.generic):
             what = f"the {who} returned {_kind(array)}, expected an array or several"
             hint = "called with its inputs alone, it has to return new arrays"
-            raise TypeError(message(what, hint=hint if array is None else None))
+            raise NoArrays(message(what, hint=hint if array is None else None))
     return tuple(np.asarray(a) if isinstance(a, np.generic) else a for a in found)
 
 

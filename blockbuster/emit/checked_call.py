@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.emit.allocations import guarding
-from blockbuster.emit.checked_arguments import results_of
+from blockbuster.emit.checked_arguments import NoArrays, results_of
 from blockbuster.emit.guarded import Guarded, Packed, guarded, laid
 from blockbuster.emit.tensors import is_tensor
-from blockbuster.errors import message, shown_lines
+from blockbuster.errors import message, shown
 
 Array = Any  # a NumPy array or a torch tensor
+LONGEST = 1000  # characters of an exception's text that are told
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,18 @@ def perform(kernel: Callable[..., Any], call: Call, *, alone: bool) -> Outcome:
         with guarding(call.turn) if alone else nullcontext(made) as made:
             returned = kernel(**{array.packed.name: array.view for array in given})
             _wait(given)
-        problems = tuple(_problems(given, made))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit is a way of failing, too
         return Outcome(stopped=_told(error))
     try:
+        problems = tuple(_problems(given, made))
         found = tuple(array.view for array in written) or results_of("kernel", returned)
         return Outcome(tuple(Result(in_doubles("kernel", a), laid("", a)) for a in found), problems)
-    except TypeError as error:
+    except NoArrays as error:
         return Outcome(refused=str(error))
+    except Exception as error:  # it changed NumPy, say; or its result has no place in memory
+        return Outcome(stopped=f"left a process in which its results cannot be read: {_said(error)}")
 
 
 def _problems(given: Iterable[Guarded], made: Iterable[Guarded]) -> Iterator[str]:
@@ -86,11 +89,11 @@ def _problems(given: Iterable[Guarded], made: Iterable[Guarded]) -> Iterator[str
 
 
 def in_doubles(who: str, array: Array) -> NDArray[Any]:
-    """An array or a tensor in float64; TypeError unless it holds real numbers or truth values."""
+    """An array or a tensor in float64; NoArrays unless it holds real numbers or truth values."""
     kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
     if kind in ("c", "O", "S", "U", "M", "m") or (not kind and array.is_complex()):
         hint = "return real numbers: the parts of complex numbers as two arrays"
-        raise TypeError(message(f"the {who} returned an array of dtype {array.dtype}", hint=hint))
+        raise NoArrays(message(f"the {who} returned an array of dtype {array.dtype}", hint=hint))
     if kind:
         return np.array(array, np.float64)
     return np.array(array.detach().double().cpu().numpy(), np.float64)
@@ -111,11 +114,21 @@ def _told(error: BaseException) -> str:
     ]
     own = [frame for frame in frames if frame.filename == frames[0].filename]
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
-    said = str(error)
-    if "CUDA error" in said:
-        said = shown_lines(said)[0]  # what follows is advice on debugging by hand
+    said = _said(error)
     outside = ": most likely it reads or writes out of bounds" if _ILLEGAL.search(said) else ""
-    return f"raised {type(error).__name__}: {said}{place}{outside}"
+    return f"raised {said}{place}{outside}"
+
+
+def _said(error: BaseException) -> str:
+    """The type of an exception and its text, on one line. A text may fail, too."""
+    name = shown(type(error).__name__, LONGEST)
+    try:
+        text = str(error)
+    except Exception:
+        return f"{name}, which has no text"
+    if "CUDA error" in text:
+        text = text.split("\n")[0]  # what follows is advice on debugging by hand
+    return f"{name}: {shown(text[:LONGEST], LONGEST)}"
 
 
 _ILLEGAL = re.compile(

@@ -157,7 +157,11 @@ def _print_into(descriptor: int) -> None:
 
 
 def _answer(kernel: Run, connection: Connection) -> None:
-    """Perform calls until there is none, or the connection is closed."""
+    """Perform calls until there is none, or the connection is closed.
+
+    A copy of this process that comes back from a kernel (one that forks) ends: it has no answer.
+    """
+    own = os.getpid()
     while True:
         try:
             call = connection.recv()
@@ -166,6 +170,8 @@ def _answer(kernel: Run, connection: Connection) -> None:
         if call is None:
             return
         outcome = perform(kernel, call, alone=True)
+        if os.getpid() != own:
+            os._exit(0)
         _flush()
         connection.send(outcome)
         del call, outcome

@@ -12,7 +12,9 @@ to a *server* (worker.py), by name: pickled, its module imported anew. The drive
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import re
 import signal
 import sys
@@ -21,16 +23,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, Protocol
 
 import numpy as np
 
-from blockbuster.emit.checked_call import Call, Outcome, perform
+from blockbuster.emit.checked_call import Call, Outcome, Result, perform
+from blockbuster.emit.guarded import Packed
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.kernel_process import Forked, Served, emitted
 from blockbuster.emit.tensors import is_tensor
-from blockbuster.errors import LaunchError
+from blockbuster.errors import LaunchError, shown
 
 KEPT, SHOWN = 2**15, 1000  # bytes of what a kernel prints that are kept, and that are told
 DUMP = "Fatal Python error: "  # what faulthandler writes before where Python was
@@ -126,12 +128,12 @@ class Alone:
     def __init__(self, start: Callable[[], Child], limit: float) -> None:
         self._start, self._limit = start, limit
         self._child: Child | None = start()
-        self._printed = b""
+        self._printed, self._answered = b"", bytearray()
         self.hangs = False
 
     def call(self, call: Call) -> Outcome:
         """What the kernel gives, or how its process ended."""
-        self._printed = b""
+        self._printed, self._answered = b"", bytearray()
         try:
             child = self._child = self._child or self._start()
             outcome = self._answer(child, call)
@@ -157,11 +159,17 @@ class Alone:
             if child.printed in ready and not self._read(child):
                 watched.remove(child.printed)
             if child.connection in ready:
-                try:
-                    outcome: Outcome = child.connection.recv()
-                except (EOFError, OSError, UnpicklingError):
+                more = _more(child.connection)
+                if not more:
                     return self._told(child)
-                return outcome
+                self._answered += more
+                try:
+                    outcome = outcome_of(self._answered)
+                except ValueError as error:
+                    self._drop()
+                    return Outcome(stopped=f"wrote into the connection of its process: {error}")
+                if outcome is not None:
+                    return outcome
             if not ready and child.has_ended():  # while a process that it started lives on
                 return self._told(child)
         self.hangs = True
@@ -183,7 +191,7 @@ class Alone:
             pass
         said, _, dump = self._printed.decode(errors="replace").partition(DUMP)
         text = f"ended its process {_how(code)}{_place(dump)}"
-        said = said.strip()[-SHOWN:]
+        said = shown(said.strip()[-SHOWN:])
         return Outcome(stopped=f"{text}; it printed: {said}" if said else text)
 
     def _drop(self) -> None:
@@ -198,6 +206,54 @@ class Alone:
                 self._child.connection.send(None)
                 self._child.ended()
             self._drop()
+
+
+def _more(connection: Connection) -> bytes:
+    """What can be read without waiting for more. Empty at the end."""
+    with suppress(OSError):
+        return os.read(connection.fileno(), 2**20)
+    return b""
+
+
+def outcome_of(answered: bytearray) -> Outcome | None:
+    """What a process has answered, as `Connection.send` writes it; None while it is not complete.
+
+    A kernel can write there, too. So nothing waits for bytes that do not come, and only values of
+    the classes below are made. Raises ValueError for all other bytes.
+    """
+    start, size = 4, int.from_bytes(answered[:4], "big", signed=True)
+    if size == -1:
+        start, size = 12, int.from_bytes(answered[4:12], "big")
+    if len(answered) < start or 0 <= len(answered) - start < size:
+        return None
+    if len(answered) != start + size:
+        raise ValueError("more than one answer was read")
+    try:
+        outcome = _Unpickler(io.BytesIO(memoryview(answered)[start:])).load()
+    except Exception as error:  # any at all: the bytes may be anything
+        raise ValueError(f"its answer cannot be read ({type(error).__name__})") from error
+    if not isinstance(outcome, Outcome):
+        raise ValueError(f"its answer is a value of type {type(outcome).__name__}")
+    return outcome
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes outcomes, arrays and their dtypes, and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in ANSWERED:
+            return ANSWERED[module, name]
+        found = getattr(sys.modules.get(module), name, None)
+        if isinstance(found, type) and issubclass(found, np.generic):  # what a dtype is of
+            return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of an answer")
+
+
+ANSWERED = {
+    (kind.__module__, kind.__name__): kind
+    for kind in (Outcome, Result, Packed, np.ndarray, np.dtype, np.array(0).__reduce__()[0])
+}
+"""All that an answer is made of, by module and name."""
 
 
 def _place(dump: str) -> str:
