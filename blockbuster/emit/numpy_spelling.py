@@ -191,7 +191,7 @@ class Spelling:
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
                 plain = isinstance(a, Const) and isinstance(b, Const)
                 return f"{text}.astype(dtype)" if plain else text
-            case Call("pow") if self._exact:
+            case Call("pow", args) if self._exact and any(map(_varies, args)):
                 given = (self._operand(expr, at, names) for at in (0, 1))
                 return f"{self.helper('near_power')}({', '.join(given)})"
             case Call(fn) if fn in INFIX:
@@ -225,6 +225,11 @@ class Spelling:
             case Const():
                 return f"{self._typed(expr)} != 0"
         return f"{self.number(expr, names, 5)} != 0"
+
+
+def _varies(expr: Expr) -> bool:
+    """False for a number that is one for all elements."""
+    return not isinstance(expr, Const | Size)
 
 
 def _constant(value: float, floor: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit.load import load_module
-from blockbuster.emit.target import TARGETS, _compiled
+from blockbuster.emit.target import TARGETS, compiled_entry
 from blockbuster.emit.triton_helpers import ACCURATE, HELPERS
 
 SIZES = {"M": 64, "K": 64, "N": 64}
@@ -186,7 +186,7 @@ def fused_with_a_lane(kernel) -> list[str]:
     """The instructions of compiled code that add a product to what another lane holds."""
     found = []
     for entry in load_module(kernel.source).KERNELS:
-        text = _compiled(entry, TARGETS["sm_90"]).asm["ptx"]
+        text = compiled_entry(entry, TARGETS["sm_90"])[0].asm["ptx"]
         shuffled = set(re.findall(r"shfl\.sync\S*\s+(%r\d+)", text))
         fused = re.findall(r"fma\.rn\.f32\s+%r\d+, %r\d+, %r\d+, (%r\d+);", text)
         found += [register for register in fused if register in shuffled]
