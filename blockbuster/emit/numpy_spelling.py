@@ -24,7 +24,10 @@ FUNCTIONAL_TEXT: dict[str, str] = {
 
 # computed in double precision and rounded once, so that float32 errs no more than eager does
 EXACT_FUNCTIONAL_TEXT = {"row_sum": "row_sum({0})", "dot": "dot({0}, {1})"}
-EXACT_CALL_TEXT = {"exp": "exp", "log": "log", "tanh": "tanh"}
+EXACT_CALL_TEXT = {
+    "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
+    "gelu": "near_gelu",
+}  # fmt: skip
 
 MONOID_TEXT = {"+": "{0} + {1}", "max": "np.maximum({0}, {1})", "min": "np.minimum({0}, {1})"}
 IDENTITY_TEXT = {"+": "0", "max": "-np.inf", "min": "np.inf"}
@@ -39,6 +42,14 @@ CALL_TEXT: dict[str, str] = {
 }  # fmt: skip
 
 
+def _near(name: str) -> str:
+    return (
+        f"def near_{name}(x):\n"
+        f'    """{name}, computed in double precision and rounded once."""\n'
+        f"    return {name}(np.asarray(x, np.float64)).astype(np.asarray(x).dtype)\n"
+    )
+
+
 def _nearest(name: str) -> str:
     return (
         f"def {name}(x):\n"
@@ -51,6 +62,13 @@ HELPERS: dict[str, str] = {
     "exp": _nearest("exp"),
     "log": _nearest("log"),
     "tanh": _nearest("tanh"),
+    **{f"near_{name}": _near(name) for name in ("sigmoid", "silu", "gelu")},
+    "near_power": (
+        "def near_power(x, y):\n"
+        '    """x ** y, rounded once: an exponent in float32 would cost the digits of large x."""\n'
+        "    exact = np.asarray(x, np.float64) ** np.asarray(y, np.float64)\n"
+        "    return exact.astype(np.result_type(x, y))\n"
+    ),
     "row_sum": (
         "def row_sum(x):\n"
         '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'
@@ -108,7 +126,10 @@ HELPERS: dict[str, str] = {
         "    return np.pad(x, [(0, to - n) for n, to in zip(x.shape, shape, strict=True)])\n"
     ),
 }
-HELPERS_OF = {"silu": ("sigmoid",), "gelu": ("erf",)}
+HELPERS_OF = {
+    "silu": ("sigmoid",), "gelu": ("erf",), "near_sigmoid": ("sigmoid",),
+    "near_silu": ("sigmoid", "silu"), "near_gelu": ("erf", "gelu"),
+}  # fmt: skip
 
 
 class Spelling:
@@ -170,6 +191,9 @@ class Spelling:
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
                 plain = isinstance(a, Const) and isinstance(b, Const)
                 return f"{text}.astype(dtype)" if plain else text
+            case Call("pow", args) if self._exact and any(map(_varies, args)):
+                given = (self._operand(expr, at, names) for at in (0, 1))
+                return f"{self.helper('near_power')}({', '.join(given)})"
             case Call(fn) if fn in INFIX:
                 sign, level = INFIX[fn]
                 power = fn == "pow"
@@ -201,6 +225,11 @@ class Spelling:
             case Const():
                 return f"{self._typed(expr)} != 0"
         return f"{self.number(expr, names, 5)} != 0"
+
+
+def _varies(expr: Expr) -> bool:
+    """False for a number that is one for all elements."""
+    return not isinstance(expr, Const | Size)
 
 
 def _constant(value: float, floor: int) -> str:

@@ -120,7 +120,8 @@ class _Lowering:
         op = primitive.op
         if isinstance(op, Count):
             (level,) = layout
-            return self._builder.input(type_of(layout), Index(level.dim), primitive.hint)
+            view = Index(level.dim, self._program.lengths.get(size_class(level.dim)))
+            return self._builder.input(type_of(layout), view, primitive.hint)
         assert isinstance(op, Source)
         dims = {level.axis: level.dim for level in layout}
         strips = op.strips or strips_of(tuple(range(len(primitive.shape))), primitive.shape)

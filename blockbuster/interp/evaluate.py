@@ -101,7 +101,8 @@ class Interpreter:
         array = self.semantics.item(arrays[name])
         for at, axis in reversed(tuple(enumerate(axes))):
             if not isinstance(axis, str):  # a run, several, or none, for one axis
-                array = array.take(0 if axis is None else self.layout.positions(axis), at)
+                at_these = 0 if axis is None else self.layout.positions(axis)
+                array = np.asarray(array.take(at_these, at), array.dtype)  # one term, too, is 0-d
         dims = dims_among(axes)
         order = [dims.index(d) for d in whole(given.type)]
         home = None if given.view is None and not given.type.buffered else Tensor(name)

@@ -14,11 +14,11 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from blockbuster.ir.lengths import Rule
+from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.mentions import Mentions, mentions
 from blockbuster.ir.ops import Map, Misc, Op
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.types import Dim, Type, size_class
 from blockbuster.ir.views import AxisView, rules_of
 
 if TYPE_CHECKING:
@@ -48,9 +48,14 @@ class Read:
 
 @dataclass(frozen=True)
 class Index:
-    """The index vector 0, 1, ... along a dim: no memory behind it, so no traffic."""
+    """The index vector 0, 1, ... along a dim: no memory behind it, so no traffic.
+
+    ``extent`` is the size of a dim that follows from others. The copy that the dim comes from may
+    not be in the program, where nothing reads its elements: then this alone says the size.
+    """
 
     dim: Dim
+    extent: Length | None = None
 
 
 @dataclass(frozen=True)
@@ -173,9 +178,15 @@ class Graph:
     @cached_property
     def size_rules(self) -> tuple[Rule, ...]:
         """What views of inputs and outputs, and misc operators at any level, say about sizes."""
-        views = [i.view.axes for i in self.inputs if isinstance(i.view, Read)]
-        views += [o.axes for o in self.outputs if o.axes is not None]
-        found = dict.fromkeys(rule for axes in views for rule in rules_of(axes))
+        found: dict[Rule, None] = {}
+        for view in (given.view for given in self.inputs):
+            match view:
+                case Read(axes=axes):
+                    found.update(dict.fromkeys(rules_of(axes)))
+                case Index(dim, Length() as extent):
+                    found[Rule(size_class(dim), extent)] = None
+        for output in self.outputs:
+            found.update(dict.fromkeys(rules_of(output.axes or ())))
         for node in self.nodes:
             match node.op:
                 case Misc(rules=rules):

@@ -105,7 +105,8 @@ class _Reader(TokenReader):
                 self._take("(")
                 axes = tuple(self._several(")", self._axis))
                 index = source == "index" and not quoted
-                view = Index("".join(dims_among(axes))) if index else Read(source, axes)
+                extent = self._length() if index and self._has("of") else None
+                view = Index("".join(dims_among(axes)), extent) if index else Read(source, axes)
         scope.values[name] = scope.builder.input(type, view, _hint(name))
 
     def _axis(self) -> AxisView:
@@ -231,9 +232,8 @@ class _Reader(TokenReader):
         expr = self._infix(leaf, _LOOSEST)
         if self._has("over"):
             self._take("[")
-            return Pointwise(
-                expr, tuple(self._several("]", lambda: self._take(kind="name")))
-            ), operands
+            over = self._several("]", lambda: self._take(kind="name"))
+            return Pointwise(expr, tuple(over)), operands
         return Elementwise(expr), operands
 
     def _infix(self, leaf: Callable[[str], Expr], floor: int) -> Expr:
@@ -367,9 +367,8 @@ class _Reader(TokenReader):
     def _misc(self, scope: _Scope) -> tuple[Op, list[Value]]:
         name = self._string()
         if name not in self._functions:
-            self._refuse(
-                f"unknown function {name!r}", hint="pass it: parse(text, {name: function})"
-            )
+            hint = "pass it: parse(text, {name: function})"
+            self._refuse(f"unknown function {name!r}", hint=hint)
         self._take(":")
         types = []
         while self._next != "(":

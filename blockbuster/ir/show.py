@@ -167,8 +167,8 @@ def _head(name: str, given: Input) -> str:
                 return text
             word = f'"{source}"' if source in VIEW_WORDS else source
             return f"{text} = {word}({_axes(axes)})"
-        case Index(dim):
-            return f"{text} = index({dim})"
+        case Index(dim, extent):
+            return f"{text} = index({dim})" + ("" if extent is None else f" of {extent}")
         case None:
             return f"{text} = port" if given.type.buffered else text
 

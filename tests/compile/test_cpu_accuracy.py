@@ -28,7 +28,7 @@ ROWS = {
         np.where(random.random(shape) < 2 / shape[-1], 1e3, 1) * random.normal(size=shape)
     ),
 }
-POSITIVE = ("log", "sqrt", "rsqrt")
+POSITIVE = ("log", "sqrt", "rsqrt", "power", "inverse power")
 """Functions that are NaN elsewhere: their rows are made positive."""
 
 
@@ -86,6 +86,7 @@ FUNCTIONS = {
     "variance": variance,
     "softmax, safe": lambda x: bb.softmax(x, safe=True),
     "attention": lambda x: bb.softmax(bb.matmul(bb.tanh(x), turned(bb.tanh(x)))) @ x,
+    "power": lambda x: x**0.3, "inverse power": lambda x: x**-1.7,
     "shifted exp": lambda x: bb.exp(x - bb.max(x, axis=-1, keepdims=True)),
 }  # fmt: skip
 ELSEWHERE = {
@@ -148,6 +149,16 @@ def test_of_long_rows(torch, name):
     for kind in ("normal", "shifted by 30"):
         for found in judged(torch, name, kind, dtype="float32", shape=(12, 3000)):
             assert found.passed, (kind, found)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "silu", "gelu"])
+def test_activations_are_rounded_once(torch, name):
+    """The largest error in units of the last place, which few elements have."""
+    x = np.random.default_rng(0).normal(size=(300, 300)).astype(np.float32)
+    exact = np.asarray(getattr(bb, name)(x.astype(np.float64)))
+    unit = np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
+
+    assert (np.abs(bb.jit(getattr(bb, name))(x) - exact) / unit).max() < 0.51
 
 
 @pytest.mark.parametrize("shift", [30.0, 1e3, 1e4])
