@@ -78,7 +78,8 @@ def perform(kernel: Callable[..., Any], call: Call, *, alone: bool) -> Outcome:
     except NoArrays as error:
         return Outcome(refused=str(error))
     except Exception as error:  # it changed NumPy, say; or its result has no place in memory
-        return Outcome(stopped=f"left a process in which its results cannot be read: {_said(error)}")
+        said = _said(error)
+        return Outcome(stopped=f"left a process in which its results cannot be read: {said}")
 
 
 def _problems(given: Iterable[Guarded], made: Iterable[Guarded]) -> Iterator[str]:
