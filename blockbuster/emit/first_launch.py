@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from blockbuster.emit.disk import Folder, cache_folder
 from blockbuster.emit.gpu import Gpu, same_bits
 from blockbuster.emit.recorder import Noted, Refused
+from blockbuster.emit.target import Compilation, Refusal
 from blockbuster.emit.trial import fault_in_trial
 from blockbuster.errors import LaunchError, message, shown, shown_lines
 
@@ -167,26 +168,37 @@ class FirstChecks:
         self._gpu, self._compare = gpu, compare
         self._memory = Memory()
         self._new: list[tuple[File, list[Binary]]] = []
+        self._compilations: list[Compilation] = []
 
     def admit(
         self, file: File, noted: Sequence[Noted], tensors: Sequence[Tensor], sizes: Sizes
     ) -> None:
         """Raises Refused for a file that must not run; new binaries are kept for ``judge``."""
-        found = [Binary.of(n.name, n.compiled, self._gpu.name) for n in noted]
+        made = [n.made for n in noted]
+        found = [Binary.of(one.name, one.compiled, self._gpu.name) for one in made]
         binaries = list({binary.key: binary for binary in found}.values())
         try:
             new = admit(
                 binaries,
                 self._memory,
-                probed=self._gpu.is_probed([n.assembler for n in noted]),
+                probed=self._gpu.is_probed([one.assembler for one in made]),
                 capturing=self._gpu.is_capturing(),
-                trial=lambda: fault_in_trial(file.text, tensors, sizes),
+                trial=lambda: self._trial(file, made, tensors, sizes),
                 what=", ".join(file.writes),
             )
         except Faulty as fault:
             raise self._refused([(file, binaries)], str(fault)) from fault
         if new:
             self._new.append((file, new))
+            self._compilations += made
+
+    def _trial(
+        self, file: File, made: Sequence[Compilation], tensors: Sequence[Tensor], sizes: Sizes
+    ) -> str:
+        """How a file fails in another process, when nothing is found in its machine code."""
+        for one in made:
+            one.look()
+        return fault_in_trial(file.text, tensors, sizes)
 
     @property
     def is_waiting(self) -> bool:
@@ -202,11 +214,24 @@ class FirstChecks:
         again = run.poisoned(tensors)
         equal = all(map(same_bits, results, again))
         finding = self._compared(run, tensors, results) if equal else Finding(UNEQUAL)
+        wrong = self._wrong_code()
+        if wrong:
+            raise self._refused(new, wrong)
         if finding.wrong:
             raise self._refused(new, finding.wrong)
         self.note = finding.note
         state = UNKNOWN if finding.note else PASSED  # the note says what was not compared
         self._memory.write([b for _, binaries in new for b in binaries], state)
+
+    def _wrong_code(self) -> str:
+        """What is wrong in the machine code, which was looked at meanwhile; "" if nothing is."""
+        made, self._compilations = self._compilations, []
+        try:
+            for one in made:
+                one.look()
+        except Refusal as refusal:
+            return str(refusal)
+        return ""
 
     def _compared(
         self, run: PoisonedRun, tensors: Sequence[Tensor], results: Sequence[Tensor]

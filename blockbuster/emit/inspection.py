@@ -3,7 +3,8 @@
 ``reasons_to_refuse`` takes what Triton made of a kernel and says what is wrong with it. Two
 predicates read texts, each exactly as wide as the fault that it knows. The third disassembles the
 machine code and finds uniform registers that are read before any write, whatever lost the write;
-nvdisasm takes about as long as Triton's own passes, so it runs beside them, once for each binary.
+nvdisasm takes some 0.3 s, so it runs while the first result is computed and compared, once for each
+binary.
 """
 
 from __future__ import annotations

@@ -249,9 +249,9 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is no part of an answer")
 
 
-ANSWERED = {
+ANSWERED: dict[tuple[str, str], Any] = {
     (kind.__module__, kind.__name__): kind
-    for kind in (Outcome, Result, Packed, np.ndarray, np.dtype, np.array(0).__reduce__()[0])
+    for kind in [Outcome, Result, Packed, np.ndarray, np.dtype, np.array(0).__reduce__()[0]]
 }
 """All that an answer is made of, by module and name."""
 

@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.gpu import poison
-from blockbuster.emit.target import compiled_for_launch
+from blockbuster.emit.target import Compilation, compiled_for_launch
 from blockbuster.errors import EmitError, message
 
 if TYPE_CHECKING:
@@ -37,12 +37,10 @@ class Refused(EmitError):
 
 @dataclass(frozen=True)
 class Noted:
-    """One start of a kernel, as the launcher asked for it. ``notes`` are on its compilation."""
+    """One start of a kernel, as the launcher asked for it."""
 
     name: str
-    compiled: Any
-    assembler: str
-    notes: tuple[str, ...]
+    made: Compilation
     grid: tuple[int, ...]
     names: Sequence[str]
     arguments: tuple[Any, ...]
@@ -52,7 +50,10 @@ class Noted:
 class Recorder:
     """A file's ``launch`` with stand-ins for its kernels and its allocator.
 
-    What is allocated is full of what no kernel writes if it ``poisons``, of zeros if it ``clears``.
+    A kernel is started when its machine code has been looked at. Where ``earlier`` starts are given
+    of a recorder that did not launch, for the same arguments, theirs are the kernels, and whoever
+    gives them looks at the code. What is allocated is full of what no kernel writes if it
+    ``poisons``, of zeros if it ``clears``.
     """
 
     def __init__(
@@ -60,12 +61,14 @@ class Recorder:
         module: ModuleType,
         *,
         launches: bool = True,
+        earlier: Sequence[Noted] = (),
         poisons: bool = False,
         clears: bool = False,
     ) -> None:
         self.made: list[Tensor] = []
         self.noted: list[Noted] = []
         self._module = module
+        self._earlier = iter(earlier)
         self._launches, self._poisons, self._clears = launches, poisons, clears
 
     def launch(self, tensors: Sequence[Tensor], sizes: Sizes) -> list[Tensor]:
@@ -80,7 +83,7 @@ class Recorder:
         """The same for the launcher's own arguments: arrays, sizes, arrays to write into."""
         module = self._module
         kernels = [entry["function"] for entry in module.KERNELS]
-        seen = {k.__name__: _StandIn(k, self.noted, self._launches) for k in kernels}
+        seen = {k.__name__: _StandIn(k, self) for k in kernels}
         # compiled kernels are looked at one by one (inspection.py): files refuse more than is wrong
         own_checks = {"check_assembler": lambda: None}
         names = {**vars(module), **seen, **own_checks, "empty": self._empty}
@@ -98,20 +101,28 @@ class Recorder:
         return new
 
 
+    def start(
+        self, kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], options: Any
+    ) -> None:
+        """Start a kernel as ``kernel[grid](...)`` does, and note how; or compile it only."""
+        known = next(self._earlier, None)
+        made = known.made if known else compiled_for_launch(kernel, arguments, options)
+        if self._launches:
+            if not known:
+                made.look()  # a lost register can be an address
+            kernel[grid](*arguments, **options)
+        noted = Noted(kernel.__name__, made, grid, kernel.arg_names, arguments, options)
+        self.noted.append(noted)
+
+
 @dataclass(frozen=True)
 class _StandIn:
-    """Starts a kernel as ``kernel[grid](...)`` does, and notes how; or compiles it only."""
+    """Stands for a kernel in a launcher."""
 
     kernel: Any
-    noted: list[Noted]
-    launches: bool
+    recorder: Recorder
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
-        def start(*arguments: Any, **options: Any) -> None:
-            compiled, by, notes = compiled_for_launch(self.kernel, arguments, options)
-            if self.launches:
-                self.kernel[grid](*arguments, **options)
-            name, names = self.kernel.__name__, self.kernel.arg_names
-            self.noted.append(Noted(name, compiled, by, notes, grid, names, arguments, options))
-
-        return start
+        return lambda *arguments, **options: self.recorder.start(
+            self.kernel, grid, arguments, options
+        )

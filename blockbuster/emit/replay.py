@@ -20,7 +20,7 @@ from blockbuster.emit.load import load_module
 from blockbuster.emit.pieces import Call, Seen
 from blockbuster.emit.plan import File, Plan, Sizes, call_on_host, check_results, noted, shown
 from blockbuster.emit.recorder import Noted, Recorder, Refused
-from blockbuster.emit.target import Refusal
+from blockbuster.emit.target import Compilation, Refusal
 from blockbuster.emit.tensors import ALIGNED
 from blockbuster.errors import LaunchError, message, shown_lines
 
@@ -178,8 +178,17 @@ class Recording:
         self._launches: list[Launch] = []
         self._made: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
         self._results: list[int] = []
-        self.assemblers: tuple[str, ...] = ()  # what made the machine code of its kernels
-        self.notes: tuple[str, ...] = ()  # and what to know about that
+        self._compilations: list[Compilation] = []
+
+    @property
+    def assemblers(self) -> tuple[str, ...]:
+        """What made the machine code of its kernels."""
+        return tuple(dict.fromkeys(made.assembler for made in self._compilations if made.assembler))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about that."""
+        return tuple(dict.fromkeys(note for made in self._compilations for note in made.notes))
 
     def poison(self, poisons: bool) -> None:
         """Whether what is allocated is full of what kernels do not write."""
@@ -211,11 +220,12 @@ class Recording:
         aliases = [tensor.detach() for tensor in tensors]  # no two are the same object
         module = load_module(self._file.text)
         try:
+            recorder = Recorder(module)
             if self._checks:
                 dry = Recorder(module, launches=False)
                 dry.launch(aliases, self._sizes)
                 self._checks.admit(self._file, dry.noted, aliases, self._sizes)
-            recorder = Recorder(module, poisons=self._checks is not None)
+                recorder = Recorder(module, earlier=dry.noted, poisons=True)
             results = recorder.launch(aliases, self._sizes)
         except Refusal as refusal:
             raise Refused((self._file,), str(refusal)) from refusal
@@ -226,8 +236,7 @@ class Recording:
         self._made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
-        self.assemblers = tuple(dict.fromkeys(n.assembler for n in recorder.noted if n.assembler))
-        self.notes = tuple(dict.fromkeys(note for n in recorder.noted for note in n.notes))
+        self._compilations = [noted.made for noted in recorder.noted]
         return results
 
 
@@ -240,7 +249,7 @@ def _as_launch(noted: Noted, arrays: Sequence[Tensor]) -> Launch:
     others = noted.arguments[len(pointers) :]
     assert not any(hasattr(argument, "data_ptr") for argument in others), "arrays come first"
     rest = noted.names[len(noted.arguments) :]
-    compiled, (grid, *more) = noted.compiled, noted.grid
+    compiled, (grid, *more) = noted.made.compiled, noted.grid
     assert all(size == 1 for size in more), "the grids of emitted kernels have one axis"
     return Launch(
         compiled.run,

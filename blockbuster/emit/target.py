@@ -183,33 +183,55 @@ class Refusal(EmitError):
     """Triton does not compile a kernel, for a reason of its own."""
 
 
+@dataclass(frozen=True)
+class Compilation:
+    """A kernel that is compiled and loaded, while its machine code is still looked at.
+
+    ``said``: why its assembler is no better one.
+    """
+
+    name: str
+    compiled: Any
+    assembler: str
+    said: tuple[str, ...]
+    inspection: Inspection
+
+    def look(self) -> None:
+        """Wait for what is found in the machine code. Raises Refusal for what is wrong in it."""
+        reasons = self.inspection.finished().reasons
+        if reasons:
+            raise _refusal(self.name, reasons[0])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of it: about the assembler, and what could not be looked at."""
+        return (*self.said, *self.inspection.finished().notes)
+
+
 def compiled_for_launch(
     function: Any, arguments: Sequence[Any], options: Mapping[str, Any]
-) -> tuple[Any, str, tuple[str, ...]]:
+) -> Compilation:
     """What Triton compiles ``function`` to for these arguments, loaded; nothing is launched.
 
-    With it come the assembler's name and notes: why it is no better one, and what could not be
-    looked at. Raises Refusal where it does not compile, needs more of the device than there is, or
-    where what it compiles to is known to be wrong.
+    Raises Refusal where it does not compile, needs more of the device than there is, or where the
+    texts of what it compiles to are known to be wrong.
     """
+    name = function.__name__
 
     def compile() -> Any:
         return function.warmup(*arguments, grid=(1,), **options)
 
     with assembling_here() as assembler:
-        compiled = accepted(function.__name__, compile)
-    inspection = Inspection(made_of(function.__name__, compiled, assembler))
+        compiled = accepted(name, compile)
+    inspection = Inspection(made_of(name, compiled, assembler))
     if inspection.reasons:
-        raise _refusal(function.__name__, inspection.reasons[0])
+        raise _refusal(name, inspection.reasons[0])
     try:
         assert compiled.run  # loads it
     except _triton_error() as error:
-        raise _refusal(function.__name__, str(error)) from error
-    findings = inspection.finished()  # a lost register can be an address: wait before a launch
-    if findings.reasons:
-        raise _refusal(function.__name__, findings.reasons[0])
-    notes = assembler.notes if assembler else ()
-    return compiled, str(assembler or ""), (*notes, *findings.notes)
+        raise _refusal(name, str(error)) from error
+    said = assembler.notes if assembler else ()
+    return Compilation(name, compiled, str(assembler or ""), said, inspection)
 
 
 def made_of(name: str, compiled: Any, assembler: Assembler | None) -> Made:

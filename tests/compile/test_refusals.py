@@ -14,13 +14,15 @@ import blockbuster as bb
 from blockbuster import compiled
 from blockbuster.emit import recorder, replay
 from blockbuster.emit.first_launch import Finding
+from blockbuster.emit.inspection import Findings
 from blockbuster.emit.load import load_module
-from blockbuster.emit.target import Refusal, accepted
+from blockbuster.emit.target import Compilation, Refusal, accepted
 from blockbuster.emit.tensors import Arrays
 from tests.compile.functions import attention, doubled, normal, with_custom
 from tests.compile.test_replay import Started
 
 compile_module = importlib.import_module("blockbuster.compile")  # the package has a function
+NOTHING_FOUND = SimpleNamespace(finished=Findings)
 COMPLAINT = b"triton: /x/Pass.cpp:341: void run(): Assertion `loopResult.hasOneUse()' failed.\n"
 
 
@@ -173,7 +175,7 @@ def checking(refusing, tmp_path, monkeypatch):
             text = str(sorted(options.items(), key=str))
             made.kernel = codes.setdefault(text, b"%d" % len(codes))
             made.asm = {"ptx": "a text"}
-            return made, "ptxas 13.3.0", ()
+            return Compilation(kernel.__name__, made, "ptxas 13.3.0", (), NOTHING_FOUND)
 
         monkeypatch.setattr(recorder, "compiled_for_launch", code)
         monkeypatch.setattr(recorder, "poison", lambda tensor: tensor)  # the kernels do nothing

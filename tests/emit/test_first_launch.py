@@ -18,7 +18,9 @@ from blockbuster.emit.first_launch import (
     Memory,
     admit,
 )
+from blockbuster.emit.inspection import Findings
 from blockbuster.emit.recorder import Refused
+from blockbuster.emit.target import Compilation
 from blockbuster.emit.trial import fault_in_trial
 from blockbuster.errors import LaunchError
 
@@ -115,7 +117,12 @@ RESULT = torch.arange(4.0)
 def checks(memory, monkeypatch):
     """Checks of a device that is not there; what they compare is given by a test."""
 
-    def make(finding=None, *, fault="", binaries=(b"code",)):
+    def compiled(code):
+        return SimpleNamespace(kernel=code, asm={"ptx": "ptx"})
+
+    def make(finding=None, *, fault="", binaries=(b"code",), found=Findings()):  # noqa: B008
+        inspection = SimpleNamespace(finished=lambda: found)
+
         def compare(run, tensors, results):
             assert finding is not None, "runs differ: nothing is left to compare"
             if isinstance(finding, Exception):
@@ -130,9 +137,7 @@ def checks(memory, monkeypatch):
         made = FirstChecks(gpu, compare)
         monkeypatch.setattr(made, "_memory", memory)
         noted = [
-            SimpleNamespace(
-                name="k", assembler="a", compiled=SimpleNamespace(kernel=c, asm={"ptx": "ptx"})
-            )
+            SimpleNamespace(made=Compilation("k", compiled(c), "a", (), inspection))
             for c in binaries
         ]
         made.admit(FILE, noted, [], {})
@@ -188,6 +193,13 @@ def test_a_failed_launch_says_what_to_do(checks, memory):
     with pytest.raises(LaunchError, match="illegal memory access"):
         checks(fault="CUDA error: an illegal memory access").judge(Runs([RESULT]), [], [RESULT])
     assert memory.read(binary()) == Known(BEGUN)
+
+
+def test_a_lost_register_is_refused_though_results_are_right(checks, memory):
+    made = checks(Finding(), found=Findings(("ptxas lost a register",)))
+    with pytest.raises(Refused, match="ptxas lost a register"):
+        made.judge(Runs([RESULT]), [], [RESULT])
+    assert memory.read(binary()).state == WRONG
 
 
 def test_nothing_is_compared_twice(checks):

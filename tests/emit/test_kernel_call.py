@@ -8,8 +8,9 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emit import first_launch, kernel_call, recorder
+from blockbuster.emit.inspection import Findings
 from blockbuster.emit.load import load_module
-from blockbuster.emit.target import Refusal
+from blockbuster.emit.target import Compilation, Refusal
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
@@ -26,7 +27,8 @@ class Stage:
         self.compiled += 1
         if self.refusal:
             raise Refusal(self.refusal)
-        return SimpleNamespace(kernel=b"code", asm={"ptx": "a text"}), "ptxas 13.3.0", ()
+        made = SimpleNamespace(kernel=b"code", asm={"ptx": "a text"})
+        return Compilation("k", made, "ptxas 13.3.0", (), SimpleNamespace(finished=Findings))
 
     def start(self, *arguments, **options):
         self.launched += 1
