@@ -22,10 +22,12 @@ from blockbuster.emit.plan import File, Sizes
 from blockbuster.emit.recorder import Noted, Refused
 from blockbuster.emit.trial import fault_in_trial
 from blockbuster.errors import LaunchError, message, shown, shown_lines
+from blockbuster.ir.reading import Wrong, one_of, parse_json, record, text
 
 Tensor = Any
 
 UNEQUAL = "results differ from run to run, or depend on memory that no kernel has written"
+LONGEST = 1000  # characters of a reason that are told
 PASSED, WRONG, BEGUN, UNKNOWN = "passed", "wrong", "begun", ""
 
 
@@ -61,10 +63,12 @@ class Memory:
     def read(self, binary: Binary) -> Known:
         """What is known of a binary; nothing, where the entry cannot be read."""
         try:
-            found = json.loads(self._folder.read(f"{binary.key}.json") or b"{}")
-            return Known(str(found.get("state", "")), str(found.get("reason", "")))
-        except (ValueError, AttributeError, RecursionError):
+            data = parse_json(self._folder.read(f"{binary.key}.json") or b"")
+            states = one_of((PASSED, WRONG, BEGUN, UNKNOWN))
+            found = record(data, kernel=text, state=states, reason=text)
+        except Wrong:
             return Known()
+        return Known(found["state"], shown(found["reason"], LONGEST))
 
     def write(self, binaries: Iterable[Binary], state: str, reason: str = "") -> None:
         """Remember one thing of several binaries."""
