@@ -21,8 +21,9 @@ from blockbuster.emit.agreement import Reach, first_excess, sampled
 from blockbuster.emit.first_launch import Finding, Run
 from blockbuster.emit.gpu import same_bits
 from blockbuster.emit.judge import ENOUGH, ROUNDING, Sample
+from blockbuster.emit.recorder import Refused
 from blockbuster.emit.tensors import ALIGNED, common_dtype, dtype_name
-from blockbuster.errors import shown_lines
+from blockbuster.errors import shown, shown_lines
 from blockbuster.frontend.on_tensors import Noise, Rows, cost, rows_of, run, separable_dims
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.ir.types import Dim
@@ -41,6 +42,8 @@ ROUNDINGS = 4
 """By how many roundings each number that an operator reads is changed there, at most."""
 DRAWS = 14
 """How many more sets are drawn where few elements say whether errors are too large."""
+REASON = 200
+"""How many characters are told of why arrays were not compared."""
 POOL = 1 << 16
 """How many of a user's values arrays are drawn from, at most."""
 
@@ -53,7 +56,7 @@ def compare_first(
     ``tensors`` are the program's inputs in order, on one device; ``results`` are its outputs for
     them, as the plan gave them.
     """
-    if not tensors or any(result.numel() == 0 for result in results):
+    if not tensors or all(result.numel() == 0 for result in results):
         return Finding()
     with _quiet(tensors[0].device):
         try:
@@ -78,16 +81,29 @@ class _Comparison:
         if self._rows is None:
             held = cost(self._program, self._sizes).held / 1e9
             return Finding(note=f"first results were not compared: that takes {held:.0f} GB")
-        for seed, given in ((None, self._tensors), (0, self._drawn(0))):
-            first = results if seed is None else self._run(given)
-            wrong = self._unequal(first, self._run(given)) if seed is not None else ""
-            wrong = wrong or self._wrong(given, first)
+        for where in ("", " (on drawn arrays)"):
+            try:
+                wrong = self._wrong_drawn() if where else self._wrong(self._tensors, results)
+            except Exception as error:
+                # a user's function may take no other numbers than it was written for
+                if not self._calls_functions or isinstance(error, Refused) or _is_of_device(error):
+                    raise
+                reason = shown(f"{type(error).__name__}: {error}", REASON)
+                return Finding(note=f"first results were not compared{where}: {reason}")
             if wrong:
-                where = "" if seed is None else " (on drawn arrays)"
                 return Finding(wrong=f"{wrong}{where}")
         return Finding()
 
+    @property
+    def _calls_functions(self) -> bool:
+        return any(equation.op == "custom" for equation in self._program.equations)
+
     # one set of arrays -------------------------------------------------------------
+
+    def _wrong_drawn(self) -> str:
+        given = self._drawn(0)
+        first = self._run(given)
+        return self._unequal(first, self._run(given)) or self._wrong(given, first)
 
     def _wrong(self, given: Sequence[Tensor], results: Sequence[Tensor]) -> str:
         samples = self._samples(given, results)
@@ -188,6 +204,8 @@ def drawn_like(tensor: Tensor, seed: int) -> Tensor:
     """
     import torch
 
+    if not tensor.numel():
+        return tensor
     device = tensor.device
     random = torch.Generator(device).manual_seed(seed)
     span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
@@ -250,6 +268,11 @@ def _out_of_memory() -> type[Exception]:
 
     found: type[Exception] = torch.OutOfMemoryError
     return found
+
+
+def _is_of_device(error: Exception) -> bool:
+    """True for errors of memory and of launches, which no function of a user's is to blame for."""
+    return isinstance(error, _out_of_memory()) or "CUDA error" in str(error)
 
 
 def _dtype(name: str) -> Any:

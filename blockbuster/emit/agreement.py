@@ -4,9 +4,12 @@ This is the quick judgement of a result that is about to be returned; ``judge.py
 one, of a kernel. A kernel that a compiler broke is wrong by a large part of its result, so one or
 two sets of arrays tell. What must not happen is that a right kernel is refused:
 
-- An element is judged where both the exact result and eager's are finite numbers of the dtype.
+- An element is judged where both the exact result and eager's are finite numbers of the dtype. In
+  the upper half of the dtype's range ours may be infinite or NaN all the same: what the result is
+  made of may overflow. Where the exact result is beyond twice the range and eager's is infinite,
+  ours must not be a number.
 - Its error may be 4 times the largest of eager's, or half a unit in the last place of the largest
-  result (one for float32).
+  result (one for float32), or as much as where numbers too small for the dtype become 0.
 - Where a few roundings of what operators read reach ours, ours is right: at the jump of a
   comparison a rounding decides, and of x - x one may be left. ``Reach`` holds how far results go.
 """
@@ -21,6 +24,9 @@ from typing import Any
 from blockbuster.emit.judge import BOUND, FLOAT32_LARGEST, LARGEST, ROUNDING, Sample
 
 Tensor = Any  # a torch tensor, or a NumPy array
+
+FLUSHED = {"float16": 2.0**-25, "bfloat16": 2.0**-126, "float32": 2.0**-126}
+"""Numbers up to here may become 0: the fast functions of GPUs know no subnormal ones of float32."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,13 @@ def sampled(
         return Sample(results=math.prod(exact.shape), lost=int(wrong.sum()))
     right, mine, other = exact.double(), ours.double(), eager.double()
     largest = LARGEST.get(dtype, FLOAT32_LARGEST)
-    judged = (right.abs() <= largest / 2) & (other.abs() <= largest)
+    size = right.abs()
+    judged = (size <= largest) & (other.abs() <= largest)
+    judged &= (size <= largest / 2) | mine.isfinite()
     errors, theirs = _errors(mine, right, judged), _errors(other, right, judged)
+    overflown = (size > 2 * largest) & (other == right.sign() * math.inf)
+    errors = errors.masked_fill(overflown & mine.isfinite(), math.inf)
+    judged, right = judged | overflown, right.masked_fill(overflown, 0.0)
     found = _sample(errors, theirs, right, judged)
     if reach is None:
         return found
@@ -91,7 +102,8 @@ def _sample(errors: Tensor, theirs: Tensor, right: Tensor, judged: Tensor) -> Sa
 
 def limit(sample: Sample, dtype: str) -> float:
     """The largest error that an output of ``dtype`` may have."""
-    return max(BOUND * sample.eager_peak, ROUNDING.get(dtype, 2.0**-53) * sample.exact_peak)
+    unit = ROUNDING.get(dtype, 2.0**-53) * sample.exact_peak
+    return max(BOUND * sample.eager_peak, unit, FLUSHED.get(dtype, 0.0))
 
 
 def excess(sample: Sample, dtype: str) -> str:

@@ -5,6 +5,8 @@ The call runs in whatever process holds the kernel; what goes in and comes out c
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import sys
 import traceback
@@ -22,6 +24,18 @@ from blockbuster.emit.checked_arguments import NoArrays, results_of
 from blockbuster.emit.guarded import Guarded, Packed, guarded, laid
 from blockbuster.emit.tensors import is_tensor
 from blockbuster.errors import message, shown
+from blockbuster.ir.reading import (
+    Read,
+    Wrong,
+    expected,
+    items,
+    maybe,
+    number,
+    parse_json,
+    record,
+    row,
+    text,
+)
 
 Array = Any  # a NumPy array or a torch tensor
 LONGEST = 1000  # characters of an exception's text that are told
@@ -78,8 +92,74 @@ def perform(kernel: Callable[..., Any], call: Call, *, alone: bool) -> Outcome:
     except NoArrays as error:
         return Outcome(refused=str(error))
     except Exception as error:  # it changed NumPy, say; or its result has no place in memory
-        said = _said(error)
-        return Outcome(stopped=f"left a process in which its results cannot be read: {said}")
+        what = "left a process in which its results cannot be read"
+        return Outcome(stopped=f"{what}: {_said(error)}")
+
+
+# an outcome on its way to who asks -----------------------------------------------
+
+
+def written(outcome: Outcome) -> bytes:
+    """An outcome as a line of JSON, and the numbers of its results behind it."""
+    results = [
+        {
+            "shape": result.numbers.shape,
+            "dtype": _dtype_to_json(result.like.dtype),
+            **{name: getattr(result.like, name) for name in LAYOUT},
+        }
+        for result in outcome.results
+    ]
+    data = {name: getattr(outcome, name) for name in ("problems", "stopped", "refused")}
+    numbers = [result.numbers.tobytes() for result in outcome.results]
+    return b"".join([json.dumps({**data, "results": results}).encode(), b"\n", *numbers])
+
+
+def read_outcome(data: bytes) -> Outcome:
+    """The outcome that ``written`` wrote. ValueError for other bytes: a kernel may have sent them.
+
+    So it is no pickle: that could run code here, and NumPy crashes on damaged ones.
+    """
+    line, _, numbers = data.partition(b"\n")
+    found = record(
+        parse_json(line), problems=items(text), stopped=text, refused=text, results=items(_read)
+    )
+    results = []
+    for shape, like in found["results"]:
+        size = 8 * math.prod(shape)
+        if len(shape) > 64 or len(numbers) < size:
+            raise Wrong("has fewer numbers than its results")
+        results.append(Result(np.frombuffer(numbers[:size]).reshape(shape).copy(), like))
+        numbers = numbers[size:]
+    if numbers:
+        raise Wrong("has more numbers than its results")
+    return Outcome(tuple(results), found["problems"], found["stopped"], found["refused"])
+
+
+SIZES: Read[tuple[int, ...]] = items(number(0))
+LAYOUT: dict[str, Read[Any]] = {
+    "itemsize": number(1, 64), "device": maybe(text), "steps": items(number(-(2**63))),
+    "lead": number(0),
+}  # fmt: skip
+
+
+def _read(data: Any) -> tuple[tuple[int, ...], Packed]:
+    found = record(data, shape=SIZES, dtype=_dtype_from_json, **LAYOUT)
+    return found["shape"], Packed("", **found)
+
+
+def _dtype_to_json(dtype: Any) -> Any:
+    """A tensor's by its name, an array's by NumPy's code, which tells the order of bytes, too."""
+    return dtype if isinstance(dtype, str) else [dtype.name if dtype.kind == "V" else dtype.str]
+
+
+def _dtype_from_json(data: Any) -> Any:
+    if isinstance(data, str):
+        return data
+    (code,) = row(data, text)
+    try:
+        return np.dtype(code)
+    except TypeError as error:
+        raise expected("a dtype", data) from error
 
 
 def _problems(given: Iterable[Guarded], made: Iterable[Guarded]) -> Iterator[str]:
@@ -92,7 +172,8 @@ def _problems(given: Iterable[Guarded], made: Iterable[Guarded]) -> Iterator[str
 def in_doubles(who: str, array: Array) -> NDArray[Any]:
     """An array or a tensor in float64; NoArrays unless it holds real numbers or truth values."""
     kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
-    if kind in ("c", "O", "S", "U", "M", "m") or (not kind and array.is_complex()):
+    is_complex = kind == "c" if kind else array.is_complex()
+    if is_complex or kind in ("O", "S", "U", "M", "m") or (kind and array.dtype.names):
         hint = "return real numbers: the parts of complex numbers as two arrays"
         raise NoArrays(message(f"the {who} returned an array of dtype {array.dtype}", hint=hint))
     if kind:

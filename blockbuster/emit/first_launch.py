@@ -22,6 +22,7 @@ from blockbuster.emit.recorder import Noted, Refused
 from blockbuster.emit.target import Compilation, Refusal
 from blockbuster.emit.trial import fault_in_trial
 from blockbuster.errors import LaunchError, message, shown, shown_lines
+from blockbuster.ir.reading import Wrong, one_of, parse_json, record, text
 
 if TYPE_CHECKING:
     from blockbuster.emit.plan import File, Sizes
@@ -31,6 +32,7 @@ Tensor = Any
 UNEQUAL = "results differ from run to run, or depend on memory that no kernel has written"
 # what torch, or a user's function, raises where it does not take the arrays; CUDA's faults, too
 NOT_COMPUTED = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError)
+LONGEST = 1000  # characters of a reason that are told
 PASSED, WRONG, BEGUN, UNKNOWN = "passed", "wrong", "begun", ""
 
 
@@ -66,10 +68,12 @@ class Memory:
     def read(self, binary: Binary) -> Known:
         """What is known of a binary; nothing, where the entry cannot be read."""
         try:
-            found = json.loads(self._folder.read(f"{binary.key}.json") or b"{}")
-            return Known(str(found.get("state", "")), str(found.get("reason", "")))
-        except (ValueError, AttributeError, RecursionError):
+            data = parse_json(self._folder.read(f"{binary.key}.json") or b"")
+            states = one_of((PASSED, WRONG, BEGUN, UNKNOWN))
+            found = record(data, kernel=text, state=states, reason=text)
+        except Wrong:
             return Known()
+        return Known(found["state"], shown(found["reason"], LONGEST))
 
     def write(self, binaries: Iterable[Binary], state: str, reason: str = "") -> None:
         """Remember one thing of several binaries."""

@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any
 
 from blockbuster.emit import worker
-from blockbuster.emit.checked_call import perform
+from blockbuster.emit.checked_call import perform, written
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.launch import SLOW_TO_LOAD, as_parameters, server_environment
 from blockbuster.emit.load import load_module
@@ -173,7 +173,7 @@ def _answer(kernel: Run, connection: Connection) -> None:
         if os.getpid() != own:
             os._exit(0)
         _flush()
-        connection.send(outcome)
+        connection.send_bytes(written(outcome))
         del call, outcome
 
 

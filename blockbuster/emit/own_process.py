@@ -12,9 +12,7 @@ to a *server* (worker.py), by name: pickled, its module imported anew. The drive
 
 from __future__ import annotations
 
-import io
 import os
-import pickle
 import re
 import signal
 import sys
@@ -27,8 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from blockbuster.emit.checked_call import Call, Outcome, Result, perform
-from blockbuster.emit.guarded import Packed
+from blockbuster.emit.checked_call import Call, Outcome, perform, read_outcome
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.kernel_process import Forked, Served, emitted
 from blockbuster.emit.tensors import is_tensor
@@ -216,10 +213,10 @@ def _more(connection: Connection) -> bytes:
 
 
 def outcome_of(answered: bytearray) -> Outcome | None:
-    """What a process has answered, as `Connection.send` writes it; None while it is not complete.
+    """What a process answered by `Connection.send_bytes`; None while it is not complete.
 
-    A kernel can write there, too. So nothing waits for bytes that do not come, and only values of
-    the classes below are made. Raises ValueError for all other bytes.
+    A kernel can write there, too. So nothing waits for bytes that do not come. Raises ValueError
+    for bytes that are no answer.
     """
     start, size = 4, int.from_bytes(answered[:4], "big", signed=True)
     if size == -1:
@@ -228,32 +225,7 @@ def outcome_of(answered: bytearray) -> Outcome | None:
         return None
     if len(answered) != start + size:
         raise ValueError("more than one answer was read")
-    try:
-        outcome = _Unpickler(io.BytesIO(memoryview(answered)[start:])).load()
-    except Exception as error:  # any at all: the bytes may be anything
-        raise ValueError(f"its answer cannot be read ({type(error).__name__})") from error
-    if not isinstance(outcome, Outcome):
-        raise ValueError(f"its answer is a value of type {type(outcome).__name__}")
-    return outcome
-
-
-class _Unpickler(pickle.Unpickler):
-    """Makes outcomes, arrays and their dtypes, and nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in ANSWERED:
-            return ANSWERED[module, name]
-        found = getattr(sys.modules.get(module), name, None)
-        if isinstance(found, type) and issubclass(found, np.generic):  # what a dtype is of
-            return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of an answer")
-
-
-ANSWERED: dict[tuple[str, str], Any] = {
-    (kind.__module__, kind.__name__): kind
-    for kind in [Outcome, Result, Packed, np.ndarray, np.dtype, np.array(0).__reduce__()[0]]
-}
-"""All that an answer is made of, by module and name."""
+    return read_outcome(bytes(memoryview(answered)[start:]))
 
 
 def _place(dump: str) -> str:

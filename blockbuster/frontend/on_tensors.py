@@ -48,7 +48,9 @@ def run(
 
     ``exact``: in float64, where a cast rounds nothing; else in the dtype of the tensors, operator
     by operator. ``sizes`` are those of all dims, ``rows`` the indices that are computed. ``noise``
-    changes each number that an operator reads, positions apart: what roundings may do.
+    changes each number that an operator reads: what roundings may do. It leaves out positions, and
+    operators that round nothing (``UNROUNDED``) on values that nothing has rounded: every kernel
+    finds the same maximum of an input, and the same elements equal to it.
     """
     walk = _Walk(program, tensors, sizes, exact, rows, noise)
     for position in range(len(program.equations)):
@@ -73,6 +75,7 @@ class _Walk:
         self._like = tensors[0]
         self._made: dict[Value, Tensor] = {}
         self._positional: set[Value] = set()  # asked, never iterated
+        self._unrounded: set[Value] = set()  # the same
         self._last = last_uses(program)
 
     def value(self, value: Value) -> Tensor:
@@ -101,7 +104,10 @@ class _Walk:
             return rows_of(places, equation.shape, self._rows)
         if equation.op == "cast" and self._exact:
             return self.value(arrays[0])
-        operands = [self._operand(o) for o in equation.operands]
+        as_given = equation.op in UNROUNDED and all(map(self._is_unrounded, equation.operands))
+        if as_given:
+            self._unrounded.add(value)
+        operands = [self._operand(o, as_given) for o in equation.operands]
         if equation.op not in FUNCTIONS:
             return self._table()[equation.op](*operands, **params)
         if all(a in self._positional for a in arrays):
@@ -125,9 +131,18 @@ class _Walk:
     def _table(self) -> Mapping[str, Callable[..., Tensor]]:
         return EXACT if self._exact else EAGER
 
-    def _operand(self, operand: Operand) -> Any:
+    def _is_unrounded(self, operand: Operand) -> bool:
+        """True for a value that all dtypes have: an input, what is made of it alone, a 1."""
+        if isinstance(operand, Value):
+            return operand.node < 0 or operand in self._unrounded
+        constant = 0 if operand is None else number(operand, self._sizes)
+        return constant == constant // 1 and abs(constant) <= EXACT_IN_ALL
+
+    def _operand(self, operand: Operand, as_given: bool) -> Any:
         if isinstance(operand, Value):
             value = self.value(operand)
+            if as_given:
+                return value
             noisy = self._noise and value.is_floating_point() and operand not in self._positional
             return self._noise(value) if self._noise and noisy else value
         return None if operand is None else number(operand, self._sizes)
@@ -240,6 +255,19 @@ EXACT: Mapping[str, Callable[..., Tensor]] = {
     **EAGER, "softmax": _softmax, "logsumexp": _logsumexp, "log_softmax": _log_softmax,
 }  # fmt: skip
 """The same as the oracle has it (numerics.py): torch differs on rows of infinities."""
+
+
+UNROUNDED = frozenset(
+    (
+        "max", "min", "maximum", "minimum", "relu", "abs", "neg", "where", "lt", "le", "gt", "ge",
+        "eq", "ne", "and", "or", "not", "transpose", "expand", "slice", "concat", "split_heads",
+        "merge_heads",
+    )
+)  # fmt: skip
+"""The operators whose results need no rounding where their operands needed none."""
+
+EXACT_IN_ALL = 2**8
+"""Up to here each whole number is one of each dtype."""
 
 
 # what a run costs, and for which dims rows can be taken -------------------------------

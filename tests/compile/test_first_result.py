@@ -2,6 +2,7 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
 import blockbuster as bb
@@ -227,3 +228,106 @@ def test_the_users_random_numbers_stay_as_they_are(example):
     before = torch.get_rng_state()
     compare_first(program, run, tensors, run(tensors))
     assert torch.equal(before, torch.get_rng_state())
+
+
+def zeroed_tile(out):
+    out[..., 16:32, 16:32] = 0
+
+
+def test_a_wrong_result_beside_an_empty_one_is_found():
+    def two(x, y):
+        return {"a": x + 1, "b": bb.exp(y)}
+
+    tensors = [torch.zeros(0, 60), normal(50, 60, dtype=torch.float32)]
+    program, run = setting(two, dict(x="M N", y="K L"), tensors)
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+
+    def wrong(given):
+        a, b = run(given)
+        b = b.clone()
+        zeroed_tile(b)
+        return [a, b]
+
+    assert compare_first(program, wrong, tensors, wrong(tensors)).wrong.startswith("b has")
+
+
+@pytest.mark.parametrize("x", [torch.zeros(0, 60), torch.zeros(5, 60)[:0, :20]])
+def test_empty_arrays_have_results_too(x):
+    program, run = setting(lambda x: bb.sum(x, axis=0), dict(x="M N"), [x])
+    assert compare_first(program, run, [x], run([x])) == first_result.Finding()
+
+
+def test_a_function_that_takes_no_drawn_arrays_is_noted():
+    def root(x):
+        return bb.custom(lambda a: np.linalg.cholesky(np.asarray(a, "f8")), x, shape=x.shape) * 2
+
+    tensors = [torch.eye(32) * 3 + 0.1]
+    program, run = setting(root, dict(x="M M"), tensors)
+    found = compare_first(program, run, tensors, run(tensors))
+    assert not found.wrong
+    assert "not compared (on drawn arrays): LinAlgError" in found.note
+
+    wrong = broken(run, lambda out: out[16:32, 16:32].zero_())
+    assert compare_first(program, wrong, tensors, wrong(tensors)).wrong
+
+
+def test_errors_of_a_plan_are_no_notes():
+    tensors = [normal(40, 40)]
+    program, run = setting(bb.exp, dict(x="M N"), tensors)
+
+    def fails(given):
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        compare_first(program, fails, tensors, run(tensors))
+
+
+def test_results_in_the_upper_half_of_the_range_are_judged():
+    tensors = [(torch.rand(50, 60) * 5000 + 58000).to(torch.float16)]
+    program, run = setting(lambda x: x * 1.0 + 1, dict(x="M N"), tensors)
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+    infinite = broken(run, lambda out: out[3:5].fill_(float("inf")))  # of an inner overflow
+    assert compare_first(program, infinite, tensors, infinite(tensors)) == first_result.Finding()
+    wrong = broken(run, zeroed_tile)
+    assert compare_first(program, wrong, tensors, wrong(tensors)).wrong
+
+
+def test_a_number_in_place_of_an_infinity_is_found():
+    tensors = [torch.rand(50, 60).to(torch.float16) + 20]
+    program, run = setting(bb.exp, dict(x="M N"), tensors)
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+    wrong = broken(run, zeroed_tile)
+    assert "no numbers" in compare_first(program, wrong, tensors, wrong(tensors)).wrong
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_ties_of_whole_numbers_are_no_jumps(dtype):
+    """Nothing is rounded where inputs are compared with their maximum: one side is wrong."""
+
+    def ties(x):
+        return bb.where(x >= bb.max(x, axis=-1, keepdims=True), 1.0, 0.0)
+
+    generator = torch.Generator().manual_seed(0)
+    tensors = [torch.randint(0, 4, (50, 60), generator=generator).to(dtype)]
+    program, run = setting(ties, dict(x="M N"), tensors)
+    assert compare_first(program, run, tensors, run(tensors)) == first_result.Finding()
+    wrong = broken(run, zeroed_tile)
+    assert compare_first(program, wrong, tensors, wrong(tensors)).wrong
+
+
+def test_a_constant_that_a_dtype_rounds_decides_as_it_will():
+    """0.1 is another number in float32: x > 0.1 may be either where x is that number."""
+    tensors = [torch.full((50, 60), 0.1)]
+    program, run = setting(lambda x: bb.where(x > 0.1, 1.0, 0.0), dict(x="M N"), tensors)
+    for value in (0.0, 1.0):
+        other = broken(run, lambda out, value=value: out.fill_(value) if value else out)
+        found = compare_first(program, run, tensors, other(tensors))
+        assert found == first_result.Finding()
+
+
+def test_subnormal_numbers_may_become_zero():
+    tensors = [normal(50, 60, dtype=torch.float32) * 1e-20]
+    program, run = setting(lambda x: x * x * 0.5, dict(x="M N"), tensors)
+    flushed = broken(run, lambda out: out.zero_())
+    found = compare_first(program, run, tensors, flushed(tensors))
+    assert found == first_result.Finding()
