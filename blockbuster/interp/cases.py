@@ -24,12 +24,14 @@ from blockbuster.interp.setting import Setting, dims_at_hand
 from blockbuster.interp.terms import DECIDING, Term, Terms, TooLarge, below
 from blockbuster.interp.unfold import Element, Undecided, Unfolding, ZeroDivisor
 from blockbuster.interp.unknowns import Unknowns
+from blockbuster.interp.work import Work
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import fitted
 from blockbuster.ir.types import Dim, size_class
 
 SIZES = (1, 2, 3)
 MOST_CASES = 500  # of two programs at one size
+MOST_WORK = 7e5  # at all sizes: some seconds
 MOST_NAMED = 3
 
 Search = Callable[[Setting, Unknowns, Cell, Solver], Counterexample | None]
@@ -55,9 +57,10 @@ def compare(a: Graph, b: Graph, *, laws: bool, search: Search) -> Cases:
     ``laws``: exp, log and sqrt follow theirs; without, nothing is known of them.
     """
     settled: list[Setting] = []
+    work = Work(MOST_WORK)
     for setting in _settings(a, b):
         try:
-            found = _at(a, b, setting, laws=laws, search=search)
+            found = _at(a, b, setting, work, laws=laws, search=search)
         except TooLarge as reason:
             if len(settled) < 2:
                 return Cases(None, str(reason), settings=tuple(settled))
@@ -68,7 +71,7 @@ def compare(a: Graph, b: Graph, *, laws: bool, search: Search) -> Cases:
     if grows := _growing(a, b, settled[-1]):
         return Cases(None, grows, settings=tuple(settled))
     try:
-        found = _at(a, b, settled[1], laws=laws, search=_nothing, sized=True)
+        found = _at(a, b, settled[1], Work(MOST_WORK), laws=laws, search=_nothing, sized=True)
     except TooLarge as reason:
         found = Cases(None, str(reason))
     reached = tuple(settled)
@@ -147,16 +150,23 @@ def _signature(*terms: Term) -> tuple[object, ...]:
 
 
 def _at(
-    a: Graph, b: Graph, setting: Setting, *, laws: bool, search: Search, sized: bool = False
+    a: Graph,
+    b: Graph,
+    setting: Setting,
+    work: Work,
+    *,
+    laws: bool,
+    search: Search,
+    sized: bool = False,
 ) -> Cases | None:
     """What shows at one setting, if all its cases are not settled as equal."""
-    left = [MOST_CASES]
+    tree = _Tree(MOST_CASES, laws, work)
     for x, y in pairs_of(a, b, setting, Terms(sized=sized)):
         free = _shared(x, y)
-        if free and next(_different(x, y, free, laws=laws, left=left), None) is None:
+        if free and next(tree.different(x, y, free), None) is None:
             continue
         unsettled = []
-        for names, solver, cell in _different(x, y, {}, laws=laws, left=left):
+        for names, solver, cell in tree.different(x, y, {}):
             found = search(setting, names, cell, solver)
             if found is not None:
                 return Cases(False, "the programs differ where " + cell.show(names), found)
@@ -187,33 +197,41 @@ def _shared(x: Term, y: Term) -> dict[int, Term]:
     return found
 
 
-def _different(
-    x: Term, y: Term, free: Mapping[int, Term], *, laws: bool, left: list[int]
-) -> Iterator[tuple[Unknowns, Solver, Cell]]:
-    """The cases in which two terms are different polynomials; ``left`` counts cases down."""
-    names = Unknowns(laws=laws)
-    solver = Solver(names)
-    stack = [Cell({})]
-    while stack:
-        cell = stack.pop()
-        left[0] -= 1
-        if left[0] < 0:
-            raise TooLarge("there are too many ways in which comparisons may go together")
-        unfolding = Unfolding(names, cell, free)
-        try:
-            same = _same(unfolding, x, y)
-        except Undecided as undecided:
-            parts = [cell.with_signs(undecided.atom, way) for way in undecided.ways]
-            stack += [part for part in parts if solver.possible(part, undecided.atom)]
-            continue
-        if same:
-            continue
-        if cell.open:  # a border, on which they may agree, is a case of its own
-            atom, signs = cell.open
-            parts = [cell.with_signs(atom, frozenset((sign,))) for sign in sorted(signs)]
-            stack += [part for part in parts if solver.possible(part, atom)]
-        elif solver.point(cell) is not None:
-            yield names, solver, cell
+@dataclass
+class _Tree:
+    """Cases split into cases; how many there may still be, and how much work."""
+
+    left: int
+    laws: bool
+    work: Work
+
+    def different(
+        self, x: Term, y: Term, free: Mapping[int, Term]
+    ) -> Iterator[tuple[Unknowns, Solver, Cell]]:
+        """The cases in which two terms are different polynomials. Raises TooLarge."""
+        names = Unknowns(laws=self.laws)
+        solver = Solver(names, self.work)
+        stack = [Cell({})]
+        while stack:
+            cell = stack.pop()
+            self.left -= 1
+            if self.left < 0:
+                raise TooLarge("there are too many ways in which comparisons may go together")
+            unfolding = Unfolding(names, cell, free, self.work)
+            try:
+                same = _same(unfolding, x, y)
+            except Undecided as undecided:
+                parts = [cell.with_signs(undecided.atom, way) for way in undecided.ways]
+                stack += [part for part in parts if solver.possible(part, undecided.atom)]
+                continue
+            if same:
+                continue
+            if cell.open:  # a border, on which they may agree, is a case of its own
+                atom, signs = cell.open
+                parts = [cell.with_signs(atom, frozenset((sign,))) for sign in sorted(signs)]
+                stack += [part for part in parts if solver.possible(part, atom)]
+            elif solver.point(cell) is not None:
+                yield names, solver, cell
 
 
 def _same(unfolding: Unfolding, x: Term, y: Term) -> bool:

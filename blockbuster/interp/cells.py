@@ -27,6 +27,7 @@ from blockbuster.interp.laurent import (
 )
 from blockbuster.interp.linear import CONSTANT, Row, solution
 from blockbuster.interp.unknowns import Unknowns
+from blockbuster.interp.work import Work
 
 Signs = frozenset[int]
 ANY: Signs = frozenset((-1, 0, 1))
@@ -65,8 +66,8 @@ class Cell:
 class Solver:
     """Whether cells may have elements, each question answered once."""
 
-    def __init__(self, names: Unknowns) -> None:
-        self.names = names
+    def __init__(self, names: Unknowns, work: Work) -> None:
+        self.names, self.work = names, work
         self._known: dict[object, dict[Monomial, Fraction] | None] = {}
 
     def possible(self, cell: Cell, atom: Key) -> bool:
@@ -109,11 +110,11 @@ class Solver:
                 weak.append(scaled(p, sum(signs)))
         more_strict, more_weak = self._facts(strict, weak, equal, dict(held)) if facts else ([], [])
         numbers: dict[Monomial, int] = {}
-        rows = [
+        above, not_below, zero = (
             [_row(p, numbers) for p in group]
             for group in ([*strict, *more_strict], [*weak, *more_weak], equal)
-        ]
-        found = solution(*rows)
+        )
+        found = solution(above, not_below, zero, self.work)
         if found is None:
             return None
         return {m: found.get(n, Fraction(0)) for m, n in numbers.items()}

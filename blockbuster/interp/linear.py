@@ -5,8 +5,11 @@ Strict inequalities p > 0 become p >= t for the largest t up to 1: there is a so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+
+from blockbuster.interp.work import Work
 
 Row = dict[int, Fraction]
 """Coefficients of unknowns; that of unknown -1 is the constant."""
@@ -14,11 +17,12 @@ CONSTANT = -1
 
 
 def solution(
-    strict: Sequence[Row], weak: Sequence[Row], equal: Sequence[Row]
+    strict: Sequence[Row], weak: Sequence[Row], equal: Sequence[Row], work: Work | None = None
 ) -> dict[int, Fraction] | None:
     """Unknowns with each of ``strict`` above zero, ``weak`` not below, ``equal`` zero; or None.
 
-    Strict ones are kept away from zero as far as they can be, up to 1.
+    Strict ones are kept away from zero as far as they can be, up to 1. Raises TooLarge if that
+    takes more than ``work``.
     """
     solved: list[tuple[int, Row]] = []
     for row in equal:
@@ -33,7 +37,7 @@ def solution(
         solved.append((pivot, by))
     rows = [(_replaced(row, solved), 1) for row in strict]
     rows += [(_replaced(row, solved), 0) for row in weak]
-    found = _maximized(rows)
+    found = _maximized(rows, work or Work(math.inf))
     if found is None:
         return None
     for unknown, by in solved:
@@ -54,7 +58,7 @@ def _replaced(row: Row, solved: Sequence[tuple[int, Row]]) -> Row:
     return {u: c for u, c in made.items() if c}
 
 
-def _maximized(rows: Sequence[tuple[Row, int]]) -> dict[int, Fraction] | None:
+def _maximized(rows: Sequence[tuple[Row, int]], work: Work) -> dict[int, Fraction] | None:
     """Unknowns that keep weak rows from falling below zero and strict ones above it, or None.
 
     Unknowns are differences of two that are not negative. All rows may fall below zero by ``fall``,
@@ -78,13 +82,13 @@ def _maximized(rows: Sequence[tuple[Row, int]]) -> dict[int, Fraction] | None:
         line[at] = Fraction(1)
         table.append(line)
         bounds.append(most)
-    values = _simplex(table, bounds)
+    values = _simplex(table, bounds, work)
     if values[-2] < depth or (any(strict for _, strict in rows) and values[-1] <= 0):
         return None
     return {u: values[2 * at] - values[2 * at + 1] for at, u in enumerate(unknowns)}
 
 
-def _simplex(table: list[list[Fraction]], bounds: list[Fraction]) -> list[Fraction]:
+def _simplex(table: list[list[Fraction]], bounds: list[Fraction], work: Work) -> list[Fraction]:
     """Unknowns, none negative, with table @ x <= bounds (none negative).
 
     The last but one is as large as can be, and with that the last. Bland's rule: of several columns
@@ -104,6 +108,7 @@ def _simplex(table: list[list[Fraction]], bounds: list[Fraction]) -> list[Fracti
         held = [r for r in range(height) if rows[r][column] > 0]
         pivot = min(held, key=lambda r: (bounds[r] / rows[r][column], basis[r]))
         factor = rows[pivot][column]
+        work.spend((1 + sum(1 for row in rows if row[column])) * sum(map(bool, rows[pivot])))
         rows[pivot] = [c / factor if c else c for c in rows[pivot]]
         bounds[pivot] /= factor
         for r, row in enumerate(rows):

@@ -23,10 +23,12 @@ from blockbuster.interp.laurent import (
 )
 from blockbuster.interp.terms import Term, TooLarge
 from blockbuster.interp.unknowns import Unknowns
+from blockbuster.interp.work import Work
 
 Element = Polynomial | float
 """A polynomial, or an infinity."""
 NONZERO: Signs = frozenset((-1, 1))
+STEPS = 4  # of arithmetic with a monomial
 
 
 class Undecided(Exception):
@@ -44,8 +46,11 @@ class ZeroDivisor(ArithmeticError):
 class Unfolding:
     """Terms in one cell; ``free`` are terms that are unknowns of their own."""
 
-    def __init__(self, names: Unknowns, cell: Cell, free: Mapping[int, Term]) -> None:
+    def __init__(
+        self, names: Unknowns, cell: Cell, free: Mapping[int, Term], work: Work | None = None
+    ) -> None:
         self.names, self.cell, self.free = names, cell, free
+        self.work = work or Work(math.inf)
         self.made: dict[int, Element] = {}
         self.truths: dict[int, bool] = {}
 
@@ -59,7 +64,10 @@ class Unfolding:
                 if waiting:
                     stack.extend(reversed(waiting))
                     continue
-                self.made[top.number] = self._reduced(self._element(top))
+                made = self._reduced(self._element(top))
+                self.made[top.number] = made
+                size = 1 if isinstance(made, float) else 1 + len(made)
+                self.work.spend(STEPS * size * (1 + len(self.cell.equations)))
             stack.pop()
         return self.made[term.number]
 

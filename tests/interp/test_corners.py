@@ -231,9 +231,8 @@ def test_far_masks_that_are_the_same_do_not_matter(width):
     graph = program(attention)
 
     assert prove_equal(graph, fuse(graph).final).equal is True
-    if width < 4096:
-        proof = prove_equal(graph, safe(graph))
-        assert (proof.equal, proof.tier) == (True, "B")
+    proof = prove_equal(graph, safe(graph))
+    assert (proof.equal, proof.tier) == (True, "B")
 
 
 def test_thresholds_are_solved_for():
