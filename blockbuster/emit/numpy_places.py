@@ -88,3 +88,17 @@ def lanes_of(total: Tile, value: Tile) -> str:
         for at, dim in enumerate(total.axes)
     )
     return f"[{', '.join(stops)}]"
+
+
+def permuted(axes: tuple[Dim, ...], target: tuple[Dim, ...]) -> str:
+    """What reorders an array with ``axes`` to ``target``."""
+    if axes == target:
+        return ""
+    if len(axes) == 2:
+        return ".T"
+    return f".transpose({', '.join(str(axes.index(dim)) for dim in target)})"
+
+
+def listed(texts: list[str]) -> str:
+    """A tuple of texts, as text."""
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"

@@ -7,6 +7,8 @@ itself when it uses it, so that texts need nothing but NumPy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
 
 from blockbuster.ir.expr import INFIX, Arg, Call, Const, Expr, Size, is_predicate, show_number
 from blockbuster.ir.types import Dim
@@ -23,11 +25,14 @@ FUNCTIONAL_TEXT: dict[str, str] = {
 }  # fmt: skip
 
 # computed in double precision and rounded once, so that float32 errs no more than eager does
-EXACT_FUNCTIONAL_TEXT = {"row_sum": "row_sum({0})", "dot": "dot({0}, {1})"}
+EXACT_FUNCTIONAL = {"row_sum": "row_sum", "dot": "dot"}
+WIDE_FUNCTIONAL = {"row_sum": "row_sum", "dot": "wide_dot"}
 EXACT_CALL_TEXT = {
     "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
     "gelu": "near_gelu",
 }  # fmt: skip
+
+WIDE = "np.float64"
 
 MONOID_TEXT = {"+": "{0} + {1}", "max": "np.maximum({0}, {1})", "min": "np.minimum({0}, {1})"}
 IDENTITY_TEXT = {"+": "0", "max": "-np.inf", "min": "np.inf"}
@@ -71,14 +76,19 @@ HELPERS: dict[str, str] = {
     ),
     "row_sum": (
         "def row_sum(x):\n"
-        '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'
-        "    return x.sum(axis=-1, dtype=np.float64).astype(x.dtype, copy=False)\n"
+        '    """The sums of rows, not rounded: NumPy adds up float32 columns one by one."""\n'
+        "    return x.sum(axis=-1, dtype=np.float64)\n"
     ),
     "dot": (
         "def dot(a, b):\n"
         '    """a @ b.T, rounded once: chains of float32 sums differ from library to library."""\n'
         "    wide = a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
         "    return wide.astype(a.dtype, copy=False)\n"
+    ),
+    "wide_dot": (
+        "def wide_dot(a, b):\n"
+        '    """a @ b.T, not rounded: a part of a sum."""\n'
+        "    return a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
     ),
     "reciprocal": "def reciprocal(x):\n    return 1 / x\n",
     "rsqrt": "def rsqrt(x):\n    return 1 / np.sqrt(x)\n",
@@ -142,8 +152,16 @@ class Spelling:
     def __init__(self, size_name: Callable[[Dim], str], *, exact: bool = True) -> None:
         self._size_name = size_name
         self._calls = {**CALL_TEXT, **EXACT_CALL_TEXT} if exact else CALL_TEXT
-        self._exact = EXACT_FUNCTIONAL_TEXT if exact else {}
+        self._exact = EXACT_FUNCTIONAL if exact else {}
+        self._number = "dtype"
         self.helpers: dict[str, None] = {}
+
+    @cached_property
+    def wide(self) -> Spelling:
+        """The same for what is computed in float64 whatever ``dtype`` is."""
+        other = copy(self)
+        other._exact, other._number = WIDE_FUNCTIONAL, WIDE
+        return other
 
     def helper(self, name: str) -> str:
         """The name of a helper, which the text will define."""
@@ -152,11 +170,11 @@ class Spelling:
         return name
 
     def value(self, expr: Expr, names: Sequence[str]) -> str:
-        """``expr`` as the value of a name: a number in ``dtype``, never one of Python's own."""
+        """``expr`` as the value of a name: a typed number, never one of Python's own."""
         return self._typed(expr) if isinstance(expr, Const) else self.number(expr, names)
 
     def _typed(self, const: Const) -> str:
-        return f"dtype({_constant(const.value, 0)})"
+        return f"{self._number}({_constant(const.value, 0)})"
 
     def _operand(self, call: Call, at: int, names: Sequence[str], floor: int = 0) -> str:
         """Operand ``at`` of ``call`` as a number.
@@ -172,8 +190,8 @@ class Spelling:
     def functional(self, name: str, args: Sequence[str]) -> str:
         """An operator of Table 1 on operands of these names."""
         if name in self._exact:
-            self.helper(name)
-        return self._exact.get(name, FUNCTIONAL_TEXT[name]).format(*args)
+            return f"{self.helper(self._exact[name])}({', '.join(args)})"
+        return FUNCTIONAL_TEXT[name].format(*args)
 
     def number(self, expr: Expr, names: Sequence[str], floor: int = 0) -> str:
         """``expr`` as a number; a truth value becomes 0 or 1."""
@@ -183,7 +201,7 @@ class Spelling:
             case Arg(index):
                 return names[index]
             case Size(dim):
-                return f"dtype({self._size_name(dim)})"
+                return f"{self._number}({self._size_name(dim)})"
             case Const(value):
                 return _constant(value, floor)
             case Call("where", (condition, a, b)):

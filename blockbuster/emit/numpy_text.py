@@ -15,14 +15,16 @@ from typing import Any
 from blockbuster.emit.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.lower import lower_to_tiles
 from blockbuster.emit.names import comment
-from blockbuster.emit.numpy_places import StridedPlaces, lanes_of
+from blockbuster.emit.numpy_places import StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.numpy_spelling import (
     HELPERS,
     IDENTITY_TEXT,
     MONOID_TEXT,
+    WIDE,
     Spelling,
     aligned,
 )
+from blockbuster.emit.numpy_width import Wide, wide_in
 from blockbuster.emit.tile import (
     Buffer,
     BufferAxis,
@@ -121,6 +123,7 @@ class _Text:
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
+        self._wide = Wide() if terse else wide_in(program)
 
     def _unique(self, name: str) -> str:
         # ASCII only: Python takes some letters for others, so that two names would be one
@@ -170,8 +173,9 @@ class _Text:
 
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
-        extents = _tuple([self._whole_extent(axis) for axis in buffer.axes])
-        return f"    {self.names[buffer]} = {empty}({extents}, dtype)"
+        extents = listed([self._whole_extent(axis) for axis in buffer.axes])
+        dtype = WIDE if buffer in self._wide.buffers else "dtype"
+        return f"    {self.names[buffer]} = {empty}({extents}, {dtype})"
 
     def _whole_extent(self, axis: BufferAxis) -> str:
         if axis.dim is None or (axis.per_block and axis.dim in self._program.whole):
@@ -214,7 +218,7 @@ class _Text:
     def _load(self, stmt: Load, scope: _Scope) -> list[str]:
         tile, view = stmt.target, stmt.view
         text = self.names[view.buffer] + self._index(view, tile, scope)
-        text += _permuted(view.sliced(tile), tile.axes)
+        text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
         return [f"{tile.name} = {text}"]
@@ -226,7 +230,7 @@ class _Text:
         if self._padded and tile.axes:
             stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
             text += f"[{', '.join(stops)}]"
-        text += _permuted(tile.axes, view.sliced(tile))
+        text += permuted(tile.axes, view.sliced(tile))
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
     def _index(self, view: View, tile: Tile, scope: _Scope) -> str:
@@ -270,12 +274,12 @@ class _Text:
 
     def _shape(self, tile: Tile, scope: _Scope) -> str:
         if self._padded:
-            return _tuple([self._blocks[dim] for dim in tile.axes])
+            return listed([self._blocks[dim] for dim in tile.axes])
         extents = (
             self._blocks[dim] if dim in tile.per_lane else self._extent(dim, scope)
             for dim in tile.axes
         )
-        return _tuple(list(extents))
+        return listed(list(extents))
 
     def _iota(self, stmt: Iota, scope: _Scope) -> list[str]:
         extent = self._blocks[stmt.dim] if self._padded else self._extent(stmt.dim, scope)
@@ -284,24 +288,29 @@ class _Text:
         return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
 
     def _guard(self, stmt: Guard, scope: _Scope) -> list[str]:
+        value = self._wide.read(stmt.value, stmt.target)
         if not self._padded:
-            return [f"{stmt.target.name} = {stmt.value.name}"]
+            return [f"{stmt.target.name} = {value}"]
         block, extent = self._blocks[stmt.dim], self._extent(stmt.dim, scope)
         inside = aligned(f"(np.arange({block}) < {extent})", (stmt.dim,), stmt.value.axes)
         fill = str(stmt.fill).replace("inf", "np.inf")
-        return [f"{stmt.target.name} = np.where({inside}, {stmt.value.name}, dtype({fill}))"]
+        return [f"{stmt.target.name} = np.where({inside}, {value}, dtype({fill}))"]
 
     def _init(self, stmt: Init, scope: _Scope) -> list[str]:
         shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
-        return [f"{stmt.target.name} = np.full({shape}, {start}, dtype)"]
+        dtype = WIDE if stmt.target in self._wide.tiles else "dtype"
+        return [f"{stmt.target.name} = np.full({shape}, {start}, {dtype})"]
+
+    def _spell(self, target: Tile) -> Spelling:
+        return self._spelling.wide if target in self._wide.tiles else self._spelling
 
     def _fold(self, stmt: Fold, scope: _Scope) -> list[str]:
-        lead, value = stmt.target, stmt.value
-        place = lead.name if self._padded else lead.name + lanes_of(lead, value)
-        folded = MONOID_TEXT[stmt.monoid].format(place, value.name)
+        lead, value = stmt.target, self._wide.read(stmt.value, stmt.target)
+        place = lead.name if self._padded else lead.name + lanes_of(lead, stmt.value)
+        folded = MONOID_TEXT[stmt.monoid].format(place, value)
         if not stmt.members:
             return [f"{place} = {folded}"]
-        new = value.name if stmt.ahead else f"{lead.name}_new"
+        new = value if stmt.ahead else f"{lead.name}_new"
         lines = [] if stmt.ahead else [f"{new} = {folded}"]
         for member in stmt.members:
             axes = member.target.axes
@@ -311,8 +320,10 @@ class _Text:
                 return self._spelling.number(factor, names, 6)
 
             old = rescaled(member.target.name, lead.name)
-            own = aligned(member.value.name, member.value.axes, axes)
-            added = own if stmt.ahead else rescaled(member.value.name, value.name)
+            given = self._wide.read(member.value, member.target)
+            added = rescaled(given, value)
+            if stmt.ahead:
+                added = aligned(given, member.value.axes, axes)
             lines.append(f"{member.target.name} = {MONOID_TEXT[member.monoid].format(old, added)}")
         return [*lines, f"{lead.name} = {new}"]
 
@@ -324,17 +335,18 @@ class _Text:
 
     def _functional(self, stmt: Let, scope: _Scope) -> str:
         assert isinstance(stmt.op, Functional)
-        return self._spelling.functional(stmt.op.name, [arg.name for arg in stmt.args])
+        return self._spell(stmt.target).functional(stmt.op.name, self._wide.operands(stmt))
 
     def _elementwise(self, stmt: Let, scope: _Scope) -> str:
         assert isinstance(stmt.op, Elementwise)
-        return self._spelling.value(stmt.op.expr, [arg.name for arg in stmt.args])
+        return self._spell(stmt.target).value(stmt.op.expr, self._wide.operands(stmt))
 
     def _pointwise(self, stmt: Let, scope: _Scope) -> str:
         op = stmt.op
         assert isinstance(op, Pointwise)
-        names = [aligned(arg.name, arg.axes, op.axes) for arg in stmt.args]
-        text = self._spelling.value(op.expr, names)
+        given = zip(self._wide.operands(stmt), stmt.args, strict=True)
+        names = [aligned(name, arg.axes, op.axes) for name, arg in given]
+        text = self._spell(stmt.target).value(op.expr, names)
         if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
             return text
         return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
@@ -342,26 +354,13 @@ class _Text:
     def _cast(self, stmt: Let, scope: _Scope) -> str:
         assert isinstance(stmt.op, Cast)
         rounded = self._spelling.helper("rounded")
-        return f"{rounded}({stmt.args[0].name}, {stmt.op.dtype!r}).astype(dtype)"
+        return f"{rounded}({self._wide.operands(stmt)[0]}, {stmt.op.dtype!r}).astype(dtype)"
 
     def _transposed(self, stmt: Let, scope: _Scope) -> str:
-        return stmt.args[0].name + _permuted(stmt.args[0].axes, stmt.target.axes)
+        return self._wide.operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
 
     def _same(self, stmt: Let, scope: _Scope) -> str:
-        return stmt.args[0].name
-
-
-def _permuted(axes: tuple[Dim, ...], target: tuple[Dim, ...]) -> str:
-    """What reorders an array with ``axes`` to ``target``."""
-    if axes == target:
-        return ""
-    if len(axes) == 2:
-        return ".T"
-    return f".transpose({', '.join(str(axes.index(dim)) for dim in target)})"
-
-
-def _tuple(texts: list[str]) -> str:
-    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+        return self._wide.operands(stmt)[0]
 
 
 def _note(stmt: Let | Fold) -> str:
