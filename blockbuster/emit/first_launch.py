@@ -108,27 +108,17 @@ def admit(
     memory: Memory,
     *,
     probed: bool,
-    capturing: bool,
     trial: Trial,
-    what: str,
 ) -> list[Binary]:
     """Those of a file's binaries whose results have to be compared before they are returned.
 
-    ``what`` names the file. Raises Faulty for one that is known to be wrong, or that fails its
-    trial; LaunchError for a new one where launches are captured, since nothing can be compared.
+    Raises Faulty for one that is known to be wrong, or that fails its trial.
     """
     known = [memory.read(binary) for binary in binaries]
     for binary, entry in zip(binaries, known, strict=True):
         if entry.state == WRONG:
             raise Faulty(f"{binary.name} failed its check earlier: {entry.reason}")
     new = [b for b, entry in zip(binaries, known, strict=True) if entry.state != PASSED]
-    if new and capturing:
-        raise LaunchError(
-            message(
-                f"{what} is captured in a CUDA graph before its first result was checked",
-                hint="call the function once before, with arrays of this layout; or check=False",
-            )
-        )
     if new and not (probed and all(entry.state != BEGUN for entry in known)):
         reason = trial()
         if reason:
@@ -174,6 +164,19 @@ class FirstChecks:
         self._new: list[tuple[File, list[Binary]]] = []
         self._compilations: list[Compilation] = []
 
+    def expect_no_capture(self, what: str) -> None:
+        """Raise LaunchError where launches become part of a CUDA graph: nothing can be compared.
+
+        It is asked before anything is compiled or loaded, which would spoil the graph.
+        """
+        if self._gpu.is_capturing():
+            raise LaunchError(
+                message(
+                    f"{what} is captured in a CUDA graph before its first result was checked",
+                    hint="call it once before, with arrays of this layout; or check=False",
+                )
+            )
+
     def admit(
         self, file: File, noted: Sequence[Noted], tensors: Sequence[Tensor], sizes: Sizes
     ) -> None:
@@ -186,9 +189,7 @@ class FirstChecks:
                 binaries,
                 self._memory,
                 probed=self._gpu.is_probed([one.assembler for one in made]),
-                capturing=self._gpu.is_capturing(),
                 trial=lambda: self._trial(file, made, tensors, sizes),
-                what=", ".join(file.writes),
             )
         except Faulty as fault:
             raise self._refused([(file, binaries)], str(fault)) from fault

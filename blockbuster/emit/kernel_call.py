@@ -91,6 +91,7 @@ def _check_first(kernel: Kernel, module: ModuleType, parameters: Mapping[str, An
     inspect.signature(module.launch).bind(**parameters)  # a TypeError names what is missing
     first = parameters[next(iter(module.INPUTS))]
     checks = FirstChecks(Gpu(first.device.index), _uncompared)
+    checks.expect_no_capture(kernel.name)
     call = _Call(module, parameters)
     file: Any = _Written(kernel.source, kernel.outputs)
     dry = Recorder(module, launches=False)

@@ -64,6 +64,8 @@ class Replay:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
         tape = self._tape
         if tape is None:
+            if self._checks:
+                self._checks.expect_no_capture(self._plan.name)
             results = self._first(tensors)
             if self._checks:
                 self._checks.judge(self, tensors, results)

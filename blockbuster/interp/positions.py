@@ -200,7 +200,7 @@ def elements(graph: Graph, terms: Terms) -> list[Term]:
     blocks = {}
     for dim in dims_of(graph):
         size = sizes[size_class(dim)]
-        step = 1 if dim in single else max(size, 1)
+        step = 1 if size_class(dim) in single else max(size, 1)
         blocks[dim] = tuple(range(n, n + step) for n in range(0, size, step))
     shapes = {
         name: tuple(1 if d is None else sizes[size_class(d)] for d in axes)

@@ -6,6 +6,7 @@ computes it from the arrays, its numbers stay moderate, and tracing does not ref
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -63,7 +64,8 @@ def broad_example(
 
     ``opaque``: functions that no rule looks into, such as ``np.sort``, may occur.
     """
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the mean of nothing
         return _Growing(random, empty=empty, opaque=opaque).example(most_steps)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from blockbuster.testing.mutate import Mutant
 
-OUTPUTS = "if value in body.output_values:"
-READERS = 'if kind != Functional("dot"):'
+OUTPUTS = "if value in op.body.output_values:"
+READERS = 'if body.nodes[reader].op != Functional("dot"):'
 SUMMED = 'r != Accumulate("+")'
 LOST = "first_iteration_gone"
 SITE = "(graph, position)"

@@ -68,6 +68,7 @@ def refusing(torch, monkeypatch):
             empty=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype),
             stream=lambda: 77,
             elsewhere=lambda: False,
+            is_capturing=lambda: False,
         )
         monkeypatch.setattr(compiled, "Gpu", lambda index: gpu)
         monkeypatch.setattr(replay, "load_module", load)

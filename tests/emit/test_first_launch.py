@@ -36,8 +36,8 @@ def binary(name="k", code=b"code", device="a device"):
     return Binary.of(name, SimpleNamespace(kernel=code, asm={"cubin": code}), device)
 
 
-def admitted(binaries, memory, *, probed=True, capturing=False, trial=lambda: "", what="out"):
-    return admit(binaries, memory, probed=probed, capturing=capturing, trial=trial, what=what)
+def admitted(binaries, memory, *, probed=True, trial=lambda: ""):
+    return admit(binaries, memory, probed=probed, trial=trial)
 
 
 def no_trial():
@@ -57,7 +57,7 @@ def test_what_passed_is_not_new_again(memory):
     assert memory.read(two) == Known(BEGUN)
     memory.write([two], PASSED)
     assert admitted([one, two], memory, trial=no_trial) == []
-    assert admitted([one, two], memory, trial=no_trial, capturing=True, probed=False) == []
+    assert admitted([one, two], memory, trial=no_trial, probed=False) == []
 
 
 def test_what_was_wrong_never_runs(memory):
@@ -66,10 +66,13 @@ def test_what_was_wrong_never_runs(memory):
         admitted([binary()], memory, trial=no_trial)
 
 
-def test_new_kernels_are_not_captured(memory):
-    with pytest.raises(LaunchError, match=r"out is captured .* before its first result"):
-        admitted([binary()], memory, capturing=True)
-    assert memory.read(binary()) == Known()
+def test_first_calls_are_not_captured(checks):
+    with pytest.raises(LaunchError, match=r"f is captured .* before its first result was checked"):
+        checks(capturing=True).expect_no_capture("f")
+
+
+def test_other_first_calls_are_taken(checks):
+    checks().expect_no_capture("f")
 
 
 def test_an_unknown_machine_tries_first(memory):
@@ -120,7 +123,7 @@ def checks(memory, monkeypatch):
     def compiled(code):
         return SimpleNamespace(kernel=code, asm={"ptx": "ptx"})
 
-    def make(finding=None, *, fault="", binaries=(b"code",), found=Findings()):  # noqa: B008
+    def make(finding=None, *, fault="", binaries=(b"code",), found=Findings(), capturing=False):  # noqa: B008
         inspection = SimpleNamespace(finished=lambda: found)
 
         def compare(run, tensors, results):
@@ -131,7 +134,7 @@ def checks(memory, monkeypatch):
 
         gpu = SimpleNamespace(
             name="a device", versions="versions", is_probed=lambda assemblers: True,
-            is_capturing=lambda: False,
+            is_capturing=lambda: capturing,
             fault=lambda: fault if isinstance(fault, str) else next(fault),
         )  # fmt: skip
         made = FirstChecks(gpu, compare)

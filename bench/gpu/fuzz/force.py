@@ -6,6 +6,7 @@ parts of the compiler that refuse kernels see what was forced, as they see what 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,9 @@ from typing import Any
 from unittest.mock import patch
 
 from bench.gpu.fuzz.draw import Forced
+
+MOST = 1 << 15
+"""Elements of a tile that is forced: what is larger spills so much that ptxas takes minutes."""
 
 
 @contextmanager
@@ -73,9 +77,11 @@ def _tiles(seed: int) -> Any:
         if dim in dot_dims(program):
             lanes = max(lanes, LEAST)
         try:
-            return choose_tiling(program, sizes, {**tiles, dim: lanes}, *rest)
+            other = choose_tiling(program, sizes, {**tiles, dim: lanes}, *rest)
         except EmitError:
             return usual
+        largest = sorted(other.blocks.values())[-2:]
+        return other if math.prod(largest) <= MOST else usual
 
     return _everywhere(choose_tiling, retiled)
 
