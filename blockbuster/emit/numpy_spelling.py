@@ -26,7 +26,7 @@ FUNCTIONAL_TEXT: dict[str, str] = {
 
 # computed in double precision and rounded once, so that float32 errs no more than eager does
 EXACT_FUNCTIONAL = {"row_sum": "row_sum", "dot": "dot"}
-WIDE_FUNCTIONAL = {"row_sum": "row_sum", "dot": "wide_dot"}
+WIDE_FUNCTIONAL = {"row_sum": "wide_row_sum", "dot": "wide_dot"}
 EXACT_CALL_TEXT = {
     "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
     "gelu": "near_gelu",
@@ -76,6 +76,11 @@ HELPERS: dict[str, str] = {
     ),
     "row_sum": (
         "def row_sum(x):\n"
+        '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'
+        "    return x.sum(axis=-1, dtype=np.float64).astype(x.dtype, copy=False)\n"
+    ),
+    "wide_row_sum": (
+        "def wide_row_sum(x):\n"
         '    """The sums of rows, not rounded: NumPy adds up float32 columns one by one."""\n'
         "    return x.sum(axis=-1, dtype=np.float64)\n"
     ),

@@ -59,7 +59,8 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     """A module's source: ``run(inputs, sizes, block_sizes, *, dtype, order, empty)``.
 
     ``sizes`` is by size class, ``block_sizes`` by dim. ``padded``: tiles always have the full block
-    size, loads put zeros past the end, stores cut: what a GPU's lanes do.
+    size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
+    GPU's lanes do.
     """
     printer = _Text(program, padded)
     body = [
@@ -123,7 +124,7 @@ class _Text:
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
-        self._wide = Wide() if terse else wide_in(program)
+        self._wide = Wide() if terse or padded else wide_in(program)
 
     def _unique(self, name: str) -> str:
         # ASCII only: Python takes some letters for others, so that two names would be one
