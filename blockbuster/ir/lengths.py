@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice, product
 from math import lcm, prod
 
 from blockbuster.ir.expr import Call, Const, Expr, Size, call, show_expr
@@ -213,21 +214,36 @@ def in_order(rules: Iterable[Rule], known: Iterable[Dim]) -> list[Rule]:
         left = [rule for rule in left if rule not in ready]
 
 
+MOST_TRIED = 4096
+"""Sets of sizes that are tried for one that keeps all rules."""
+
+
 def fitted(sizes: Mapping[Dim, int], rules: Sequence[Rule]) -> dict[Dim, int]:
     """Sizes near ``sizes`` that keep all rules: what to draw for a program with such views.
 
-    What follows from them is empty only where one of ``sizes`` is 0.
+    What follows from them is empty only where one of ``sizes`` is 0. Raises ValueError if no size
+    near makes what follows whole.
     """
     follow = {rule.dim for rule in rules if rule.exact}
     steps = {
         dim: lcm(*(share.denominator for r in rules for ds, share in r.length.terms if dim in ds))
         for dim in sizes
     }
-    found = {d: -(-n // steps[d]) * steps[d] for d, n in sizes.items() if d not in follow}
-    while short := _too_small(found, rules):
-        for dim in short:
-            found[dim] += steps[dim]
-    return {**sizes, **completed(found, rules)}
+    even = {d: -(-n // steps[d]) * steps[d] for d, n in sizes.items() if d not in follow}
+    # x[1:] in two heads wants an odd number: multiples of denominators first, then what is between
+    between = product(*(range(steps[dim]) for dim in even))
+    first: ValueError | None = None
+    for more in islice(between, MOST_TRIED):
+        found = {dim: n + m for (dim, n), m in zip(even.items(), more, strict=True)}
+        try:
+            while short := _too_small(found, rules):
+                for dim in short:
+                    found[dim] += steps[dim]
+            return {**sizes, **completed(found, rules)}
+        except ValueError as error:
+            first = first or error
+    assert first is not None
+    raise first
 
 
 def _too_small(found: Mapping[Dim, int], rules: Sequence[Rule]) -> set[Dim]:

@@ -1,5 +1,7 @@
 """Lengths: polynomials in sizes that are equal if and only if they are equal for all sizes."""
 
+from fractions import Fraction
+
 import pytest
 
 from blockbuster.errors import ParseError
@@ -7,6 +9,7 @@ from blockbuster.ir.expr import Const, Size, call
 from blockbuster.ir.lengths import (
     Rule,
     completed,
+    Length,
     fitted,
     in_order,
     length_of,
@@ -82,6 +85,17 @@ def test_fitted_sizes_leave_something_of_every_slice():
     assert fitted({"B": 1, "D": 2, "M": 4}, [behind]) == {"B": 1, "D": 5, "M": 4}
     assert fitted({"A": 1, "C": 1, "D": 1}, nested) == {"A": 5, "C": 3, "D": 15}
     assert fitted({"A": 1, "D": 0}, [Rule("A", HALF)]) == {"A": 0, "D": 0}
+
+
+def test_sizes_are_fitted_to_what_is_whole_between_multiples():
+    """x[1:] in two heads: an odd number of columns."""
+    half = Length(((("D",), Fraction(1, 2)), ((), Fraction(-1, 2))))
+    assert fitted({"A": 1, "D": 2}, [Rule("A", half)]) == {"A": 1, "D": 3}
+    third = Length(((("D",), Fraction(1, 3)), ((), Fraction(-2, 3))))
+    assert fitted({"A": 1, "D": 4}, [Rule("A", third)]) == {"A": 2, "D": 8}
+    never = Length(((("D",), Fraction(1)), ((), Fraction(1, 2))))
+    with pytest.raises(ValueError, match="no whole number"):
+        fitted({"A": 1, "D": 2}, [Rule("A", never)])
 
 
 def test_lengths_of_sizes_that_are_no_ints():
