@@ -7,9 +7,9 @@ import pytest
 from blockbuster.errors import ParseError
 from blockbuster.ir.expr import Const, Size, call
 from blockbuster.ir.lengths import (
+    Length,
     Rule,
     completed,
-    Length,
     fitted,
     in_order,
     length_of,
