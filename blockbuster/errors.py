@@ -7,6 +7,9 @@ Wrong arguments of a call are plain `TypeError` or `ValueError` and use the same
 
 import re
 
+NOT_TAKEN = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError)
+"""What torch, or a user's function, raises where it does not take the arrays that it is given."""
+
 CONTEXT = 2  # lines of the listing shown on either side of the marked one
 
 

@@ -21,7 +21,7 @@ from blockbuster.emit.gpu import Gpu, same_bits
 from blockbuster.emit.recorder import Noted, Refused
 from blockbuster.emit.target import Compilation, Refusal
 from blockbuster.emit.trial import fault_in_trial
-from blockbuster.errors import LaunchError, message, shown, shown_lines
+from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown, shown_lines
 from blockbuster.ir.reading import Wrong, one_of, parse_json, record, text
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 Tensor = Any
 
 UNEQUAL = "results differ from run to run, or depend on memory that no kernel has written"
-# what torch, or a user's function, raises where it does not take the arrays; CUDA's faults, too
-NOT_COMPUTED = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError)
 LONGEST = 1000  # characters of a reason that are told
 PASSED, WRONG, BEGUN, UNKNOWN = "passed", "wrong", "begun", ""
 
@@ -244,7 +242,7 @@ class FirstChecks:
         """What comparing finds; a note where torch cannot compute what to compare with."""
         try:
             return self._compare(run, tensors, results)
-        except NOT_COMPUTED as error:
+        except NOT_TAKEN as error:  # CUDA's faults among them
             self._check_device()
             reason = shown_lines(str(error) or type(error).__name__)[0]
             return Finding(note=f"first results were not compared: {reason}")

@@ -22,11 +22,9 @@ from blockbuster.emit.plan import File, Plan, Sizes, call_on_host, check_results
 from blockbuster.emit.recorder import Noted, Recorder, Refused
 from blockbuster.emit.target import Compilation, Refusal
 from blockbuster.emit.tensors import ALIGNED
-from blockbuster.errors import LaunchError, message, shown_lines
+from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown_lines
 
 Tensor = Any
-# what a function written for NumPy raises when it is given tensors; raised again if arrays fail too
-REFUSALS = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError)
 
 
 class Replay:
@@ -299,13 +297,13 @@ class DeviceCall:
     def _tried(self, operands: list[Tensor]) -> list[Tensor]:
         try:
             return self._on_device(operands)
-        except REFUSALS as refusal:
+        except NOT_TAKEN as refusal:
             name = self._call.name
             reason = shown_lines(str(refusal) or type(refusal).__name__)[0]
             self.note = f"{name} runs on the host, with copies there and back: {reason}"
             try:
                 return self._on_host(operands)
-            except REFUSALS as error:
+            except NOT_TAKEN as error:
                 error.add_note(f"{name} was tried with tensors first: {reason}")
                 raise
 

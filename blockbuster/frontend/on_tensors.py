@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from blockbuster.errors import NOT_TAKEN
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
 from blockbuster.frontend.torch import TENSORS, custom_on_tensors, on_tensors
@@ -30,9 +31,6 @@ Noise = Callable[[Tensor], Tensor]
 
 DOUBLE = 8
 """Bytes of a float64 element."""
-
-# what a function written for NumPy raises when it is given tensors; then it is given arrays
-NOT_FOR_TENSORS = (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError)
 
 
 def run(
@@ -203,7 +201,7 @@ def _custom(*tensors: Tensor, fn: Callable[..., Any], name: str = "") -> Tensor:
         found = fn(*tensors)
         if hasattr(found, "data_ptr") and found.device == tensors[0].device:
             return found
-    except NOT_FOR_TENSORS:
+    except NOT_TAKEN:
         pass  # then it is a function of NumPy arrays, and says so itself if it is not
     return custom_on_tensors(fn, tensors)
 

@@ -69,7 +69,8 @@ class Layout:
                 (*before, slice(span.start, span.stop) if kept else span.start)
                 for span in self.blocks[dim]
             ]
-            return [level(part[place], depth + 1, axis + kept) for place in places]
+            # the ellipsis keeps one object of an array of objects an array, without axes
+            return [level(part[(*place, ...)], depth + 1, axis + kept) for place in places]
 
         return level(array, 0, 0)
 
@@ -85,7 +86,8 @@ class Layout:
         array = np.empty([self.size(d) for d in whole(type)], dtype)
         order = [type.axes.index(d) for d in whole(type) if d in type.axes]
         for index in self.indices(type.lists):
-            array[self._where(type, index)] = item_at(value, index).transpose(order)
+            place = (*self._where(type, index), ...)
+            array[place] = item_at(value, index).transpose(order)
         return array
 
     def _check_blocks(self, type: Type) -> None:

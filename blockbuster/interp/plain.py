@@ -165,7 +165,8 @@ class _Reader:
             kept = [dim for dim in order if dim in type.axes]
             item = items(at).transpose([type.axes.index(dim) for dim in kept])
             item = item.reshape([item.shape[kept.index(d)] if d in kept else 1 for d in order])
-            found[name][places or ...] = item
+            place: tuple[Any, ...] = (*places, ...)  # of one object, too, an array
+            found[name][place] = item
 
 
 class _Level:

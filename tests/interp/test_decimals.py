@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
 from blockbuster.frontend import abs, arange, exp, log, relu, sigmoid, softmax, sum, where
 from blockbuster.interp import cases, evaluate, prove_equal
-from blockbuster.interp.decimals import in_decimals
+from blockbuster.interp.decimals import Decimals, in_decimals
 from blockbuster.interp.setting import Setting
 from blockbuster.interp.terms import TooLarge
 from blockbuster.interp.work import Work
+from blockbuster.ir.parse import parse
 from blockbuster.rules import safe
 from tests.interp.corners import program
 
@@ -132,3 +135,25 @@ def test_work_is_counted():
 
     with pytest.raises(TooLarge, match="too much work"):
         work.spend(1)
+
+
+def test_items_of_one_number_stay_arrays():
+    """Items without axes: in arrays of objects they would be plain objects."""
+    x = np.arange(6.0).reshape(2, 3)
+    graph = parse(
+        """
+        graph(X: M,N[] = X(M,N)) {
+          Y = map M (row in !X) {
+            y = map N (x in !row) {
+              z = x * 2 + 1
+              yield z
+            }
+            yield y
+          }
+          return Y
+        }
+        """
+    )
+    (made,) = evaluate(graph, {"X": x}, semantics=Decimals()).values()
+    assert made.tolist() == (2 * x + 1).tolist()
+    assert {type(y) for y in made.ravel()} == {Decimal}
