@@ -17,7 +17,7 @@ from typing import Any
 from blockbuster.errors import NOT_TAKEN
 from blockbuster.frontend.numerics import number
 from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
-from blockbuster.frontend.torch import TENSORS, custom_on_tensors, on_tensors
+from blockbuster.frontend.torch import POINTWISE, TENSORS, custom_on_tensors, on_tensors
 from blockbuster.ir.expr import FUNCTIONS, Call, Const, Size
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length
@@ -231,14 +231,7 @@ def _log_softmax(x: Tensor, *, axis: int) -> Tensor:
 
 
 EAGER: Mapping[str, Callable[..., Tensor]] = {
-    **{name: _torch(name) for name in TENSORS},
-    **{
-        name: _torch(name)
-        for name in (
-            "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "erf", "abs", "square",
-            "reciprocal",
-        )
-    },
+    **{name: _torch(name) for name in (*TENSORS, *POINTWISE)},
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
     "pow": operator.pow, "neg": operator.neg, "sub0": _sub0, "recip0": _recip0,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal, DecimalException, Overflow, localcontext
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from blockbuster.interp.layout import Array
+from blockbuster.interp.objects import Objects
 from blockbuster.interp.ordered import Refused, larger, smaller
-from blockbuster.interp.semantics import Semantics, rounded_to
+from blockbuster.interp.semantics import rounded_to
 from blockbuster.interp.setting import Setting
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
@@ -97,40 +97,17 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
 }  # fmt: skip
 
 
-class Decimals(Semantics):
+class Decimals(Objects):
     """Elements are decimal numbers."""
 
-    dtype = np.dtype(object)
-
     def __init__(self) -> None:
-        self.scalars = {
-            name: self._elementwise(arity, fn) for name, (arity, fn) in FUNCTIONS.items()
-        }
-
-    def _elementwise(self, arity: int, fn: Callable[..., Any]) -> Callable[..., Array]:
-        ufunc = np.frompyfunc(fn, arity, 1)
-        return lambda *args: np.asarray(ufunc(*args), object)
-
-    def item(self, array: Array) -> Array:
-        if array.dtype == object:
-            return array
-        flat = np.empty(array.size, object)
-        flat[:] = [self.constant(float(x)) for x in np.ravel(array)]
-        return flat.reshape(array.shape)
+        super().__init__(FUNCTIONS)
 
     def constant(self, value: float) -> Any:
         return Decimal(value)
 
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
         return self.item(np.full(shape, INFINITE[monoid]))
-
-    def dot(self, a: Array, b: Array) -> Array:
-        return self.fold_last("+", np.asarray(a[:, None, :] * b[None, :, :], object))
-
-    def fold_last(self, monoid: str, item: Array) -> Array:
-        columns = (item[..., at] for at in range(item.shape[-1]))
-        start = self.identity(monoid, item.shape[:-1])
-        return reduce(lambda total, column: self.fold(monoid, total, column), columns, start)
 
     def cast(self, item: Array, dtype: str) -> Array:
         return self.item(np.asarray(rounded_to(dtype, item.astype(float)), float))

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from blockbuster.interp.layout import Array
+from blockbuster.interp.objects import Objects
 from blockbuster.interp.residues import ZeroDenominator
-from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.expr import Expr, functions_of
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Elementwise, Map, Misc, Pointwise, Rescale
@@ -147,43 +146,20 @@ def is_literal(graph: Graph) -> bool:
     return True
 
 
-class Ordered(Semantics):
+class Ordered(Objects):
     """Fractions, with infinities and NaN as the floats they are."""
 
-    dtype = np.dtype(object)
-
     def __init__(self) -> None:
-        self.scalars = {
-            name: self._elementwise(arity, fn) for name, (arity, fn) in FUNCTIONS.items()
-        }
+        super().__init__(FUNCTIONS)
 
     def __repr__(self) -> str:
         return "Ordered()"
-
-    def _elementwise(self, arity: int, fn: Callable[..., Any]) -> Callable[..., Array]:
-        ufunc = np.frompyfunc(fn, arity, 1)
-        return lambda *args: np.asarray(ufunc(*args), object)
-
-    def item(self, array: Array) -> Array:
-        if array.dtype == object:
-            return array
-        flat = np.empty(array.size, object)
-        flat[:] = [self.constant(float(x)) for x in np.ravel(array)]
-        return flat.reshape(array.shape)
 
     def constant(self, value: float) -> Any:
         return Fraction(value) if math.isfinite(value) else value
 
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
         return np.full(shape, INFINITE[monoid], object)
-
-    def dot(self, a: Array, b: Array) -> Array:
-        return self.fold_last("+", np.asarray(a[:, None, :] * b[None, :, :], object))
-
-    def fold_last(self, monoid: str, item: Array) -> Array:
-        columns = (item[..., at] for at in range(item.shape[-1]))
-        start = self.identity(monoid, item.shape[:-1])
-        return reduce(lambda total, column: self.fold(monoid, total, column), columns, start)
 
     def cast(self, item: Array, dtype: str) -> Array:
         raise Refused(f"rounding to {dtype}")
