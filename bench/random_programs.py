@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 def one(seed: int, target: str) -> Record:
     """The verdict on the program of one seed."""
-    from blockbuster.emit.launch import run_batch
+    from blockbuster.runtime.launch import run_batch
 
     record, job, wanted = prepared(seed, target)
     if job is None:
@@ -45,7 +45,7 @@ def prepared(
     ``emit`` stands in for ``bb.emit``.
     """
     import blockbuster as bb
-    from blockbuster.emit.target import compile_kernel
+    from blockbuster.emit.target.compiler import compile_kernel
     from blockbuster.testing.arrays import random_array_function
 
     random = Random(seed)

@@ -79,7 +79,7 @@ CASES = (*(Case(workload.name) for workload in OURS), *VARIED)
 def compiled(case: Case, target: str) -> dict[str, Any]:
     """What each function of the case's kernel became."""
     import blockbuster as bb
-    from blockbuster.emit.target import compile_kernel
+    from blockbuster.emit.target.compiler import compile_kernel
 
     workload = WORKLOADS[case.program]
     graph = bb.fuse(bb.lower(bb.trace(workload.fn, **workload.inputs))).final

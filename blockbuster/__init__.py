@@ -9,12 +9,11 @@
 ['fuse-maps', 'fuse-maps', 'fuse-reduction']
 """
 
+from blockbuster.check.kernel import check_kernel
+from blockbuster.check.report import KernelReport
 from blockbuster.compile import Jitted, compile, jit, load
-from blockbuster.compiled import Compiled
-from blockbuster.emit.check import check_kernel
-from blockbuster.emit.kernel import Kernel, emit
-from blockbuster.emit.kernel_report import KernelReport
-from blockbuster.emit.plan import Plan
+from blockbuster.emission import emit
+from blockbuster.emit.kernel import Kernel
 from blockbuster.errors import (
     BlockbusterError,
     DrawError,
@@ -85,7 +84,9 @@ from blockbuster.rules import (
     reasons,
     safe,
 )
+from blockbuster.runtime.compiled import Compiled
 from blockbuster.selection import Traffic, traffic
+from blockbuster.selection.plan import Plan
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.report import RuleReport
 

@@ -15,19 +15,9 @@ from pathlib import Path
 from types import MethodType
 from typing import Any, overload
 
-from blockbuster.compiled import SAVED, Compiled, Run, keep
-from blockbuster.emit.choice import CPU
-from blockbuster.emit.dtypes import dtype_of
-from blockbuster.emit.first_launch import Compare
-from blockbuster.emit.machines import known_machine, target_for
-from blockbuster.emit.pieces import Axes
-from blockbuster.emit.plan import Family, Plan, Sizes
-from blockbuster.emit.recorder import Refused
-from blockbuster.emit.report import Report, not_one_kernel
-from blockbuster.emit.saved import read_plan
-from blockbuster.emit.tensors import described, in_common
+from blockbuster.check.first_result import compare_first
+from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import FusionError, message
-from blockbuster.first_result import compare_first
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.arguments import (
     Leaf,
@@ -45,6 +35,16 @@ from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.saved_program import read_program
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.reading import Wrong
+from blockbuster.runtime.compiled import SAVED, Compiled, Run, keep
+from blockbuster.runtime.first_launch import Compare
+from blockbuster.runtime.machines import known_machine, target_for
+from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.saved import read_plan
+from blockbuster.runtime.tensors import described, in_common
+from blockbuster.selection.choice import CPU
+from blockbuster.selection.pieces import Axes
+from blockbuster.selection.plan import Family, Plan, Sizes
+from blockbuster.selection.report import Report, not_one_kernel
 
 Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 

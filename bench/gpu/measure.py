@@ -1,6 +1,6 @@
 """How an emitted kernel is judged on inputs of one kind: against float64, beside torch eager.
 
-What is right is defined in blockbuster/emit/judge.py, for ``bb.check_kernel`` too. Here are the
+What is right is defined in blockbuster/check/judge.py, for ``bb.check_kernel`` too. Here are the
 inputs: independent draws, of which small results are joined until 100 are in a sample, are dealt
 into 15 groups until each has errors enough, at most ``DRAWS`` of them.
 """
@@ -16,7 +16,7 @@ import torch
 
 import blockbuster as bb
 from bench.programs import Workload, eager
-from blockbuster.emit.judge import (
+from blockbuster.check.judge import (
     ENOUGH,
     GROUPS,
     Sample,
@@ -25,7 +25,7 @@ from blockbuster.emit.judge import (
     verdict,
     worst,
 )
-from blockbuster.emit.load import load_module
+from blockbuster.emit.target.load import load_module
 
 Tensor = Any
 Inputs = Mapping[str, Tensor]

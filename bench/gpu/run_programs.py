@@ -251,7 +251,7 @@ class Parent:
         times = [] if self.options.cpu or self.options.no_times else self.times()
         report = {
             "machine": machine(),
-            "method": __import__("blockbuster.emit.judge", fromlist=["x"]).__doc__,
+            "method": __import__("blockbuster.check.judge", fromlist=["x"]).__doc__,
             "checks": checks,
             "times": times,
             "check_seconds": checked,

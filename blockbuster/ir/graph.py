@@ -370,7 +370,7 @@ class Graph:
 
     def listing(self) -> str:
         """The program as loops, loads and stores, in the manner of the paper."""
-        from blockbuster.emit.listing import listing
+        from blockbuster.emit.tile.listing import listing
 
         return listing(self)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from blockbuster import examples
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.trips import named
+from blockbuster.emission import emit
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.trips import named
 from blockbuster.errors import BlockbusterError
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.ir.graph import Graph

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from blockbuster.emit.disk import cache_folder, write_whole
-from blockbuster.emit.kernel import Kernel, emit
-from blockbuster.emit.launch import run_interpreted
+from blockbuster.emission import emit
+from blockbuster.emit.kernel import Kernel
+from blockbuster.emit.target.disk import cache_folder, write_whole
 from blockbuster.errors import shown_lines
 from blockbuster.examples import Example
 from blockbuster.frontend import ArrayProgram, lower
@@ -23,6 +23,7 @@ from blockbuster.interp.semantics import Semantics
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, fuse, safe
 from blockbuster.rules.derivation import path_in_words
+from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection import traffic
 from blockbuster.view.terminal import Screen
 from blockbuster.view.why import why

@@ -8,8 +8,8 @@ import subprocess
 from importlib import metadata
 
 import blockbuster
-from blockbuster.emit.inspection import UNSEEN, disassembler
-from blockbuster.emit.target import assembler_of
+from blockbuster.emit.target.compiler import assembler_of
+from blockbuster.emit.target.inspection import UNSEEN, disassembler
 from blockbuster.errors import EmitError
 from blockbuster.view.render import HOW_TO, renderer
 from blockbuster.view.terminal import say

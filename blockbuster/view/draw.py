@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path as File
 
-from blockbuster.emit.disk import write_whole
+from blockbuster.emit.target.disk import write_whole
 from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map

@@ -10,13 +10,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
 import blockbuster as bb  # noqa: E402
-import blockbuster.compiled as compiled  # noqa: E402
+import blockbuster.runtime.compiled as compiled  # noqa: E402
 from bench.gpu.fuzz import trial, without  # noqa: E402
 from bench.gpu.fuzz.draw import FAMILIES, Draw, Forced, draw  # noqa: E402
 from bench.gpu.fuzz.force import forced_by  # noqa: E402
 from bench.gpu.fuzz.pen import Given  # noqa: E402
 from bench.gpu.fuzz.trial import tried  # noqa: E402
-from blockbuster.emit.choice import Fused  # noqa: E402
+from blockbuster.selection.choice import Fused  # noqa: E402
 
 CHAIN = Draw(
     seed=1,
@@ -271,7 +271,7 @@ def test_nothing_stays_forced():
 
 def test_a_refused_snapshot_is_not_called_right(monkeypatch):
     """Another takes its place and is judged; the record says that the forced one was refused."""
-    from blockbuster.emit.recorder import Refused
+    from blockbuster.runtime.recorder import Refused
 
     run, seen = compiled.run_on_host, []
 

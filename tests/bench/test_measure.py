@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 
 from bench.gpu.measure import DRAWS, as_tuple, compare, judge, make_inputs  # noqa: E402
 from bench.programs import WORKLOADS, eager  # noqa: E402
-from blockbuster.emit.judge import ENOUGH, GROUPS  # noqa: E402
+from blockbuster.check.judge import ENOUGH, GROUPS  # noqa: E402
 
 
 def draw_of(workload, sizes, kind="random"):

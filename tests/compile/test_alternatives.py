@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.choice import Fused
 from blockbuster.emit.kernel import written
-from blockbuster.emit.load import load_module
-from blockbuster.emit.shared_base import bases_of_two_swizzles
-from blockbuster.emit.target import compiled_entry, target_of
-from blockbuster.emit.triton_uses import SWIZZLED, Uses
+from blockbuster.emit.target.compiler import compiled_entry, target_of
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.shared_base import bases_of_two_swizzles
+from blockbuster.emit.tile.uses import SWIZZLED, Uses
+from blockbuster.selection.choice import Fused
 from tests.compile.functions import normal
 from tests.compile.test_refusals import refusing  # noqa: F401  a fixture
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.run_plan import run_in_interpreter
+from blockbuster.runtime.run_plan import run_in_interpreter
 from tests.compile.functions import (
     attention,
     close,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.judge import GROUPS, ratio, sampled, verdict
+from blockbuster.check.judge import GROUPS, ratio, sampled, verdict
 
 ROWS = {
     "normal": lambda random, shape: random.normal(size=shape),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster import first_result
-from blockbuster.first_result import compare_first, drawn_like, same_bits
+from blockbuster.check import first_result
+from blockbuster.check.first_result import compare_first, drawn_like, same_bits
 from blockbuster.testing.arrays import random_array_function
 from tests.frontend.programs import OPAQUE, PROGRAMS, inputs_for
 

@@ -5,8 +5,8 @@ import importlib
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.first_launch import Finding
-from blockbuster.emit.trial import fault_in_trial
+from blockbuster.runtime.first_launch import Finding
+from blockbuster.runtime.trial import fault_in_trial
 from tests.compile.functions import attention, close
 
 pytestmark = pytest.mark.gpu
@@ -72,7 +72,8 @@ def test_a_fault_stays_in_another_process(torch, arrays):
 
 
 def test_an_unknown_assembler_is_tried_first(torch, arrays, monkeypatch):
-    from blockbuster.emit import first_launch, gpu
+    from blockbuster.emit.target import gpu
+    from blockbuster.runtime import first_launch
 
     tried = []
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.pieces import Call, Piece, in_pieces
 from blockbuster.ir.verify import verify
+from blockbuster.selection.pieces import Call, Piece, in_pieces
 from tests.compile.functions import several
 from tests.frontend.programs import PROGRAMS
 

@@ -11,13 +11,12 @@ from types import SimpleNamespace
 import pytest
 
 import blockbuster as bb
-from blockbuster import compiled
-from blockbuster.emit import recorder, replay
-from blockbuster.emit.first_launch import Finding
-from blockbuster.emit.inspection import Findings
-from blockbuster.emit.load import load_module
-from blockbuster.emit.target import Compilation, Refusal, accepted
-from blockbuster.emit.tensors import Arrays
+from blockbuster.emit.target.compiler import Compilation, Refusal, accepted
+from blockbuster.emit.target.inspection import Findings
+from blockbuster.emit.target.load import load_module
+from blockbuster.runtime import compiled, recorder, replay
+from blockbuster.runtime.first_launch import Finding
+from blockbuster.runtime.tensors import Arrays
 from tests.compile.functions import attention, doubled, normal, with_custom
 from tests.compile.test_replay import Started
 
@@ -376,7 +375,7 @@ def test_what_triton_says_itself_is_the_reason(torch):
 
 SUMS = """
 import blockbuster as bb
-from blockbuster.emit.target import compile_kernel
+from blockbuster.emit.target.compiler import compile_kernel
 for axis in (0, 1):
     def function(x):
         s = x.sum(axis)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.load import load_module
-from blockbuster.emit.replay import Replay
+from blockbuster.emit.target.load import load_module
+from blockbuster.runtime.replay import Replay
 from tests.compile.functions import doubled, normal, several, with_custom
 
 

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.emit.array_dtypes import array_dtypes, given_by
-from blockbuster.emit.load import load_module
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_plan import rounded, run_in_interpreter
-from blockbuster.emit.value_dtypes import output_dtypes
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.value_dtypes import output_dtypes
 from blockbuster.frontend.numerics import cast
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import size_class
+from blockbuster.runtime.run_plan import rounded, run_in_interpreter
 from tests.compile.dtype_programs import (
     COLUMNS,
     DTYPES,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.first_launch import Finding
-from blockbuster.first_result import compare_first
+from blockbuster.check.first_result import compare_first
+from blockbuster.runtime.first_launch import Finding
 from tests.compile.functions import attention, doubled, several, with_custom
 
 (x_of_all,) = (np.arange(24.0, dtype=np.float32).reshape(4, 6),)

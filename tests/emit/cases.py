@@ -10,20 +10,20 @@ from pathlib import Path
 import numpy as np
 
 import blockbuster.frontend as bb
-from blockbuster.emit.bind import bind
-from blockbuster.emit.chunk_loops import chunk_loops
-from blockbuster.emit.defer_lane_sums import defer_lane_sums
-from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.guard import guard
-from blockbuster.emit.hoist import hoist
-from blockbuster.emit.lead_first import lead_first
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.merge_repeats import merge_repeats
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.split_nests import split_nests
-from blockbuster.emit.tiling import Tiling
-from blockbuster.emit.trips import dims_of
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.bind import bind
+from blockbuster.emit.schedule.chunk_loops import chunk_loops
+from blockbuster.emit.schedule.defer_lane_sums import defer_lane_sums
+from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.schedule.guard import guard
+from blockbuster.emit.schedule.hoist import hoist
+from blockbuster.emit.schedule.lead_first import lead_first
+from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.binding import dims_of as dims_of_graph
 from blockbuster.interp.binding import list_only, sources
 from blockbuster.interp.evaluate import evaluate

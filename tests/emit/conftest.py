@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from blockbuster.emit import disk
+from blockbuster.emit.target import disk
 
 collect_ignore = ["triton_kernels.py"]  # a script that needs torch and Triton: a test runs it
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.load import load_module
-from blockbuster.emit.target import TARGETS, compiled_entry
-from blockbuster.emit.triton_helpers import ACCURATE, HELPERS
+from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS
+from blockbuster.emit.target.compiler import TARGETS, compiled_entry
+from blockbuster.emit.target.load import load_module
 
 SIZES = {"M": 64, "K": 64, "N": 64}
 X = {"x": "M K"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from blockbuster.emit import assembler, driver
-from blockbuster.emit.assembler import assembler_for
+from blockbuster.emit.target import assembler, driver
+from blockbuster.emit.target.assembler import assembler_for
 from blockbuster.errors import EmitError
 
 
@@ -128,8 +128,8 @@ def test_triton_compiles_with_the_one_that_is_chosen_and_does_not_mix_them_up(
 ):
     """In one process and one cache: Triton remembers the first version that it asks for."""
     import blockbuster as bb
-    from blockbuster.emit.load import load_module
-    from blockbuster.emit.target import TARGETS, compile_kernel, compiled_entry, tools
+    from blockbuster.emit.target.compiler import TARGETS, compile_kernel, compiled_entry, tools
+    from blockbuster.emit.target.load import load_module
 
     paths = [str(tools() / "ptxas"), str(tools() / "ptxas-blackwell")]
     versions = [assembler.version_of(path) for path in paths]

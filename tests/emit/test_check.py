@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.check import check_kernel
-from blockbuster.emit.checked_inputs import VARIANTS
+from blockbuster.check.inputs import VARIANTS
+from blockbuster.check.kernel import check_kernel
 from tests.emit.test_lint import DEFAULT, LOOP
 
 RNG = np.random.default_rng(0)

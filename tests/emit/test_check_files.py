@@ -11,11 +11,12 @@ FILE = """
 import ctypes, os, sys
 import numpy as np
 import blockbuster as bb
-from blockbuster.emit import check, own_process
+from blockbuster.check import kernel as check
+from blockbuster.check import own_process
 
 def serve(kernel, arrays, *, own_process, limit):  # as for tensors on a GPU
-    from blockbuster.emit.kernel_process import Served
-    from blockbuster.emit.own_process import Alone, Here
+    from blockbuster.check.kernel_process import Served
+    from blockbuster.check.own_process import Alone, Here
     try:
         return Alone(lambda: Served(kernel, interpreted=False, limit=limit), limit), ""
     except bb.LaunchError as error:

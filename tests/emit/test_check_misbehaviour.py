@@ -9,10 +9,10 @@ import time
 import numpy as np
 import pytest
 
-from blockbuster.emit.check import check_kernel
-from blockbuster.emit.checked_call import Outcome, Result, written
-from blockbuster.emit.guarded import laid
-from blockbuster.emit.own_process import outcome_of
+from blockbuster.check.call import Outcome, Result, written
+from blockbuster.check.guarded import laid
+from blockbuster.check.kernel import check_kernel
+from blockbuster.check.own_process import outcome_of
 from tests.emit import raw_kernels as raw
 
 X = np.arange(35, dtype=np.float32).reshape(5, 7)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit import check as suite
-from blockbuster.emit.check import check_kernel
-from blockbuster.emit.checked_inputs import VARIANTS
-from blockbuster.emit.kernel_process import Forked, Served, named
-from blockbuster.emit.own_process import Alone
+from blockbuster.check import kernel as suite
+from blockbuster.check.inputs import VARIANTS
+from blockbuster.check.kernel import check_kernel
+from blockbuster.check.kernel_process import Forked, Served, named
+from blockbuster.check.own_process import Alone
 from blockbuster.errors import LaunchError
 from tests.emit import raw_kernels as raw
 

@@ -10,24 +10,24 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.bind import bind
-from blockbuster.emit.chunk_loops import chunk_loops
-from blockbuster.emit.chunk_sizes import FEWEST, STREAMS, WORTH, ChunkSizes, not_chunkable
-from blockbuster.emit.defer_lane_sums import defer_lane_sums
-from blockbuster.emit.hoist import hoist
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.launch import run_batch, run_interpreted
-from blockbuster.emit.listing import listing
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.split_nests import split_nests
-from blockbuster.emit.target import TARGETS, compile_kernel
-from blockbuster.emit.tile import Fold, For, Init, Load, Store, Tile, statements
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emission import emit
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.bind import bind
+from blockbuster.emit.schedule.chunk_loops import chunk_loops
+from blockbuster.emit.schedule.chunk_sizes import FEWEST, STREAMS, WORTH, ChunkSizes, not_chunkable
+from blockbuster.emit.schedule.defer_lane_sums import defer_lane_sums
+from blockbuster.emit.schedule.hoist import hoist
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.target.compiler import TARGETS, compile_kernel
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import Fold, For, Init, Load, Store, Tile, statements
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, LaunchError, VerifyError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.rules.safety import safe
+from blockbuster.runtime.launch import run_batch, run_interpreted
 from tests.emit.cases import FOLDER, SAFE_ATTENTION, free_sizes, inputs_for, tiling_of
 from tests.emit.test_defer_lane_sums import EXTREMES, PRODUCTS, ROWS, WHOLE
 

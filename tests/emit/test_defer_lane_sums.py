@@ -9,22 +9,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockbuster.emit.bind import bind
-from blockbuster.emit.defer_lane_sums import MOST, defer_lane_sums, does_not_pay, not_deferrable
-from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.guard import guard
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.launch import run_batch
-from blockbuster.emit.listing import listing
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.tile import Fold, For, Guard, Init, Let, Nest, Store, Tile, statements
-from blockbuster.emit.tiles import choose_warps
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emission import emit
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.bind import bind
+from blockbuster.emit.schedule.defer_lane_sums import (
+    MOST,
+    defer_lane_sums,
+    does_not_pay,
+    not_deferrable,
+)
+from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.schedule.guard import guard
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import Fold, For, Guard, Init, Let, Nest, Store, Tile, statements
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import LaunchError, VerifyError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.parse import parse
+from blockbuster.runtime.launch import run_batch
+from blockbuster.selection.default_tiles import choose_warps
 from tests.emit.cases import FOLDER, graph_of, tiling_of
 
 ROWS = """

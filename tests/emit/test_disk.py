@@ -14,10 +14,10 @@ import platformdirs
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit import disk
-from blockbuster.emit.disk import Folder, cache_folder, write_whole
-from blockbuster.emit.load import load_module
-from blockbuster.emit.target import compile_kernel
+from blockbuster.emit.target import disk
+from blockbuster.emit.target.compiler import compile_kernel
+from blockbuster.emit.target.disk import Folder, cache_folder, write_whole
+from blockbuster.emit.target.load import load_module
 from tests.emit.conftest import forget_modules
 
 TEXT = "VALUE = 7\n\ndef f():\n    return VALUE\n"
@@ -175,9 +175,9 @@ FULL = """
 import resource, signal, sys, warnings
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
-from blockbuster.emit.disk import cache_folder
-from blockbuster.emit.load import load_module
-from blockbuster.emit.target import compile_kernel
+from blockbuster.emit.target.disk import cache_folder
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.compiler import compile_kernel
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     module = load_module("def f():\\n    return 7\\n" + "# long\\n" * 100_000)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.launch import run_batch
-from blockbuster.emit.target import compile_kernel
+from blockbuster.emit.target.compiler import compile_kernel
 from blockbuster.errors import LaunchError
+from blockbuster.runtime.launch import run_batch
 
 MIXED = [
     ({"x": "float16", "w": "float16", "g": "float32"}, "float32"),

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.finish_rows import finish_of, finish_rows, not_finishable
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.launch import run_interpreted
-from blockbuster.emit.listing import listing
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.tile import statements
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emission import emit
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.finish_rows import finish_of, finish_rows, not_finishable
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import statements
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
+from blockbuster.runtime.launch import run_interpreted
 from tests.emit.cases import (
     FOLDER,
     changed_by,

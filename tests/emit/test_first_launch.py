@@ -5,8 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from blockbuster.emit.disk import Folder
-from blockbuster.emit.first_launch import (
+from blockbuster.emit.target.compiler import Compilation
+from blockbuster.emit.target.disk import Folder
+from blockbuster.emit.target.inspection import Findings
+from blockbuster.errors import LaunchError
+from blockbuster.runtime.first_launch import (
     BEGUN,
     PASSED,
     WRONG,
@@ -18,11 +21,8 @@ from blockbuster.emit.first_launch import (
     Memory,
     admit,
 )
-from blockbuster.emit.inspection import Findings
-from blockbuster.emit.recorder import Refused
-from blockbuster.emit.target import Compilation
-from blockbuster.emit.trial import fault_in_trial
-from blockbuster.errors import LaunchError
+from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.trial import fault_in_trial
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
@@ -213,7 +213,7 @@ def test_nothing_is_compared_twice(checks):
 
 # trials --------------------------------------------------------------------------------
 
-SERVE = "from blockbuster.emit import worker; worker.serve(lambda folder: {work})"
+SERVE = "from blockbuster.runtime import worker; worker.serve(lambda folder: {work})"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.emit.guarded import ALIGN, TURNS, blank, guarded, packed, pattern, unaligned
+from blockbuster.check.guarded import ALIGN, TURNS, blank, guarded, packed, pattern, unaligned
 
 DTYPES = ("float16", "float32", "float64", "int8", "int32", "bool", ">f4")
 

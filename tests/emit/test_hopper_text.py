@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.launch import run_interpreted
-from blockbuster.emit.load import load_module
-from blockbuster.emit.triton_uses import THREADS
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.tile.uses import THREADS
+from blockbuster.runtime.launch import run_interpreted
 
 
 def emitted(function, shapes, sizes, dtype="float32", target="sm_90", **tiles):

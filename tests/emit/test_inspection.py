@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from blockbuster.emit import inspection
-from blockbuster.emit.assembler import Assembler
-from blockbuster.emit.disk import Folder
-from blockbuster.emit.exchanged_rows import Blocked, exchanged_rows, keeps_rows
-from blockbuster.emit.inspection import (
+from blockbuster.emit.target import inspection
+from blockbuster.emit.target.assembler import Assembler
+from blockbuster.emit.target.disk import Folder
+from blockbuster.emit.target.exchanged_rows import Blocked, exchanged_rows, keeps_rows
+from blockbuster.emit.target.inspection import (
     Inspection,
     Made,
     disassembled,
     disassembler,
     reasons_to_refuse,
 )
-from blockbuster.emit.shared_base import bases_of_two_swizzles
-from blockbuster.emit.unwritten import unwritten_reads
+from blockbuster.emit.target.shared_base import bases_of_two_swizzles
+from blockbuster.emit.target.unwritten import unwritten_reads
 
 REPRO = Path(__file__).parents[2] / "bench" / "repro"
 PTX = (REPRO / "descriptor_base.ptx").read_text(encoding="ascii")

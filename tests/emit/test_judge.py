@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from blockbuster.emit.judge import (
+from blockbuster.check.judge import (
     ENOUGH,
     FEW,
     GROUPS,

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit import first_launch, kernel_call, recorder
-from blockbuster.emit.inspection import Findings
-from blockbuster.emit.load import load_module
-from blockbuster.emit.target import Compilation, Refusal
+from blockbuster.emit.target.compiler import Compilation, Refusal
+from blockbuster.emit.target.inspection import Findings
+from blockbuster.emit.target.load import load_module
+from blockbuster.runtime import first_launch, kernel_call, recorder
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockbuster.emit.dataflow import defined
-from blockbuster.emit.guard import guard
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.lead_first import lead_first, not_leading
-from blockbuster.emit.listing import listing
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.tile import Fold, For, Let, Store, Tile, View, statements
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emission import emit
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.guard import guard
+from blockbuster.emit.schedule.lead_first import lead_first, not_leading
+from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import Fold, For, Let, Store, Tile, View, statements
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.parse import parse
 from tests.emit.cases import FOLDER, changed_by, graph_of

@@ -6,7 +6,7 @@ import pytest
 
 import blockbuster as bb
 from bench.programs import OURS
-from blockbuster.emit.lint import lint
+from blockbuster.check.lint import lint
 
 ROOT = Path(__file__).parents[2]
 LOOP = """

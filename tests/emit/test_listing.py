@@ -2,12 +2,12 @@
 
 import pytest
 
-from blockbuster.emit.bind import bind
-from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.hoist import hoist
-from blockbuster.emit.listing import listing
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.split_nests import split_nests
+from blockbuster.emit.schedule.bind import bind
+from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.schedule.hoist import hoist
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.ir.parse import parse
 from tests.emit.cases import PORTS, TEXTS, graph_of
 

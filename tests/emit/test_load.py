@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from blockbuster.emit import disk
-from blockbuster.emit.load import load_module
+from blockbuster.emit.target import disk
+from blockbuster.emit.target.load import load_module
 from tests.emit.conftest import forget_modules
 from tests.emit.test_disk import TEXT, modules, name_of
 
@@ -76,8 +76,8 @@ def test_threads_that_load_one_text_get_one_whole_module(home):
 
 FORKED = """
 import os, sys, threading
-from blockbuster.emit.load import load_module
-from blockbuster.emit.target import compile_kernel
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.compiler import compile_kernel
 text = "import time\\nA = 1\\ntime.sleep(0.5)\\nB = 2\\n"
 thread = threading.Thread(target=load_module, args=(text,))
 thread.start()
@@ -99,8 +99,8 @@ def test_a_copy_of_a_process_that_is_loading_gets_a_whole_module(home):
 
 TOGETHER = """
 import sys
-from blockbuster.emit.load import load_module
-from blockbuster.emit.target import compile_kernel
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.target.compiler import compile_kernel
 sys.stdin.readline()
 for number in range(50):
     module = load_module(f"A = {number}\\n" + "# long\\n" * 20_000 + f"B = {number + 1}\\n")

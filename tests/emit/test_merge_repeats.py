@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.choice import Fused
-from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.hoist import hoist
-from blockbuster.emit.listing import listing
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.merge_repeats import merge_repeats
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.tile import For, Load, Store, Tile, View, statements
-from blockbuster.emit.traffic import tile_traffic
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.schedule.hoist import hoist
+from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import For, Load, Store, Tile, View, statements
+from blockbuster.emit.tile.traffic import tile_traffic
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.ir.parse import parse
+from blockbuster.selection.choice import Fused
 from tests.emit.cases import FOLDER, changed_by
 
 TWICE = """

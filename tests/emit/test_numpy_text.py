@@ -6,9 +6,9 @@ import inspect
 import numpy as np
 import pytest
 
-from blockbuster.emit.load import load_module
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.numpy_text import numpy_text, reference_text
+from blockbuster.emit.print.numpy.text import numpy_text, reference_text
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.interp.binding import sources
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from blockbuster.emit.guard import guard
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.padding import DATA, UNKNOWN, applied, padding
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.tile import Guard, statements
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.guard import guard
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.padding import DATA, UNKNOWN, applied, padding
+from blockbuster.emit.tile.program import Guard, statements
 from blockbuster.ir.parse import parse
 from tests.emit.cases import FOLDER, blocked_dims, graph_of, inputs_for, ragged_blocks, sizes_of
 

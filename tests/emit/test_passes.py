@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockbuster.emit.bind import bind
-from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.hoist import hoist, not_invariant
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.split_nests import split_nests
-from blockbuster.emit.tile import (
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.bind import bind
+from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.schedule.hoist import hoist, not_invariant
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import (
     WORKSPACE,
     Buffer,
     BufferAxis,
@@ -25,7 +25,7 @@ from blockbuster.emit.tile import (
     View,
     statements,
 )
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, VerifyError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse

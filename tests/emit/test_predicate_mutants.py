@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from blockbuster.emit import exchanged_rows, sass, shared_base, unwritten
+from blockbuster.emit.target import exchanged_rows, sass, shared_base, unwritten
 from tests.emit.test_inspection import NARROW, PTX, WIDE, dots, reshaped, signed
 from tests.emit.test_sass import code
 

@@ -3,9 +3,9 @@
 import pytest
 
 from bench.random_programs import judged, prepared
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.launch import run_batch
+from blockbuster.emission import emit
 from blockbuster.errors import EmitError
+from blockbuster.runtime.launch import run_batch
 
 SEEDS = range(500, 512)
 

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import counted_run, run_numpy
-from blockbuster.emit.traffic import tile_traffic
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emit.print.numpy.run import counted_run, run_numpy
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.traffic import tile_traffic
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
 from tests.emit.cases import FOLDER, pass_chains

@@ -2,8 +2,8 @@
 
 import pytest
 
-from blockbuster.emit.sass import functions
-from blockbuster.emit.unwritten import unwritten_reads
+from blockbuster.emit.target.sass import functions
+from blockbuster.emit.target.unwritten import unwritten_reads
 
 
 def code(*lines):

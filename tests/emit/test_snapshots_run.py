@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.launch import run_batch
 from blockbuster.errors import LaunchError
 from blockbuster.interp.binding import dims_of
+from blockbuster.runtime.launch import run_batch
 from tests.frontend.programs import PROGRAMS, inputs_for
 
 NAMES = ("multi-head attention", "rope attention", "log-softmax", "two outputs")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.targets import CASES, TARGETS, compiled, failures
-from blockbuster.emit import target as limits
+from blockbuster.emit.target import compiler as limits
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "targets.json"
 FEW = {"attention timed float16 default": "gfx942", "mlp ragged bfloat16 default": "sm_100"}

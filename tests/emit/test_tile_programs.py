@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import run_numpy
-from blockbuster.emit.split_nests import conflicts, split_nests
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.split_nests import conflicts, split_nests
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blockbuster import layer_norm, lower, trace
-from blockbuster.emit.choice import Fused
-from blockbuster.emit.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.run_numpy import counted_run
-from blockbuster.emit.traffic import Moved, NestTraffic, tile_traffic, traffic_by_nest
+from blockbuster.emit.print.numpy.run import counted_run
+from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.traffic import Moved, NestTraffic, tile_traffic, traffic_by_nest
 from blockbuster.interp.binding import list_only
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.parse import parse
+from blockbuster.selection.choice import Fused
 from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import (
     FOLDER,

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.target import TARGETS, compile_kernel
+from blockbuster.emission import emit
+from blockbuster.emit.target.compiler import TARGETS, compile_kernel
 from blockbuster.errors import EmitError
 from tests.emit.cases import graph_of, sizes_of
 

@@ -5,13 +5,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.launch import run_batch, run_interpreted
+from blockbuster.emission import emit
 from blockbuster.errors import LaunchError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
 from blockbuster.rules.safety import safe
+from blockbuster.runtime.launch import run_batch, run_interpreted
 from tests.emit.cases import (
     SIZES,
     TEXTS,

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from blockbuster.emit.kernel import emit
+from blockbuster.emission import emit
 from blockbuster.errors import EmitError
 from blockbuster.ir.parse import parse
 from tests.emit.cases import graph_of, sizes_of
@@ -150,7 +150,7 @@ def test_statements_say_where_they_come_from():
 
 SCRIPT = """
 from tests.emit.cases import graph_of, sizes_of
-from blockbuster.emit.kernel import emit
+from blockbuster.emission import emit
 print(emit(graph_of("decoder"), {d: 20 for d in "MDE"}).source)
 """
 

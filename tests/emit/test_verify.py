@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from blockbuster.emit.lower import lower_to_tiles
-from blockbuster.emit.tile import (
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import (
     INPUT,
     OUTPUT,
     WORKSPACE,
@@ -22,7 +22,7 @@ from blockbuster.emit.tile import (
     TileProgram,
     View,
 )
-from blockbuster.emit.verify import verify_tiles
+from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.ir.ops import Functional
 from tests.emit.cases import TEXTS, graph_of

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from blockbuster.emit import worker
-from blockbuster.emit.kernel import emit
-from blockbuster.emit.launch import run_batch, run_interpreted
+from blockbuster.emission import emit
 from blockbuster.errors import LaunchError
 from blockbuster.ir.parse import parse
+from blockbuster.runtime import worker
+from blockbuster.runtime.launch import run_batch, run_interpreted
 
 JOBS = """
-from blockbuster.emit import worker
+from blockbuster.runtime import worker
 worker.serve(lambda job: exec((job / "job.py").read_text(), {"job": job}))
 """
 GRAPH = "graph(X: M[M]) { Y = map M (x in !X) { y = x * 2 yield y } return Y }"
@@ -150,7 +150,7 @@ def test_jobs_side_by_side_have_servers_of_their_own(do):
 
 USER = f"""
 import os, pathlib, sys, tempfile, time
-from blockbuster.emit import worker
+from blockbuster.runtime import worker
 
 def do(text):
     job = pathlib.Path(tempfile.mkdtemp(dir=sys.argv[1]))

@@ -11,9 +11,9 @@ import triton
 import triton.language as tl
 
 import blockbuster as bb
-from blockbuster.emit import check
-from blockbuster.emit.kernel_process import Served
-from blockbuster.emit.own_process import Alone
+from blockbuster.check import kernel as check
+from blockbuster.check.kernel_process import Served
+from blockbuster.check.own_process import Alone
 
 BLOCK = 16
 

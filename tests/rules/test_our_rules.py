@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blockbuster.emit.listing import listing
+from blockbuster.emit.tile.listing import listing
 from blockbuster.errors import EmitError, VerifyError
 from blockbuster.examples import ALL
 from blockbuster.frontend import lower

@@ -24,8 +24,8 @@ MOST = 1 << 15
 @contextmanager
 def forced_by(forced: Forced | None) -> Iterator[list[str]]:
     """A context in which ``forced`` holds; gives the reasons of what was refused in it."""
-    from blockbuster.emit.choice import Fused
-    from blockbuster.emit.tiles import choose_warps
+    from blockbuster.selection.choice import Fused
+    from blockbuster.selection.default_tiles import choose_warps
 
     refusals: list[str] = []
     refuse = Fused.refuse
@@ -45,7 +45,7 @@ def forced_by(forced: Forced | None) -> Iterator[list[str]]:
 
 
 def _snapshot(forced: Forced) -> Any:
-    from blockbuster.emit.choice import Fused
+    from blockbuster.selection.choice import Fused
 
     consider = Fused.consider
 
@@ -62,8 +62,8 @@ def _snapshot(forced: Forced) -> Any:
 
 def _tiles(seed: int) -> Any:
     """Another tile along one dim, where that can be done."""
-    from blockbuster.emit.tiles import LEAST, choose_tiling, dot_dims
     from blockbuster.errors import EmitError
+    from blockbuster.selection.default_tiles import LEAST, choose_tiling, dot_dims
 
     def retiled(program: Any, sizes: Any, tiles: Any, *rest: Any) -> Any:
         usual = choose_tiling(program, sizes, tiles, *rest)

@@ -2,7 +2,7 @@
 
 Wrong is a result of another dtype or shape; two runs that differ in a bit (memory is full of NaN
 before each where torch allocates it); an input that changed; an element that is not finite, or not
-the infinity that it should be (``fitting`` in blockbuster/emit/judge.py); a largest error above 4
+the infinity that it should be (``fitting`` in blockbuster/check/judge.py); a largest error above 4
 times eager's and above the floor of the dtype, relative to the largest result.
 
 What bb refuses is counted by its reason, and is never right. With a snapshot forced, the function
@@ -124,7 +124,7 @@ def _judged(first: list[Any], again: list[Any], theirs: list[Any], exact: list[A
 
 def _errors(ours: Any, theirs: Any, exact: Any) -> Record:
     """The verdict on one result. ``excess``: our error over what is allowed."""
-    from blockbuster.emit.judge import sampled
+    from blockbuster.check.judge import sampled
 
     name = str(ours.dtype).removeprefix("torch.")
     if name == "bool":
@@ -148,7 +148,7 @@ def _errors(ours: Any, theirs: Any, exact: Any) -> Record:
 def _compiled(jitted: Any, given: list[Any], refusals: list[str]) -> Record:
     """The verdict of the compiler alone, for a GPU that is not there."""
     from blockbuster.emit.kernel import Kernel
-    from blockbuster.emit.target import compile_kernel
+    from blockbuster.emit.target.compiler import compile_kernel
 
     plan = jitted.plan_for(*given)
     reports = []
@@ -165,7 +165,7 @@ def _interpreted(jitted: Any, given: list[Any]) -> list[Any]:
     """The results of the kernels for a GPU in Triton's interpreter."""
     import torch
 
-    from blockbuster.emit.run_plan import run_in_interpreter
+    from blockbuster.runtime.run_plan import run_in_interpreter
 
     plan = jitted.plan_for(*given)
     arrays = {name: x.numpy() for name, x in zip(plan.inputs, given, strict=True)}

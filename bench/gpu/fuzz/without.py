@@ -17,9 +17,9 @@ import blockbuster as bb
 FIRST_CHECK = "first-check"
 
 PREDICATES: Mapping[str, str] = {
-    "shared-base": "blockbuster.emit.shared_base:bases_of_two_swizzles",
-    "exchanged-rows": "blockbuster.emit.exchanged_rows:exchanged_rows",
-    "unwritten-reads": "blockbuster.emit.unwritten:unwritten_reads",
+    "shared-base": "blockbuster.emit.target.shared_base:bases_of_two_swizzles",
+    "exchanged-rows": "blockbuster.emit.target.exchanged_rows:exchanged_rows",
+    "unwritten-reads": "blockbuster.emit.target.unwritten:unwritten_reads",
 }
 """The functions that find fault with a compiled kernel: each gives a tuple of faults."""
 

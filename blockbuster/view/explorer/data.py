@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockbuster.emit.dtypes import dtype_of
+from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import DrawError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, explain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from blockbuster.emit.kernel import emit
+from blockbuster.emission import emit
 from blockbuster.errors import EmitError, shown_lines
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from blockbuster.emit import disk
+from blockbuster.emit.target import disk
 from blockbuster.errors import shown
 
 HIDDEN = re.compile(r"[^ -;=-~]")  # what may have to be escaped in a script

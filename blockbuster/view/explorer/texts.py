@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from blockbuster.emit.listing import listing_lines
+from blockbuster.emit.tile.listing import listing_lines
 from blockbuster.errors import EmitError, shown_lines
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.show import Printer

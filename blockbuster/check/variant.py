@@ -1,0 +1,212 @@
+"""One kernel on one variant of its inputs: run again, drawn anew, and judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockbuster.check.arguments import (
+    call_reference,
+    check_alike,
+    check_named,
+    results_of,
+)
+from blockbuster.check.call import Call, in_doubles
+from blockbuster.check.guarded import Packed, blank, packed, unaligned
+from blockbuster.check.inputs import copied, doubled, redrawn, varied
+from blockbuster.check.judge import GROUPS, Sample, Verdict, sampled, verdict, worst
+from blockbuster.check.own_process import Runner
+from blockbuster.check.report import NO_NUMBER, CheckedRun
+from blockbuster.emit.tile.dtypes import DTYPES
+
+Arrays = Mapping[str, Any]  # NumPy arrays or torch tensors
+Run = Callable[..., Any]
+Numbers = list[NDArray[Any]]
+
+PADDING = 3  # elements between the rows of a strided output
+RACE = "results differ from run to run"
+OUTSIDE = (
+    "results change with what lies around the inputs, or in the outputs before the call: it reads"
+    " out of bounds, or what it has not written"
+)
+
+
+@dataclass
+class Calls:
+    """Calls of a kernel on one variant. ``like``: the layouts of its results, once known."""
+
+    runner: Runner
+    names: tuple[str, ...]
+    variant: str
+    problems: list[str] = field(default_factory=list)
+    like: tuple[Packed, ...] = ()
+
+    def results(self, given: Arrays, during: str, turn: int) -> Numbers | None:
+        """The results of a call; None where there are none, and ``problems`` say why.
+
+        Outputs are given where it is known what they look like.
+        """
+        inputs = [packed(name, array) for name, array in given.items()]
+        padding = PADDING if self.variant == "strided" else 0
+        outputs = [
+            blank(name, like, padding=padding)
+            for name, like in zip(self.names, self.like, strict=False)
+        ]
+        if self.variant == "unaligned":
+            inputs, outputs = [*map(unaligned, inputs)], [*map(unaligned, outputs)]
+        outcome = self.runner.call(Call(tuple(inputs), tuple(outputs), turn))
+        if outcome.refused:
+            raise TypeError(outcome.refused)
+        self.problems += outcome.problems
+        if outcome.stopped:
+            self.problems.append(f"the kernel {outcome.stopped}, during {during}")
+            return None
+        self.like = self.like or tuple(result.like for result in outcome.results)
+        return [result.numbers for result in outcome.results]
+
+    def compare(self, given: Arrays, first: Numbers, again: Numbers, turn: int) -> None:
+        """Say so where results differ that belong to the same inputs.
+
+        Two turns that each repeat their own results tell a wrong read from a race.
+        """
+        if _same(first, again) or RACE in self.problems or OUTSIDE in self.problems:
+            return
+        repeated = turn and all(
+            _same(expected, self.results(given, "a repeated run", own))
+            for expected, own in ((first, 0), (again, turn))
+        )
+        self.problems.append(OUTSIDE if repeated else RACE)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What kernels are compared with, and how often."""
+
+    reference: Run
+    eager: Run | None
+    runs: int
+    draws: int
+    tolerance: float | None
+
+    def check(
+        self, runner: Runner, names: tuple[str, ...], arrays: Arrays, variant: str
+    ) -> CheckedRun:
+        """The findings on one variant of one set of inputs."""
+        calls = Calls(runner, names, variant)
+        given = varied(arrays, variant)
+        first = calls.results(given, "run 1", 0)
+        if first is None:
+            return _without_results(calls)
+        for number in range(1, self.runs):
+            turn = 2 * (number % 2)
+            again = calls.results(given, f"run {number + 1}", turn)
+            if again is None:
+                return _without_results(calls)
+            calls.compare(given, first, again, turn)
+        exact = self._exact(given)
+        check_named(names, first)
+        check_alike("kernel", first, exact)
+        wrong = [
+            f"a result has shape {ours.shape}, expected {right.shape}"
+            for ours, right in zip(first, exact, strict=True)
+            if ours.shape != right.shape
+        ]
+        if wrong:
+            calls.problems += wrong
+            return _without_results(calls)
+        return self._judged(calls, arrays, first)
+
+    def _judged(self, calls: Calls, arrays: Arrays, first: Numbers) -> CheckedRun:
+        groups = self._groups(calls, arrays, first)
+        if groups is None:
+            return _without_results(calls)
+        dtypes = [like.dtype_name for like in calls.like]
+        verdicts = [verdict(g, d) for g, d in zip(groups, dtypes, strict=True)]
+        for found, dtype in zip(verdicts, dtypes, strict=True):
+            calls.problems += self._problems(found, dtype)
+        last = worst(verdicts)
+        peak, mean = (last.ratio_max, last.ratio_rms) if self.eager else (None, None)
+        judged, spared = tuple(v.results for v in verdicts), tuple(v.spared for v in verdicts)
+        said = _told_once(calls.problems)
+        return CheckedRun(0, 0, calls.variant, last.relative, peak, mean, said, judged, spared)
+
+    def _groups(self, calls: Calls, arrays: Arrays, first: Numbers) -> list[list[Sample]] | None:
+        """For each output, the errors of each group of draws; None where a draw has no results."""
+        groups = [[Sample()] * min(GROUPS, self.draws) for _ in first]
+        for seed in range(self.draws):
+            given = varied(redrawn(arrays, seed) if seed else arrays, calls.variant)
+            exact = self._exact(given)
+            eager = self.eager and self.eager(**copied(given))
+            theirs = _results("eager function", eager) if self.eager else exact
+            check_alike("eager function", theirs, exact)
+            turn = (seed + 1) % 3
+            ours = calls.results(given, f"draw {seed}", turn)
+            if ours is None:
+                return None
+            if seed == 0:
+                calls.compare(given, first, ours, turn)
+            if [a.shape for a in ours] != [a.shape for a in exact]:
+                calls.problems.append("the shapes of its results differ from run to run")
+                return None
+            for at, row in enumerate(zip(ours, theirs, exact, strict=True)):
+                dtype = calls.like[at].dtype_name
+                groups[at][seed % GROUPS] += sampled(*row, dtype, tolerance=self.tolerance)
+        return groups
+
+    def _exact(self, given: Arrays) -> Numbers:
+        """The results of the reference in float64."""
+        return _results("reference", call_reference(self.reference, doubled(given)))
+
+    def _problems(self, found: Verdict, dtype: str) -> list[str]:
+        """What is wrong with one output."""
+        what = "are wrong" if dtype == "bool" else "are not finite: not written, or overflown"
+        odd = "are finite, but neither near the reference nor what eager gives"
+        wrong = [f"{n} elements {text}" for n, text in ((found.lost, what), (found.odd, odd)) if n]
+        if wrong:
+            return wrong
+        if found.says_nothing:
+            return [f"none of the {found.spared} elements of an output is judged: {NO_NUMBER}"]
+        if self.eager is None:
+            default = DTYPES.get(dtype, DTYPES["float32"]).tolerance
+            allowed = default if self.tolerance is None else self.tolerance
+            text = f"error {found.relative:.3g} of the largest result, allowed {allowed:g}"
+            return [text] if found.relative > allowed else []
+        text = (
+            f"error {found.ratio_max:.2f} (largest) and {found.ratio_rms:.2f} (rms) times eager's"
+        )
+        return [] if found.passed else [f"{text}, {found.ratio_all:.2f} (largest) over all draws"]
+
+
+def _without_results(calls: Calls) -> CheckedRun:
+    """The findings where nothing could be judged."""
+    return CheckedRun(0, 0, calls.variant, math.inf, None, None, _told_once(calls.problems))
+
+
+def _told_once(problems: Sequence[str]) -> tuple[str, ...]:
+    """Each problem once: of those that differ in numbers only, the first."""
+    kinds: dict[str, str] = {}
+    for problem in problems:
+        kinds.setdefault(problem.partition(":")[0], problem)
+    return tuple(kinds.values())
+
+
+def _results(who: str, returned: Any) -> Numbers:
+    return [in_doubles(who, array) for array in results_of(who, returned)]
+
+
+def _same(left: Numbers, right: Numbers | None) -> bool:
+    """Equality of every bit, where one NaN is as good as another: float64 loses none."""
+    return right is not None and len(left) == len(right) and all(map(_same_bits, left, right))
+
+
+def _same_bits(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    return left.shape == right.shape and _one_nan(left).tobytes() == _one_nan(right).tobytes()
+
+
+def _one_nan(array: NDArray[Any]) -> NDArray[Any]:
+    return np.where(np.isnan(array), np.nan, array)

@@ -1,0 +1,1 @@
+"""Texts of tile programs; printers decide nothing."""

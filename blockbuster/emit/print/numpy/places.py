@@ -1,0 +1,104 @@
+"""Where a tile lies, as NumPy text: along slices and split axes, and in an accumulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from blockbuster.emit.print.numpy.spelling import aligned
+from blockbuster.emit.tile.program import Tile, View
+from blockbuster.ir.lengths import ONE, Length
+from blockbuster.ir.types import Dim
+from blockbuster.ir.views import AxisView, Strided
+
+
+@dataclass(frozen=True)
+class StridedPlaces:
+    """Index texts for accesses in one scope.
+
+    ``size``: the variable of a dim's size; ``start``: the first element of its current block, empty
+    for 0; ``extent``: how many elements that has.
+    """
+
+    size: Callable[[Dim], str]
+    start: Callable[[Dim], str]
+    extent: Callable[[Dim], str]
+
+    def needs_positions(self, view: View, tile: Tile) -> bool:
+        """True if the tile lies along an axis in no plain slice: it has two axes there, or gaps."""
+        return any(
+            len(lanes) > 1 or any(run.step != ONE for run in lanes)
+            for axis in view.dims
+            if isinstance(axis, Strided)
+            for lanes in [[run for run in axis.runs if run.dim in tile.axes]]
+        )
+
+    def slice(self, axis: Strided, tile: Tile) -> str:
+        """A position, or the slice where the tile has an axis."""
+        terms = self._length(axis.start)
+        lanes = [run.dim for run in axis.runs if run.dim in tile.axes]
+        for run in axis.runs:
+            if run.dim not in lanes and self.start(run.dim):
+                terms += [self._times(self.start(run.dim), run.step)]
+        first = " + ".join(terms + [text for dim in lanes if (text := self.start(dim))])
+        if not lanes:
+            return first or "0"
+        extent = self.extent(lanes[0])
+        return f"{first}:{first} + {extent}" if first else f":{extent}"
+
+    def positions(self, view: View, tile: Tile) -> list[str]:
+        """Every axis as an array of positions, all of the shape of the tile as the array lies."""
+        order = view.sliced(tile)
+        return [self._position(axis, order) for axis in view.dims]
+
+    def _position(self, axis: AxisView, order: tuple[Dim, ...]) -> str:
+        if axis is None:
+            return "0"
+        if isinstance(axis, str):
+            return self._lane(axis, order)
+        terms = self._length(axis.start)
+        for run in axis.runs:
+            lane = self._lane(run.dim, order)
+            terms += [self._times(lane, run.step)] if lane != "0" else []
+        return " + ".join(terms) or "0"
+
+    def _lane(self, dim: Dim, order: tuple[Dim, ...]) -> str:
+        start, extent = self.start(dim), self.extent(dim)
+        if dim not in order:
+            return start or "0"
+        lanes = f"np.arange({start}, {start} + {extent})" if start else f"np.arange({extent})"
+        return aligned(lanes, (dim,), order)
+
+    def _times(self, text: str, step: Length) -> str:
+        return text if step == ONE else f"{text} * {step.python(self.size)}"
+
+    def _length(self, length: Length) -> list[str]:
+        return [length.python(self.size)] if length.terms else []
+
+
+def lanes_of(total: Tile, value: Tile) -> str:
+    """Where ``value`` belongs in ``total``: of its lanes, a ragged last block has only the first.
+
+    Empty where ``total`` has an entry per element.
+    """
+    if not total.per_lane:
+        return ""
+    stops = (
+        f":{value.name}.shape[{at}]" if dim in total.per_lane else ":"
+        for at, dim in enumerate(total.axes)
+    )
+    return f"[{', '.join(stops)}]"
+
+
+def permuted(axes: tuple[Dim, ...], target: tuple[Dim, ...]) -> str:
+    """What reorders an array with ``axes`` to ``target``."""
+    if axes == target:
+        return ""
+    if len(axes) == 2:
+        return ".T"
+    return f".transpose({', '.join(str(axes.index(dim)) for dim in target)})"
+
+
+def listed(texts: list[str]) -> str:
+    """A tuple of texts, as text."""
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"

@@ -1,0 +1,105 @@
+"""Running a tile program on the CPU through its NumPy text: poisoned arrays, any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockbuster.emit.print.numpy.text import numpy_text
+from blockbuster.emit.target.load import load_module
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.traffic import Moved
+from blockbuster.emit.tile.trips import bound_blocks, bound_sizes
+from blockbuster.ir.types import Dim
+
+Array = NDArray[Any]
+Order = Callable[[range], Iterable[int]]
+
+
+def run_numpy(
+    program: TileProgram,
+    inputs: Mapping[str, Array],
+    sizes: Mapping[Dim, int] | None = None,
+    block_sizes: Mapping[Dim, int] | None = None,
+    *,
+    dtype: Any = np.float64,
+    seed: int | None = None,
+    padded: bool = False,
+    folder: Path | None = None,
+) -> dict[str, Array]:
+    """Outputs by name. With a ``seed``, iterations of parallel loops run in a random order.
+
+    Outputs and workspaces start as NaN, so an element that nothing wrote shows. ``block_sizes``
+    default to the whole dim (1 for list-only dims).
+    """
+    kind = np.dtype(dtype).type
+    arrays = {b.name: np.asarray(inputs[b.name], kind) for b in program.inputs}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    bound = bound_sizes(program, shapes, sizes)
+    module = load_module(numpy_text(program, padded=padded), folder)
+    results: dict[str, Array] = module.run(
+        arrays,
+        bound,
+        bound_blocks(program, bound, block_sizes),
+        dtype=kind,
+        order=list if seed is None else shuffled(seed),
+        empty=poisoned,
+    )
+    return results
+
+
+def counted_run(
+    program: TileProgram,
+    inputs: Mapping[str, Array],
+    sizes: Mapping[Dim, int] | None = None,
+    block_sizes: Mapping[Dim, int] | None = None,
+    *,
+    folder: Path | None = None,
+) -> dict[str, Moved]:
+    """What a run moves between arrays and tiles, per array: the oracle of ``tile_traffic``."""
+    counters = {b.name: Counted(np.asarray(inputs[b.name])) for b in program.inputs}
+    shapes = {name: counter.array.shape for name, counter in counters.items()}
+    bound = bound_sizes(program, shapes, sizes)
+    made: list[Counted] = []
+
+    def empty(shape: tuple[int, ...], dtype: Any) -> Counted:
+        made.append(Counted(poisoned(shape, dtype)))
+        return made[-1]
+
+    module = load_module(numpy_text(program), folder)
+    module.run(counters, bound, bound_blocks(program, bound, block_sizes), empty=empty)
+    names = [b.name for b in (*program.outputs, *program.workspaces)]
+    counters.update(zip(names, made, strict=True))
+    return {name: counter.moved for name, counter in counters.items()}
+
+
+class Counted:
+    """An array that counts what is read from it and written to it."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.moved = Moved()
+
+    def __getitem__(self, index: Any) -> Any:
+        tile = self.array[index]
+        self.moved = self.moved.plus(loaded=np.size(tile))
+        return tile
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array[index] = value
+        self.moved = self.moved.plus(stored=np.size(self.array[index]))
+
+
+def poisoned(shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array that nobody has written yet: full of NaN."""
+    return np.full(shape, np.nan, dtype)
+
+
+def shuffled(seed: int) -> Order:
+    """An order for parallel iterations that differs from loop to loop, the same for a seed."""
+    generator = np.random.default_rng(seed)
+    return lambda steps: [steps[at] for at in generator.permutation(len(steps))]

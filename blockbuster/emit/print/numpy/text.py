@@ -1,0 +1,397 @@
+"""NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
+
+Tiles are slices of arrays, so a ragged last block needs no padding. The same printer writes the
+whole-array reference of emitted kernels (*terse*): with every dim one block only the loops over
+list-only dims are left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from blockbuster.emit.print.numpy.places import StridedPlaces, lanes_of, listed, permuted
+from blockbuster.emit.print.numpy.spelling import (
+    HELPERS,
+    IDENTITY_TEXT,
+    MONOID_TEXT,
+    WIDE,
+    Spelling,
+    aligned,
+)
+from blockbuster.emit.print.numpy.width import Wide, wide_in
+from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.names import comment
+from blockbuster.emit.tile.program import (
+    Buffer,
+    BufferAxis,
+    Fold,
+    For,
+    Guard,
+    Init,
+    Iota,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+)
+from blockbuster.emit.tile.trips import dims_of, sized
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import in_order
+from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import Strided
+
+RUN_DOC = '''    """Outputs by name, for arrays of ``dtype`` by name.
+
+    ``order`` puts the iterations of a parallel loop in order; ``empty`` makes arrays to fill.
+    """
+'''
+
+
+def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
+    """A module's source: ``run(inputs, sizes, block_sizes, *, dtype, order, empty)``.
+
+    ``sizes`` is by size class, ``block_sizes`` by dim. ``padded``: tiles always have the full block
+    size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
+    GPU's lanes do.
+    """
+    printer = _Text(program, padded)
+    body = [
+        "@np.errstate(all='ignore')",
+        "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
+        *RUN_DOC.rstrip("\n").split("\n"),
+        *printer.bindings(),
+        *printer.body(),
+        f"    return {{{', '.join(f'{b.name!r}: {printer.names[b]}' for b in program.outputs)}}}",
+    ]
+    return printer.module(body)
+
+
+def reference_text(program: Graph | TileProgram, name: str = "reference") -> str:
+    """A module's source with a plain function of whole arrays, one argument per source.
+
+    Returns one array, or a tuple of several. Dims that show in no argument are keyword arguments.
+    """
+    tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
+    dims = (dim for dim in dims_of(tiles) if size_class(dim) not in tiles.units)
+    tiles = drop_unit_loops(tiles, tuple(dims))
+    printer = _Text(tiles, padded=False, terse=True)
+    shapes, missing = printer.shapes()
+    arguments = [printer.names[b] for b in tiles.inputs]
+    options = "".join(f", {size}" for size in missing)
+    results = ", ".join(printer.names[b] for b in tiles.outputs)
+    body = [
+        "@np.errstate(all='ignore')",
+        f"def {name}({', '.join(arguments)}, *{options}, dtype=np.float64):",
+        f'    """{results} for whole arrays {", ".join(arguments)}."""',
+        *(f"    {a} = np.asarray({a}, dtype)" for a in arguments),
+        *shapes,
+        *(printer.allocation(b, "np.empty") for b in (*tiles.outputs, *tiles.workspaces)),
+        *printer.body(),
+        f"    return {results}",
+    ]
+    return printer.module(body)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where a statement stands: its indentation, and the loops around it."""
+
+    indent: str
+    loops: tuple[Dim, ...]
+
+    def inside(self, dim: Dim) -> _Scope:
+        return _Scope(self.indent + "    ", (*self.loops, dim))
+
+
+class _Text:
+    def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
+        self._program = program
+        self._padded = padded
+        self._terse = terse
+        self._taken: dict[str, None] = dict.fromkeys(RESERVED)
+        buffers = (*program.inputs, *program.outputs, *program.workspaces)
+        self.names = {buffer: self._unique(buffer.name) for buffer in buffers}
+        self._dims = dims_of(program)
+        self._sizes = {d: self._unique(d) for d in sized(program)}
+        self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
+        self._at = {d: self._unique(d.lower()) for d in self._dims}
+        self._spelling = Spelling(self._size, exact=not terse)
+        self._wide = Wide() if terse or padded else wide_in(program)
+
+    def _unique(self, name: str) -> str:
+        # ASCII only: Python takes some letters for others, so that two names would be one
+        plain = re.sub(r"\W|^(?=\d|$)", "_", name.replace("'", "1"), flags=re.ASCII)
+        while plain in self._taken or re.fullmatch(r"t\d+(_new)?", plain):
+            plain += "_"
+        self._taken[plain] = None
+        return plain
+
+    def module(self, function: list[str]) -> str:
+        helpers = [HELPERS[name] for name in self._spelling.helpers]
+        math = ["import math\n"] if any("math." in helper for helper in helpers) else []
+        head = "\n".join([*math, "import numpy as np\n"])
+        return "\n\n".join([head, *helpers, "\n".join(function) + "\n"])
+
+    # the head of a function ------------------------------------------------------
+
+    def bindings(self) -> Iterator[str]:
+        """Arrays, sizes and block sizes as local names."""
+        for buffer in self._program.inputs:
+            yield f"    {self.names[buffer]} = inputs[{buffer.name!r}]"
+        for dim, name in self._sizes.items():
+            yield f"    {name} = sizes[{dim!r}]"
+        for dim in self._dims:
+            if self._padded or dim not in self._program.whole:
+                yield f"    {self._blocks[dim]} = block_sizes[{dim!r}]"
+        for buffer in (*self._program.outputs, *self._program.workspaces):
+            yield self.allocation(buffer, "empty")
+
+    def shapes(self) -> tuple[list[str], tuple[str, ...]]:
+        """Sizes read from the arguments' shapes, block sizes of list-only dims; sizes not shown."""
+        found: dict[str, str] = {}
+        for buffer in self._program.inputs:
+            for position, axis in enumerate(buffer.axes):
+                if axis.dim is not None:
+                    shape = f"{self.names[buffer]}.shape[{position}]"
+                    found.setdefault(self._size(axis.dim), shape)
+        lines = [f"    {name} = {text}" for name, text in found.items()]
+        shown = [dim for dim, name in self._sizes.items() if name in found]
+        for rule in in_order(self._program.rules, shown):
+            if rule.exact and self._sizes[rule.dim] not in found:
+                found[self._sizes[rule.dim]] = text = rule.length.python(self._size)
+                lines.append(f"    {self._sizes[rule.dim]} = {text}")
+        units = (d for d in self._dims if d not in self._program.whole)
+        lines += [f"    {self._blocks[dim]} = 1" for dim in units]
+        return lines, tuple(name for name in self._sizes.values() if name not in found)
+
+    def allocation(self, buffer: Buffer, empty: str) -> str:
+        """The line that makes an output or workspace."""
+        extents = listed([self._whole_extent(axis) for axis in buffer.axes])
+        dtype = WIDE if buffer in self._wide.buffers else "dtype"
+        return f"    {self.names[buffer]} = {empty}({extents}, {dtype})"
+
+    def _whole_extent(self, axis: BufferAxis) -> str:
+        if axis.dim is None or (axis.per_block and axis.dim in self._program.whole):
+            return "1"
+        size = self._size(axis.dim)
+        return f"-(-{size} // {self._blocks[axis.dim]})" if axis.per_block else size
+
+    def _size(self, dim: Dim) -> str:
+        return self._sizes[size_class(dim)]
+
+    # statements ------------------------------------------------------------------
+
+    def body(self) -> Iterator[str]:
+        for nest in self._program.nests:
+            scope = _Scope("    ", ())
+            for dim in nest.grid:
+                yield scope.indent + self._loop(dim, parallel=True)
+                scope = scope.inside(dim)
+            yield from self._statements(nest.body, scope)
+
+    def _statements(self, body: tuple[Stmt, ...], scope: _Scope) -> Iterator[str]:
+        for stmt in body:
+            if isinstance(stmt, For):
+                yield scope.indent + self._loop(stmt.dim, stmt.parallel, stmt.chunk)
+                yield from self._statements(stmt.body, scope.inside(stmt.dim))
+            else:
+                note = _note(stmt) if isinstance(stmt, Let | Fold) else ""
+                for line in WRITERS[type(stmt)](self, stmt, scope):
+                    yield f"{scope.indent}{line}{note}"
+                    note = ""
+
+    def _loop(self, dim: Dim, parallel: bool, chunk: Dim | None = None) -> str:
+        steps = f"range(0, {self._size(dim)}, {self._blocks[dim]})"
+        if chunk is not None:
+            part = self._spelling.helper("chunk")
+            steps = f"{part}({steps}, {self._at[chunk]}, {self._size(chunk)})"
+        anyhow = parallel and not self._terse
+        return f"for {self._at[dim]} in {f'order({steps})' if anyhow else steps}:"
+
+    def _load(self, stmt: Load, scope: _Scope) -> list[str]:
+        tile, view = stmt.target, stmt.view
+        text = self.names[view.buffer] + self._index(view, tile, scope)
+        text += permuted(view.sliced(tile), tile.axes)
+        if self._padded and tile.axes:
+            text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
+        return [f"{tile.name} = {text}"]
+
+    def _store(self, stmt: Store, scope: _Scope) -> list[str]:
+        tile, view = stmt.value, stmt.view
+        index = self._index(view, tile, scope) or "[...]"
+        text = tile.name
+        if self._padded and tile.axes:
+            stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
+            text += f"[{', '.join(stops)}]"
+        text += permuted(tile.axes, view.sliced(tile))
+        return [f"{self.names[view.buffer]}{index} = {text}"]
+
+    def _index(self, view: View, tile: Tile, scope: _Scope) -> str:
+        axes = zip(view.dims, view.buffer.axes, strict=True)
+        places = StridedPlaces(
+            self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
+        )
+        if places.needs_positions(view, tile):
+            return f"[{', '.join(places.positions(view, tile))}]"
+        texts = [
+            places.slice(dim, tile)
+            if isinstance(dim, Strided)
+            else self._at_axis(dim, axis, tile, scope)
+            for dim, axis in axes
+        ]
+        if self._terse and all(text == ":" for text in texts):
+            return ""
+        return f"[{', '.join(texts) or '...'}]"
+
+    def _at_axis(self, dim: Dim | None, axis: BufferAxis, tile: Tile, scope: _Scope) -> str:
+        if dim is None:
+            return "0"
+        looped = dim in scope.loops
+        at, block = self._at[dim], self._blocks[dim]
+        if dim in tile.axes and not axis.per_block:
+            return f"{at}:{at} + {block}" if looped else ":"
+        if not looped:
+            return "0"
+        return f"{at} // {block}" if axis.per_block else at
+
+    def _start(self, dim: Dim, scope: _Scope) -> str:
+        """The first element of the current block of ``dim``."""
+        return self._at[dim] if dim in scope.loops else ""
+
+    def _extent(self, dim: Dim, scope: _Scope) -> str:
+        """How many elements of ``dim`` the current block has."""
+        size = self._size(dim)
+        if dim not in scope.loops:
+            return size
+        return f"min({self._blocks[dim]}, {size} - {self._at[dim]})"
+
+    def _shape(self, tile: Tile, scope: _Scope) -> str:
+        if self._padded:
+            return listed([self._blocks[dim] for dim in tile.axes])
+        extents = (
+            self._blocks[dim] if dim in tile.per_lane else self._extent(dim, scope)
+            for dim in tile.axes
+        )
+        return listed(list(extents))
+
+    def _iota(self, stmt: Iota, scope: _Scope) -> list[str]:
+        extent = self._blocks[stmt.dim] if self._padded else self._extent(stmt.dim, scope)
+        at = self._at[stmt.dim]
+        steps = f"{at}, {at} + {extent}" if stmt.dim in scope.loops else extent
+        return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
+
+    def _guard(self, stmt: Guard, scope: _Scope) -> list[str]:
+        value = self._wide.read(stmt.value, stmt.target)
+        if not self._padded:
+            return [f"{stmt.target.name} = {value}"]
+        block, extent = self._blocks[stmt.dim], self._extent(stmt.dim, scope)
+        inside = aligned(f"(np.arange({block}) < {extent})", (stmt.dim,), stmt.value.axes)
+        fill = str(stmt.fill).replace("inf", "np.inf")
+        return [f"{stmt.target.name} = np.where({inside}, {value}, dtype({fill}))"]
+
+    def _init(self, stmt: Init, scope: _Scope) -> list[str]:
+        shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
+        dtype = WIDE if stmt.target in self._wide.tiles else "dtype"
+        return [f"{stmt.target.name} = np.full({shape}, {start}, {dtype})"]
+
+    def _spell(self, target: Tile) -> Spelling:
+        return self._spelling.wide if target in self._wide.tiles else self._spelling
+
+    def _fold(self, stmt: Fold, scope: _Scope) -> list[str]:
+        lead, value = stmt.target, self._wide.read(stmt.value, stmt.target)
+        place = lead.name if self._padded else lead.name + lanes_of(lead, stmt.value)
+        folded = MONOID_TEXT[stmt.monoid].format(place, value)
+        if not stmt.members:
+            return [f"{place} = {folded}"]
+        new = value if stmt.ahead else f"{lead.name}_new"
+        lines = [] if stmt.ahead else [f"{new} = {folded}"]
+        for member in stmt.members:
+            axes = member.target.axes
+
+            def rescaled(x: str, r: str, factor: Any = member.factor, axes: Any = axes) -> str:
+                names = (x, aligned(r, lead.axes, axes), aligned(new, lead.axes, axes))
+                return self._spelling.number(factor, names, 6)
+
+            old = rescaled(member.target.name, lead.name)
+            given = self._wide.read(member.value, member.target)
+            added = rescaled(given, value)
+            if stmt.ahead:
+                added = aligned(given, member.value.axes, axes)
+            lines.append(f"{member.target.name} = {MONOID_TEXT[member.monoid].format(old, added)}")
+        return [*lines, f"{lead.name} = {new}"]
+
+    def _let(self, stmt: Let, scope: _Scope) -> list[str]:
+        text = SPELLING[type(stmt.op)](self, stmt, scope)
+        return [f"{stmt.target.name} = {text}"]
+
+    # operators -------------------------------------------------------------------
+
+    def _functional(self, stmt: Let, scope: _Scope) -> str:
+        assert isinstance(stmt.op, Functional)
+        return self._spell(stmt.target).functional(stmt.op.name, self._wide.operands(stmt))
+
+    def _elementwise(self, stmt: Let, scope: _Scope) -> str:
+        assert isinstance(stmt.op, Elementwise)
+        return self._spell(stmt.target).value(stmt.op.expr, self._wide.operands(stmt))
+
+    def _pointwise(self, stmt: Let, scope: _Scope) -> str:
+        op = stmt.op
+        assert isinstance(op, Pointwise)
+        given = zip(self._wide.operands(stmt), stmt.args, strict=True)
+        names = [aligned(name, arg.axes, op.axes) for name, arg in given]
+        text = self._spell(stmt.target).value(op.expr, names)
+        if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
+            return text
+        return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
+
+    def _cast(self, stmt: Let, scope: _Scope) -> str:
+        assert isinstance(stmt.op, Cast)
+        rounded = self._spelling.helper("rounded")
+        return f"{rounded}({self._wide.operands(stmt)[0]}, {stmt.op.dtype!r}).astype(dtype)"
+
+    def _transposed(self, stmt: Let, scope: _Scope) -> str:
+        return self._wide.operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
+
+    def _same(self, stmt: Let, scope: _Scope) -> str:
+        return self._wide.operands(stmt)[0]
+
+
+def _note(stmt: Let | Fold) -> str:
+    """A comment: the user's word, the rule that made the statement, the user's lines."""
+    words = [stmt.target.hint, stmt.origin.rule, *map(str, stmt.origin.lines())]
+    text = ", ".join(word for word in words if word)
+    return comment(text)
+
+
+WRITERS: dict[type, Callable[[_Text, Any, _Scope], list[str]]] = {
+    Load: _Text._load,
+    Iota: _Text._iota,
+    Store: _Text._store,
+    Let: _Text._let,
+    Guard: _Text._guard,
+    Init: _Text._init,
+    Fold: _Text._fold,
+}
+SPELLING: dict[type, Callable[[_Text, Let, _Scope], str]] = {
+    Functional: _Text._functional,
+    Elementwise: _Text._elementwise,
+    Pointwise: _Text._pointwise,
+    Cast: _Text._cast,
+    Transpose: _Text._transposed,
+    Relabel: _Text._same,
+}
+RESERVED = (
+    "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
+    "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield", "True", "False", "None",
+)  # fmt: skip

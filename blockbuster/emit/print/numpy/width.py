@@ -1,0 +1,131 @@
+"""Which tiles and workspaces of a NumPy text stay in float64 while the text computes in float32.
+
+A sum is rounded once: where it is stored as a result, or where a tile with more axes reads it. A
+sum over several axes, or over blocks, is a sum of sums, and a mean multiplies each by 1/N: rounded
+at every step these err by a unit in the last place each, where eager rounds once. So what only
+carries a sum on stays wide: an accumulator of sums, a partial sum, and functions of it that have no
+more axes. These are the small tiles of a program; full ones stay in the dtype that is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockbuster.emit.tile.program import (
+    WORKSPACE,
+    Buffer,
+    Fold,
+    Guard,
+    Init,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.ir.expr import Call, Expr, is_predicate
+from blockbuster.ir.ops import Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import Dim, size_class
+
+STEPS = ("where", "sub0", "recip0")
+"""Scalar functions that jump: of a number and of its rounded value they may be far apart."""
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Tiles and workspaces in float64. ``carried``: tiles that their readers keep wide, too."""
+
+    tiles: frozenset[Tile] = frozenset()
+    buffers: frozenset[Buffer] = frozenset()
+    carried: frozenset[Tile] = frozenset()
+
+    def read(self, tile: Tile, target: Tile) -> str:
+        """``tile`` as what computes ``target`` reads it: rounded, unless that is wide, too."""
+        narrowed = tile in self.tiles and target not in self.tiles
+        return f"{tile.name}.astype(dtype, copy=False)" if narrowed else tile.name
+
+    def operands(self, stmt: Let) -> list[str]:
+        """The operands of ``stmt`` as it reads them."""
+        return [self.read(arg, stmt.target) for arg in stmt.args]
+
+
+def wide_in(program: TileProgram) -> Wide:
+    """What stays in float64; a workspace does if all that is stored in it is."""
+    body = tuple(s for nest in program.nests for s in statements(nest.body))
+    buffers = frozenset(program.workspaces)
+    while True:
+        found = _found(body, buffers, program.units)
+        stores = (s for s in body if isinstance(s, Store) and s.view.buffer.space == WORKSPACE)
+        rounded = {s.view.buffer for s in stores if s.value not in found.carried}
+        if not rounded & buffers:
+            return found
+        buffers -= rounded
+
+
+def _found(body: tuple[Stmt, ...], buffers: frozenset[Buffer], units: tuple[Dim, ...]) -> Wide:
+    """The wide tiles, if these workspaces are wide."""
+    added = {value for s in body if isinstance(s, Fold) for value in _added(s)}
+    others = {tile for s in body for tile in _read_but_not_added(s)}
+    tiles: set[Tile] = set()
+    carried: set[Tile] = set()
+    for stmt in body:
+        match stmt:
+            case Load(target, view) if view.buffer in buffers:
+                carried.add(target)
+            case Guard(target, value) if value in carried:
+                carried.add(target)
+            case Init(target, "+"):
+                carried.add(target)
+                tiles.add(target)
+            case Fold():
+                carried -= {t for t, value in _folds(stmt) if value not in carried}
+            case Let(target, Functional("dot")) if target in added - others:
+                tiles.add(target)
+            case Let() if _carries(stmt, carried, units):
+                carried.add(stmt.target)
+    return Wide(frozenset(tiles | carried), buffers, frozenset(carried))
+
+
+def _folds(fold: Fold) -> list[tuple[Tile, Tile]]:
+    """Accumulators and what is folded into them."""
+    return [(fold.target, fold.value), *((m.target, m.value) for m in fold.members)]
+
+
+def _added(fold: Fold) -> list[Tile]:
+    own = [fold.value] if fold.monoid == "+" else []
+    return [*own, *(member.value for member in fold.members if member.monoid == "+")]
+
+
+def _read_but_not_added(stmt: Stmt) -> tuple[Tile, ...]:
+    match stmt:
+        case Let():
+            return stmt.args
+        case Store() | Guard():
+            return (stmt.value,)
+        case Fold() if stmt.monoid != "+":
+            return (stmt.value,)
+    return ()
+
+
+def _carries(stmt: Let, carried: set[Tile], units: tuple[Dim, ...]) -> bool:
+    """True for a sum, and for what is computed from sums and has no more elements than they."""
+    given = [arg for arg in stmt.args if arg in carried]
+    match stmt.op:
+        case Functional("row_sum"):
+            return True
+        case Elementwise(expr) | Pointwise(expr, _):
+            axes = {dim for dim in stmt.target.axes if size_class(dim) not in units}
+            small = any(axes <= set(arg.axes) for arg in given)
+            return small and not _jumps(expr)
+        case Transpose() | Relabel():
+            return bool(given)
+    return False
+
+
+def _jumps(expr: Expr) -> bool:
+    """True if a truth value or a step is in ``expr``."""
+    if is_predicate(expr):
+        return True
+    return isinstance(expr, Call) and (expr.fn in STEPS or any(map(_jumps, expr.args)))

@@ -1,0 +1,129 @@
+"""What the kernels of one emitted file share: names, dtypes in memory, and lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from blockbuster.emit.tile.dtypes import BOOLEAN, FLOAT32, Dtype
+from blockbuster.emit.tile.names import Names, comment, dim_word
+from blockbuster.emit.tile.program import WORKSPACE, Buffer
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.errors import quoted
+from blockbuster.ir.origin import Origin
+from blockbuster.ir.types import Dim, size_class
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class File:
+    """Names and dtypes of one file. ``helpers`` collects the functions its kernels call.
+
+    ``dtype`` is the common one, ``arrays`` that of each input and output. ``narrow``: the
+    workspaces that hold the common dtype; the others are float32. ``accurate``: results are
+    float32, and so is the accuracy of scalar functions.
+    """
+
+    tiling: Tiling
+    dtype: Dtype
+    names: Names
+    narrow: tuple[str, ...] = ()
+    accurate: bool = False
+    arrays: Mapping[str, Dtype] = field(default_factory=dict)
+    helpers: dict[str, None] = field(default_factory=dict)
+
+    def size(self, dim: Dim) -> str:
+        """The variable that holds the size of ``dim``."""
+        return self.names.of(("size", size_class(dim)), dim_word(size_class(dim)))
+
+    def block(self, dim: Dim) -> str:
+        """The compile-time number of lanes along ``dim``."""
+        return self.names.of(("block", dim), f"BLOCK_{dim_word(dim).upper()}")
+
+    def buffer(self, buffer: Buffer) -> str:
+        """The variable that holds an array."""
+        return self.names.of(("buffer", buffer.name), buffer.name)
+
+    def pointer(self, buffer: Buffer) -> str:
+        """The kernel's parameter for an array."""
+        return self.names.of(("pointer", buffer.name), f"{self.buffer(buffer)}_ptr")
+
+    def stride(self, buffer: Buffer, axis: int) -> str:
+        """The kernel's parameter for the stride of an axis."""
+        word = dim_word(buffer.axes[axis].dim or "").lower()
+        return self.names.of(("stride", buffer.name, axis), f"stride_{self.buffer(buffer)}_{word}")
+
+    def stored_as(self, buffer: Buffer) -> Dtype:
+        """The dtype of an array in memory."""
+        if buffer.boolean:
+            return BOOLEAN
+        if buffer.space != WORKSPACE:
+            return self.arrays.get(buffer.name, self.dtype)
+        return self.dtype if buffer.name in self.narrow else FLOAT32
+
+
+@dataclass
+class Parameters:
+    """What a kernel turns out to need while it is being printed, in order of first need."""
+
+    buffers: dict[Buffer, None] = field(default_factory=dict)
+    strides: dict[tuple[Buffer, int], str] = field(default_factory=dict)
+    sizes: dict[Dim, str] = field(default_factory=dict)
+    blocks: dict[Dim, str] = field(default_factory=dict)
+
+
+class Lines:
+    """The lines of a function's body, indented by ``depth``."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.depth = 1
+
+    def line(self, text: str, origin: Origin | None = None, note: str = "") -> None:
+        """One line, and where it came from."""
+        words = "; ".join(w for w in (note, came_from(origin)) if w)
+        self.text.append(f"{'    ' * self.depth}{text}{comment(words)}")
+
+    def call(self, start: str, args: list[str], end: str, origin: Origin) -> None:
+        """A call on one line where it fits, else with one argument per line."""
+        text = f"{start}{', '.join(args)}{end}"
+        if 4 * self.depth + len(text) <= WIDTH:
+            self.line(text, origin)
+            return
+        self.line(start, origin)
+        for arg in args:
+            self.line(f"    {arg},")
+        self.line(end)
+
+
+def came_from(origin: Origin | None) -> str:
+    """The rule that made a statement and the user's lines behind it."""
+    if origin is None:
+        return ""
+    lines = [str(line) for line in origin.lines()]
+    if len(lines) > 2:
+        lines = [lines[0], "..."]
+    return ", ".join((*([origin.rule] if origin.rule else []), *lines))
+
+
+def wrapped(items: list[str], indent: int) -> list[str]:
+    """Items separated by commas, as many to a line as fit."""
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(item) + 2 <= WIDTH:
+            lines[-1] += f" {item},"
+        else:
+            lines.append(f"{' ' * indent}{item},")
+    return lines
+
+
+def literal(value: object) -> str:
+    """A Python literal with double quotes."""
+    if isinstance(value, dict):
+        items = (f"{literal(key)}: {literal(entry)}" for key, entry in value.items())
+        return f"{{{', '.join(items)}}}"
+    if isinstance(value, tuple):
+        items = (literal(entry) for entry in value)
+        return f"({', '.join(items)}{',' if len(value) == 1 else ''})"
+    return quoted(value) if isinstance(value, str) else repr(value)

@@ -1,0 +1,126 @@
+"""The ``launch`` function of an emitted file: checks, allocation, one launch per kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from blockbuster.emit.print.triton.file import File, Parameters, literal, wrapped
+from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
+from blockbuster.emit.tile.trips import sized
+from blockbuster.ir.lengths import in_order
+from blockbuster.ir.types import Dim, size_class
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One printed kernel: its function's name, text, parameters and launch options."""
+
+    name: str
+    nest: Nest
+    body: list[str]
+    parameters: Parameters
+    options: Mapping[str, int]
+    mixed: bool
+
+
+def sizes_shown(program: TileProgram) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+    """The size classes of a program, chunks apart, and those that show in no input."""
+    counted = [dim for c in program.chunks for dim in (c.number, c.lanes)]
+    dims = tuple(dim for dim in sized(program) if dim not in counted)
+    axes = (axis.dim for buffer in program.inputs for axis in buffer.axes)
+    shown = {size_class(dim) for dim in axes if dim is not None}
+    found = {*shown, *(r.dim for r in in_order(program.rules, shown) if r.exact)}
+    return dims, tuple(dim for dim in dims if dim not in found)
+
+
+def launcher_text(
+    program: TileProgram, file: File, kernels: list[Kernel], *, guarded: bool = False
+) -> str:
+    """The text of the function. ``guarded``: it looks at the assembler before it launches."""
+    return _Launcher(program, file, kernels, guarded).text()
+
+
+class _Launcher:
+    def __init__(
+        self, program: TileProgram, file: File, kernels: list[Kernel], guarded: bool
+    ) -> None:
+        self._guarded = guarded
+        self._program = program
+        self._file = file
+        self._tiling = file.tiling
+        self._dims, self._free = sizes_shown(program)
+        self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
+        self._kernels = kernels
+
+    def text(self) -> str:
+        names = [self._file.buffer(b) for b in self._program.inputs]
+        results = [self._file.buffer(b) for b in self._program.outputs]
+        free = [f"{self._file.size(d)}" for d in self._free]
+        takes = [*names, "*", *free] if free else [*names]
+        head = ", ".join([*takes, *(f"{r}=None" for r in results)])
+        return "\n".join(
+            [
+                f"def launch({head}):",
+                f'    """{", ".join(results)}, written into the arrays given for them, if any."""',
+                f"    size = {_entries({d: self._file.size(d) for d in self._free})}",
+                f"    inputs = {_entries({n: n for n in names})}",
+                "    for name, array in inputs.items():",
+                f"        check_array(name, array, INPUTS[name], {names[0]}, size)",
+                "    check_sizes(check_lengths(size))",
+                *(f"    {self._file.size(d)} = size[{literal(d)}]" for d in self._dims),
+                *(f"    {self._file.size(c.number)} = {c.count}" for c in self._program.chunks),
+                *(line for b in self._program.outputs for line in self._output(b)),
+                *(self._workspace(b) for b in self._program.workspaces),
+                f"    index = index_type({', '.join(self._file.buffer(b) for b in self._arrays)})",
+                f"    with on_device({names[0]}):",
+                *(["        check_assembler()"] if self._guarded else []),
+                *(line for kernel in self._kernels for line in self._launch(kernel)),
+                f"    return {', '.join(results)}",
+            ]
+        )
+
+    def _output(self, buffer: Buffer) -> list[str]:
+        name, like = self._file.buffer(buffer), self._file.buffer(self._program.inputs[0])
+        dtype = f"DTYPES[{literal(name)}]"
+        return [
+            f"    if {name} is None:",
+            f"        {name} = empty({self._shape(buffer)}, {dtype}, {like})",
+            f"    check_array({literal(name)}, {name}, OUTPUTS[{literal(name)}], {like}, size)",
+        ]
+
+    def _workspace(self, buffer: Buffer) -> str:
+        name, like = self._file.buffer(buffer), self._file.buffer(self._program.inputs[0])
+        dtype = self._file.stored_as(buffer).name
+        return f"    {name} = empty({self._shape(buffer)}, {literal(dtype)}, {like})"
+
+    def _shape(self, buffer: Buffer) -> str:
+        extents = [self._extent(axis.dim, axis.per_block) for axis in buffer.axes]
+        return f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
+
+    def _extent(self, dim: Dim | None, blocks: bool) -> str:
+        if dim is None:
+            return "1"
+        if blocks and dim in self._tiling.whole:
+            return "1"
+        size = self._file.size(dim)
+        return f"triton.cdiv({size}, {self._tiling.blocks[dim]})" if blocks else size
+
+    def _launch(self, kernel: Kernel) -> list[str]:
+        p = kernel.parameters
+        counts = [self._extent(d, blocks=not self._tiling.is_unit(d)) for d in kernel.nest.grid]
+        arrays = [f"argument({self._file.buffer(b)})" for b in p.buffers]
+        steps = [f"strides({self._file.buffer(b)})[{axis}]" for b, axis in p.strides]
+        blocks = [f"{name}={self._tiling.blocks[d]}" for d, name in p.blocks.items()]
+        options = [f"{name}={value}" for name, value in kernel.options.items()]
+        note = ["        # not pipelined: a tile feeds the matrix units and arithmetic (a race)"]
+        lines = [*(note if kernel.mixed else []), f"        grid = {' * '.join(counts) or '1'}"]
+        lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
+        for group in (arrays, list(p.sizes.values()), steps, [*blocks, "INDEX=index"], options):
+            lines += wrapped(group, 16)
+        return [*lines, "            )"]
+
+
+def _entries(names: Mapping[str, str]) -> str:
+    """A dict of variables."""
+    return f"{{{', '.join(f'{literal(key)}: {name}' for key, name in names.items())}}}"

@@ -1,0 +1,211 @@
+"""Where the tiles of a kernel lie: block numbers, offsets, masks and addresses, as Triton text."""
+
+from __future__ import annotations
+
+from blockbuster.emit.print.triton.file import File, Lines, Parameters
+from blockbuster.emit.print.triton.ops import Lanes, spread
+from blockbuster.emit.tile.names import Names, dim_word
+from blockbuster.emit.tile.program import (
+    Buffer,
+    For,
+    Guard,
+    Iota,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    View,
+    statements,
+)
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.ir.lengths import ONE
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import Strided
+
+ENDS = ("first", "stop")  # of a chunk
+
+
+class Places:
+    """The current block of each dim while a kernel is being printed.
+
+    A block of a list-only dim is an index, a scalar; any other is a vector of offsets, with a mask
+    where lanes may lie past the end.
+    """
+
+    def __init__(self, file: File, names: Names, lines: Lines) -> None:
+        self._file = file
+        self._tiling: Tiling = file.tiling
+        self._names = names
+        self._lines = lines
+        self._numbers: dict[Dim, str] = {}  # of each dim that a loop or the grid walks
+        self._indices: dict[Dim, str] = {}
+        self._extents: dict[Dim, str] = {}
+        self.parameters = Parameters()
+
+    # parameters ------------------------------------------------------------------
+
+    def size(self, dim: Dim) -> str:
+        """The parameter that holds the size of ``dim``."""
+        return self.parameters.sizes.setdefault(size_class(dim), self._file.size(dim))
+
+    def block(self, dim: Dim) -> str:
+        """The parameter that holds the number of lanes along ``dim``."""
+        return self.parameters.blocks.setdefault(dim, self._file.block(dim))
+
+    def extent(self, dim: Dim) -> str:
+        """The size of ``dim`` as a float32 number."""
+        self.size(dim)
+        dim = size_class(dim)
+        name = self._names.of(("extent", dim), f"size_{dim_word(dim).lower()}")
+        return self._extents.setdefault(dim, name)
+
+    def extent_lines(self) -> list[str]:
+        """Definitions of the sizes that arithmetic uses."""
+        return [
+            f"    {name} = tl.cast({self._file.size(dim)}, tl.float32)"
+            for dim, name in self._extents.items()
+        ]
+
+    def shape(self, lanes: Lanes) -> str:
+        """The shape of a tile, as a tuple."""
+        names = [self.block(d) for d in lanes]
+        return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+
+    def _pointer(self, buffer: Buffer) -> str:
+        self.parameters.buffers.setdefault(buffer)
+        return self._file.pointer(buffer)
+
+    def _stride(self, buffer: Buffer, axis: int) -> str:
+        name = self._file.stride(buffer, axis)
+        return self.parameters.strides.setdefault((buffer, axis), name)
+
+    # blocks ----------------------------------------------------------------------
+
+    def start(self, nest: Nest) -> None:
+        """Blocks of the grid's dims, and of the dims that no loop of the kernel walks."""
+        self._grid(nest)
+        looped = {s.dim for s in statements(nest.body) if isinstance(s, For)}
+        for dim in self._addressed(nest.body):
+            if dim not in looped and dim not in nest.grid:
+                self._offsets(dim, "")
+
+    def _grid(self, nest: Nest) -> None:
+        """From the program's number to the block of each dim of the grid; the last runs fastest."""
+        if len(nest.grid) > 1:
+            self._lines.line("pid = tl.program_id(0)")
+        for dim in reversed(nest.grid):
+            number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
+            self._numbers[dim] = number
+            if dim == nest.grid[0]:
+                first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
+                self._lines.line(f"{number} = {first}")
+                continue
+            count = self.size(dim)
+            if not self._tiling.is_unit(dim):
+                count = f"tl.cdiv({count}, {self.block(dim)})"
+            self._lines.line(f"{number} = pid % {count}")
+            self._lines.line(f"pid = pid // {count}")
+        for dim in nest.grid:
+            self._block_at(dim, nest.body, f"{self._numbers[dim]} * {{}}")
+
+    def enter(self, stmt: For) -> None:
+        """The head of a loop, and the block of its current iteration."""
+        dim = stmt.dim
+        word = dim_word(dim).lower()
+        start = self._names.of(("start", dim), f"{word}0")
+        bounds = f"0, {self.size(dim)}"
+        block = "1" if self._tiling.is_unit(dim) else self.block(dim)
+        if stmt.chunk is not None:
+            bounds = ", ".join(self._names.of((end, dim), f"{word}_{end}") for end in ENDS)
+            args = (self.size(dim), block, self.size(stmt.chunk), self._numbers[stmt.chunk])
+            self._file.helpers.setdefault("_chunk")
+            self._lines.line(f"{bounds} = _chunk({', '.join(args)})")
+        self._numbers[dim] = start
+        if not self._tiling.is_unit(dim):
+            bounds += f", {block}"
+            self._numbers[dim] = f"({start} // {block})"
+        self._lines.line(f"for {start} in range({bounds}):", stmt.origin)
+        self._lines.depth += 1
+        self._block_at(dim, stmt.body, start)
+
+    def leave(self, stmt: For) -> None:
+        """The end of a loop."""
+        self._lines.depth -= 1
+        del self._numbers[stmt.dim]
+        self._indices.pop(stmt.dim, None)
+
+    def _block_at(self, dim: Dim, body: tuple[Stmt, ...], start: str) -> None:
+        """The index, or the offsets and mask, of the block of ``dim`` whose number is known."""
+        if self._tiling.is_unit(dim):
+            index = self._names.of(("index", dim), dim_word(dim).lower())
+            self._indices[dim] = index
+            self._lines.line(f"{index} = tl.cast({self._numbers[dim]}, INDEX)")
+        elif dim in self._addressed(body):
+            self._offsets(dim, start.format(self.block(dim)))
+
+    def _offsets(self, dim: Dim, start: str) -> None:
+        lanes = f"tl.arange(0, {self.block(dim)})"
+        vector = f"({start} + {lanes})" if start else lanes
+        self._lines.line(f"{self.offsets(dim)} = {vector}.to(INDEX)")
+        if self._tiling.ragged(dim):
+            self._lines.line(f"{self._inside(dim)} = {self.offsets(dim)} < {self.size(dim)}")
+
+    def _addressed(self, body: tuple[Stmt, ...]) -> dict[Dim, None]:
+        """The dims along whose lanes statements of ``body`` address memory, guard or count."""
+        found: dict[Dim, None] = {}
+        for stmt in statements(body):
+            match stmt:
+                case Load(tile, _) | Iota(tile, _) | Store(_, tile):
+                    found.update(dict.fromkeys(self._tiling.lanes(tile)))
+                case Guard(_, _, dim, _) if not self._tiling.is_unit(dim):
+                    found.setdefault(dim)
+        return found
+
+    # positions -------------------------------------------------------------------
+
+    def offsets(self, dim: Dim) -> str:
+        """The positions of the lanes of the current block."""
+        return self._names.of(("offsets", dim), f"offs_{dim_word(dim).lower()}")
+
+    def index(self, dim: Dim) -> str:
+        """The position of the current element of a list-only dim."""
+        return self._indices.get(dim, "tl.full((), 0, INDEX)")
+
+    def _inside(self, dim: Dim) -> str:
+        return self._names.of(("mask", dim), f"mask_{dim_word(dim).lower()}")
+
+    def mask(self, dims: Lanes, lanes: Lanes) -> str:
+        """The lanes of a tile that lie inside each of ``dims``; empty where all do."""
+        ragged = [dim for dim in lanes if dim in dims and self._tiling.ragged(dim)]
+        return " & ".join(f"{self._inside(dim)}{spread((dim,), lanes)}" for dim in ragged)
+
+    def address(self, view: View, lanes: Lanes) -> str:
+        """The pointers to the elements of a tile with ``lanes``."""
+        scalars = [self._pointer(view.buffer)]
+        vectors: list[str] = []
+        for axis, (dim, kind) in enumerate(zip(view.dims, view.buffer.axes, strict=True)):
+            numbers = self._numbers if kind.per_block else self._indices
+            if isinstance(dim, Strided):
+                place = self._strided(dim, lanes)
+                found = vectors if any(run.dim in lanes for run in dim.runs) else scalars
+                found += [f"{place} * {self._stride(view.buffer, axis)}"] if place else []
+            elif dim in lanes and not kind.per_block:
+                offsets = f"{self.offsets(dim)}{spread((dim,), lanes)}"
+                vectors.append(f"{offsets} * {self._stride(view.buffer, axis)}")
+            elif dim in numbers:  # a dim that nothing walks is at number 0
+                scalars.append(f"{numbers[dim]} * {self._stride(view.buffer, axis)}")
+        return " + ".join(scalars + vectors)
+
+    def _strided(self, axis: Strided, lanes: Lanes) -> str:
+        """The positions along a slice or a split axis; empty for position 0."""
+        terms = []
+        for run in axis.runs:
+            step = "" if run.step == ONE else f" * {run.step.python(self.size)}"
+            if run.dim in lanes:
+                terms.append(f"{self.offsets(run.dim)}{spread((run.dim,), lanes)}{step}")
+            elif run.dim in self._indices:
+                terms.append(f"{self._indices[run.dim]}{step}")
+        if axis.start.terms:
+            start = axis.start.python(self.size)
+            terms.append(start if terms else f"tl.full((), {start}, INDEX)")
+        return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)

@@ -1,0 +1,62 @@
+"""The table in an emitted file for tools that compile its kernels without running them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from blockbuster.emit.print.triton.file import File, Parameters, literal, wrapped
+from blockbuster.emit.print.triton.launcher import Kernel
+from blockbuster.emit.tile.program import BufferAxis
+from blockbuster.ir.types import size_class
+
+
+def kernel_table(file: File, kernels: list[Kernel]) -> str:
+    """Per kernel its argument types, constants and options, and what a launch would specialize.
+
+    Triton compiles anew for arguments that equal 1 or are multiples of 16; the table says which
+    those are at the sizes the file was written for, with contiguous arrays.
+    """
+    lines = ["# for compiling without a GPU", "KERNELS = ["]
+    for kernel in kernels:
+        p = kernel.parameters
+        types = {file.pointer(b): file.stored_as(b).pointer for b in p.buffers}
+        types |= dict.fromkeys((*p.sizes.values(), *p.strides.values()), "i32")
+        numbers = dict(_numbers(file, p))
+        pointers = [file.pointer(b) for b in p.buffers]
+        sixteens = [*pointers, *(name for name, n in numbers.items() if n % 16 == 0)]
+        lines += [
+            "    dict(",
+            f"        function={kernel.name},",
+            *_dict("signature", types),
+            *_dict("constants", {n: file.tiling.blocks[d] for d, n in p.blocks.items()}),
+            *_list("equal_to_1", [name for name, n in numbers.items() if n == 1]),
+            *_list("divisible_by_16", sixteens),
+            *_dict("options", kernel.options),
+            "    ),",
+        ]
+    return "\n".join([*lines, "]"])
+
+
+def _numbers(file: File, p: Parameters) -> Iterator[tuple[str, int]]:
+    """The values of sizes and strides at the sizes the file was written for."""
+
+    def extent(axis: BufferAxis) -> int:
+        if axis.dim is None:
+            return 1
+        size = file.tiling.sizes[size_class(axis.dim)]
+        return -(-size // file.tiling.blocks[axis.dim]) if axis.per_block else size
+
+    for dim, name in p.sizes.items():
+        yield name, file.tiling.sizes[dim]
+    for (buffer, axis), name in p.strides.items():
+        yield name, math.prod(map(extent, buffer.axes[axis + 1 :]))
+
+
+def _dict(name: str, entries: Mapping[str, object]) -> list[str]:
+    items = [f"{literal(key)}: {literal(value)}" for key, value in entries.items()]
+    return [f"        {name}={{", *wrapped(items, 12), "        },"]
+
+
+def _list(name: str, entries: list[str]) -> list[str]:
+    return [f"        {name}=[", *wrapped([literal(e) for e in entries], 12), "        ],"]

@@ -1,0 +1,292 @@
+"""Triton text: a tile program as one stand-alone file with a launcher, a check, a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from blockbuster.emit.print.triton.file import File, literal, wrapped
+from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_sources
+from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
+from blockbuster.emit.print.triton.kernel import kernel_body
+from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
+from blockbuster.emit.print.triton.table import kernel_table
+from blockbuster.emit.tile.array_dtypes import ArrayDtypes
+from blockbuster.emit.tile.dataflow import stored
+from blockbuster.emit.tile.dtypes import FLOAT32
+from blockbuster.emit.tile.names import Names, comment
+from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.uses import Uses, narrow_workspaces
+from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
+from blockbuster.ir.lengths import in_order
+from blockbuster.ir.types import Dim, size_class
+
+_RESERVED = (
+    "INDEX", "pid", "name", "array", "inputs", "launch", "reference", "main", "check", "bench",
+    "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
+    "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
+    "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
+    "argument", "strides", "empty", "check_assembler",
+    "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
+    "argparse", "contextlib", *HELPERS, *ACCURATE,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the head of a file says besides what follows from the program."""
+
+    listing: str
+    target: str
+    reference: str
+    notes: tuple[str, ...] = ()
+
+
+def triton_text(
+    program: TileProgram,
+    tiling: Tiling,
+    dtypes: ArrayDtypes,
+    options: Mapping[str, int],
+    heading: Heading,
+) -> str:
+    """The file's text. ``options``: ``num_warps`` and ``num_stages`` of the launches."""
+    _refuse_block_axes(program)
+    text = _FileText(program, tiling, dtypes, options)
+    imports, reference = _parted(heading.reference)
+    sections = [
+        text.docstring(heading),
+        "\n".join(
+            sorted({"import argparse", "import contextlib", "import os", "import sys"} | imports)
+        ),
+        START.strip(),
+        "import numpy as np\nimport triton\nimport triton.language as tl",
+        text.constants(),
+        *helper_sources(text.file.helpers, text.file.accurate),
+        *(text.function(kernel) for kernel in text.kernels),
+        kernel_table(text.file, text.kernels),
+        launcher_text(program, text.file, text.kernels, guarded=text.guarded(heading.target)),
+        reference,
+        ARRAYS.strip(),
+        *([ASSEMBLER.strip()] if text.guarded(heading.target) else []),
+        COMMANDS.strip(),
+    ]
+    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+def _refuse_block_axes(program: TileProgram) -> None:
+    for buffer in (*program.inputs, *program.outputs):
+        for axis in buffer.axes:
+            if axis.per_block:
+                raise EmitError(
+                    message(
+                        f"{buffer.name} holds one entry per block of {axis.dim}: its shape would "
+                        "depend on the tiles",
+                        hint=f"reduce over {axis.dim} inside the program",
+                    )
+                )
+    if not program.inputs:
+        raise EmitError(
+            message(
+                "the program reads no array, so nothing tells on which device to run",
+                hint="give it an input",
+            )
+        )
+
+
+def _parted(reference: str) -> tuple[set[str], str]:
+    """The import lines of a module's text but NumPy's, and the rest."""
+    lines = reference.strip().split("\n")
+    imports = {line for line in lines if line.startswith("import ")}
+    rest = "\n".join(line for line in lines if line not in imports)
+    return imports - {"import numpy as np"}, rest.strip()
+
+
+class _FileText:
+    def __init__(
+        self, program: TileProgram, tiling: Tiling, dtypes: ArrayDtypes, options: Mapping[str, int]
+    ) -> None:
+        self._program = program
+        self._tiling = tiling
+        self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
+        narrow = narrow_workspaces(program, tiling)
+        self.file = File(
+            tiling, dtypes.common, Names(_RESERVED), narrow, dtypes.accurate, dtypes.of
+        )
+        self._dims, self._free = sizes_shown(program)
+        self._claim_names()
+        self.kernels = [self._kernel(nest, options) for nest in program.nests]
+
+    def _claim_names(self) -> None:
+        """Names that callers see come first, so that they stay as they are."""
+        for buffer in self._arrays:
+            self.file.buffer(buffer)
+        for dim in self._dims:
+            self.file.size(dim)
+        for dim in dims_of(self._program):
+            self.file.block(dim)
+        for buffer in self._arrays:
+            self.file.pointer(buffer)
+            for axis in range(len(buffer.axes)):
+                self.file.stride(buffer, axis)
+
+    def _kernel(self, nest: Nest, options: Mapping[str, int]) -> Kernel:
+        body, parameters = kernel_body(nest, self.file)
+        written = "_".join(self.file.buffer(b) for b in stored(nest.body))
+        name = self.file.names.of(("kernel", nest), f"{written}_kernel")
+        mixed = Uses(nest, self._tiling).mixed()
+        chosen = {**options, "num_stages": 1} if mixed else options
+        return Kernel(name, nest, body, parameters, chosen, mixed)
+
+    def guarded(self, target: str) -> bool:
+        """True if there is a ptxas that breaks dots as the kernels have them."""
+        if target != "sm_90" or self.file.dtype == FLOAT32:
+            return False
+        return any(Uses(n, self._tiling).dots_of_several_widths() for n in self._program.nests)
+
+    # head ------------------------------------------------------------------------
+
+    def docstring(self, heading: Heading) -> str:
+        inputs = ", ".join(self._shown(b) for b in self._program.inputs)
+        outputs = ", ".join(self._shown(b) for b in self._program.outputs)
+        sizes = " ".join(f"{d}={self._tiling.sizes[d]}" for d in self._dims)
+        names = ", ".join(self.file.buffer(b) for b in self._program.inputs)
+        number = len(self._program.nests)
+        kernels = "one Triton kernel" if number == 1 else f"{number} Triton kernels"
+        listing = "\n".join(f"    {line}" for line in shown_lines(heading.listing))
+        promise = "\n".join((self._promise(), *(f"Note: {note}." for note in heading.notes)))
+        text = f"""{outputs} from {inputs}, in {kernels}.
+
+Written by Blockbuster for {sizes}, {self._kinds(self._program.inputs)}, {heading.target}.
+Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
+
+{listing}
+
+{promise}
+
+    from this_file import launch
+    {", ".join(self.file.buffer(b) for b in self._program.outputs)} = launch({names})
+
+    python this_file.py --check                 compare with the float64 reference below
+    python this_file.py --check --sizes {self._example()}    at other sizes
+    python this_file.py --bench                 time it on a GPU
+"""
+        return quoted_lines("\n".join(map(shown, text.split("\n"))))
+
+    def _shown(self, buffer: Buffer) -> str:
+        axes = ", ".join(str(axis) for axis in self._axes(buffer))
+        return f"{self.file.buffer(buffer)}[{axes}]"
+
+    def _example(self) -> str:
+        size = self._tiling.sizes
+        return " ".join(f"{d}={size[d]}" for d in self._dims[:2])
+
+    def _promise(self) -> str:
+        limits = [f"{d} a multiple of {n}" for d, n in self._multiples().items()]
+        limits += [f"{d} at most {n}" for d, n in self._at_most().items()]
+        limits += [f"{d} = {n}" for d, n in self._exactly().items()]
+        sizes = f"Any sizes with {', '.join(limits)}" if limits else "Any sizes"
+        kinds = self._kinds(self._program.outputs)
+        text = f"{sizes}; any strides. Arithmetic is float32, results are {kinds}."
+        chunks = [f"over {c.dim} in {c.count}" for c in self._program.chunks]
+        return (
+            f"{text}\nLoops run in chunks, side by side: {', '.join(chunks)}." if chunks else text
+        )
+
+    # constants -------------------------------------------------------------------
+
+    def constants(self) -> str:
+        truth = [self.file.buffer(b) for b in self._arrays if b.boolean]
+        blocks: dict[Dim, int] = {}
+        for dim in self._lane_dims():
+            name = size_class(dim)
+            blocks[name] = max(blocks.get(name, 0), self._tiling.blocks[dim])
+        return "\n".join(
+            [
+                _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
+                _table("OUTPUTS", self._axes_of(self._program.outputs)),
+                f"TRUTH = {literal(tuple(truth))}  # arrays of bool",
+                f"FREE = {literal(self._free)}  # dims that no input shows",
+                _table("DTYPES", self._dtypes()),
+                f"TOLERANCE = {self._tolerance()!r}  # of --check, of the largest result",
+                _table("SIZES", self._sizes(), "what the kernels were written for"),
+                _table("BLOCKS", blocks),
+                _table("MULTIPLES", self._multiples(), "no masks: sizes are multiples of these"),
+                _table("AT_MOST", self._at_most(), "dims that are one block"),
+                _table("EXACTLY", self._exactly(), "dims that are one full block, without masks"),
+                f"LENGTHS = {literal(self._lengths())}  # dim, exact, (times, dims), ..., divisor",
+            ]
+        )
+
+    def _dtypes(self) -> dict[str, str]:
+        arrays = (*self._program.inputs, *self._program.outputs)
+        return {self.file.buffer(b): self._dtype_name(b) for b in arrays}
+
+    def _dtype_name(self, buffer: Buffer) -> str:
+        return "bool" if buffer.boolean else self.file.stored_as(buffer).name
+
+    def _kinds(self, buffers: tuple[Buffer, ...]) -> str:
+        return " and ".join(dict.fromkeys(self._dtype_name(b) for b in buffers))
+
+    def _tolerance(self) -> float:
+        results = (self.file.stored_as(b).tolerance for b in self._program.outputs)
+        return max(self.file.dtype.tolerance, *results)
+
+    def _axes(self, buffer: Buffer) -> tuple[Dim | int, ...]:
+        return tuple(1 if a.dim is None else size_class(a.dim) for a in buffer.axes)
+
+    def _axes_of(self, buffers: tuple[Buffer, ...]) -> dict[str, tuple[Dim | int, ...]]:
+        return {self.file.buffer(b): self._axes(b) for b in buffers}
+
+    def _sizes(self) -> dict[Dim, int]:
+        follow = {rule[0] for rule in self._lengths() if rule[1]}
+        return {dim: self._tiling.sizes[dim] for dim in self._dims if dim not in follow}
+
+    def _lengths(self) -> tuple[tuple[object, ...], ...]:
+        """Sizes that follow from others, and least sizes, in an order in which they can be had."""
+        axes = (axis.dim for buffer in self._program.inputs for axis in buffer.axes)
+        shown = {size_class(dim) for dim in axes if dim is not None} | set(self._free)
+        return tuple(
+            (rule.dim, rule.exact, tuple(terms), divisor)
+            for rule in in_order(self._program.rules, shown)
+            if rule.dim in self._dims
+            for terms, divisor in [rule.length.parts()]
+        )
+
+    def _lane_dims(self) -> Iterator[Dim]:
+        counted = [chunks.lanes for chunks in self._program.chunks]
+        dims = (d for d in dims_of(self._program) if d not in counted)
+        return (d for d in dims if not self._tiling.is_unit(d))
+
+    def _multiples(self) -> dict[Dim, int]:
+        found: dict[Dim, int] = {}
+        for dim in self._lane_dims():
+            if dim not in self._tiling.whole and not self._tiling.ragged(dim):
+                name = size_class(dim)
+                found[name] = max(found.get(name, 1), self._tiling.blocks[dim])
+        return {dim: block for dim, block in found.items() if block > 1}
+
+    def _at_most(self) -> dict[Dim, int]:
+        dims = [d for d in self._lane_dims() if d in self._tiling.whole and self._tiling.ragged(d)]
+        return {size_class(d): self._tiling.blocks[d] for d in dims}
+
+    def _exactly(self) -> dict[Dim, int]:
+        dims = [d for d in self._lane_dims() if d in self._tiling.whole]
+        found = {size_class(d): self._tiling.blocks[d] for d in dims if not self._tiling.ragged(d)}
+        return found
+
+    # kernels ---------------------------------------------------------------------
+
+    def function(self, kernel: Kernel) -> str:
+        p = kernel.parameters
+        runtime = [self.file.pointer(b) for b in p.buffers]
+        constants = [f"{name}: tl.constexpr" for name in (*p.blocks.values(), "INDEX")]
+        lines = ["@triton.jit", f"def {kernel.name}("]
+        for group in (runtime, list(p.sizes.values()), list(p.strides.values()), constants):
+            lines += wrapped(group, 4)
+        return "\n".join([*lines, "):", *kernel.body])
+
+
+def _table(name: str, entries: Mapping[str, object], note: str = "") -> str:
+    return f"{name} = {literal(dict(entries))}" + comment(note)

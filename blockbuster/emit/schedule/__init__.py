@@ -1,0 +1,1 @@
+"""Moves: rewrites of tile programs that change order, place and time."""

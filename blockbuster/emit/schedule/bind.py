@@ -1,0 +1,31 @@
+"""bind: the parallel loops that hold a whole nest become its launch grid.
+
+before   Nest: forall m: forall l: BODY      after   Nest on the grid (M, L): BODY
+
+Parallel loops further in stay where they are and run one after the other; so does a loop over a
+chunk of its dim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
+
+
+def bind(program: TileProgram) -> TileProgram:
+    """``program`` with each nest's outermost perfectly nested parallel loops on its grid."""
+    return replace(program, nests=tuple(_bound(nest) for nest in program.nests))
+
+
+def outer_loop(body: tuple[Stmt, ...]) -> For | None:
+    """The parallel loop that holds all of ``body``, if there is one that a grid can run."""
+    loop = body[0] if len(body) == 1 else None
+    return loop if isinstance(loop, For) and loop.parallel and loop.chunk is None else None
+
+
+def _bound(nest: Nest) -> Nest:
+    grid, body = nest.grid, nest.body
+    while (loop := outer_loop(body)) is not None:
+        grid, body = (*grid, loop.dim), loop.body
+    return Nest(body, grid)

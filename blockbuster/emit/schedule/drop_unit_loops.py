@@ -1,0 +1,89 @@
+"""drop-unit-loops: a loop over a dim that is one block is its body.
+
+before   for n in range(N):               after   t2 = load(X[m,:])
+          t2 = load(X[m,n])                       t1 = row_sum(t2)
+          t1 += row_sum(t2)                       t4 = exp(t1)
+         t4 = exp(t1)
+
+The fold of a single iteration is its value, for each member of a group too; inits vanish. Legal
+where every one of the dims has exactly one block: a dim without elements has none, and then a fold
+of values that lack its axis would count one iteration too many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.emit.tile.dataflow import folded_here, renamed, views
+from blockbuster.emit.tile.program import (
+    Fold,
+    For,
+    Init,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.types import Dim
+
+
+def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram:
+    """``program`` where the dims ``whole`` are one block each.
+
+    Raises EmitError where that would leave two views of an array that disagree on its blocks.
+    """
+    for dim in whole:
+        reason = not_alone(program, dim, whole)
+        if reason:
+            raise EmitError(message(reason, hint="make both dims one block, or neither"))
+    nests = tuple(
+        replace(
+            nest,
+            body=_dropped(nest.body, whole),
+            grid=tuple(dim for dim in nest.grid if dim not in whole),
+        )
+        for nest in program.nests
+    )
+    return replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
+
+
+def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:
+    """Why ``dim`` cannot be one block unless another dim is, too, or an empty string."""
+    single = (*whole, *program.whole)
+    for view in views(program):
+        for used, axis in zip(view.dims, view.buffer.axes, strict=True):
+            pair = (used, axis.dim)
+            if axis.per_block and dim in pair and not all(d in single for d in pair):
+                return (
+                    f"{view.buffer.name} has one entry per block of {axis.dim} and is accessed "
+                    f"under {used}: {dim} alone cannot be one block"
+                )
+    return ""
+
+
+def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]:
+    single = {
+        tile
+        for stmt in statements(body)
+        if isinstance(stmt, For) and stmt.dim in whole
+        for tile in folded_here(stmt.body)
+    }
+    alias: dict[Tile, Tile] = {}
+
+    def walk(body: tuple[Stmt, ...]) -> list[Stmt]:
+        out: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, For):
+                inner = walk(stmt.body)
+                out += inner if stmt.dim in whole else [replace(stmt, body=tuple(inner))]
+            elif isinstance(stmt, Fold) and stmt.target in single:
+                stmt = renamed(stmt, alias)
+                assert isinstance(stmt, Fold)
+                alias[stmt.target] = stmt.value
+                alias.update({member.target: member.value for member in stmt.members})
+            elif not (isinstance(stmt, Init) and stmt.target in single):
+                out.append(renamed(stmt, alias))
+        return out
+
+    return tuple(walk(body))

@@ -1,0 +1,257 @@
+"""finish-rows: a row's reciprocal or logarithm is applied in the order that rounds least.
+
+before   t2 = recip0(t1)                  after   t2 = where(t1 == 0, inf, t1)
+         for n in range(N):                       for n in range(N):
+          t4 = row_scale(t3,t2)                    t4 = t3 / t2
+
+before   t2 = -(log(t1) + t0)             after   t2 = -t0
+         for n in range(N):                       t5 = -log(t1)
+          t4 = row_shift(t3,t2)                   for n in range(N):
+                                                   t4 = t3 + t2 + t5
+
+A product with a reciprocal is rounded twice, a quotient once; a sum with an exponent and the
+logarithm of a significand is exact in its first addition where the exponent is near, as a row's
+maximum is. Costs a division, or an addition, per element: on a GPU for float32 results only, and
+not in a loop that holds a dot. A value that other nests read crosses in its parts, in a workspace
+each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count, islice
+
+from blockbuster.emit.tile.dataflow import fresh_names, operands, workspaces_in_order
+from blockbuster.emit.tile.program import (
+    WORKSPACE,
+    Buffer,
+    For,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.expr import Arg, Call, Expr, call
+from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+
+FUNCTIONS = {"mul": "mul", "row_scale": "mul", "col_scale": "mul",
+             "add": "add", "sub": "sub", "row_shift": "add", "col_shift": "add"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What stands in for a value: ``parts``, each an expression of the value's own operands.
+
+    ``functions``: with which function the value is applied to a rest, and with which the parts are
+    applied to that rest instead, one after the other.
+    """
+
+    parts: tuple[Expr, ...]
+    functions: Mapping[str, str]
+
+
+def finish_rows(program: TileProgram, tiling: Tiling) -> TileProgram:
+    """``program`` with rows divided by sums, and with exponents subtracted before logarithms."""
+    names = fresh_names(program)
+    lets = [s for nest in program.nests for s in statements(nest.body) if isinstance(s, Let)]
+    for let in lets:
+        finish = finish_of(let)
+        if finish is not None and not not_finishable(let, finish.functions, program, tiling):
+            program = _finished(program, let, finish, names)
+    return workspaces_in_order(program)
+
+
+def finish_of(stmt: Stmt) -> Finish | None:
+    """How the value of ``stmt`` is best applied, if there is a better way than it as a whole."""
+    if not isinstance(stmt, Let) or not isinstance(stmt.op, Elementwise):
+        return None
+    match stmt.op.expr:
+        case Call("recip0", (Arg(0) as x,)):
+            never_zero = call("where", call("eq", x, 0.0), math.inf, x)
+            return Finish((never_zero,), {"mul": "div"})
+        case Call("reciprocal", (Arg(0) as x,)):
+            return Finish((x,), {"mul": "div"})
+        case Call("add", (Call("log") as log, Arg() as exponent)):
+            return Finish((exponent, log), {"add": "add", "sub": "sub"})
+        case Call("neg", (Call("add", (Call("log") as log, Arg() as exponent)),)):
+            parts = (call("neg", exponent), call("neg", log))
+            return Finish(parts, {"add": "add", "sub": "sub"})
+    return None
+
+
+def not_finishable(
+    let: Let, functions: Mapping[str, str], program: TileProgram, tiling: Tiling
+) -> str:
+    """Why the value of ``let`` has to stay whole, or "".
+
+    Other nests read it from workspaces, which then hold its parts.
+    """
+    name = let.target.name
+    if len(let.target.axes) > 1:
+        return f"{name} has an entry per element"
+    through = _workspaces_of(let, program)
+    reads = [
+        (nest, stmt, tile)
+        for nest in program.nests
+        for tile in _tiles_of(let, nest, through)
+        for stmt in statements(nest.body)
+        if tile in operands(stmt) and not _moves(stmt, through)
+    ]
+    if not reads:
+        return f"{name} is not read here"
+    if any(_applied(stmt, tile, functions, (tile,)) is None for _, stmt, tile in reads):
+        return f"{name} is read as something else"
+    if any(_beside_a_dot(nest.body, stmt, tiling) for nest, stmt, _ in reads):
+        return f"{name} is read in a loop that holds a dot"
+    return ""
+
+
+def _workspaces_of(let: Let, program: TileProgram) -> tuple[Buffer, ...]:
+    """The workspaces that hold the value of ``let`` and nothing else."""
+    stores = [s for nest in program.nests for s in statements(nest.body) if isinstance(s, Store)]
+    kept = dict.fromkeys(s.view.buffer for s in stores if s.value == let.target)
+    return tuple(
+        buffer
+        for buffer in kept
+        if buffer.space == WORKSPACE
+        and all(s.value == let.target for s in stores if s.view.buffer == buffer)
+    )
+
+
+def _moves(stmt: Stmt, spaces: Container[Buffer]) -> bool:
+    """True if ``stmt`` writes to one of these workspaces, or reads from it."""
+    return isinstance(stmt, Load | Store) and stmt.view.buffer in spaces
+
+
+def _tiles_of(let: Let, nest: Nest, spaces: Container[Buffer]) -> tuple[Tile, ...]:
+    """The tiles of a nest that hold the value of ``let``: made there, or loaded."""
+    return tuple(
+        dict.fromkeys(
+            stmt.target
+            for stmt in statements(nest.body)
+            if stmt == let or (isinstance(stmt, Load) and _moves(stmt, spaces))
+        )
+    )
+
+
+def _beside_a_dot(body: tuple[Stmt, ...], reader: Stmt, tiling: Tiling) -> bool:
+    """True if the innermost serial loop around ``reader`` holds a matrix dot."""
+    for loop in (s for s in statements(body) if isinstance(s, For) and not s.parallel):
+        inside = list(statements(loop.body))
+        if reader in inside and any(is_matrix_dot(s, tiling) for s in inside):
+            return True
+    return False
+
+
+def _applied(
+    stmt: Stmt, value: Tile, functions: Mapping[str, str], parts: tuple[Tile, ...]
+) -> Let | None:
+    """``stmt`` with ``parts`` applied one by one where it applies ``value``, or None."""
+    if not isinstance(stmt, Let) or stmt.args.count(value) != 1:
+        return None
+    at = stmt.args.index(value)
+    more = range(len(stmt.args), len(stmt.args) + len(parts) - 1)
+    made = _rewritten(_expression(stmt), at, functions, (at, *more))
+    if made is None:
+        return None
+    args = (*stmt.args[:at], parts[0], *stmt.args[at + 1 :], *parts[1:])
+    return replace(stmt, op=Pointwise(made, stmt.target.axes), args=args)
+
+
+def _expression(stmt: Let) -> Expr:
+    match stmt.op:
+        case Elementwise(expr) | Pointwise(expr):
+            return expr
+        case Functional(name) if name in FUNCTIONS:
+            return Call(FUNCTIONS[name], (Arg(0), Arg(1)))
+    return Arg(0)
+
+
+def _rewritten(
+    expr: Expr, at: int, functions: Mapping[str, str], parts: tuple[int, ...]
+) -> Expr | None:
+    """``expr`` with ``parts`` applied in turn where argument ``at`` is; None if it is elsewhere."""
+    match expr:
+        case Arg(index):
+            return None if index == at else expr
+        case Call(fn, (rest, Arg(index))) if index == at and fn in functions:
+            pass
+        case Call("add" | "mul" as fn, (Arg(index), rest)) if index == at and fn in functions:
+            pass
+        case Call(fn, args):
+            made = [_rewritten(arg, at, functions, parts) for arg in args]
+            kept = tuple(arg for arg in made if arg is not None)
+            return Call(fn, kept) if len(kept) == len(args) else None
+        case _:
+            return expr
+    whole = _rewritten(rest, at, functions, parts)
+    for part in parts:
+        whole = None if whole is None else Call(functions[fn], (whole, Arg(part)))
+    return whole
+
+
+def _finished(program: TileProgram, let: Let, finish: Finish, names: Iterator[str]) -> TileProgram:
+    """``program`` with the parts of a value in its place, in workspaces too."""
+    taken = [b.name for b in (*program.inputs, *program.outputs, *program.workspaces)]
+    spaces: dict[Buffer, tuple[Buffer, ...]] = {}
+    for buffer in _workspaces_of(let, program):
+        free = (name for i in count(1) if (name := f"I{i}") not in taken)
+        more = tuple(replace(buffer, name=name) for name in islice(free, len(finish.parts) - 1))
+        taken += [other.name for other in more]
+        spaces[buffer] = (buffer, *more)
+    nests = []
+    for nest in program.nests:
+        parts = {
+            tile: (tile, *(replace(tile, name=next(names)) for _ in finish.parts[1:]))
+            for tile in _tiles_of(let, nest, spaces)
+        }
+        spread = _Spread(let, finish, parts, spaces)
+        nests.append(replace(nest, body=tuple(spread.over(nest.body))))
+    workspaces = (other for b in program.workspaces for other in spaces.get(b, (b,)))
+    return replace(program, nests=tuple(nests), workspaces=tuple(workspaces))
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """What takes the place of a value in one nest: parts for its tiles and its workspaces."""
+
+    let: Let
+    finish: Finish
+    parts: Mapping[Tile, tuple[Tile, ...]]
+    spaces: Mapping[Buffer, tuple[Buffer, ...]]
+
+    def over(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+        """``body`` with parts made, stored, loaded and applied where the value was."""
+        for stmt in body:
+            if isinstance(stmt, For):
+                yield replace(stmt, body=tuple(self.over(stmt.body)))
+            elif stmt == self.let:
+                pairs = zip(self.parts[stmt.target], self.finish.parts, strict=True)
+                yield from (replace(stmt, target=t, op=Elementwise(e)) for t, e in pairs)
+            elif isinstance(stmt, Load) and _moves(stmt, self.spaces):
+                loads = zip(self.parts[stmt.target], self._views(stmt.view), strict=True)
+                yield from (replace(stmt, target=tile, view=view) for tile, view in loads)
+            elif isinstance(stmt, Store) and _moves(stmt, self.spaces):
+                stores = zip(self.parts[stmt.value], self._views(stmt.view), strict=True)
+                yield from (replace(stmt, value=tile, view=view) for tile, view in stores)
+            else:
+                yield self._applied(stmt)
+
+    def _views(self, view: View) -> Iterator[View]:
+        return (replace(view, buffer=buffer) for buffer in self.spaces[view.buffer])
+
+    def _applied(self, stmt: Stmt) -> Stmt:
+        for tile in [tile for tile in operands(stmt) if tile in self.parts]:
+            made = _applied(stmt, tile, self.finish.functions, self.parts[tile])
+            assert made is not None
+            stmt = made
+        return stmt

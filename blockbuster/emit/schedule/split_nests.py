@@ -1,0 +1,66 @@
+"""split-nests: no nest loads what it has stored; its loops are distributed instead.
+
+before   forall m in range(M):               after   forall m in range(M):
+          forall n in range(N):                       forall n in range(N):
+           store(t1,I1[m,n])                           store(t1,I1[m,n])
+          forall l in range(L):                      forall m in range(M):
+           t2 = load(I1[m,n])                         forall l in range(L):
+                                                       t2 = load(I1[m,n])
+
+A kernel may not read what another of its threads has written: nothing orders the two. Local tiles
+that cross the cut become workspaces; loads are made again behind it. Costs a kernel launch.
+
+A serial loop is distributed like a parallel one: its iterations hand nothing on but accumulators,
+which are read behind it only, and an array has an entry for each iteration of all loops around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.emit.tile.cut import Workspaces, pieces
+from blockbuster.emit.tile.dataflow import loaded, stored, workspaces_in_order
+from blockbuster.emit.tile.program import Buffer, For, Nest, Stmt, TileProgram
+from blockbuster.ir.types import Dim
+
+Body = tuple[Stmt, ...]
+
+
+def split_nests(program: TileProgram) -> TileProgram:
+    """``program`` whose nests load nothing that they store."""
+    names = (b.name for b in (*program.inputs, *program.outputs, *program.workspaces))
+    spaces = Workspaces(program.units, dict.fromkeys(names))
+    nests: list[Nest] = []
+    for nest in program.nests:
+        assert not nest.grid or not conflicts(nest.body), "split nests before binding them"
+        nests += [replace(nest, body=body) for body in _split(nest.body, nest.grid, spaces)]
+    split = replace(program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made))
+    return workspaces_in_order(split)
+
+
+def conflicts(body: Body) -> tuple[Buffer, ...]:
+    """The arrays that ``body`` both stores and loads."""
+    written = stored(body)
+    return tuple(buffer for buffer in loaded(body) if buffer in written)
+
+
+def _split(body: Body, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Body, ...]:
+    """``body`` in pieces, each of which may be a kernel of its own."""
+    flat: list[Stmt] = []
+    cuts: list[int] = []
+    written: dict[Buffer, None] = {}
+    for stmt in body:
+        for number, part in enumerate(_distributed(stmt, path, spaces)):
+            if number or any(buffer in written for buffer in loaded((part,))):
+                cuts.append(len(flat))
+                written = {}
+            written.update(stored((part,)))
+            flat.append(part)
+    return pieces(flat, cuts, path=path, spaces=spaces) if cuts else (body,)
+
+
+def _distributed(stmt: Stmt, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Stmt, ...]:
+    if not isinstance(stmt, For) or not conflicts(stmt.body):
+        return (stmt,)
+    inner = _split(stmt.body, (*path, stmt.dim), spaces)
+    return tuple(replace(stmt, body=part) for part in inner)

@@ -1,0 +1,1 @@
+"""What compilers and devices offer, and what they get wrong."""

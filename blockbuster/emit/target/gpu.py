@@ -1,0 +1,136 @@
+"""A CUDA device: allocation through torch, the stream that torch is using, what it is called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from blockbuster.emit.target.disk import instead_of
+from blockbuster.errors import shown_lines
+
+_T = TypeVar("_T")
+Tensor = Any
+
+PROBED: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("sm_90", "3.6.0"): ("ptxas 13.0.",),
+}
+"""By architecture and version of Triton: the assemblers under which thousands of random programs
+(bench/gpu/fuzz) ran without one fault: bench/results has the runs."""
+
+
+def with_cache(work: Callable[[], _T]) -> _T:
+    """``work()``, which compiles with Triton; in a temporary folder where its cache cannot serve.
+
+    Triton keeps what it compiles in the user's home, and fails where that is missing or full.
+    """
+    try:
+        return work()
+    except OSError as error:
+        from triton import knobs
+
+        place = Path(knobs.cache.dir)
+        spare = instead_of(place, error.strerror or str(error))
+        if spare == place:  # what fails is something else
+            raise
+        knobs.cache.dir = str(spare)
+        return work()
+
+
+class Gpu:
+    """A device by its number."""
+
+    def __init__(self, index: int) -> None:
+        import torch
+        from triton.runtime import driver
+
+        self.index = index
+        self._torch = torch
+        self._device = torch.device("cuda", index)
+        self._stream = with_cache(lambda: driver.active.get_current_stream)
+        self._current = driver.active.get_current_device if torch.cuda.device_count() > 1 else None
+        self._empty = torch.empty_strided  # the cheapest of torch's allocations with all arguments
+
+    def dtype(self, name: str) -> Any:
+        """torch's dtype of this name."""
+        return getattr(self._torch, name)
+
+    def empty(self, shape: tuple[int, ...], steps: tuple[int, ...], dtype: Any) -> Any:
+        """A new tensor with these strides, not written yet."""
+        return self._empty(shape, steps, dtype=dtype, device=self._device)
+
+    def poisoned(self, shape: tuple[int, ...], steps: tuple[int, ...], dtype: Any) -> Any:
+        """The same, full of what no kernel writes."""
+        return poison(self.empty(shape, steps, dtype))
+
+    def stream(self) -> Any:
+        """The current stream of this device, as a number."""
+        return self._stream(self.index)
+
+    def elsewhere(self) -> bool:
+        """True if another device is the current one."""
+        return self._current is not None and self._current() != self.index
+
+    def current(self) -> Any:
+        """A context in which this device is the current one."""
+        return self._torch.cuda.device(self._device)
+
+    @property
+    def name(self) -> str:
+        """What the device is called, "NVIDIA H200" for example."""
+        return str(self._torch.cuda.get_device_name(self._device))
+
+    @property
+    def versions(self) -> str:
+        """The device and the software that made and ran a kernel, in words."""
+        import triton
+
+        return f"{self.name}, torch {self._torch.__version__}, Triton {triton.__version__}"
+
+    def is_probed(self, assemblers: Iterable[str]) -> bool:
+        """True if random programs ran on such a device, with this Triton and these assemblers."""
+        import triton
+
+        known = PROBED.get((gpu_target(self.index), triton.__version__), ())
+        return all(assembler.startswith(known) for assembler in assemblers)
+
+    def is_capturing(self) -> bool:
+        """True while what is launched becomes part of a CUDA graph."""
+        return bool(self._torch.cuda.is_current_stream_capturing())
+
+    def fault(self) -> str:
+        """Wait for the device; what it says of a launch that failed, "" where none did."""
+        try:
+            self._torch.cuda.synchronize(self._device)
+        except RuntimeError as error:
+            return shown_lines(str(error))[0]
+        return ""
+
+
+def poison(tensor: Tensor) -> Tensor:
+    """``tensor`` full of NaN, or of ones where its elements are truth values."""
+    return tensor.fill_(math.nan if tensor.dtype.is_floating_point else 1)
+
+
+def same_bits(one: Tensor, other: Tensor) -> bool:
+    """Bitwise equality, NaN included."""
+    import torch
+
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    views = [t.contiguous().view(kinds[t.dtype.itemsize]) for t in (one, other)]
+    return one.shape == other.shape and bool(torch.equal(*views))
+
+
+def gpu_target(index: int | None = None) -> str:
+    """The name of a GPU's architecture, or an empty string where torch sees no GPU."""
+    try:
+        import torch
+    except ImportError:
+        return ""
+    if not torch.cuda.is_available():
+        return ""
+    if torch.version.hip:
+        return str(torch.cuda.get_device_properties(index or 0).gcnArchName).split(":")[0]
+    major, minor = torch.cuda.get_device_capability(index)
+    return f"sm_{major}{minor}"

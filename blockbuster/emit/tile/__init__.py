@@ -1,0 +1,1 @@
+"""Tile programs: loops over tiles, what is well formed, what they move."""

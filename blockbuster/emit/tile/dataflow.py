@@ -1,0 +1,129 @@
+"""What a statement of a tile program defines, reads and touches; renaming of what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+
+from blockbuster.emit.tile.program import (
+    WORKSPACE,
+    Await,
+    Buffer,
+    Fold,
+    For,
+    Guard,
+    Init,
+    Iota,
+    Issue,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
+
+
+def defined(stmt: Stmt) -> Tile | None:
+    """The tile that ``stmt`` itself defines; a fold only updates one."""
+    return stmt.target if isinstance(stmt, Load | Await | Iota | Let | Guard | Init) else None
+
+
+def operands(stmt: Stmt) -> tuple[Tile, ...]:
+    """The tiles that ``stmt`` itself reads; a loop reads none, a fold not its own targets."""
+    match stmt:
+        case Let():
+            return stmt.args
+        case Store() | Guard():
+            return (stmt.value,)
+        case Fold():
+            return (stmt.value, *(member.value for member in stmt.members))
+        case _:
+            return ()
+
+
+def folded(stmt: Stmt) -> tuple[Tile, ...]:
+    """The accumulators that ``stmt`` itself updates."""
+    if not isinstance(stmt, Fold):
+        return ()
+    return (stmt.target, *(member.target for member in stmt.members))
+
+
+def reads(body: tuple[Stmt, ...]) -> Iterator[Tile]:
+    """All tiles read in ``body``, inner loops included, in order, with repetitions."""
+    for stmt in statements(body):
+        yield from operands(stmt)
+
+
+def loaded(body: tuple[Stmt, ...]) -> dict[Buffer, None]:
+    """The buffers that ``body`` reads, each once, in order."""
+    return {s.view.buffer: None for s in statements(body) if isinstance(s, Load | Issue)}
+
+
+def stored(body: tuple[Stmt, ...]) -> dict[Buffer, None]:
+    """The buffers that ``body`` writes, each once, in order."""
+    return {s.view.buffer: None for s in statements(body) if isinstance(s, Store)}
+
+
+def views(program: TileProgram) -> Iterator[View]:
+    """How each load and store of ``program`` accesses its array, in order."""
+    for nest in program.nests:
+        yield from (s.view for s in statements(nest.body) if isinstance(s, Load | Issue | Store))
+
+
+def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
+    """``stmt`` reading ``alias[t]`` where it read t; loops are left alone."""
+    match stmt:
+        case Let():
+            return replace(stmt, args=tuple(alias.get(a, a) for a in stmt.args))
+        case Store() | Guard():
+            return replace(stmt, value=alias.get(stmt.value, stmt.value))
+        case Fold():
+            members = tuple(replace(m, value=alias.get(m.value, m.value)) for m in stmt.members)
+            return replace(stmt, value=alias.get(stmt.value, stmt.value), members=members)
+        case _:
+            return stmt
+
+
+def folded_here(body: tuple[Stmt, ...]) -> dict[Tile, None]:
+    """The accumulators that the loop with this ``body`` updates itself, inner loops apart."""
+    return {tile: None for stmt in body if not isinstance(stmt, For) for tile in folded(stmt)}
+
+
+def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt, ...]:
+    """``body`` with every statement that is no loop replaced by ``change(statement)``."""
+    return tuple(
+        replace(stmt, body=mapped(stmt.body, change)) if isinstance(stmt, For) else change(stmt)
+        for stmt in body
+    )
+
+
+def workspaces_in_order(program: TileProgram) -> TileProgram:
+    """The workspaces that are used, renumbered in the order of their first store."""
+    written = (b for nest in program.nests for b in stored(nest.body) if b.space == WORKSPACE)
+    old = tuple(dict.fromkeys(written))
+    taken = {b.name for b in (*program.inputs, *program.outputs)}
+    numbers = (n for n in count(1) if f"I{n}" not in taken)
+    new = {buffer: replace(buffer, name=f"I{n}") for buffer, n in zip(old, numbers, strict=False)}
+
+    def change(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Load | Issue | Store) and stmt.view.buffer in new:
+            return replace(stmt, view=replace(stmt.view, buffer=new[stmt.view.buffer]))
+        return stmt
+
+    nests = tuple(replace(nest, body=mapped(nest.body, change)) for nest in program.nests)
+    return replace(program, nests=nests, workspaces=tuple(new.values()))
+
+
+def fresh_names(program: TileProgram) -> Iterator[str]:
+    """Names of tiles that ``program`` does not have."""
+    taken = {
+        tile.name
+        for nest in program.nests
+        for stmt in statements(nest.body)
+        if (tile := defined(stmt)) is not None
+    }
+    return (name for number in count(1) if (name := f"t{number}") not in taken)

@@ -1,0 +1,324 @@
+"""The tile program: loops over tiles, the one truth of a kernel.
+
+A block program fixes what is computed; a tile program fixes when, and from where. Everything that
+is decided about a kernel is a pass over this data; listing, NumPy text and Triton text are printed
+from it, and printers decide nothing.
+
+A *tile* is the local item of the current iteration: for each of its axes the block of that dim that
+the enclosing loop is at (or the whole dim where no loop runs over it; or, of an accumulator, a full
+block of partial results).
+
+How an access finds its place: an element axis whose dim is among the tile's axes is the slice of
+the current block (the whole axis where no enclosing loop or grid dim runs over it); an element axis
+whose dim is not among them is a list-only dim with block size 1: the current iteration's one
+element; a per-block axis is the current iteration's number (0 where no loop runs); an axis without
+a dim is element 0. The tile's axes may stand in another order than the buffer's: a transposed read.
+
+Each tile is defined once in a nest, except that an ``Init`` is followed by the ``Fold``s of its
+target. A nest may hold no loop at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from blockbuster.ir.expr import Arg, Const, Expr, call
+from blockbuster.ir.lengths import Rule
+from blockbuster.ir.ops import Op
+from blockbuster.ir.origin import Origin
+from blockbuster.ir.types import Dim
+from blockbuster.ir.views import AxisView, dims_along, dims_among
+
+INPUT, OUTPUT, WORKSPACE = "input", "output", "workspace"
+
+
+@dataclass(frozen=True)
+class BufferAxis:
+    """One axis of an array in global memory.
+
+    ``per_block``: one entry per block of ``dim`` instead of one per element (a list of partial
+    sums). ``dim`` None: an axis of extent 1.
+    """
+
+    dim: Dim | None
+    per_block: bool = False
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array in global memory: a graph's input or output, or a workspace between nests.
+
+    ``dtype``: of its elements in memory, as NumPy names it; empty in a program without dtypes.
+    """
+
+    name: str
+    axes: tuple[BufferAxis, ...]
+    space: str
+    boolean: bool = False
+    dtype: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
+
+    It differs from the buffer's own dim where the access is relabeled; it is strided where the
+    access is to a slice or a split axis.
+    """
+
+    buffer: Buffer
+    dims: tuple[AxisView, ...]
+    hint: str = field(default="", compare=False, repr=False)
+
+    @property
+    def runs(self) -> tuple[Dim, ...]:
+        """All dims under which the access runs."""
+        return dims_among(self.dims)
+
+    def sliced(self, tile: Tile) -> tuple[Dim, ...]:
+        """The tile's dims in the order of the array's axes."""
+        axes = zip(self.dims, self.buffer.axes, strict=True)
+        found = (d for dim, axis in axes if not axis.per_block for d in dims_along(dim))
+        return tuple(dim for dim in found if dim in tile.axes)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A named local item and its axes, in order. ``hint`` is the user's word for it.
+
+    ``per_lane``: axes along which it holds an entry per lane of a full block, whichever block a
+    loop is at: an accumulator that the loop folds lane by lane. ``dtype``: of its elements, as
+    NumPy names it ("bool" for truth values, "int" for index vectors); empty in a program without
+    dtypes.
+    """
+
+    name: str
+    axes: tuple[Dim, ...]
+    hint: str = field(default="", compare=False, repr=False)
+    per_lane: tuple[Dim, ...] = ()
+    dtype: str = ""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Read the tile of the current iteration from global memory."""
+
+    target: Tile
+    view: View
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Start to load the tile of a later iteration of the loop that holds this statement.
+
+    The tile is that of ``ahead`` iterations later; those of the first ``ahead`` iterations are
+    started before the loop. It arrives in one of ``slots`` places, that of its iteration's number
+    modulo ``slots``, at any time from here on until it is awaited. ``token`` names the ring.
+    """
+
+    token: str
+    tile: Tile
+    view: View
+    ahead: int
+    slots: int
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Await:
+    """The tile of this iteration, which an ``Issue`` of the same loop started to load.
+
+    Until the iteration ends, reading ``target`` reads the place where it arrived.
+    """
+
+    target: Tile
+    token: str
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Iota:
+    """The indices of the current block of ``dim``: no memory behind it."""
+
+    target: Tile
+    dim: Dim
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Write a tile to its place in global memory."""
+
+    view: View
+    value: Tile
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Let:
+    """A block operator applied to tiles.
+
+    ``op`` is local: Functional, Elementwise, Pointwise, Cast, Transpose or Relabel.
+    """
+
+    target: Tile
+    op: Op
+    args: tuple[Tile, ...]
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """``value`` with its padded lanes along ``dim`` (those past the dim's end) set to ``fill``."""
+
+    target: Tile
+    value: Tile
+    dim: Dim
+    fill: float
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Init:
+    """An accumulator set to the identity of its monoid."""
+
+    target: Tile
+    monoid: str
+
+
+@dataclass(frozen=True)
+class Member:
+    """A significand of a group: factor(target, r, r2) folded with factor(value, rv, r2).
+
+    r and r2 are the group's lead before and after its own fold, rv is the lead's folded value.
+    Where the fold is ``ahead``, rv is r2, and factor(value, r2, r2) is the value as it is.
+    """
+
+    target: Tile
+    monoid: str
+    value: Tile
+    factor: Expr
+
+
+def kept_empty(factor: Expr, monoid: str) -> Expr:
+    """``factor``, which leaves an accumulator as it is that nothing is folded into yet.
+
+    Its lead is -inf, so that it would be multiplied by 0: right for a sum, which starts at 0, but
+    NaN for a maximum, which starts at -inf, or a minimum.
+    """
+    if monoid == "+":
+        return factor
+    start = Const(-math.inf if monoid == "max" else math.inf)
+    return call("where", call("eq", Arg(0), start), Arg(0), factor)
+
+
+LARGER = call("maximum", Arg(0), Arg(1))
+"""A lead that is folded ahead: of the lead before, and of what is folded into it."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """``target`` becomes target (monoid) value; then the members of its group follow.
+
+    ``ahead``: ``value`` is what ``target`` becomes, folded before the members' values were computed
+    under it.
+    """
+
+    target: Tile
+    monoid: str
+    value: Tile
+    members: tuple[Member, ...] = ()
+    ahead: bool = False
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class For:
+    """A loop over the blocks of ``dim``; parallel iterations may run in any order or at once.
+
+    ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
+    many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
+    this loop is over the chunk that has the number of the current element.
+    """
+
+    dim: Dim
+    parallel: bool
+    body: tuple[Stmt, ...]
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+    chunk: Dim | None = None
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Loops over ``dim`` are run in ``count`` chunks: two dims of that size stand for them.
+
+    ``number`` counts them one by one, ``lanes`` has them all in a tile.
+    """
+
+    dim: Dim
+    count: int
+    number: Dim
+    lanes: Dim
+
+
+Stmt = Load | Issue | Await | Iota | Store | Let | Guard | Init | Fold | For
+
+
+@dataclass(frozen=True)
+class Block:
+    """How a nest cuts a dim: blocks of ``lanes`` elements.
+
+    ``whole``: the dim is at most one block, and no loop over it remains. ``ragged``: its last block
+    may have lanes past the end of the dim, so that accesses are masked.
+    """
+
+    dim: Dim
+    lanes: int
+    whole: bool = False
+    ragged: bool = True
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A group of statements that runs after all earlier nests have finished: in time, one kernel.
+
+    ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
+    ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
+    ``warps``: of a program of its grid; 0 until ``warps``.
+    """
+
+    body: tuple[Stmt, ...]
+    grid: tuple[Dim, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    warps: int = 0
+
+
+@dataclass(frozen=True)
+class TileProgram:
+    """Nests in order, and the buffers they share.
+
+    ``whole``: dims that are one block, so that no loop over them remains.
+    ``units``: list-only dims (batch, heads), whose blocks have one element. ``rules``: what slices
+    and split axes say about sizes, and how many chunks there are. ``chunks``: what loops are run
+    in.
+    """
+
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    workspaces: tuple[Buffer, ...]
+    nests: tuple[Nest, ...]
+    units: tuple[Dim, ...] = ()
+    whole: tuple[Dim, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    chunks: tuple[Chunks, ...] = ()
+
+
+def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """All statements of ``body``, those inside loops included, in program order."""
+    for stmt in body:
+        yield stmt
+        if isinstance(stmt, For):
+            yield from statements(stmt.body)

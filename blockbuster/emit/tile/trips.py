@@ -1,0 +1,132 @@
+"""Numbers for a tile program: its dims, their sizes as arrays show them, block sizes, trips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from blockbuster.emit.tile.dataflow import defined, operands, views
+from blockbuster.emit.tile.program import For, Let, Load, Store, TileProgram, statements
+from blockbuster.ir.expr import Expr, Size, rewrite
+from blockbuster.ir.lengths import completed
+from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import Strided
+
+
+def dims_of(program: TileProgram) -> tuple[Dim, ...]:
+    """Every dim of ``program``, each once: of loops, arrays, tiles and expressions.
+
+    The extent of an axis that is only read and written in slices, or split, is none of them.
+    """
+    return tuple(dict.fromkeys(_dims(program)))
+
+
+def sized(program: TileProgram) -> tuple[Dim, ...]:
+    """The size classes of all dims, and of those that have a size and nothing else."""
+    found = dict.fromkeys(map(size_class, dims_of(program)))
+    for rule in program.rules:
+        found.update(dict.fromkeys((rule.dim, *rule.length.dims)))
+    for buffer in (*program.inputs, *program.outputs):
+        found.update(dict.fromkeys(size_class(a.dim) for a in buffer.axes if a.dim is not None))
+    return tuple(found)
+
+
+def named(program: TileProgram) -> tuple[Dim, ...]:
+    """The dims that may be given a size, as they are written and as size classes."""
+    dims = dict.fromkeys((*dims_of(program), *sized(program)))
+    return tuple(dict.fromkeys((*dims, *map(size_class, dims))))
+
+
+def following(program: TileProgram) -> tuple[Dim, ...]:
+    """The size classes whose size follows from those of others."""
+    return tuple(dict.fromkeys(rule.dim for rule in program.rules if rule.exact))
+
+
+def _strided(program: TileProgram) -> set[tuple[str, int]]:
+    """The axes of arrays (by name and position) that some access reads strided."""
+    return {
+        (view.buffer.name, at)
+        for view in views(program)
+        for at, axis in enumerate(view.dims)
+        if isinstance(axis, Strided)
+    }
+
+
+def _dims(program: TileProgram) -> Iterator[Dim]:
+    strided = _strided(program)
+    for buffer in (*program.inputs, *program.outputs, *program.workspaces):
+        for at, axis in enumerate(buffer.axes):
+            if axis.dim is not None and (buffer.name, at) not in strided:
+                yield axis.dim
+    for nest in program.nests:
+        yield from nest.grid
+        for stmt in statements(nest.body):
+            tile = defined(stmt)
+            for used in (*operands(stmt), *((tile,) if tile else ())):
+                yield from used.axes
+            if isinstance(stmt, For):
+                yield stmt.dim
+            elif isinstance(stmt, Load | Store):
+                yield from stmt.view.runs
+            elif isinstance(stmt, Let) and isinstance(stmt.op, Elementwise | Pointwise):
+                yield from sizes_in(stmt.op.expr)
+
+
+def sizes_in(expr: Expr) -> tuple[Dim, ...]:
+    """The dims whose sizes ``expr`` reads."""
+    found: list[Dim] = []
+
+    def note(leaf: Expr) -> Expr:
+        if isinstance(leaf, Size):
+            found.append(leaf.dim)
+        return leaf
+
+    rewrite(expr, note)
+    return tuple(found)
+
+
+def bound_sizes(
+    program: TileProgram,
+    shapes: Mapping[str, tuple[int, ...]],
+    sizes: Mapping[Dim, int] | None = None,
+) -> dict[Dim, int]:
+    """The size of each size class, from ``sizes`` and the shapes of the inputs, which must agree.
+
+    Raises ValueError where they do not, or where a size shows nowhere.
+    """
+    bound = {size_class(dim): size for dim, size in (sizes or {}).items()}
+    for buffer in program.inputs:
+        shape = shapes[buffer.name]
+        if len(shape) != len(buffer.axes):
+            raise ValueError(
+                f"input {buffer.name} has shape {shape}, expected {len(buffer.axes)} axes"
+            )
+        for axis, size in zip(buffer.axes, shape, strict=True):
+            known = 1 if axis.dim is None else bound.setdefault(size_class(axis.dim), size)
+            if known != size:
+                raise ValueError(
+                    f"dim {axis.dim or '1'} has size {size} in input {buffer.name} but {known}"
+                )
+    bound = completed(bound, program.rules)
+    for dim in sized(program):
+        if dim not in bound:
+            raise ValueError(f"the size of {dim} shows in no input: pass sizes={{{dim!r}: ...}}")
+    return bound
+
+
+def bound_blocks(
+    program: TileProgram, sizes: Mapping[Dim, int], block_sizes: Mapping[Dim, int] | None = None
+) -> dict[Dim, int]:
+    """The block size of each dim: as given for it or its class, 1 if list-only, else its size."""
+    given = block_sizes or {}
+    bound: dict[Dim, int] = {}
+    for dim in dims_of(program):
+        name = size_class(dim)
+        single = name in program.units
+        size = max(sizes[name], 1)
+        bound[dim] = 1 if single else given.get(dim, given.get(name, size))
+        if dim in program.whole:
+            bound[dim] = max(bound[dim], size)
+        if bound[dim] < 1:
+            raise ValueError(f"block size of {dim} is {bound[dim]}, expected at least 1")
+    return bound

@@ -1,0 +1,243 @@
+"""What a well-formed tile program is: each invariant a small function that gives reasons in words.
+
+Running NumPy text cannot show every mistake: in one thread a stale tile or a lost race goes
+unnoticed. These checks look at the statements instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeAlias
+
+from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.program import (
+    INPUT,
+    LARGER,
+    Buffer,
+    Fold,
+    For,
+    Guard,
+    Init,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
+from blockbuster.errors import VerifyError, message
+from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.types import Dim
+from blockbuster.ir.views import dims_along
+
+
+def verify_tiles(program: TileProgram) -> None:
+    """Raise VerifyError, with the reason, where an invariant fails."""
+    for check in CHECKS:
+        for reason in check(program):
+            raise VerifyError(message(f"ill-formed tile program: {reason}"))
+
+
+@dataclass(frozen=True)
+class Around:
+    """A loop around a statement; ``number`` tells two loops over one dim apart."""
+
+    dim: Dim
+    parallel: bool
+    number: int
+    chunk: Dim | None = None
+
+
+Place: TypeAlias = tuple[Around, ...]  # the loops around a statement, outermost first
+
+
+def placed(nest: Nest) -> Iterator[tuple[Place, Stmt]]:
+    """Every statement of ``nest`` with its place, in program order."""
+    numbers = count()
+
+    def walk(body: tuple[Stmt, ...], place: Place) -> Iterator[tuple[Place, Stmt]]:
+        for stmt in body:
+            yield place, stmt
+            if isinstance(stmt, For):
+                around = Around(stmt.dim, stmt.parallel, next(numbers), stmt.chunk)
+                yield from walk(stmt.body, (*place, around))
+
+    return walk(nest.body, tuple(Around(dim, True, next(numbers)) for dim in nest.grid))
+
+
+def tiles_are_defined_before_use(program: TileProgram) -> Iterator[str]:
+    """A tile is read in its own nest, behind its definition, inside the loops around that."""
+    for nest in program.nests:
+        homes: dict[Tile, Place] = {}
+        for place, stmt in placed(nest):
+            for tile in (*operands(stmt), *folded(stmt)):
+                home = homes.get(tile)
+                if home is None or place[: len(home)] != home:
+                    yield f"{tile.name} is read where it is not defined"
+                    continue
+                lanes = tile.per_lane if tile in folded(stmt) else ()
+                for loop in place[len(home) :]:
+                    if loop.dim in tile.axes and loop.dim not in lanes:
+                        yield f"{tile.name}, made outside the loop over {loop.dim}, is read in it"
+            made = defined(stmt)
+            if made is not None:
+                if made in homes:
+                    yield f"{made.name} is defined twice in one nest"
+                homes[made] = place
+
+
+def lanes_are_reduced_before_use(program: TileProgram) -> Iterator[str]:
+    """Entries per lane are no elements: they are guarded, reduced, or folded into their like."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            for tile in operands(stmt):
+                if tile.per_lane and not _keeps_lanes(stmt, tile):
+                    yield f"{tile.name} has an entry per lane of {tile.per_lane[0]}, and is read"
+
+
+def _keeps_lanes(stmt: Stmt, tile: Tile) -> bool:
+    match stmt:
+        case Guard(target, _, dim):
+            return dim not in tile.per_lane and target.per_lane == tile.per_lane
+        case Let(target, Functional("row_sum" | "row_max" | "row_min")):
+            return target.per_lane == tuple(d for d in tile.per_lane if d in target.axes)
+        case Fold(target, members=()):
+            return set(tile.per_lane) <= set(target.per_lane)
+    return False
+
+
+def accumulators_are_private(program: TileProgram) -> Iterator[str]:
+    """No parallel loop folds into an accumulator made outside it, and each has its init."""
+    for nest in program.nests:
+        homes: dict[Tile, Place] = {}
+        for place, stmt in placed(nest):
+            if isinstance(stmt, Init):
+                homes[stmt.target] = place
+            for tile in folded(stmt):
+                home = homes.get(tile)
+                if home is None:
+                    yield f"{tile.name} is folded into without an init"
+                elif any(loop.parallel for loop in place[len(home) :]):
+                    yield f"iterations of a parallel loop share the accumulator {tile.name}"
+
+
+def leads_are_folded_ahead(program: TileProgram) -> Iterator[str]:
+    """What a fold takes for its lead already folded is the maximum of the lead and something."""
+    for nest in program.nests:
+        made = {let.target: let for _, let in placed(nest) if isinstance(let, Let)}
+        for _, stmt in placed(nest):
+            if isinstance(stmt, Fold) and stmt.ahead:
+                let = made.get(stmt.value)
+                if (
+                    let is None
+                    or let.op != Pointwise(LARGER, let.target.axes)
+                    or stmt.target not in let.args
+                ):
+                    yield f"{stmt.value.name} is not {stmt.target.name} folded"
+
+
+def parallel_stores_are_apart(program: TileProgram) -> Iterator[str]:
+    """Each iteration of a parallel loop stores at its own place."""
+    for nest in program.nests:
+        for place, stmt in placed(nest):
+            if isinstance(stmt, Store):
+                runs = (*stmt.view.runs, *_chunked(place, stmt.view.runs))
+                for loop in place:
+                    if loop.parallel and loop.dim not in runs:
+                        name = stmt.view.buffer.name
+                        yield f"iterations over {loop.dim} store {name} at one place"
+
+
+def _chunked(place: Place, dims: tuple[Dim, ...]) -> Iterator[Dim]:
+    """The dims whose chunks of ``dims`` are walked: what is apart for blocks is for chunks."""
+    return (loop.chunk for loop in place if loop.chunk is not None and loop.dim in dims)
+
+
+def chunks_are_walked(program: TileProgram) -> Iterator[str]:
+    """A loop over a chunk runs inside a loop over all chunks, which cuts no other dim."""
+    for nest in program.nests:
+        cut: dict[Around, Dim] = {}
+        for place, stmt in placed(nest):
+            if isinstance(stmt, For) and stmt.chunk is not None:
+                around = [loop for loop in place if loop.dim == stmt.chunk]
+                if not around:
+                    yield f"a loop over a chunk of {stmt.dim} outside a loop over {stmt.chunk}"
+                elif cut.setdefault(around[0], stmt.dim) != stmt.dim:
+                    yield f"{stmt.chunk} counts chunks of {cut[around[0]]} and of {stmt.dim}"
+
+
+def loads_read_what_is_there(program: TileProgram) -> Iterator[str]:
+    """What a load reads was stored before, by an earlier nest or the same parallel iteration."""
+    ready: dict[Buffer, None] = dict.fromkeys(program.inputs)
+    for nest in program.nests:
+        stores: dict[Buffer, tuple[Place, View]] = {}
+        for place, stmt in placed(nest):
+            if isinstance(stmt, Store):
+                if stmt.view.buffer.space == INPUT:
+                    yield f"the input {stmt.view.buffer.name} is stored"
+                stores.setdefault(stmt.view.buffer, (place, stmt.view))
+            elif isinstance(stmt, Load) and stmt.view.buffer not in ready:
+                yield from _same_iteration(place, stmt.view, stores.get(stmt.view.buffer))
+        ready.update(dict.fromkeys(stores))
+
+
+def _same_iteration(place: Place, view: View, store: tuple[Place, View] | None) -> Iterator[str]:
+    name = view.buffer.name
+    if store is None:
+        yield f"{name} is loaded before it is stored"
+        return
+    written, target = store
+    for loop in (a for a, b in zip(place, written, strict=False) if a == b and a.parallel):
+        axes = [dim for dim in view.dims if loop.dim in dims_along(dim)]
+        if axes != [dim for dim in target.dims if loop.dim in dims_along(dim)]:
+            yield f"{name} is loaded at a place that another iteration over {loop.dim} stores"
+
+
+def arrays_are_known(program: TileProgram) -> Iterator[str]:
+    """Accesses name the program's arrays, each dim of an access once, and names are unique."""
+    buffers = (*program.inputs, *program.outputs, *program.workspaces)
+    names = [buffer.name for buffer in buffers]
+    if len(set(names)) < len(names):
+        yield f"two arrays have one name among {', '.join(names)}"
+    for nest in program.nests:
+        for _, stmt in placed(nest):
+            if isinstance(stmt, Load | Store):
+                view = stmt.view
+                tile = stmt.target if isinstance(stmt, Load) else stmt.value
+                if view.buffer not in buffers:
+                    yield f"{view.buffer.name} is no array of the program"
+                dims = view.runs
+                if len(set(dims)) < len(dims) or len(view.dims) != len(view.buffer.axes):
+                    yield f"{view.buffer.name} is accessed under the dims {view.dims}"
+                missing = [dim for dim in tile.axes if dim not in dims]
+                if missing:
+                    yield f"{tile.name} has the axis {missing[0]}, which {view.buffer.name} lacks"
+
+
+def loops_do_not_repeat(program: TileProgram) -> Iterator[str]:
+    """No loop runs inside another over the same dim, nor over a dim that is one block."""
+    for nest in program.nests:
+        for place, stmt in placed(nest):
+            if isinstance(stmt, For):
+                if stmt.dim in (loop.dim for loop in place):
+                    yield f"a loop over {stmt.dim} inside a loop over {stmt.dim}"
+                if stmt.dim in program.whole:
+                    yield f"a loop over {stmt.dim}, which is one block"
+
+
+CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
+    arrays_are_known,
+    loops_do_not_repeat,
+    chunks_are_walked,
+    tiles_are_defined_before_use,
+    lanes_are_reduced_before_use,
+    accumulators_are_private,
+    leads_are_folded_ahead,
+    parallel_stores_are_apart,
+    loads_read_what_is_there,
+)

@@ -1,0 +1,231 @@
+"""What a program is compiled to: a plan, run for arrays of any layout that fits it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from blockbuster.emit.target.gpu import Gpu
+from blockbuster.errors import LaunchError, message
+from blockbuster.frontend.arguments import Shape
+from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopySlice, CopySplit
+from blockbuster.frontend.lower import WholeArrays
+from blockbuster.frontend.program import ArrayProgram
+from blockbuster.frontend.protocols import AlongAxis
+from blockbuster.frontend.saved_program import program_to_json
+from blockbuster.runtime.first_launch import Compare
+from blockbuster.runtime.launch import from_host, new_like, register, to_host
+from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.replay import Replay
+from blockbuster.runtime.run_plan import run_on_host
+from blockbuster.runtime.saved import write_plan
+from blockbuster.runtime.tensors import Arrays, described, in_common
+from blockbuster.selection.choice import CPU
+from blockbuster.selection.plan import Plan, Sizes
+from blockbuster.selection.report import Report, report
+
+KEPT = 1024  # layouts of arguments that a function or a program remembers
+
+SAVED = {
+    kind.__name__: kind
+    for kind in (AlongAxis, CopyJoin, CopyMerge, CopySlice, CopySplit, WholeArrays)
+}
+"""The callable objects of ours that a saved program may hold, and no others."""
+
+Run = Callable[[Sequence[Any]], list[Any]]
+Instead = Callable[[Plan, Refused, Sizes], Plan]
+
+
+class Compiled:
+    """A program for one dtype, one target and one class of sizes; call it with its arrays.
+
+    Arrays come in order or by name. The result is shaped as the function returned it. ``plan`` is
+    what runs; where Triton does not compile one of its files, ``instead`` gives the next best plan
+    for the sizes at hand.
+    ``compare`` judges the first results of new kernels; without it they are returned unchecked.
+    ``program`` is what the plan computes, which is saved with it; ``said`` is for the report.
+    ``shaped`` puts the outputs in order together as the function returned them.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        shape: Shape,
+        *,
+        mixed: bool = False,
+        instead: Instead | None = None,
+        compare: Compare | None = None,
+        program: ArrayProgram | None = None,
+        said: tuple[str, ...] = (),
+    ) -> None:
+        self.plan = plan
+        self.shaped = shape.make
+        self._shape = shape
+        self._mixed = mixed
+        self._instead = instead
+        self._compare = compare
+        self._program, self._said = program, said
+        self._runs: dict[Any, Run] = {}
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        return f"<{plan.name} for {plan.target}, {plan.dtype}: {plan.kernels} kernels>"
+
+    @property
+    def source(self) -> str:
+        """The text of what runs: one module for each emitted file."""
+        return self.plan.source
+
+    @property
+    def report(self) -> Report:
+        """What fused, how many kernels there are, and what else runs."""
+        return self.report_with()
+
+    def report_with(self, *said: str) -> Report:
+        """The report, with more notes."""
+        notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
+        made = [name for run in self._runs.values() for name in getattr(run, "assemblers", ())]
+        notes = [*said, *self._said, *notes]
+        return report(self.plan, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(made)))
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """The results for the program's inputs."""
+        if named or len(arrays) != len(self.plan.inputs):
+            return self.shaped(self.run(self._in_order(arrays, named)))
+        return self.shaped(self.run(arrays))
+
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        """The outputs in order, for the inputs in order."""
+        try:
+            key = tuple([described(array) for array in arrays])
+        except RuntimeError:  # a tensor without strides or memory: say which
+            in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
+            raise
+        run = self._runs.get(key)
+        return run(arrays) if run else self.prepared(key, arrays)[1]
+
+    def prepared(self, key: Any, arrays: Sequence[Any]) -> tuple[Run, list[Any]]:
+        """What runs for arrays of this layout, and what it gives for these.
+
+        Raises LaunchError where they do not fit, EmitError where Triton compiles nothing.
+        """
+        with self._lock:
+            found = in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
+            while True:
+                run = self._runs.get(key) or self._runner(found)
+                try:
+                    results = run(arrays)
+                except Refused as refused:
+                    if self._instead is None:
+                        raise
+                    if refused.wrong:
+                        warnings.warn(_warning(self.plan, refused), RuntimeWarning, stacklevel=3)
+                    sizes = self.plan.bind(found.shapes)
+                    self.plan, self._runs = self._instead(self.plan, refused, sizes), {}
+                else:
+                    keep(self._runs, key, run)
+                    return run, results
+
+    def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        inputs = self.plan.inputs
+        given = {**dict(zip(inputs, arrays, strict=False)), **named}
+        if len(given) != len(arrays) + len(named) or given.keys() != inputs.keys():
+            raise TypeError(f"{self.plan.name} takes the arrays {', '.join(inputs)}, each once")
+        return [given[name] for name in inputs]
+
+    def _runner(self, arrays: Arrays) -> Run:
+        plan = self.plan
+        for name in arrays.shapes:
+            dtype = arrays.others.get(name, arrays.dtype)
+            if dtype != plan.dtype and not self._mixed:
+                raise LaunchError(f"{name} holds {dtype}, expected {plan.dtype}")
+        sizes = plan.checked(plan.bind(arrays.shapes))
+        if (plan.target == CPU) is arrays.on_gpu:
+            place = "on a GPU" if arrays.on_gpu else "on the CPU"
+            raise LaunchError(
+                message(
+                    f"{plan.name} is compiled for {plan.target}, the arrays are {place}",
+                    hint="move them, or compile for the machine where they are",
+                )
+            )
+        if arrays.on_gpu:
+            return Replay(plan, sizes, Gpu(arrays.device.index), compare=self._compare)
+        return functools.partial(_on_host, plan, sizes, arrays.device is not None)
+
+    def save(self, path: str | Path) -> Path:
+        """Write all that is needed to run and to check it into one file, which ``load`` reads.
+
+        Raises ValueError for a function of whole arrays that cannot be imported by its name.
+        """
+        shape = {"kind": self._shape.kind, "keys": self._shape.keys}
+        return write_plan(
+            self.plan, Path(path), SAVED, shape=shape, program=_as_json(self._program)
+        )
+
+    def as_custom_op(self, name: str) -> Any:
+        """A ``torch.library`` operator ``namespace::name`` that runs this program on tensors.
+
+        It takes the program's arrays and returns one tensor or a tuple; ``torch.compile`` and
+        ``torch.export`` see the shapes of its results and do not look inside. Raises ValueError
+        for a name of another form.
+        """
+        words = name.split("::")
+        if len(words) != 2 or not all(word.isidentifier() for word in words):
+            hint = 'give a namespace and a name: "mine::attention"'
+            raise ValueError(message(f"{name!r} names no operator of torch", hint=hint))
+        plan, single = self.plan, len(self.plan.results) == 1
+        takes = ", ".join(f"Tensor {name}" for name in plan.inputs)
+        gives = "Tensor" if single else f"({', '.join('Tensor' for _ in plan.results)})"
+
+        def compute(*tensors: Any) -> Any:
+            results = [made.contiguous() for made in self.run([t.detach() for t in tensors])]
+            return results[0] if single else tuple(results)
+
+        def fake(*tensors: Any) -> Any:
+            given = zip(plan.inputs, tensors, strict=True)
+            shapes = plan.result_shapes(plan.bind({name: t.shape for name, t in given}))
+            pairs = zip(shapes, plan.result_dtypes, strict=True)
+            results = [new_like(tensors[0], shape, dtype) for shape, dtype in pairs]
+            return results[0] if single else tuple(results)
+
+        return register(name, f"({takes}) -> {gives}", compute, fake)
+
+
+def _on_host(plan: Plan, sizes: Any, as_tensors: bool, arrays: Sequence[Any]) -> list[Any]:
+    """A plan for the CPU on NumPy arrays, or on tensors whose memory it reads where it lies."""
+    host = [to_host(array) for array in arrays] if as_tensors else arrays
+    results = run_on_host(plan, dict(zip(plan.inputs, host, strict=True)), sizes)
+    if not as_tensors:
+        return results
+    return [from_host(r, dtype) for r, dtype in zip(results, plan.result_dtypes, strict=True)]
+
+
+def _as_json(program: ArrayProgram | None) -> dict[str, Any] | None:
+    """A program as it is saved; None for one that has no form in a file.
+
+    It may hold a function that no result needs, so the plan does not, and that has no name.
+    """
+    try:
+        return None if program is None else program_to_json(program, SAVED)
+    except ValueError:
+        return None  # ``load`` says in its report that nothing can be compared
+
+
+def _warning(plan: Plan, refused: Refused) -> str:
+    """What to say of a kernel that was compiled and gives wrong results."""
+    shown = f"; {refused.evidence} reproduces it" if refused.evidence else ""
+    names = ", ".join(name for file in refused.files for name in file.writes)
+    what = f"{plan.name}: a kernel for {names} is not used, the next choice is"
+    return f"{what}: {refused.reason}{shown}"
+
+
+def keep(memory: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember a value; the oldest goes where there are many."""
+    if key not in memory and len(memory) >= KEPT:
+        del memory[next(iter(memory))]
+    memory[key] = value

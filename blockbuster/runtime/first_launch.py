@@ -1,0 +1,264 @@
+"""What is known of compiled kernels on a device, and what precedes the first launch of a new one.
+
+A kernel is known by the hash of its binary. What passed a comparison of its results
+(check/first_result.py) is remembered on disk, as is what failed; so is a launch that has begun,
+which tells the next process that this one did not come back from it.
+
+Where this package's random programs never ran on such a device with the Triton and the assembler at
+hand, and after a launch that did not come back, a kernel runs in another process first (trial.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from blockbuster.emit.target.compiler import Compilation, Refusal
+from blockbuster.emit.target.disk import Folder, cache_folder
+from blockbuster.emit.target.gpu import Gpu, same_bits
+from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown, shown_lines
+from blockbuster.ir.reading import Wrong, one_of, parse_json, record, text
+from blockbuster.runtime.recorder import Noted, Refused
+from blockbuster.runtime.trial import fault_in_trial
+
+if TYPE_CHECKING:
+    from blockbuster.selection.plan import File, Sizes
+
+Tensor = Any
+
+UNEQUAL = "results differ from run to run, or depend on memory that no kernel has written"
+LONGEST = 1000  # characters of a reason that are told
+PASSED, WRONG, BEGUN, UNKNOWN = "passed", "wrong", "begun", ""
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A compiled kernel: ``key`` tells it from others, on a device of a name."""
+
+    name: str
+    key: str
+    texts: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, name: str, compiled: Any, device: str) -> Binary:
+        """That of what Triton compiled."""
+        digest = hashlib.sha256(bytes(compiled.kernel) + device.encode()).hexdigest()
+        return cls(name, digest[:40], compiled.asm)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is remembered of a binary: its state, and what was wrong."""
+
+    state: str = UNKNOWN
+    reason: str = ""
+
+
+class Memory:
+    """What is known of binaries, in a folder of the user's cache."""
+
+    def __init__(self, folder: Folder | None = None) -> None:
+        self._folder = folder or cache_folder("checked")
+
+    def read(self, binary: Binary) -> Known:
+        """What is known of a binary; nothing, where the entry cannot be read."""
+        try:
+            data = parse_json(self._folder.read(f"{binary.key}.json") or b"")
+            states = one_of((PASSED, WRONG, BEGUN, UNKNOWN))
+            found = record(data, kernel=text, state=states, reason=text)
+        except Wrong:
+            return Known()
+        return Known(found["state"], shown(found["reason"], LONGEST))
+
+    def write(self, binaries: Iterable[Binary], state: str, reason: str = "") -> None:
+        """Remember one thing of several binaries."""
+        for binary in binaries:
+            entry = {"kernel": binary.name, "state": state, "reason": reason}
+            self._folder.write(f"{binary.key}.json", json.dumps(entry).encode())
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a comparison of first results found: what is ``wrong``, and what to note of it."""
+
+    wrong: str = ""
+    note: str = ""
+
+
+Run = Callable[[Sequence[Tensor]], list[Tensor]]
+Compare = Callable[[Run, Sequence[Tensor], Sequence[Tensor]], Finding]
+"""Compares what a plan gave for arrays with what is right; it may run the plan on others."""
+
+
+class Faulty(Exception):
+    """A compiled kernel that must not run, and why."""
+
+
+Trial = Callable[[], str]
+"""Runs a file in another process; says how that failed, "" where it did not."""
+
+
+def admit(
+    binaries: Sequence[Binary],
+    memory: Memory,
+    *,
+    probed: bool,
+    trial: Trial,
+) -> list[Binary]:
+    """Those of a file's binaries whose results have to be compared before they are returned.
+
+    Raises Faulty for one that is known to be wrong, or that fails its trial.
+    """
+    known = [memory.read(binary) for binary in binaries]
+    for binary, entry in zip(binaries, known, strict=True):
+        if entry.state == WRONG:
+            raise Faulty(f"{binary.name} failed its check earlier: {entry.reason}")
+    new = [b for b, entry in zip(binaries, known, strict=True) if entry.state != PASSED]
+    if new and not (probed and all(entry.state != BEGUN for entry in known)):
+        reason = trial()
+        if reason:
+            memory.write(new if len(new) == 1 else (), WRONG, reason)
+            raise Faulty(reason)
+    memory.write(new, BEGUN)
+    return new
+
+
+def keep_evidence(text: str, binaries: Iterable[Binary], reason: str, versions: str) -> str:
+    """Write what reproduces a wrong result into the cache: the path of the file, "" without a disk.
+
+    The file stands alone: ``python FILE --check`` runs its kernels and compares.
+    """
+    folder = cache_folder("refused")
+    found = list(binaries)
+    stem = hashlib.sha256(text.encode()).hexdigest()[:16]
+    for binary in found:
+        for kind in ("ttgir", "ptx", "cubin"):
+            data = binary.texts.get(kind)
+            if data:
+                raw = data if isinstance(data, bytes) else str(data).encode()
+                folder.write(f"{stem}-{binary.key[:8]}.{kind}", raw)
+    said = [f"# {shown(line)}" for line in (*shown_lines(reason), versions)]
+    path = folder.write(f"{stem}.py", "\n".join([*said, text]).encode())
+    return str(path or "")
+
+
+class PoisonedRun(Protocol):
+    """What runs a plan (replay.py), also in memory full of what no kernel writes."""
+
+    def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]: ...
+    def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]: ...
+
+
+class FirstChecks:
+    """The binaries of a plan that are new on a device, until their results are compared."""
+
+    def __init__(self, gpu: Gpu, compare: Compare) -> None:
+        self.note = ""
+        self._gpu, self._compare = gpu, compare
+        self._memory = Memory()
+        self._new: list[tuple[File, list[Binary]]] = []
+        self._compilations: list[Compilation] = []
+
+    def expect_no_capture(self, what: str) -> None:
+        """Raise LaunchError where launches become part of a CUDA graph: nothing can be compared.
+
+        It is asked before anything is compiled or loaded, which would spoil the graph.
+        """
+        if self._gpu.is_capturing():
+            raise LaunchError(
+                message(
+                    f"{what} is captured in a CUDA graph before its first result was checked",
+                    hint="call it once before, with arrays of this layout; or check=False",
+                )
+            )
+
+    def admit(
+        self, file: File, noted: Sequence[Noted], tensors: Sequence[Tensor], sizes: Sizes
+    ) -> None:
+        """Raises Refused for a file that must not run; new binaries are kept for ``judge``."""
+        made = [n.made for n in noted]
+        found = [Binary.of(one.name, one.compiled, self._gpu.name) for one in made]
+        binaries = list({binary.key: binary for binary in found}.values())
+        try:
+            new = admit(
+                binaries,
+                self._memory,
+                probed=self._gpu.is_probed([one.assembler for one in made]),
+                trial=lambda: self._trial(file, made, tensors, sizes),
+            )
+        except Faulty as fault:
+            raise self._refused([(file, binaries)], str(fault)) from fault
+        if new:
+            self._new.append((file, new))
+            self._compilations += made
+
+    def _trial(
+        self, file: File, made: Sequence[Compilation], tensors: Sequence[Tensor], sizes: Sizes
+    ) -> str:
+        """How a file fails in another process, when nothing is found in its machine code."""
+        for one in made:
+            one.look()
+        return fault_in_trial(file.text, tensors, sizes)
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if there are new binaries, whose results ``judge`` has to see."""
+        return bool(self._new)
+
+    def judge(self, run: PoisonedRun, tensors: Sequence[Tensor], results: list[Tensor]) -> None:
+        """Compare the first results of new binaries. Raises Refused where they are wrong."""
+        new, self._new = self._new, []
+        if not new:
+            return
+        self._check_device()
+        again = run.poisoned(tensors)
+        equal = all(map(same_bits, results, again))
+        finding = self._compared(run, tensors, results) if equal else Finding(UNEQUAL)
+        wrong = self._wrong_code()
+        if wrong:
+            raise self._refused(new, wrong)
+        if finding.wrong:
+            raise self._refused(new, finding.wrong)
+        self.note = finding.note
+        state = UNKNOWN if finding.note else PASSED  # the note says what was not compared
+        self._memory.write([b for _, binaries in new for b in binaries], state)
+
+    def _wrong_code(self) -> str:
+        """What is wrong in the machine code, which was looked at meanwhile; "" if nothing is."""
+        made, self._compilations = self._compilations, []
+        try:
+            for one in made:
+                one.look()
+        except Refusal as refusal:
+            return str(refusal)
+        return ""
+
+    def _compared(
+        self, run: PoisonedRun, tensors: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> Finding:
+        """What comparing finds; a note where torch cannot compute what to compare with."""
+        try:
+            return self._compare(run, tensors, results)
+        except NOT_TAKEN as error:  # CUDA's faults among them
+            self._check_device()
+            reason = shown_lines(str(error) or type(error).__name__)[0]
+            return Finding(note=f"first results were not compared: {reason}")
+
+    def _check_device(self) -> None:
+        """Raise LaunchError if a launch has failed: nothing works on this device any more."""
+        fault = self._gpu.fault()
+        if fault:
+            hint = "start Python anew: it then tries these kernels in a process of their own first"
+            raise LaunchError(message(f"the first launch failed: {fault}", hint=hint))
+
+    def _refused(self, new: Sequence[tuple[File, list[Binary]]], reason: str) -> Refused:
+        """What to raise; a single binary is remembered, of several any may be the wrong one."""
+        binaries = [binary for _, found in new for binary in found]
+        self._memory.write(binaries, WRONG if len(binaries) == 1 else UNKNOWN, reason)
+        path = ""
+        for file, found in new:
+            path = keep_evidence(file.text, found, reason, self._gpu.versions) or path
+        return Refused(tuple(file for file, _ in new), reason, wrong=True, evidence=path)

@@ -1,0 +1,53 @@
+"""Machines: the names that users give them, and the targets that kernels are written for."""
+
+from __future__ import annotations
+
+from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.emit.target.gpu import gpu_target
+from blockbuster.errors import LaunchError, message
+from blockbuster.runtime.tensors import Arrays
+from blockbuster.selection.choice import CPU
+
+AUTO = "auto"
+MACHINES = {"h100": "sm_90", "h200": "sm_90", "a100": "sm_80", "b200": "sm_100", "mi300x": "gfx942"}
+
+
+def known_machine(machine: str) -> str:
+    """The target of a machine, empty for "auto"; ValueError for an unknown one."""
+    known = {AUTO: "", CPU: CPU, **MACHINES, **{name: name for name in TARGETS}}
+    if machine not in known:
+        raise ValueError(message(f"unknown machine {machine!r}", hint=f"known: {', '.join(known)}"))
+    return known[machine]
+
+
+def target_for(machine: str, arrays: Arrays | None = None) -> str:
+    """The target to compile for: that of a machine; for "auto" that of the device of the arrays.
+
+    A GPU without kernels of its own gets those of the nearest older one. Raises ValueError for an
+    unknown machine.
+    """
+    target = known_machine(machine)
+    if target:
+        return target
+    if arrays is not None and not arrays.on_gpu:
+        return CPU
+    found = gpu_target(arrays.device.index if arrays is not None else None)
+    return nearest(found) if found else CPU
+
+
+def nearest(architecture: str) -> str:
+    """The target for a GPU of this architecture; LaunchError where there is none.
+
+    >>> nearest("sm_89"), nearest("sm_103")
+    ('sm_80', 'sm_100')
+    """
+    if architecture in TARGETS:
+        return architecture
+    if architecture.startswith("sm_"):
+        numbers = [int(name[3:]) for name in TARGETS if name.startswith("sm_")]
+        older = [number for number in numbers if number <= int(architecture[3:])]
+        if older:
+            return f"sm_{max(older)}"
+    raise LaunchError(
+        message(f"no kernels are written for {architecture}", hint=f"known: {', '.join(TARGETS)}")
+    )

@@ -1,0 +1,153 @@
+"""The arrays of a call: what they have in common, and what makes two calls alike.
+
+Nothing here imports torch: whoever passes a tensor has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from blockbuster.errors import LaunchError, message
+from blockbuster.runtime.launch import records_gradients
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+PLAIN = (np.ndarray, np.memmap)
+"""Arrays without rules of their own: masked ones are summed without what they mask."""
+ALIGNED = 16  # bytes: Triton compiles aligned pointers into wider accesses
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """What a call's arrays have in common. ``device`` is None for NumPy arrays.
+
+    ``dtype``: where their dtypes meet; ``others`` are those of arrays that have another.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    device: Any
+    dtype: str
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def on_gpu(self) -> bool:
+        """True for tensors on a GPU."""
+        return self.device is not None and self.device.type != "cpu"
+
+
+def described(value: Any) -> Any:
+    """An array as part of a key; None for another value. What was prepared for a key runs for all.
+
+    All that a launch depends on is in it: what Triton specializes a kernel on (alignment, and the
+    sizes and strides, which are kernel arguments), and what ``in_common`` refuses.
+    """
+    if hasattr(value, "data_ptr"):
+        return (
+            value.shape,
+            value.stride(),
+            value.dtype,
+            value.device,
+            value.data_ptr() % ALIGNED == 0,
+            value.is_neg() or (value.requires_grad and records_gradients()),
+        )
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype, type(value)
+    return None
+
+
+def dtype_name(array: Any) -> str:
+    """The name of an array's or tensor's dtype."""
+    return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
+
+
+def common_dtype(names: list[str]) -> str:
+    """The dtype in which floating dtypes meet: their own if they are one, else a wider.
+
+    >>> common_dtype(["float16", "float16"]), common_dtype(["float16", "bfloat16"])
+    ('float16', 'float32')
+    """
+    if len(dict.fromkeys(names)) == 1:
+        return names[0]
+    return "float64" if "float64" in names else "float32"
+
+
+def in_common(arrays: Mapping[str, Any]) -> Arrays:
+    """What the arrays of a call have in common; LaunchError names one that does not fit."""
+    if not arrays:
+        raise LaunchError(message("the call has no array", hint="pass a NumPy array or a tensor"))
+    first = next(iter(arrays))
+    device = getattr(arrays[first], "device", None) if is_tensor(arrays[first]) else None
+    for name, array in arrays.items():
+        _check(name, array)
+        own = array.device if is_tensor(array) else None
+        if own != device:
+            here, there = _place(own), _place(device)
+            raise LaunchError(
+                message(f"{name} is {here}, {first} is {there}", hint="bring them to one device")
+            )
+    dtypes = {name: dtype_name(array) for name, array in arrays.items()}
+    dtype = common_dtype(list(dtypes.values()))
+    shapes = {name: tuple(array.shape) for name, array in arrays.items()}
+    others = {name: own for name, own in dtypes.items() if own != dtype}
+    found = Arrays(shapes, device, dtype, others)
+    if found.on_gpu and dtype == "float64":
+        name = next(name for name, own in dtypes.items() if own == "float64")
+        raise LaunchError(
+            message(
+                f"{name} is float64 on {device}: kernels compute in float32",
+                hint=f"pass {name}.float(); arrays on the CPU are computed in float64",
+            )
+        )
+    return found
+
+
+def is_tensor(value: object) -> bool:
+    """True for torch tensors."""
+    return hasattr(value, "data_ptr")
+
+
+def _check(name: str, array: Any) -> None:
+    dtype = dtype_name(array)
+    if dtype not in FLOATS:
+        hint = f"pass {name}.float()" if is_tensor(array) else f"pass {name}.astype(np.float32)"
+        raise LaunchError(
+            message(f"{name} holds {dtype}: floating-point numbers are needed", hint=hint)
+        )
+    if not is_tensor(array):
+        if type(array) not in PLAIN:
+            kind = type(array).__name__
+            hint = f"pass np.asarray({name}), or {name}.filled(value) where it is masked"
+            raise LaunchError(message(f"{name} is a {kind}: plain arrays are needed", hint=hint))
+        return
+    if array.device.type not in ("cpu", "cuda"):
+        raise LaunchError(f"{name} is on {array.device}: kernels run on the CPU and CUDA devices")
+    if str(array.layout) != "torch.strided":
+        raise LaunchError(message(f"{name} is {array.layout}", hint=f"pass {name}.to_dense()"))
+    if not _has_memory(array):
+        hint = "where torch traces or maps a function, call what compiled.as_custom_op(name) gives"
+        raise LaunchError(message(f"{name} is a tensor without memory of its own", hint=hint))
+    if array.is_neg():
+        hint = f"pass {name}.resolve_neg()"
+        raise LaunchError(message(f"{name} is a view that negates its memory when read", hint=hint))
+    if array.requires_grad and records_gradients():
+        raise LaunchError(
+            message(
+                f"{name} requires a gradient: Blockbuster compiles inference",
+                hint=f"call under torch.no_grad(), or pass {name}.detach()",
+            )
+        )
+
+
+def _has_memory(tensor: Any) -> bool:
+    """False for the stand-ins with which torch traces, and those of ``torch.vmap``."""
+    try:
+        return bool(tensor.numel() == 0 or tensor.data_ptr())
+    except RuntimeError:
+        return False
+
+
+def _place(device: Any) -> str:
+    return "a NumPy array" if device is None else f"a tensor on {device}"

@@ -1,0 +1,53 @@
+"""Other forms of a snapshot, for where a compiler refuses the usual one.
+
+What compilers break depends on how a kernel's threads and tiles are laid out: ptxas 12.8 is right
+where a kernel has 8 warps, or where all its dots swizzle in one way (shared_base.py), and Triton
+exchanges no rows where more threads leave each of them one block (exchanged_rows.py). No form here
+is better than the usual one, so none is looked at before that is refused; then cost decides between
+these and other snapshots (traffic.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.dtypes import FLOAT32
+from blockbuster.emit.tile.uses import SWIZZLED
+from blockbuster.ir.types import Dim
+from blockbuster.selection.default_tiles import WARPS, padded_dims
+
+MORE_WARPS = 2 * WARPS
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a snapshot becomes a kernel: ``tiles`` and ``warps`` where they are not the default.
+
+    ``padded``: dims whose tiles are wider than the default, and what is loaded into them counts.
+    ``words`` follow the snapshot's name.
+    """
+
+    tiles: Mapping[Dim, int] = field(default_factory=dict)
+    warps: int | None = None
+    padded: tuple[Dim, ...] = ()
+    words: str = ""
+
+
+def alternatives(scheduled: Scheduled) -> Iterator[Form]:
+    """The forms beside the usual one, which gave ``scheduled``; only those that differ from it."""
+    if scheduled.warps < MORE_WARPS:
+        yield Form(warps=MORE_WARPS, words=f" with {MORE_WARPS} warps")
+    if scheduled.dtypes.common == FLOAT32:
+        return  # its dots are exact, which no matrix unit takes
+    for padded in dict.fromkeys(_padded(scheduled, summed) for summed in (False, True)):
+        if not padded:
+            continue
+        words = f" with {SWIZZLED} lanes for {', '.join(padded)}"
+        yield Form(tiles=dict.fromkeys(padded, SWIZZLED), padded=padded, words=words)
+
+
+def _padded(scheduled: Scheduled, summed: bool) -> tuple[Dim, ...]:
+    dims = padded_dims(scheduled.program, scheduled.tiling, summed=summed)
+    return tuple(dim for dim in dims if dim in scheduled.chosen.blocks)

@@ -1,0 +1,381 @@
+"""Which snapshot becomes the kernel: the one that moves least, at the default tiles.
+
+Until selection exists: every snapshot of a piece is lowered to tiles for the sizes at hand, and the
+one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On a GPU the
+traffic of a kernel with few programs counts more, because most of the device is idle meanwhile, and
+so does that of one whose loads cannot run ahead (traffic.py). Where a compiler refuses a snapshot,
+other forms of it (alternatives.py) compete with the other snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.tile.array_dtypes import ArrayDtypes, Given, array_dtypes, given_by
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import Nest, TileProgram
+from blockbuster.emit.tile.traffic import ROWS, SHORT, NestTraffic, traffic_by_nest
+from blockbuster.emit.tile.uses import Uses
+from blockbuster.errors import EmitError, message, shown_lines
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import completed
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.rules import Derivation, fuse, overflowing, safe
+from blockbuster.selection.alternatives import Form, alternatives
+from blockbuster.selection.default_schedule import schedule
+from blockbuster.selection.default_tiles import halved_tiles
+from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
+
+CPU = "cpu"
+HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
+
+    ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
+    ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
+    from, its warps among them, ``stable`` the safe form of ``graph`` that became it.
+    """
+
+    graph: Graph = field(repr=False)
+    stable: Graph = field(repr=False)
+    snapshot: int
+    name: str
+    program: TileProgram = field(repr=False)
+    tiles: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    nests: tuple[NestTraffic, ...]
+    processors: int
+    kernels: int
+    key: Key = field(repr=False)
+    unsafe: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    scheduled: Scheduled | None = field(default=None, repr=False)
+
+    @property
+    def cost(self) -> tuple[int, int, int, int]:
+        """What the best choice has least of."""
+        return len(self.unsafe), self.weighed, self.kernels, -self.snapshot
+
+    @property
+    def moved(self) -> int:
+        """The tile traffic in elements."""
+        return sum(nest.elements for nest in self.nests)
+
+    @property
+    def weighed(self) -> int:
+        """The same, where idle processors count."""
+        return sum(nest.weighed(self.processors) for nest in self.nests)
+
+    @property
+    def amount(self) -> str:
+        """What it moves, in words."""
+        if self.weighed == self.moved:
+            return f"{self.name} moves {self.moved}"
+        fewest = min(nest.programs for nest in self.nests)
+        causes = []
+        if fewest < self.processors:
+            causes.append(f"{fewest} programs leave some of {self.processors} processors idle")
+        if not all(nest.pipelined for nest in self.nests):
+            causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
+        if any(nest.crowded for nest in self.nests):
+            causes.append("several warps share the rows of a dot")
+        counts = f"{self.name} moves {self.moved}, which counts as {self.weighed}"
+        return f"{counts} since {' and '.join(causes)}"
+
+
+@dataclass(frozen=True)
+class Considered:
+    """The best choice for some sizes, the others, and why some snapshots are none.
+
+    ``instead``: the best in words, where a compiler refused others.
+    """
+
+    best: Choice
+    others: tuple[Choice, ...]
+    refused: tuple[str, ...]
+    instead: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why the best is the best, in words."""
+        ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
+        if len(ranked) == 1:
+            return "no other choice"
+        amounts = ", ".join(choice.amount for choice in ranked)
+        fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
+        differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
+        tied = any(c.cost[:2] == self.best.cost[:2] for c in self.others)
+        rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
+        return f"{fewest if differ else ''}least tile traffic in elements: {amounts}{rest}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know: what was no choice, what can overflow or lose digits."""
+        taken = (f"taken instead: {self.instead}",) if self.instead else ()
+        return *self.refused, *taken, *self.best.unsafe, *self.best.notes
+
+
+class Fused:
+    """A block program, fused once; choices for any sizes, dtype and target.
+
+    What a compiler refuses is remembered and not chosen again.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._lowered: dict[int, _Lowered] = {}
+        self._refused: dict[Key, str] = {}
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """How the program was fused."""
+        return fuse(self.graph)
+
+    @cached_property
+    def snapshots(self) -> tuple[Graph, ...]:
+        """What may be chosen, least fused first; the unfused program is the last resort."""
+        return self.derivation.snapshots
+
+    def refuse(self, choice: Choice, reason: str) -> None:
+        """Never choose this again: a compiler does not take it."""
+        self._refused[choice.key] = reason
+
+    def consider(
+        self,
+        sizes: Mapping[Dim, int],
+        dtype: str | Mapping[str, str] | Given,
+        target: str,
+        *,
+        one_kernel: bool = False,
+    ) -> Considered:
+        """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
+
+        ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name.
+        Then no loop is run in chunks, since another kernel would have to combine them.
+        Where a compiler refused a snapshot, other forms of it are considered beside the others;
+        where it refused every one, all are considered again with smaller tiles. Raises EmitError
+        where no snapshot, nor the unfused program, has a form for the target that compiles.
+        """
+        refusals = _Refusals()
+        found: list[Choice] = []
+        setting = Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
+        for choices in self._rounds(setting, refusals):
+            found = found or choices
+            if any(choice.kernels == 1 for choice in choices):
+                found = choices
+                break
+            if choices and not (one_kernel and self._refused):
+                break
+        if not found:
+            if not self._refused:
+                raise next(iter(refusals.errors.values()))
+            origin = "\n".join(refusals.errors)
+            raise EmitError(message("no kernel compiles and is right", origin=origin))
+        single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
+        best = min(single or found, key=lambda choice: choice.cost)
+        others = tuple(choice for choice in found if choice is not best)
+        instead = best.name if refusals.by_compiler else ""
+        return Considered(best, others, tuple(refusals.errors), instead)
+
+    def _rounds(self, setting: Setting, refusals: _Refusals) -> Iterator[list[Choice]]:
+        """The snapshots, at smaller tiles too if a compiler refused some; last the unfused program.
+
+        What is no choice is noted in ``refusals``.
+        """
+        unfused = len(self.snapshots) + 1
+        for numbers in (range(1, unfused), (unfused,)):
+            for halved in range(HALVED + 1 if self._refused else 1):
+                yield [c for n in numbers for c in self._usable(setting, n, halved, refusals)]
+
+    def _usable(
+        self, setting: Setting, number: int, halved: int, refusals: _Refusals
+    ) -> Iterator[Choice]:
+        """A snapshot as usual or, where a compiler refused that, its other forms.
+
+        Smaller tiles have none, so that it is known soon where nothing is right.
+        """
+        usual = self._formed(setting, number, Form(), refusals)
+        if halved and usual and usual.scheduled:
+            tiles = halved_tiles(self._lower(number).program, usual.scheduled.chosen, halved)
+            smaller = Form(tiles, words=" at smaller tiles")
+            usual = self._formed(setting, number, smaller, refusals)
+        if usual is None:
+            return
+        if usual.key not in self._refused:
+            yield usual
+            return
+        refusals.note_refused(usual, self._refused[usual.key])
+        for form in alternatives(usual.scheduled) if usual.scheduled and not halved else ():
+            choice = self._formed(setting, number, form, refusals)
+            if choice and choice.key in self._refused:
+                refusals.note_refused(choice, self._refused[choice.key])
+            elif choice:
+                yield choice
+
+    def _formed(
+        self, setting: Setting, number: int, form: Form, refusals: _Refusals
+    ) -> Choice | None:
+        """A snapshot in some form; None, and noted in ``refusals``, where it has none."""
+        try:
+            return self._choice(setting, number, form)
+        except EmitError as error:
+            refusals.note(f"{self._name(number)}{form.words}", error)
+            return None
+
+    def _name(self, number: int) -> str:
+        return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
+
+    def _lower(self, number: int) -> _Lowered:
+        if number not in self._lowered:
+            graph = (*self.snapshots, self.graph)[number - 1]
+            said: list[str] = []
+            stable = safe(graph, said.append)
+            notes = tuple(dict.fromkeys(said))
+            program = lower_to_tiles(stable)
+            self._lowered[number] = _Lowered(graph, stable, program, overflowing(stable), notes)
+        return self._lowered[number]
+
+    def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
+        lowered = self._lower(number)
+        on_the_cpu = setting.target == CPU
+        if on_the_cpu:
+            found = _on_the_cpu(lowered.program, setting)
+        else:
+            dtypes = array_dtypes(self.graph, lowered.program, setting.given)
+            found = _on_a_gpu(lowered.program, setting, dtypes, form)
+        program = found.program
+        sizes = completed(setting.known, program.rules)
+        return Choice(
+            graph=lowered.graph,
+            stable=lowered.stable,
+            snapshot=number,
+            name=f"{self._name(number)}{form.words}",
+            program=program,
+            tiles=found.tiles,
+            blocks=found.blocks,
+            nests=tuple(
+                replace(nest, pipelined=pipelined, crowded=crowded)
+                for nest, pipelined, crowded in zip(
+                    traffic_by_nest(program, sizes, found.blocks, padded=form.padded),
+                    found.pipelined,
+                    found.crowded,
+                    strict=True,
+                )
+            ),
+            processors=1 if on_the_cpu else target_of(setting.target).processors,
+            kernels=found.kernels,
+            key=(number, *found.key),
+            unsafe=lowered.unsafe,
+            notes=lowered.notes,
+            scheduled=found.scheduled,
+        )
+
+
+@dataclass
+class _Refusals:
+    """What is no choice: errors by what is said of them, and whether a compiler refused any."""
+
+    errors: dict[str, EmitError] = field(default_factory=dict)
+    by_compiler: bool = False
+
+    def note(self, name: str, error: EmitError) -> None:
+        """``error`` is why ``name`` is no choice."""
+        reason = shown_lines(str(error))[0]
+        self.errors.setdefault(f"{name} is no choice: {reason}", error)
+
+    def note_refused(self, choice: Choice, reason: str) -> None:
+        """A compiler refused ``choice``."""
+        tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in choice.blocks.items())
+        warps = f" and {choice.scheduled.warps} warps" if choice.scheduled else ""
+        self.note(choice.name, EmitError(f"with tiles {tiles}{warps}, {reason}"))
+        self.by_compiler = True
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """A snapshot, its safe form, the tile program of that, and what to know about its numbers."""
+
+    graph: Graph
+    stable: Graph
+    program: TileProgram
+    unsafe: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a choice is for. ``in_chunks``: loops may be run in chunks."""
+
+    sizes: Mapping[Dim, int]
+    given: Given
+    target: str
+    in_chunks: bool
+
+    @property
+    def known(self) -> dict[Dim, int]:
+        """The sizes, by size class."""
+        return {size_class(d): size for d, size in self.sizes.items()}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A scheduled program, tiles that are not the default, all tiles, how many kernels, a key.
+
+    ``pipelined``: for each nest, whether its long loops of dots are; ``crowded``: for each, whether
+    it has more warps than usual, and fewer rows of its dots for each than a matrix instruction has.
+    """
+
+    program: TileProgram
+    tiles: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    kernels: int
+    pipelined: tuple[bool, ...]
+    crowded: tuple[bool, ...]
+    key: Key
+    scheduled: Scheduled | None = None
+
+
+def _on_the_cpu(lowered: TileProgram, setting: Setting) -> Schedule:
+    blocks = numpy_tiling(lowered, setting.known)
+    program = numpy_schedule(lowered, setting.known, blocks)
+    looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
+    kernels = len(split_nests(program).nests)
+    pipelined = (True,) * len(program.nests)
+    crowded = (False,) * len(program.nests)
+    key = (program.whole, tuple(looped.items()))
+    return Schedule(program, {}, blocks, kernels, pipelined, crowded, key)
+
+
+def _on_a_gpu(lowered: TileProgram, setting: Setting, dtypes: ArrayDtypes, form: Form) -> Schedule:
+    scheduled = schedule(
+        lowered,
+        setting.known,
+        dtypes=dtypes,
+        device=target_of(setting.target),
+        tiles=form.tiles,
+        warps=form.warps,
+        chunks=None if setting.in_chunks else {},
+    )
+    program, tiling = scheduled.program, scheduled.tiling
+    lanes = [d for d in tiling.blocks if not tiling.is_unit(d)]
+    ragged = tuple(d for d in lanes if tiling.ragged(d))
+    key = (tuple(tiling.blocks.items()), tiling.whole, ragged, scheduled.warps)
+    pipelined = tuple(Uses(nest, tiling).waits() <= SHORT for nest in program.nests)
+    crowded = tuple(_is_crowded(nest, scheduled) for nest in program.nests)
+    blocks, kernels = scheduled.chosen.blocks, len(program.nests)
+    return Schedule(program, form.tiles, blocks, kernels, pipelined, crowded, key, scheduled)
+
+
+def _is_crowded(nest: Nest, scheduled: Scheduled) -> bool:
+    fewest = Uses(nest, scheduled.tiling).fewest_rows()
+    return scheduled.warps > scheduled.usual_warps and 0 < fewest < ROWS * scheduled.warps

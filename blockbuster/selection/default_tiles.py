@@ -1,0 +1,336 @@
+"""Default tiles: which dims are one block, and how many lanes the others get.
+
+A starting point that compiles and runs everywhere; selection and tuning replace it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.tile.dtypes import Dtype
+from blockbuster.emit.tile.program import (
+    Fold,
+    For,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.tiling import Tiling, power_of_two
+from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.uses import SWIZZLED, Uses, is_matrix_dot
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.ops import Relabel
+from blockbuster.ir.types import Dim, size_class
+
+STAGES = 2  # iterations of a loop of dots whose loads are on their way
+LEAST = 16  # lanes along each side of a matrix dot
+USUAL = 64
+UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, all unrolled
+SUMMED = 16  # and of dims that these sum over, beside which the others get as many as usual
+WHOLE = 128  # the most lanes a dim gets for being worth one block
+MOST = 1 << 20  # elements of one tile
+WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
+COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
+LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
+ACROSS = 128  # lanes across the rows of memory: leaves 16 along them, 32 bytes at least
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What the loops of a program say about its dims."""
+
+    dots: dict[Dim, None]  # take part in a matrix dot
+    summed: dict[Dim, None]  # of these, those that a dot sums over
+    kept: dict[Dim, None]  # of these, those that a dot's result has
+    columns: dict[Dim, None]  # last axis of a block
+    rows: dict[Dim, None]  # first axis of a block
+    serial: dict[Dim, None]  # walked by a serial loop
+    repeated: dict[Dim, None]  # cut into blocks, work that does not depend on them is done again
+    unlooped: dict[Dim, None]  # axis of a tile that no loop surrounds
+    across: dict[Dim, None]  # last axis of a block, but not of the array that it is loaded from
+
+    def is_line(self, dim: Dim) -> bool:
+        """True if serial loops over ``dim`` read rows of memory, and what they give is a result.
+
+        A loop over rows that adds up all elements sums lane by lane, and lanes at its end.
+        """
+        others = {**self.dots, **self.across, **self.repeated}
+        return dim in self.serial and dim in self.columns and dim not in others
+
+
+def choose_tiling(
+    program: TileProgram,
+    sizes: Mapping[Dim, int],
+    tiles: Mapping[Dim, int],
+    dtype: Dtype,
+    device: Target,
+) -> Tiling:
+    """Lanes for every dim: as ``tiles`` says, by dim or size class, and defaults for the others.
+
+    Defaults shrink until the copies that a loop keeps of what its dots read fit in the device's
+    shared memory, and are large only where that leaves a program for each of its processors.
+    """
+    start = Tiling(sizes, {}, (), program.units)
+    shape = _shape_of(program, start)
+    chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
+    usual = _usual(shape, start, dtype, device.processors)
+    blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
+    free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
+    _narrow(program, start, blocks, [d for d in free if d not in (*shape.dots, *shape.unlooped)])
+    tiling = _with_whole(start, blocks, shape, chosen)
+    while footprint(program, tiling, dtype, STAGES) > device.shared:
+        free = [d for d in blocks if not chosen[d] and blocks[d] > LEAST and d in shape.dots]
+        if not free:
+            break
+        largest = max(free, key=lambda d: (d not in tiling.whole, blocks[d]))
+        blocks[largest] //= 2
+        tiling = _with_whole(start, blocks, shape, chosen)
+    _agree(program, tiling)
+    return tiling
+
+
+def halved_tiles(program: TileProgram, tiling: Tiling, times: int) -> dict[Dim, int]:
+    """The tiles of the dims that loops walk, halved so many times as they can be."""
+    shape = _shape_of(program, tiling)
+    dims = [d for d in tiling.blocks if not tiling.is_unit(d) and d not in shape.unlooped]
+    return {d: max(tiling.blocks[d] >> times, LEAST if d in shape.dots else 1) for d in dims}
+
+
+def padded_dims(program: TileProgram, tiling: Tiling, *, summed: bool) -> tuple[Dim, ...]:
+    """The narrow dims of dots that swizzle in several ways: with ``SWIZZLED`` lanes, all do alike.
+
+    Of each dot, that is the last dim of its result; with ``summed`` also what it sums over, for
+    operands that are transposed in memory. ``program`` is scheduled with ``tiling``.
+    """
+    padded: dict[Dim, None] = {}
+    for nest in program.nests:
+        if not Uses(nest, tiling).dots_of_several_widths():
+            continue
+        for stmt in statements(nest.body):
+            if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
+                dims = tiling.lanes(stmt.args[1]) if summed else tiling.lanes(stmt.target)[1:]
+                narrow = (dim for dim in dims if tiling.blocks[dim] < SWIZZLED)
+                padded.update(dict.fromkeys(narrow))
+    pairs = [
+        pair for nest in program.nests for stmt in statements(nest.body) for pair in _one_dim(stmt)
+    ]
+    while more := [d for a, b in pairs for d in (a, b) if (a in padded) != (b in padded)]:
+        padded.update(dict.fromkeys(more))
+    return tuple(padded)
+
+
+def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
+    """The dims that take part in a matrix dot."""
+    return tuple(_shape_of(program, Tiling({}, {}, (), program.units)).dots)
+
+
+def choose_warps(program: TileProgram, tiling: Tiling) -> int:
+    """Twice the usual number of warps where the accumulators would fill the registers of four."""
+    most = max((_live_lanes(nest, tiling) for nest in program.nests), default=0)
+    return 2 * WARPS if most > WARPS * THREADS * REGISTERS else WARPS
+
+
+def _live_lanes(nest: Nest, tiling: Tiling) -> int:
+    """Lanes of the accumulators, twice those that are rescaled, and of the widest tile.
+
+    An entry per lane does not count: it dies behind its loop, and there are few (``MOST`` of
+    defer_lane_sums.py).
+    """
+    total, widest = 0, 0
+    for stmt in statements(nest.body):
+        if isinstance(stmt, Fold) and not stmt.target.per_lane:
+            total += _lanes(stmt.target, tiling)
+            total += 2 * sum(_lanes(member.target, tiling) for member in stmt.members)
+        elif isinstance(stmt, Let):
+            widest = max(widest, _lanes(stmt.target, tiling))
+    return total + widest
+
+
+def _lanes(tile: Tile, tiling: Tiling) -> int:
+    return _product(tiling.lanes(tile), tiling.blocks)
+
+
+def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -> int:
+    """Bytes of shared memory, roughly: what matrix dots read, several times where in a loop."""
+    return max((_nest_footprint(nest, tiling, dtype, stages) for nest in program.nests), default=0)
+
+
+def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> int:
+    uses = Uses(nest, tiling)
+    total = 0
+    looped = {s.target for f in _loops(nest.body) if not f.parallel for s in _loads(f.body)}
+    for load in _loads(nest.body):
+        if any(is_matrix_dot(use, tiling) for use, _ in uses.of(load.target)):
+            total += (
+                _lanes(load.target, tiling) * dtype.bytes * (stages if load.target in looped else 1)
+            )
+    return total
+
+
+def _loops(body: tuple[Stmt, ...]) -> Iterator[For]:
+    return (stmt for stmt in statements(body) if isinstance(stmt, For))
+
+
+def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
+    return (stmt for stmt in statements(body) if isinstance(stmt, Load))
+
+
+def _usual(shape: _Shape, tiling: Tiling, dtype: Dtype, processors: int) -> Callable[[Dim], int]:
+    """Lanes of the dims of dots.
+
+    In float32 those of a product alone get more: not where a dot is in another's loop, so that it
+    may sum over a whole dim, nor where one reads what another made.
+    """
+    if dtype.name != "float32":
+        return lambda _: USUAL
+    programs = math.prod(-(-tiling.sizes[size_class(d)] // USUAL) for d in shape.kept)
+    chained = shape.summed.keys() & shape.kept.keys()
+    if shape.repeated or chained or programs < processors:
+        return lambda _: UNROLLED
+    return lambda dim: SUMMED if dim in shape.summed else USUAL
+
+
+def _default(dim: Dim, shape: _Shape, tiling: Tiling, usual: int) -> int:
+    if tiling.is_unit(dim):
+        return 1
+    size = tiling.sizes[size_class(dim)]
+    if dim in shape.unlooped:
+        return power_of_two(size, LEAST if dim in shape.dots else 1)
+    if dim in shape.dots:
+        most = WHOLE if dim in shape.repeated else usual
+        lanes = power_of_two(size, LEAST)
+        return lanes if lanes <= most else usual
+    if dim in shape.columns:
+        return _columns(dim, shape, tiling)
+    if dim in shape.rows:
+        widest = max(_columns(d, shape, tiling) for d in shape.columns)
+        return min(power_of_two(size), max(ELEMENTS // widest, 1))
+    return min(power_of_two(size), VECTOR)
+
+
+def _columns(dim: Dim, shape: _Shape, tiling: Tiling) -> int:
+    lanes = power_of_two(tiling.sizes[size_class(dim)])
+    if dim in shape.across:
+        return min(lanes, ACROSS)
+    return lanes if lanes <= LINE and shape.is_line(dim) else min(lanes, COLUMNS)
+
+
+def _narrow(
+    program: TileProgram, start: Tiling, blocks: dict[Dim, int], free: Sequence[Dim]
+) -> None:
+    """Halve ``blocks`` of dims that are columns here and rows there, where two meet in a tile."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            lanes = start.lanes(stmt.target) if isinstance(stmt, Let | Load) else ()
+            while lanes and set(lanes) <= set(free) and _product(lanes, blocks) > ELEMENTS:
+                blocks[max(lanes, key=blocks.__getitem__)] //= 2
+
+
+def _product(dims: Sequence[Dim], blocks: Mapping[Dim, int]) -> int:
+    return math.prod(blocks[dim] for dim in dims)
+
+
+def _with_whole(
+    start: Tiling, blocks: Mapping[Dim, int], shape: _Shape, chosen: Mapping[Dim, int]
+) -> Tiling:
+    """The tiling whose one-block dims are those that must be, and those that gain from it."""
+    whole = [
+        dim
+        for dim, lanes in blocks.items()
+        if not start.is_unit(dim)
+        and lanes >= start.sizes[size_class(dim)]
+        and (
+            dim in shape.unlooped
+            or dim in shape.repeated
+            or (dim in shape.serial and (chosen[dim] > 0 or shape.is_line(dim)))
+        )
+    ]
+    for dim in shape.unlooped:
+        if dim not in whole and not start.is_unit(dim):
+            raise EmitError(
+                message(
+                    f"{dim} has size {start.sizes[size_class(dim)]} and no loop runs over it",
+                    hint=f"it is one block: give it a tile of at least its size, not {blocks[dim]}",
+                )
+            )
+    return replace(start, blocks=dict(blocks), whole=tuple(whole))
+
+
+def _agree(program: TileProgram, tiling: Tiling) -> None:
+    """Refuse tiles under which a relabeled tile, or an array of entries per block, has no place."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            _fits(stmt, tiling)
+            for a, b in _one_dim(stmt):
+                if tiling.blocks[a] != tiling.blocks[b]:
+                    raise EmitError(
+                        message(
+                            f"{a} and {b} are one dim under two names, with tiles of "
+                            f"{tiling.blocks[a]} and {tiling.blocks[b]}",
+                            hint="give both the same tile",
+                        )
+                    )
+
+
+def _one_dim(stmt: Stmt) -> Iterator[tuple[Dim, Dim]]:
+    """Dims that are one under two names: their tiles have to be equal."""
+    if isinstance(stmt, Load):
+        for dim, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
+            if axis.per_block and isinstance(dim, str) and axis.dim:
+                yield dim, axis.dim
+    elif isinstance(stmt, Let) and isinstance(stmt.op, Relabel):
+        yield stmt.op.old, stmt.op.new
+
+
+def _fits(stmt: Stmt, tiling: Tiling) -> None:
+    if isinstance(stmt, Load | Let) and _lanes(stmt.target, tiling) > MOST:
+        shown = ", ".join(f"{d}={tiling.blocks[d]}" for d in tiling.lanes(stmt.target))
+        raise EmitError(
+            message(
+                f"a tile with {shown} has more than the {MOST} elements that Triton takes",
+                hint="give smaller tiles, or reduce in a loop over blocks",
+            )
+        )
+
+
+def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:
+    shape = _Shape({}, {}, {}, {}, {}, {}, {}, {}, {})
+    for nest in program.nests:
+        _note(nest.body, (), shape, tiling)
+    return shape
+
+
+def _note(body: tuple[Stmt, ...], loops: tuple[For, ...], shape: _Shape, tiling: Tiling) -> None:
+    for stmt in body:
+        if isinstance(stmt, For):
+            if not stmt.parallel:
+                shape.serial.setdefault(stmt.dim)
+                if any(not loop.parallel for loop in loops):
+                    shape.repeated.setdefault(stmt.dim)
+            _note(stmt.body, (*loops, stmt), shape, tiling)
+        elif isinstance(stmt, Let | Load):
+            _note_tile(stmt, loops, shape, tiling)
+
+
+def _note_tile(stmt: Let | Load, loops: tuple[For, ...], shape: _Shape, tiling: Tiling) -> None:
+    walked = [loop.dim for loop in loops]
+    lanes = tiling.lanes(stmt.target)
+    shape.unlooped.update(dict.fromkeys(d for d in lanes if d not in walked))
+    if len(lanes) == 2:
+        shape.rows.setdefault(lanes[0])
+        shape.columns.setdefault(lanes[1])
+        if isinstance(stmt, Load) and stmt.view.sliced(stmt.target)[-1] != lanes[1]:
+            shape.across.setdefault(lanes[1])
+    if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling):
+        dims = dict.fromkeys(d for arg in stmt.args for d in tiling.lanes(arg))
+        shape.dots.update(dims)
+        shape.kept.update(dict.fromkeys(lanes))
+        shape.summed.update(dict.fromkeys(d for d in dims if d not in lanes))
+        shape.repeated.update(dict.fromkeys(d for d in walked if d not in dims))

@@ -1,0 +1,89 @@
+"""Block sizes for NumPy: as few blocks as keep the tiles in a processor's cache.
+
+A block costs a turn of a Python loop, so blocks are large; a tile that outgrows the cache costs
+memory traffic. Which dim is cut is decided by what cutting it adds to the tile traffic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.schedule.finish_rows import finish_rows
+from blockbuster.emit.schedule.hoist import hoist
+from blockbuster.emit.schedule.lead_first import lead_first
+from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.program import For, Stmt, Tile, TileProgram
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.traffic import tile_traffic
+from blockbuster.emit.tile.trips import dims_of
+from blockbuster.ir.types import Dim, size_class
+
+MOST = 1 << 18  # elements of a tile
+
+Blocks = dict[Dim, int]
+
+
+def numpy_tiling(program: TileProgram, sizes: Mapping[Dim, int]) -> Blocks:
+    """The block size of each size class; ``sizes`` has them all.
+
+    >>> from blockbuster.emit.tile.lower import lower_to_tiles
+    >>> from blockbuster.ir.parse import parse
+    >>> graph = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y } return Y }")
+    >>> numpy_tiling(lower_to_tiles(graph), {"M": 1_000_000})
+    {'M': 250000}
+    """
+    program = hoist(program)
+    found = [entry for nest in program.nests for entry in _tiles(nest.body, nest.grid)]
+    fixed = {size_class(d) for tile, loops in found for d in tile.axes if d not in loops}
+    tiles = [tile for tile, _ in found]
+    blocks = {size_class(d): max(sizes[size_class(d)], 1) for d in dims_of(program)}
+    blocks |= dict.fromkeys(program.units, 1)
+    while True:
+        largest = max(tiles, key=lambda tile: elements(tile, blocks), default=Tile("", ()))
+        classes = dict.fromkeys(map(size_class, largest.axes))
+        free = [d for d in classes if blocks[d] > 1 and d not in fixed]
+        if elements(largest, blocks) <= MOST or not free:
+            return blocks
+        cuts = [{**blocks, dim: -(-blocks[dim] // 2)} for dim in free]
+        blocks = min(cuts, key=lambda cut: (moved(program, sizes, cut), max(cut.values())))
+
+
+def numpy_schedule(
+    program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]
+) -> TileProgram:
+    """``program`` without the loops over dims that are one block, and what they repeated.
+
+    Rows are finished and leads go first, as in a kernel with float32 results: on the CPU arithmetic
+    is float32 or float64 whatever the results are.
+    """
+    dims = (d for d in dims_of(program) if size_class(d) not in program.units)
+    whole = tuple(d for d in dims if 0 < sizes[size_class(d)] <= blocks[size_class(d)])
+    program = hoist(drop_unit_loops(program, whole))
+    program = finish_rows(program, Tiling(sizes, blocks, whole, program.units))
+    return lead_first(merge_repeats(hoist(program)))
+
+
+def moved(program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]) -> int:
+    """Elements loaded and stored in all."""
+    traffic = tile_traffic(program, sizes, blocks).values()
+    return sum(m.elements_loaded + m.elements_stored for m in traffic)
+
+
+def elements(tile: Tile, blocks: Mapping[Dim, int]) -> int:
+    """The number of elements of a tile."""
+    return math.prod(blocks[size_class(dim)] for dim in tile.axes)
+
+
+def _tiles(
+    body: tuple[Stmt, ...], loops: tuple[Dim, ...]
+) -> Iterator[tuple[Tile, tuple[Dim, ...]]]:
+    """Every tile with the loops around it."""
+    for stmt in body:
+        tile = defined(stmt)
+        if tile is not None:
+            yield tile, loops
+        if isinstance(stmt, For):
+            yield from _tiles(stmt.body, (*loops, stmt.dim))

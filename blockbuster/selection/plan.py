@@ -1,0 +1,388 @@
+"""A plan: emitted files and functions of whole arrays, in the order in which they run.
+
+It is made for one dtype, one target and one class of sizes. ``run_plan.py`` runs it on the CPU,
+``replay.py`` on a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockbuster.emit.kernel import written
+from blockbuster.emit.print.numpy.text import numpy_text
+from blockbuster.emit.tile.array_dtypes import Given
+from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.value_dtypes import TRUTH, casts, met, output_dtypes, result_dtype
+from blockbuster.errors import LaunchError, message
+from blockbuster.ir.graph import Graph, Input, Read
+from blockbuster.ir.lengths import Rule, completed
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.choice import CPU, Considered, Fused
+from blockbuster.selection.pieces import Axes, Call, Piece, Pieces, Seen, in_pieces
+
+Array = NDArray[Any]
+Sizes = Mapping[Dim, int]
+
+
+@dataclass(frozen=True)
+class File:
+    """An emitted module: kernels that run one after the other.
+
+    ``axes`` are those of the arrays it writes. ``dims`` are all its dims, ``blocks`` the size
+    classes that NumPy walks in blocks.
+    ``considered`` says why it is this snapshot; a plan that was saved has forgotten it.
+    """
+
+    text: str = field(repr=False)
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    axes: tuple[Axes, ...]
+    dims: tuple[Dim, ...]
+    blocks: Mapping[Dim, int]
+    kernels: int
+    considered: Considered | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What runs for one class of sizes. ``sizes`` are those it was made for.
+
+    ``inputs`` are the program's arrays with their axes (None: of extent 1), ``results`` where its
+    outputs are found. ``dtype`` is where the inputs' dtypes meet, ``dtypes`` are those of all
+    arrays that steps write, ``arithmetic`` is what files compute in. ``rules`` give the sizes that
+    no input shows.
+    """
+
+    name: str
+    dtype: str
+    target: str
+    inputs: Mapping[str, Axes]
+    sizes: Sizes
+    steps: tuple[File | Call, ...]
+    names: tuple[str, ...]
+    results: tuple[Seen, ...]
+    dtypes: Mapping[str, str]
+    arithmetic: str
+    notes: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The emitted modules, in order."""
+        return tuple(step for step in self.steps if isinstance(step, File))
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The functions of whole arrays, in order."""
+        return tuple(step for step in self.steps if isinstance(step, Call))
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels run, the functions of whole arrays not counted."""
+        return sum(file.kernels for file in self.files)
+
+    @property
+    def source(self) -> str:
+        """The emitted modules, one after the other."""
+        return "\n\n".join(file.text for file in self.files)
+
+    @property
+    def result_dtypes(self) -> tuple[str, ...]:
+        """The dtypes of the outputs: the plan's own, unless cast, and bool for truth values."""
+        return tuple(self.dtypes[seen.array] for seen in self.results)
+
+    @cached_property
+    def kept(self) -> Mapping[str, str]:
+        """The dtypes in which the arrays that steps write are kept: see ``kept_dtypes``."""
+        reads = [() if isinstance(step, Call) else step.reads for step in self.steps]
+        pairs = list(zip(self.steps, reads, strict=True))
+        return kept_dtypes(pairs, self.dtypes, common=self.dtype, arithmetic=self.arithmetic)
+
+    def taken_as(self, step: File | Call, name: str) -> str:
+        """The dtype in which a step reads an array; empty where a file takes an input as it is.
+
+        Functions of whole arrays take what the user sees: rounded, and truth values as numbers.
+        """
+        if isinstance(step, Call) and step.only_moves:
+            return self.kept[step.writes[0]]
+        if isinstance(step, File):
+            return "" if name in self.inputs else result_dtype([self.kept[name]], self.arithmetic)
+        return result_dtype([self.dtypes.get(name, self.dtype)], self.dtype)
+
+    def result_shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the outputs."""
+        axes: dict[str, Axes] = {}
+        for step in self.steps:
+            axes.update(zip(step.writes, step.axes, strict=True))
+        shown_as = [
+            tuple(None if i is None else axes[seen.array][i] for i in seen.order)
+            for seen in self.results
+        ]
+        return tuple(
+            tuple(1 if dim is None else sizes[size_class(dim)] for dim in dims) for dims in shown_as
+        )
+
+    def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
+        """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
+        return bind_sizes(self.inputs, shapes, self.rules)
+
+    def checked(self, sizes: dict[Dim, int]) -> dict[Dim, int]:
+        """``sizes``, if NumPy can run them: a dim that is one block has to have elements.
+
+        The launchers of kernels check sizes on their own.
+        """
+        for file in self.files if self.target == CPU else ():
+            for dim in file.dims:
+                if size_class(dim) not in file.blocks and not sizes[size_class(dim)]:
+                    known = self.sizes[size_class(dim)]
+                    raise LaunchError(f"{dim} is 0: {self.name} is compiled for {dim} = {known}")
+        return sizes
+
+
+class Family:
+    """The plans of one program for one dtype and target: fused once, emitted per class of sizes.
+
+    ``input_dtypes``: those of inputs that have another dtype than ``dtype``, where all meet.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, Axes],
+        *,
+        name: str,
+        dtype: str,
+        target: str,
+        input_dtypes: Mapping[str, str],
+        rules: tuple[Rule, ...] = (),
+    ) -> None:
+        self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
+        self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
+        self._pieces = in_pieces(graph)
+        pieces = [step for step in self._pieces.steps if isinstance(step, Piece)]
+        self.fused = tuple(Fused(piece.graph) for piece in pieces)
+        exact = target == CPU and "float64" in (dtype, *casts(graph))
+        self._arithmetic = "float64" if exact else "float32"
+        self._dtypes = written_dtypes(self._pieces, dtype)
+        self._given = self._given_dtypes(input_dtypes)
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+
+    def _given_dtypes(self, input_dtypes: Mapping[str, str]) -> tuple[Given, ...]:
+        """What the kernels of each piece are told of the dtypes of their arrays."""
+        steps = self._pieces.steps
+        reads = [
+            tuple(name for given in step.graph.inputs if (name := _source(given)))
+            if isinstance(step, Piece)
+            else ()
+            for step in steps
+        ]
+        pairs = list(zip(steps, reads, strict=True))
+        kept = kept_dtypes(pairs, self._dtypes, common=self.dtype, arithmetic=self._arithmetic)
+        known = {**dict.fromkeys(self.inputs, self.dtype), **input_dtypes, **kept}
+        return tuple(
+            Given(
+                {name: result_dtype([known[name]], self._arithmetic) for name in sources},
+                common=self.dtype,
+                results=tuple(kept[name] for name in step.writes),
+            )
+            for step, sources in pairs
+            if isinstance(step, Piece)
+        )
+
+    def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
+        """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
+        return bind_sizes(self.inputs, shapes, self.rules)
+
+    def at(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:
+        """The plan for these sizes: one that is there already, if it serves them."""
+        chosen = [
+            fused.consider(sizes, given, self.target, one_kernel=one_kernel)
+            for fused, given in zip(self.fused, self._given, strict=True)
+        ]
+        key = (one_kernel, *(considered.best.key for considered in chosen))
+        if key not in self._plans:
+            self._plans[key] = self._plan(sizes, chosen)
+        return self._plans[key]
+
+    def refuse(self, plan: Plan, files: Sequence[File], reason: str) -> None:
+        """Never choose these files of a plan again: a compiler refuses or breaks them."""
+        for file in files:
+            assert file.considered is not None, "a plan of this family"
+            self.fused[plan.files.index(file)].refuse(file.considered.best, reason)
+
+    def _plan(self, sizes: Sizes, chosen: Sequence[Considered]) -> Plan:
+        found = iter(zip(self.fused, chosen, strict=True))
+        steps: list[File | Call] = []
+        for step in self._pieces.steps:
+            steps.append(step if isinstance(step, Call) else self._file(step, *next(found)))
+        notes = [note for considered in chosen for note in considered.notes]
+        return Plan(
+            self.name,
+            self.dtype,
+            self.target,
+            self.inputs,
+            dict(sizes),
+            tuple(steps),
+            self._pieces.names,
+            self._pieces.results,
+            self._dtypes,
+            self._arithmetic,
+            tuple(notes),
+            self.rules,
+        )
+
+    def _file(self, piece: Piece, fused: Fused, considered: Considered) -> File:
+        best = considered.best
+        program = best.program
+        blocks: Mapping[Dim, int] = {}
+        if best.scheduled is None:
+            text = numpy_text(program)
+            whole = tuple(map(size_class, program.whole))
+            blocks = {d: n for d, n in best.blocks.items() if d not in whole}
+        else:
+            notes = (*best.unsafe, *best.notes)
+            text = written(best.scheduled, best.stable, reference=fused.graph, notes=notes).source
+        return File(
+            text,
+            tuple(buffer.name for buffer in program.inputs),
+            piece.writes,
+            tuple(
+                tuple(None if a.dim is None else size_class(a.dim) for a in b.axes)
+                for b in program.outputs
+            ),
+            dims_of(program),
+            blocks,
+            best.kernels,
+            considered,
+        )
+
+
+def written_dtypes(pieces: Pieces, common: str) -> dict[str, str]:
+    """The dtypes of all arrays that pieces and calls write: see ``value_dtypes.py``."""
+    known: dict[str, str] = {}
+    for step in pieces.steps:
+        if isinstance(step, Piece):
+            found = output_dtypes(step.graph, common, known).values()
+            known.update(zip(step.writes, found, strict=True))
+        else:
+            operands = [known.get(seen.array, common) for seen in step.operands]
+            found_dtype = met(operands) if step.only_moves else result_dtype(operands, common)
+            known.update(dict.fromkeys(step.writes, found_dtype))
+    return known
+
+
+def kept_dtypes(
+    steps: Sequence[tuple[File | Piece | Call, tuple[str, ...]]],
+    dtypes: Mapping[str, str],
+    *,
+    common: str,
+    arithmetic: str,
+) -> dict[str, str]:
+    """The dtypes in which the arrays of ``dtypes`` are kept until the last step has run.
+
+    ``steps`` come with the arrays that a file or piece reads. Such an array is kept as it was
+    computed, and so is one that is copied, so that numbers do not depend on where a program is cut
+    or copied: only a user's functions of whole arrays, and the user, see it rounded.
+    """
+    moves = [step for step, _ in steps if isinstance(step, Call) and step.only_moves]
+    computed = {name for _, reads in steps for name in reads}
+    computed.update(seen.array for call in moves for seen in call.operands)
+    kept: dict[str, str] = {}
+    for step, _ in steps:
+        for name in step.writes:
+            if isinstance(step, Call) and step.only_moves:
+                kept[name] = met(kept.get(s.array, common) for s in step.operands)
+            else:
+                wide = name in computed and dtypes[name] != TRUTH
+                kept[name] = arithmetic if wide else dtypes[name]
+    return kept
+
+
+def _source(given: Input) -> str:
+    """The array that an input of a program reads, if any."""
+    return given.view.source if isinstance(given.view, Read) else ""
+
+
+def bind_sizes(
+    inputs: Mapping[str, Axes], shapes: Mapping[str, Sequence[int]], rules: tuple[Rule, ...]
+) -> dict[Dim, int]:
+    """The size of every dim, as ``inputs`` show it; LaunchError where shapes disagree."""
+    sizes: dict[Dim, int] = {}
+    first: dict[Dim, str] = {}
+    for name, axes in inputs.items():
+        shape = tuple(shapes[name])
+        shown = f"({', '.join(axis or '1' for axis in axes)})"
+        if len(shape) != len(axes):
+            raise LaunchError(message(f"{name} has shape {shape}, expected the axes {shown}"))
+        for axis, extent in zip(axes, shape, strict=True):
+            known = 1 if axis is None else sizes.setdefault(axis, extent)
+            if known != extent:
+                place = f" as in {first[axis]}" if axis in first else ""
+                raise LaunchError(
+                    message(
+                        f"{name} has shape {shape}, expected {shown} with "
+                        f"{axis or 'the last'} = {known}{place}"
+                    )
+                )
+            if axis is not None:
+                first.setdefault(axis, name)
+    try:
+        return completed(sizes, rules)
+    except ValueError as error:
+        raise LaunchError(message(str(error))) from error
+
+
+def call_on_host(call: Call, operands: Sequence[Array], sizes: Sizes) -> list[Array]:
+    """The arrays that a function makes of NumPy arrays, which it cannot change."""
+    views = [array.view() for array in operands]
+    for view in views:
+        view.flags.writeable = False
+    made = noted(call, call.fn, views)
+    results = [np.asarray(array) for array in (made if isinstance(made, tuple) else (made,))]
+    check_results(call, results, sizes)
+    shared = [any(np.may_share_memory(array, view) for view in views) for array in results]
+    return [array.copy() if s else array for array, s in zip(results, shared, strict=True)]
+
+
+def noted(call: Call, fn: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+    """``fn(*arrays)``; an error of the user's function says how it came to be called."""
+    try:
+        return fn(*arrays)
+    except BaseException as error:
+        shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
+        where = f" ({call.where})" if call.where else ""
+        error.add_note(f"in {call.name}{where}, which runs between kernels, on arrays {shapes}")
+        raise
+
+
+def check_results(call: Call, results: Sequence[Any], sizes: Sizes) -> None:
+    """Raise LaunchError unless a function gave the arrays that it was traced with."""
+    if len(results) != len(call.axes):
+        raise LaunchError(f"{call.name} gave {len(results)} arrays, expected {len(call.axes)}")
+    for array, axes in zip(results, call.axes, strict=True):
+        expected = tuple(1 if d is None else sizes[size_class(d)] for d in axes)
+        if tuple(array.shape) != expected:
+            raise LaunchError(
+                message(
+                    f"{call.name} gave an array of shape {tuple(array.shape)}, expected {expected}",
+                    origin=call.where or None,
+                )
+            )
+
+
+def shown(array: Any, seen: Seen) -> Any:
+    """An array or tensor with its axes as ``seen`` has them."""
+    order = seen.order
+    if order == tuple(range(len(array.shape))):
+        return array
+    kept = sorted(axis for axis in order if axis is not None)
+    array = array[tuple(slice(None) if i in kept else 0 for i in range(len(array.shape)))]
+    places = [kept.index(axis) for axis in order if axis is not None]
+    array = array.transpose(places) if isinstance(array, np.ndarray) else array.permute(places)
+    return array[tuple(None if axis is None else slice(None) for axis in order)]
