@@ -89,12 +89,18 @@ class Case:
     small_options: Mapping[str, Any] | None = None
 
     @property
+    def weights(self) -> tuple[str, ...]:
+        """The inputs that others are multiplied with: matrices after the first."""
+        heads = "q" in self.inputs
+        return () if heads else tuple(self.inputs)[1:]
+
+    @property
     def path(self) -> Path:
         return HERE / f"{self.name}.schedule"
 
     @property
     def text(self) -> str:
-        """The schedule, or "" where the file has none yet."""
+        """The schedule."""
         return self.path.read_text(encoding="utf-8")
 
     def graph(self) -> Graph:
