@@ -26,5 +26,3 @@ class Scheduled:
     warps: int
     usual_warps: int
     stages: int
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.tile.dataflow import defined, operands, views
-from blockbuster.emit.tile.program import For, Let, Load, Store, TileProgram, statements
+from blockbuster.emit.tile.program import For, Issue, Let, Load, Store, TileProgram, statements
 from blockbuster.ir.expr import Expr, Size, rewrite
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.ops import Elementwise, Pointwise
@@ -66,7 +66,7 @@ def _dims(program: TileProgram) -> Iterator[Dim]:
                 yield from used.axes
             if isinstance(stmt, For):
                 yield stmt.dim
-            elif isinstance(stmt, Load | Store):
+            elif isinstance(stmt, Load | Issue | Store):
                 yield from stmt.view.runs
             elif isinstance(stmt, Let) and isinstance(stmt.op, Elementwise | Pointwise):
                 yield from sizes_in(stmt.op.expr)

@@ -16,6 +16,7 @@ from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import FLOAT32
 from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
+from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.uses import Uses, narrow_workspaces
@@ -136,8 +137,9 @@ class _FileText:
         written = "_".join(self.file.buffer(b) for b in stored(nest.body))
         name = self.file.names.of(("kernel", nest), f"{written}_kernel")
         mixed = Uses(nest, self._tiling).mixed()
-        chosen = {**options, "num_stages": 1} if mixed else options
-        return Kernel(name, nest, body, parameters, chosen, mixed)
+        ahead = bool(issues(nest.body))  # then each loop says how far, and others run in step
+        chosen = {**options, "num_stages": 1} if mixed or ahead else options
+        return Kernel(name, nest, body, parameters, chosen, mixed and not ahead)
 
     def guarded(self, target: str) -> bool:
         """True if there is a ptxas that breaks dots as the kernels have them."""
