@@ -68,7 +68,7 @@ def written(
     heading = Heading(listing(graph), device, _reference(graph, reference), notes)
     return Kernel(
         name=_name(program),
-        source=triton_text(program, scheduled.sizes, dtypes, heading, 2),
+        source=triton_text(program, scheduled.sizes, dtypes, heading),
         sizes=scheduled.known,
         tiles=scheduled.blocks,
         dtype=dtypes.common.name,

@@ -47,7 +47,7 @@ def default_schedule(
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = deferred(in_chunks(scheduled, asked=chunks))
-    return with_warps(scheduled, warps)
+    return staged(with_warps(scheduled, warps))
 
 
 def finished(scheduled: Scheduled) -> Scheduled:

@@ -13,7 +13,7 @@ takes the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -76,7 +76,7 @@ class Stage(Move):
         draft = scheduled.draft
         loop, nest = loop_at(draft, site), draft.nests[site.nest - 1]
         assert loop is not None
-        made = _staged(loop, args["stages"], tiling_of(draft, nest))
+        made = _staged(loop, nest, args["stages"], tiling_of(draft, nest))
         body = _replaced(nest.body, loop, made)
         nests = (*draft.nests[: site.nest - 1], replace(nest, body=body), *draft.nests[site.nest :])
         return replace(draft, nests=nests)
@@ -143,9 +143,9 @@ def used_twice(loop: For, nest: Nest, tiling: Tiling) -> str:
     return ""
 
 
-def _staged(loop: For, stages: int, tiling: Tiling) -> For:
+def _staged(loop: For, nest: Nest, stages: int, tiling: Tiling) -> For:
     ahead = {load.target: load for load in staged_loads(loop, tiling)}
-    tokens = dict(zip(ahead, _tokens(list(ahead.values())), strict=True))
+    tokens = dict(zip(ahead, _tokens(ahead.values(), nest), strict=False))
     issues = tuple(
         Issue(tokens[tile], tile, load.view, stages - 1, stages, load.origin)
         for tile, load in ahead.items()
@@ -159,11 +159,15 @@ def _staged(loop: For, stages: int, tiling: Tiling) -> For:
     return replace(loop, body=(*issues, *waited))
 
 
-def _tokens(loads: Sequence[Load]) -> Iterator[str]:
-    """A name for each: that of its array, with a number if several read it."""
-    names = [load.view.buffer.name for load in loads]
-    for at, name in enumerate(names):
-        yield name if names.count(name) == 1 else f"{name}.{names[: at + 1].count(name)}"
+def _tokens(loads: Iterable[Load], nest: Nest) -> Iterator[str]:
+    """A name for each: that of its array, with a number where the nest has it already."""
+    taken = dict.fromkeys(s.token for s in statements(nest.body) if isinstance(s, Issue))
+    for load in loads:
+        name = load.view.buffer.name
+        words = (name, *(f"{name}.{number}" for number in range(2, len(taken) + 3)))
+        token = next(word for word in words if word not in taken)
+        taken[token] = None
+        yield token
 
 
 def _replaced(body: tuple[Stmt, ...], old: For, new: For) -> tuple[Stmt, ...]:

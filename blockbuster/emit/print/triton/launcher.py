@@ -23,7 +23,6 @@ class Kernel:
     body: list[str]
     parameters: Parameters
     options: Mapping[str, int]
-    mixed: bool
 
 
 def sizes_shown(program: TileProgram) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
@@ -116,8 +115,7 @@ class _Launcher:
         steps = [f"strides({self._file.buffer(b)})[{axis}]" for b, axis in p.strides]
         blocks = [f"{name}={kernel.tiling.blocks[d]}" for d, name in p.blocks.items()]
         options = [f"{name}={value}" for name, value in kernel.options.items()]
-        note = ["        # not pipelined: a tile feeds the matrix units and arithmetic (a race)"]
-        lines = [*(note if kernel.mixed else []), f"        grid = {' * '.join(counts) or '1'}"]
+        lines = [f"        grid = {' * '.join(counts) or '1'}"]
         lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
         for group in (arrays, list(p.sizes.values()), steps, [*blocks, "INDEX=index"], options):
             lines += wrapped(group, 16)

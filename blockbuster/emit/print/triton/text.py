@@ -49,11 +49,10 @@ def triton_text(
     sizes: Mapping[Dim, int],
     dtypes: ArrayDtypes,
     heading: Heading,
-    stages: int,
 ) -> str:
     """The file's text. ``sizes``: what it is written for, by size class."""
     _refuse_block_axes(program)
-    text = _FileText(program, sizes, dtypes, stages)
+    text = _FileText(program, sizes, dtypes)
     imports, reference = _parted(heading.reference)
     sections = [
         text.docstring(heading),
@@ -104,19 +103,15 @@ def _parted(reference: str) -> tuple[set[str], str]:
 
 
 class _FileText:
-    def __init__(
-        self, program: TileProgram, sizes: Mapping[Dim, int], dtypes: ArrayDtypes, stages: int
-    ) -> None:
+    def __init__(self, program: TileProgram, sizes: Mapping[Dim, int], dtypes: ArrayDtypes) -> None:
         self._program = program
         self._cuts = [(nest, tiling_of(program, nest)) for nest in program.nests]
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
         narrow = narrow_workspaces(program)
-        self.file = File(
-            dtypes.common, Names(_RESERVED), narrow, dtypes.accurate, dtypes.of, sizes
-        )
+        self.file = File(dtypes.common, Names(_RESERVED), narrow, dtypes.accurate, dtypes.of, sizes)
         self._dims, self._free = sizes_shown(program)
         self._claim_names()
-        self.kernels = [self._kernel(nest, tiling, stages) for nest, tiling in self._cuts]
+        self.kernels = [self._kernel(nest, tiling) for nest, tiling in self._cuts]
 
     def _claim_names(self) -> None:
         """Names that callers see come first, so that they stay as they are."""
@@ -131,13 +126,12 @@ class _FileText:
             for axis in range(len(buffer.axes)):
                 self.file.stride(buffer, axis)
 
-    def _kernel(self, nest: Nest, tiling: Tiling, stages: int) -> Kernel:
+    def _kernel(self, nest: Nest, tiling: Tiling) -> Kernel:
         body, parameters = kernel_body(nest, tiling, self.file)
         written = "_".join(self.file.buffer(b) for b in stored(nest.body))
         name = self.file.names.of(("kernel", nest), f"{written}_kernel")
-        mixed = Uses(nest, tiling).mixed()
-        options = {"num_warps": nest.warps, "num_stages": 1 if mixed else stages}
-        return Kernel(name, nest, tiling, body, parameters, options, mixed)
+        options = {"num_warps": nest.warps, "num_stages": 1}  # loops say how far loads run ahead
+        return Kernel(name, nest, tiling, body, parameters, options)
 
     def guarded(self, target: str) -> bool:
         """True if there is a ptxas that breaks dots as the kernels have them."""
