@@ -73,7 +73,8 @@ class Case:
     ``snapshot``: which of the fused graphs is scheduled (-1: the last). ``hand`` and ``reference``
     name a tuple of forms and a function of a module of ``bench.schedules.hand``; ``options`` are
     further arguments of the reference. ``library`` is the best call of torch's.
-    ``small``: sizes at which hand forms are tested without a GPU.
+    ``small``: sizes at which hand forms are tested without a GPU; ``few``: sizes at which the
+    schedule is, which as a rule are one or two blocks of it.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Case:
     hand: str
     reference: str
     library: Callable[..., Any]
+    few: Mapping[str, int]
     snapshot: int = -1
     options: Mapping[str, Any] | None = None
     small_options: Mapping[str, Any] | None = None
@@ -102,6 +104,11 @@ class Case:
     def text(self) -> str:
         """The schedule."""
         return self.path.read_text(encoding="utf-8")
+
+    def alternatives(self) -> dict[str, str]:
+        """Other schedules that are measured, too: the files NAME.WORD.schedule, by their word."""
+        found = sorted(HERE.glob(f"{self.name}.*.schedule"))
+        return {path.name.split(".")[1]: path.read_text(encoding="utf-8") for path in found}
 
     def graph(self) -> Graph:
         """The block program that is scheduled."""
@@ -208,42 +215,52 @@ def _softmax(x: Array) -> Array:
 
 HEADS = dict(q="H M D", k="H N D", v="H N L")
 AT_4096 = dict(H=16, M=4096, N=4096, D=128, L=128)
+FEW_HEADS = dict(H=2, M=128, N=128, D=128, L=128)
+FEW_ROWS = dict(M=128, K=256, N=256)
 FEW = dict(H=2, M=40, N=40, D=16, L=16)
 CASES = (
     Case("attention", attention, HEADS, AT_4096, dict(FEW, N=56),
-         "attention.FULL_FORMS", "attention.reference", _sdpa),
+         "attention.FULL_FORMS", "attention.reference", _sdpa,
+         FEW_HEADS),
     Case("causal-attention", causal_attention, HEADS, AT_4096, FEW,
-         "attention.CAUSAL_FORMS", "attention.reference", partial(_sdpa, causal=True),
+         "attention.CAUSAL_FORMS", "attention.reference", partial(_sdpa, causal=True), FEW_HEADS,
          options=dict(seen=1), small_options=dict(seen=1)),
     Case("window-attention", window_attention, HEADS, AT_4096, dict(FEW, M=70, N=70),
-         "attention.WINDOW_FORMS", "attention.reference", partial(_sdpa, window=1024),
+         "attention.WINDOW_FORMS", "attention.reference", partial(_sdpa, window=1024), FEW_HEADS,
          options=dict(seen=2, window=1024), small_options=dict(seen=2, window=20)),
     Case("matmul", matmul, dict(x="M K", w="K N"), dict(M=2048, K=4096, N=4096),
-         dict(M=40, K=40, N=48), "matmul.FORMS", "matmul.reference", _mm),
+         dict(M=40, K=40, N=48), "matmul.FORMS", "matmul.reference", _mm,
+         dict(M=128, K=192, N=256)),
     Case("few-rows-matmul", matmul, dict(x="M K", w="K N"), dict(M=16, K=4096, N=4096),
-         dict(M=8, K=56, N=40), "split_matmul.FORMS", "split_matmul.reference", _mm),
+         dict(M=8, K=56, N=40), "split_matmul.FORMS", "split_matmul.reference", _mm,
+         dict(M=16, K=1024, N=512)),
     Case("layer-norm-matmul", layer_norm_matmul, dict(x="M K", y="K N"),
          dict(M=2048, K=4096, N=4096), dict(M=24, K=40, N=48),
          "normed_matmul.LAYER_NORM_FORMS", "normed_matmul.layer_norm_matmul", _layer_norm_mm,
-         snapshot=0),
+         FEW_ROWS, snapshot=0),
     Case("rms-norm-matmul", rms_norm_matmul, dict(x="M K", y="K N"),
          dict(M=2048, K=4096, N=4096), dict(M=24, K=40, N=48),
          "normed_matmul.RMS_NORM_FORMS", "normed_matmul.rms_norm_matmul", _rms_norm_mm,
-         snapshot=0),
+         FEW_ROWS, snapshot=0),
     Case("gate-up", gate_up, dict(x="M D", w="D K", v="D K"), dict(M=2048, D=2048, K=8192),
-         dict(M=24, D=40, K=32), "gate_up.FORMS", "gate_up.reference", _gate_up),
+         dict(M=24, D=40, K=32), "gate_up.FORMS", "gate_up.reference", _gate_up,
+         dict(M=128, D=192, K=128)),
     Case("decode", attention, dict(q="H G D", k="H N D", v="H N L"),
          dict(H=8, G=8, N=32768, D=128, L=128), dict(H=2, G=3, N=70, D=16, L=16),
-         "decode.FORMS", "decode.reference", _grouped_sdpa),
+         "decode.FORMS", "decode.reference", _grouped_sdpa,
+         dict(H=2, G=8, N=2048, D=128, L=128)),
     Case("chain-one-kernel", chain, dict(x="M K", w="K N", u="N H"),
          dict(M=512, K=64, N=256, H=64), dict(M=24, K=24, N=40, H=24),
-         "chain.G1_FORMS", "chain.reference", _chain),
+         "chain.G1_FORMS", "chain.reference", _chain,
+         dict(M=32, K=64, N=192, H=64)),
     Case("chain-two-kernels", chain, dict(x="M K", w="K N", u="N H"),
          dict(M=512, K=256, N=512, H=256), dict(M=24, K=40, N=40, H=24),
-         "chain.G4_FORMS", "chain.reference", _chain, snapshot=0),
+         "chain.G4_FORMS", "chain.reference", _chain,
+         dict(M=128, K=256, N=256, H=64), snapshot=0),
     Case("row-lengths", row_lengths, dict(x="M N"), dict(M=256, N=1 << 17), dict(M=3, N=100),
-         "rows.NORM_FORMS", "rows.length", _lengths),
+         "rows.NORM_FORMS", "rows.length", _lengths,
+         dict(M=2, N=1 << 17)),
     Case("row-softmax", row_softmax, dict(x="M N"), dict(M=256, N=1 << 14), dict(M=3, N=50),
-         "rows.SOFTMAX_FORMS", "rows.softmax", _softmax),
+         "rows.SOFTMAX_FORMS", "rows.softmax", _softmax, dict(M=3, N=1 << 14)),
 )  # fmt: skip
 BY_NAME = {case.name: case for case in CASES}

@@ -71,15 +71,17 @@ def contestants(
     case: Case, *, default: bool
 ) -> Iterator[tuple[str, Callable[[Mapping[str, Array]], Run]]]:
     """What is timed: a name, and what makes it for inputs."""
-    yield "ours", lambda inputs: ours(case, inputs, case.text)
+    yield "ours", partial(ours, case, case.text)
+    for word, text in case.alternatives().items():
+        yield f"ours {word}", partial(ours, case, text)
     if default:
-        yield "default", lambda inputs: ours(case, inputs, None)
+        yield "default", partial(ours, case, None)
     for form in case.forms():
         yield f"hand {form.name}", partial(by_hand, form)
     yield "library", lambda inputs: lambda: (case.library(**inputs),)
 
 
-def ours(case: Case, inputs: Mapping[str, Array], schedule: str | None) -> Run:
+def ours(case: Case, schedule: str | None, inputs: Mapping[str, Array]) -> Run:
     """The kernel of a schedule's text, with outputs of its own; None: the default schedule."""
     kernel = emitted(case, schedule)
     outputs = {name: result_like(case, inputs) for name in kernel.outputs}
@@ -203,11 +205,10 @@ def compiled(case: Case) -> Record:
     """What each kernel of a case's schedule and of its hand forms takes, without a GPU."""
     from blockbuster.emit.target.compiler import compile_kernel
 
-    return {
-        "program": case.name,
-        "ours": [asdict(report) for report in compile_kernel(emitted(case, case.text))],
-        "hand": compiled_forms(case),
-    }
+    texts = {"ours": case.text} | {f"ours {w}": t for w, t in case.alternatives().items()}
+    made = {name: compile_kernel(emitted(case, text)) for name, text in texts.items()}
+    mine = {name: [asdict(report) for report in reports] for name, reports in made.items()}
+    return {"program": case.name, "kernels": {**mine, **compiled_forms(case)}}
 
 
 def compiled_forms(case: Case) -> dict[str, list[Record]]:
@@ -238,7 +239,7 @@ def compile_all(names: list[str]) -> int:
             print(f"{name:20} FAILED {error}")
             failed += 1
             continue
-        for form, reports in (("ours", record["ours"]), *record["hand"].items()):
+        for form, reports in record["kernels"].items():
             for r in reports:
                 numbers = f"{r['shared']:7} {r['registers']:5} {r['spills']:6}"
                 print(f"{name:20} {form:44} {r['function']:28} {numbers}")
@@ -306,7 +307,8 @@ def machine() -> dict[str, str]:
 def table(records: list[Record]) -> str:
     """Per program: ours, the best hand form, the library, the default; times in microseconds."""
     lines = [
-        f"{'program':20} {'ours':>8} {'by hand':>8} {'ratio':>6} {'library':>8} {'default':>8}  best"
+        f"{'program':20} {'ours':>8} {'by hand':>8} {'ratio':>6} {'library':>8} {'default':>8}"
+        "  best by hand"
     ]
     for record in records:
         times = record.get("times", {})
@@ -327,6 +329,10 @@ def table(records: list[Record]) -> str:
             lines.append(f"  FAILED: {record['error'][:400]}")
         lines += [f"  FAILED {n}: {why[:400]}" for n, why in record.get("failed", {}).items()]
     return "\n".join(lines)
+
+
+def _cell(number: float | None, width: int, digits: int) -> str:
+    return f"{'-' if number is None else format(number, f'.{digits}f'):>{width}}"
 
 
 def main() -> int:
