@@ -216,7 +216,7 @@ def _softmax(x: Array) -> Array:
 HEADS = dict(q="H M D", k="H N D", v="H N L")
 AT_4096 = dict(H=16, M=4096, N=4096, D=128, L=128)
 FEW_HEADS = dict(H=2, M=128, N=128, D=128, L=128)
-FEW_ROWS = dict(M=128, K=256, N=256)
+FEW_ROWS = dict(M=128, K=4096, N=256)
 FEW = dict(H=2, M=40, N=40, D=16, L=16)
 CASES = (
     Case("attention", attention, HEADS, AT_4096, dict(FEW, N=56),
@@ -226,7 +226,8 @@ CASES = (
          "attention.CAUSAL_FORMS", "attention.reference", partial(_sdpa, causal=True), FEW_HEADS,
          options=dict(seen=1), small_options=dict(seen=1)),
     Case("window-attention", window_attention, HEADS, AT_4096, dict(FEW, M=70, N=70),
-         "attention.WINDOW_FORMS", "attention.reference", partial(_sdpa, window=1024), FEW_HEADS,
+         "attention.WINDOW_FORMS", "attention.reference", partial(_sdpa, window=1024),
+         dict(H=1, M=1152, N=1152, D=128, L=128),
          options=dict(seen=2, window=1024), small_options=dict(seen=2, window=20)),
     Case("matmul", matmul, dict(x="M K", w="K N"), dict(M=2048, K=4096, N=4096),
          dict(M=40, K=40, N=48), "matmul.FORMS", "matmul.reference", _mm,
