@@ -15,7 +15,8 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
 from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import completed, in_order
+from blockbuster.ir.lengths import in_order
+from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules import overflowing, safe
@@ -59,7 +60,7 @@ def emit(
     dtypes = array_dtypes(graph, program, given_by(dtype))
     _check_dims(program, sizes, tiles or {})
     _check_chunks(program, chunks or {})
-    bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
+    bound = bind_sizes((), {}, program.rules, sizes)
     if schedule is None:
         scheduled = default_schedule(
             program, bound, dtypes=dtypes, device=device, tiles=tiles, chunks=chunks
