@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from blockbuster.emit.tile.program import For, Load, Stmt, Store, TileProgram
+from blockbuster.emit.tile.dataflow import accessed
+from blockbuster.emit.tile.program import For, Issue, Load, Stmt, Store, TileProgram
 from blockbuster.emit.tile.trips import bound_blocks
 from blockbuster.ir.types import Dim, size_class
 
@@ -21,15 +22,12 @@ class Moved:
     tiles_loaded: int = 0
     tiles_stored: int = 0
 
-    def plus(
-        self, *, loaded: int | None = None, stored: int | None = None, tiles: int = 1
-    ) -> Moved:
-        """With ``tiles`` more accesses that move this many elements together."""
+    def __add__(self, other: Moved) -> Moved:
         return Moved(
-            self.elements_loaded + (loaded or 0),
-            self.elements_stored + (stored or 0),
-            self.tiles_loaded + (tiles if loaded is not None else 0),
-            self.tiles_stored + (tiles if stored is not None else 0),
+            self.elements_loaded + other.elements_loaded,
+            self.elements_stored + other.elements_stored,
+            self.tiles_loaded + other.tiles_loaded,
+            self.tiles_stored + other.tiles_stored,
         )
 
 
@@ -132,10 +130,10 @@ class _Extents:
         """What is loaded along ``dim``: with all lanes of its blocks if it is padded."""
         return self.trips(dim) * self.blocks[dim] if dim in self.padded else self.size(dim)
 
-    def elements(self, access: Load | Store, loops: tuple[Dim, ...]) -> int:
+    def elements(self, access: Load | Issue | Store, loops: tuple[Dim, ...]) -> int:
         """Elements of all tiles of an access: a dim's blocks together are the whole dim."""
-        tile = access.target if isinstance(access, Load) else access.value
-        count = self.lanes if isinstance(access, Load) else self.size
+        tile = accessed(access)
+        count = self.size if isinstance(access, Store) else self.lanes
         sliced = dict.fromkeys(access.view.sliced(tile))
         repeated = prod(self.trips(dim) for dim in loops if dim not in sliced)
         return repeated * prod(map(count, sliced))
@@ -148,11 +146,12 @@ def _count(
         if isinstance(stmt, For):
             around = (d for d in loops if d != stmt.chunk)  # all chunks together are the whole dim
             _count(stmt.body, (*around, stmt.dim), extents, moved)
-        elif isinstance(stmt, Load | Store):
+        elif isinstance(stmt, Load | Issue | Store):
             buffer = stmt.view.buffer
             elements = extents.elements(stmt, loops)
             tiles = prod(map(extents.trips, loops))
-            if isinstance(stmt, Load):
-                moved[buffer.name] = moved[buffer.name].plus(loaded=elements, tiles=tiles)
-            else:
-                moved[buffer.name] = moved[buffer.name].plus(stored=elements, tiles=tiles)
+            moved[buffer.name] += (
+                Moved(elements_stored=elements, tiles_stored=tiles)
+                if isinstance(stmt, Store)
+                else Moved(elements_loaded=elements, tiles_loaded=tiles)
+            )
