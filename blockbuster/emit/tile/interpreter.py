@@ -9,13 +9,14 @@ of the listing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, product
 from typing import Any
 
 import numpy as np
 
+from blockbuster.emit.tile.dataflow import views
 from blockbuster.emit.tile.located import located
 from blockbuster.emit.tile.memory import Hazard, Memory, Path
 from blockbuster.emit.tile.observer import TileObserver
@@ -38,9 +39,9 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
-from blockbuster.emit.tile.rings import Ring
+from blockbuster.emit.tile.slots import Ring
 from blockbuster.emit.tile.scope import Scope
-from blockbuster.emit.tile.trips import bound_blocks, bound_sizes
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks, bound_sizes
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64, Floats, Semantics
@@ -148,19 +149,38 @@ class TileInterpreter:
     def _shape(self, buffer: Buffer) -> tuple[int, ...]:
         scope = Scope(self.sizes, self.blocks)
         return tuple(
-            1
-            if axis.dim is None or (axis.per_block and axis.dim in self.program.whole)
-            else len(scope.steps(axis.dim))
+            self._entries(buffer, at)
             if axis.per_block
+            else 1
+            if axis.dim is None
             else scope.size(axis.dim)
-            for axis in buffer.axes
+            for at, axis in enumerate(buffer.axes)
         )
+
+    def _entries(self, buffer: Buffer, at: int) -> int:
+        """How many blocks the nests that access ``buffer`` make of the dim of an axis.
+
+        Raises ValueError where they do not make equally many.
+        """
+        found = {
+            self._trips(nest, dim)
+            for nest in self.program.nests
+            for view in views(replace(self.program, nests=(nest,)))
+            if view.buffer == buffer and isinstance(dim := view.dims[at], str)
+        }
+        if len(found) > 1:
+            raise ValueError(f"nests differ in how many blocks axis {at} of {buffer.name} has")
+        return found.pop() if found else 1
+
+    def _trips(self, nest: Nest, dim: Dim) -> int:
+        if dim in self.program.whole or any(b.dim == dim and b.whole for b in nest.blocks):
+            return 1
+        return len(Scope(self.sizes, blocks_in(nest, self.blocks)).steps(dim))
 
     # loops -----------------------------------------------------------------------------
 
     def _nest(self, nest: Nest) -> None:
-        blocks = {**self.blocks, **{block.dim: block.lanes for block in nest.blocks}}
-        scope = Scope(self.sizes, blocks, self.padded)
+        scope = Scope(self.sizes, blocks_in(nest, self.blocks), self.padded)
         run = next(self._runs)
         cells = list(product(*(scope.steps(dim) for dim in nest.grid)))
         for number in self._order(len(cells), parallel=True):

@@ -9,7 +9,7 @@ from math import prod
 
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.program import For, Issue, Load, Stmt, Store, TileProgram
-from blockbuster.emit.tile.trips import bound_blocks
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -36,14 +36,14 @@ def tile_traffic(
 ) -> dict[str, Moved]:
     """Traffic per array, by name. Two views of one array count as one array.
 
-    ``sizes`` gives every size class, ``block_sizes`` what is not one block (1 for list-only dims).
-    Ragged blocks count with the elements they have.
+    ``sizes`` gives every size class, ``block_sizes`` what is not one block (1 for list-only dims)
+    and what nests do not cut themselves. Ragged blocks count with the elements they have.
     """
     buffers = (*program.inputs, *program.outputs, *program.workspaces)
     moved = {buffer.name: Moved() for buffer in buffers}
-    extents = _Extents(sizes, bound_blocks(program, sizes, block_sizes))
+    blocks = bound_blocks(program, sizes, block_sizes)
     for nest in program.nests:
-        _count(nest.body, nest.grid, extents, moved)
+        _count(nest.body, nest.grid, _Extents(sizes, blocks_in(nest, blocks)), moved)
     return moved
 
 
@@ -103,9 +103,10 @@ def traffic_by_nest(
     Lanes past the end of ``padded`` dims count where they are loaded: they are zeros, written to
     shared memory and multiplied like elements. Storing them is masked and costs nothing.
     """
-    extents = _Extents(sizes, bound_blocks(program, sizes, block_sizes), padded)
+    blocks = bound_blocks(program, sizes, block_sizes)
     found = []
     for nest in program.nests:
+        extents = _Extents(sizes, blocks_in(nest, blocks), padded)
         moved: dict[str, Moved] = defaultdict(Moved)
         _count(nest.body, nest.grid, extents, moved)
         elements = sum(m.elements_loaded + m.elements_stored for m in moved.values())
