@@ -1,70 +1,82 @@
-"""Random tile programs: a random block program, lowered, after some of the passes."""
+"""Random tile programs: a random block program, lowered, after some random moves."""
 
-from blockbuster.emit.schedule.bind import bind
-from blockbuster.emit.schedule.chunk_loops import chunk_loops
-from blockbuster.emit.schedule.defer_lane_sums import defer_lane_sums
-from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops, not_alone
-from blockbuster.emit.schedule.finish_rows import finish_rows
-from blockbuster.emit.schedule.guard import guard
-from blockbuster.emit.schedule.hoist import hoist
-from blockbuster.emit.schedule.lead_first import lead_first
-from blockbuster.emit.schedule.merge_repeats import merge_repeats
-from blockbuster.emit.schedule.split_nests import split_nests
+from itertools import islice
+
+from blockbuster.emit.schedule.block import Cut
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.script import MOVES
+from blockbuster.emit.schedule.site import nests_at
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.trips import dims_in, sized
+from blockbuster.ir.lengths import fitted
 from blockbuster.ir.types import size_class
 from blockbuster.rules import fuse, safe
 from blockbuster.testing.generators import GENERATORS
-from tests.emit.cases import blocked_dims, tiling_of
-
 
 KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have functions without tiles
-
-
-def some_dims(program, random):
-    """Classes of dims, at random, that can become one block together."""
-    dims = [dim for dim in blocked_dims(program) if dim not in program.whole]
-    classes = [c for c in dict.fromkeys(map(size_class, dims)) if random.random() < 0.5]
-    chosen = tuple(dim for dim in dims if size_class(dim) in classes)
-    return () if any(not_alone(program, dim, chosen) for dim in chosen) else chosen
-
-
-def in_chunks(program, random):
-    processors = random.choice((200, 1 << 20))
-    return chunk_loops(program, tiling_of(program), processors=processors)[0]
-
-
-# each pass, with what it needs drawn at random, in the order in which production applies them
-PASSES = {
-    "drop-unit-loops": lambda program, random: drop_unit_loops(program, some_dims(program, random)),
-    "split-nests": lambda program, random: split_nests(program),
-    "hoist": lambda program, random: hoist(program),
-    "merge-repeats": lambda program, random: merge_repeats(program),
-    "chunk-loops": in_chunks,
-    "lead-first": lambda program, random: lead_first(program),
-    "finish-rows": lambda program, random: finish_rows(program, tiling_of(program)),
-    "defer-lane-sums": lambda program, random: defer_lane_sums(program, tiling_of(program)),
-    "bind": lambda program, random: bind(program),
-    "guard": lambda program, random: guard(program, blocked_dims(program)),
-}
-
-
-def before_pass(name, graph, random):
-    """The tile program of ``graph`` after some of the passes that may come before one."""
-    program = lower_to_tiles(graph)
-    for earlier, change in PASSES.items():
-        if earlier == name:
-            break
-        if earlier == "split-nests" or random.random() < 0.5:
-            program = change(program, random)
-    return program
-
-
-def after_passes(graph, random):
-    """A tile program of ``graph`` after some of the passes; at last the guards."""
-    return PASSES["guard"](before_pass("guard", graph, random), random)
+BY_NAME = {move.name: move for move in MOVES}
+SIZES = (16, 32, 40, 100)
+MOST_SITES = 3
+MOST_ARGUMENTS = 2
 
 
 def random_graph(random):
     """A random block program of any kind, half of the time fused and made safe."""
     graph = GENERATORS[random.choice(KINDS)](random)
     return safe(fuse(graph).final) if random.random() < 0.5 else graph
+
+
+def lowered(graph, random):
+    """The tile program of ``graph``, not scheduled yet, for random sizes."""
+    tiles = lower_to_tiles(graph)
+    drawn = {dim: 3 if dim in tiles.units else random.choice(SIZES) for dim in sized(tiles)}
+    sizes = fitted(drawn, tiles.rules)
+    return unscheduled(tiles, sizes, array_dtypes(graph, tiles, given_by("float32")), TARGET)
+
+
+TARGET = target_of("sm_90")
+
+
+def random_cuts(scheduled, site, random):
+    """Blocks for some of the dims that nests do not cut yet, some of them one block."""
+    units = scheduled.draft.units
+    nests = [scheduled.draft.nests[at] for at in nests_at(scheduled.draft, site)]
+    cut = {block.dim for nest in nests for block in nest.blocks}
+    dims = dict.fromkeys(d for nest in nests for d in dims_in(nest) if d not in cut)
+    chosen = [d for d in dims if size_class(d) not in units and random.random() < 0.7]
+    cuts = []
+    for dim in chosen:
+        lanes = random.choice((16, 32, 64, 128))
+        cuts.append(Cut(dim, lanes, random.random() < 0.5))
+    return {"cuts": tuple(cuts)}
+
+
+def arguments(move, scheduled, site, random):
+    """Some arguments with which a move can be applied at a place."""
+    if move.name == "block":
+        drawn = (random_cuts(scheduled, site, random) for _ in range(4))
+        found = [args for args in drawn if args["cuts"]]
+    else:
+        found = list(islice(move.arguments(scheduled, site), 2 * MOST_ARGUMENTS))
+    legal = [args for args in found if not move.why_not(scheduled, site, **args)]
+    return random.sample(legal, min(len(legal), MOST_ARGUMENTS))
+
+
+def applications(move, scheduled, random, most=MOST_SITES):
+    """Places and arguments for a move: those that are legal, as many as may be tried."""
+    sites = list(islice(move.sites(scheduled), 40))
+    for site in random.sample(sites, min(len(sites), most)):
+        for args in arguments(move, scheduled, site, random):
+            yield site, args
+
+
+def some_moves(scheduled, random, most=4):
+    """``scheduled`` after some moves, each at a random place."""
+    for _ in range(random.randint(0, most)):
+        move = random.choice(MOVES)
+        for site, args in applications(move, scheduled, random, most=1):
+            scheduled = move.apply(scheduled, site, **args)
+            break
+    return scheduled

@@ -10,7 +10,7 @@ A difference is called one if floats differ, or if the second program reads what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,34 @@ from blockbuster.emit.tile.sides import Cut, Program, Side, cuts
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.interp.apart import clearly_apart, close
+from blockbuster.interp.characters import Characters, representative
 from blockbuster.interp.degree import VARIABLE, Bound, Degree, chance
 from blockbuster.interp.layout import Array
 from blockbuster.interp.ordered import Refused
 from blockbuster.interp.proof import Proof, plain
 from blockbuster.interp.residues import ZeroDenominator
 from blockbuster.interp.semantics import Float32, Float64
-from blockbuster.interp.tiers import CHARACTERS, DRAWN, FREE, FREE_CHARACTERS, ORDERED, Tier
+from blockbuster.interp.tiers import AT, CHARACTERS, DRAWN, FREE, FREE_CHARACTERS, ORDERED, Tier
 from blockbuster.interp.trials import DRAWS, Unsettled, differ
 
-LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, ORDERED)
+ORDER_ALONE = "max, min and < follow one random total order per trial"
+
+
+class Generic(Characters):
+    """Characters of which only those are equal that are the same: no data are zero by chance."""
+
+    def same(self, x: Any, y: Any) -> Any:
+        return self._decided(representative(x) == representative(y))
+
+
+GENERIC = replace(
+    CHARACTERS,
+    scope="equality of values where exp turns sums into products (and log, sqrt follow), wherever "
+    f"numbers that are compared with == differ unless they are equal as terms, {AT}",
+    assumptions=(*CHARACTERS.assumptions[:2], ORDER_ALONE),
+    semantics=lambda random, near: Generic(int(random.integers(2**62)), near),
+)
+LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, GENERIC, ORDERED)
 """The tiers that are asked where terms differ and floats do not."""
 
 

@@ -86,8 +86,11 @@ class Side:
 
     @cached_property
     def whole(self) -> tuple[Dim, ...]:
-        """The size classes of dims that have to be one block."""
-        return () if isinstance(self.program, Graph) else _classes(self.program.whole)
+        """The size classes of dims that have to be one block somewhere."""
+        if isinstance(self.program, Graph):
+            return ()
+        cut = (b.dim for nest in self.program.nests for b in nest.blocks if b.whole)
+        return _classes((*self.program.whole, *cut))
 
     @cached_property
     def blocks(self) -> dict[tuple[Dim, int], bool]:
@@ -185,5 +188,6 @@ def cuts(
             even = lcm(*(n for key, n in lanes.items() if key[0] == dim and not named[key]))
             chosen[dim] = -(-chosen[dim] // even) * even
         known = fitted(chosen, rules)
+        steps |= {dim: n for (dim, _), n in lanes.items()}  # of nests that do not cut it
         steps |= {dim: known[dim] for dim in classes if dim in whole and dim not in single}
         yield Cut(Setting(known, steps), lanes, int(random.integers(2**31)))
