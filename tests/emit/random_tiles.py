@@ -2,10 +2,10 @@
 
 from itertools import islice
 
-from blockbuster.emit.schedule.block import Cut
+from blockbuster.emit.schedule.block import Cut, unlooped
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import MOVES
-from blockbuster.emit.schedule.site import nests_at
+from blockbuster.emit.schedule.site import EVERYWHERE, nests_at
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -17,7 +17,7 @@ from blockbuster.testing.generators import GENERATORS
 
 KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have functions without tiles
 BY_NAME = {move.name: move for move in MOVES}
-SIZES = (16, 32, 40, 100)
+SIZES = (16, 32, 40, 100, 200)
 MOST_SITES = 3
 MOST_ARGUMENTS = 2
 
@@ -80,3 +80,19 @@ def some_moves(scheduled, random, most=4):
             scheduled = move.apply(scheduled, site, **args)
             break
     return scheduled
+
+
+def all_cut(scheduled, random):
+    """``scheduled`` with blocks for every dim, the same in all nests; one block where they fit."""
+    draft = scheduled.draft
+    lanes = {dim: random.choice((16, 32, 64)) for dim in sized(draft)}
+    fixed = {dim for nest in draft.nests for dim in unlooped(nest, draft.units)}
+    cuts = []
+    for dim in dict.fromkeys(d for nest in draft.nests for d in dims_in(nest)):
+        size = scheduled.sizes[size_class(dim)]
+        if size_class(dim) not in draft.units:
+            whole = dim in fixed or (size <= lanes[size_class(dim)] and random.random() < 0.7)
+            cuts.append(Cut(dim, 128 if whole else lanes[size_class(dim)], whole))
+    if not cuts:
+        return scheduled
+    return BY_NAME["block"].apply(scheduled, EVERYWHERE, cuts=tuple(cuts))

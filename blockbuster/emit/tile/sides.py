@@ -86,11 +86,8 @@ class Side:
 
     @cached_property
     def whole(self) -> tuple[Dim, ...]:
-        """The size classes of dims that have to be one block somewhere."""
-        if isinstance(self.program, Graph):
-            return ()
-        cut = (b.dim for nest in self.program.nests for b in nest.blocks if b.whole)
-        return _classes((*self.program.whole, *cut))
+        """The size classes of dims that have to be one block."""
+        return () if isinstance(self.program, Graph) else _classes(self.program.whole)
 
     @cached_property
     def blocks(self) -> dict[tuple[Dim, int], bool]:
@@ -120,7 +117,7 @@ class Side:
         if isinstance(self.program, Graph):
             return cut.setting.run(self.program, inputs, semantics)
         program, sizes = cut_by(self.program, cut), cut.setting.sizes
-        steps = cut.setting.block_sizes
+        steps = _steps(program, cut)
         return run_tiles(program, inputs, sizes, steps, semantics=semantics, seed=cut.seed)
 
     def check_lanes(self, cut: Cut) -> None:
@@ -134,12 +131,18 @@ class Side:
         full = [chunks.lanes for chunks in self.program.chunks]
         ragged = [dim for dim in self.program.whole if dim not in full]
         one_more = {dim: sizes[size_class(dim)] + 1 for dim in ragged}
-        steps = {**cut.setting.block_sizes, **one_more}
-        check_lanes(cut_by(self.program, cut), sizes, steps, seed=cut.seed)
+        program = cut_by(self.program, cut)
+        check_lanes(program, sizes, {**_steps(program, cut), **one_more}, seed=cut.seed)
 
 
 def _classes(dims: Sequence[Dim]) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys(map(size_class, dims)))
+
+
+def _steps(program: TileProgram, cut: Cut) -> dict[Dim, int]:
+    """Blocks for nests that do not cut a dim themselves: as other nests cut it, else as drawn."""
+    own = {block.dim: block.lanes for nest in program.nests for block in nest.blocks}
+    return {**cut.setting.block_sizes, **own}
 
 
 def cut_by(program: TileProgram, cut: Cut) -> TileProgram:
@@ -188,6 +191,5 @@ def cuts(
             even = lcm(*(n for key, n in lanes.items() if key[0] == dim and not named[key]))
             chosen[dim] = -(-chosen[dim] // even) * even
         known = fitted(chosen, rules)
-        steps |= {dim: n for (dim, _), n in lanes.items()}  # of nests that do not cut it
         steps |= {dim: known[dim] for dim in classes if dim in whole and dim not in single}
         yield Cut(Setting(known, steps), lanes, int(random.integers(2**31)))
