@@ -132,3 +132,8 @@ def bound_blocks(
         if bound[dim] < 1:
             raise ValueError(f"block size of {dim} is {bound[dim]}, expected at least 1")
     return bound
+
+
+def blocks_in(nest: Nest, blocks: Mapping[Dim, int]) -> dict[Dim, int]:
+    """The block size of each dim in ``nest``: as it cuts the dim, else as ``blocks`` says."""
+    return {**blocks, **{block.dim: block.lanes for block in nest.blocks}}
