@@ -90,7 +90,9 @@ class TokenReader:
         text = message(reason, listing=self._text, mark=mark, column=column, hint=hint)
         raise ParseError(text)
 
-    def _refuse_token(self, reason: str, at: int | None = None, hint: str | None = None) -> NoReturn:
+    def _refuse_token(
+        self, reason: str, at: int | None = None, hint: str | None = None
+    ) -> NoReturn:
         """Raise ParseError with a caret below a token, given by its position; below the next one
         if none is given.
         """
