@@ -22,7 +22,8 @@ class Kernel:
     """An emitted file: its text, and what it was written for. ``notes`` say what can overflow.
 
     ``chunks``: in how many chunks loops over some dims are run, side by side. ``schedule``: the
-    moves that made it, as text that ``bb.emit(..., schedule=...)`` replays.
+    moves that made it, as text that ``bb.emit(..., schedule=...)`` replays. ``tile_program``: the
+    loops, tiles and loads that the file is printed from; ``print`` shows it on a screen.
     Calling it runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
 
@@ -37,6 +38,7 @@ class Kernel:
     notes: tuple[str, ...] = ()
     chunks: tuple[tuple[Dim, int], ...] = ()
     schedule: str = field(default="", repr=False)
+    tile_program: TileProgram | None = field(default=None, repr=False, compare=False)
 
     def write(self, path: str | Path) -> Path:
         """Write the file; it runs on its own, without Blockbuster."""
@@ -78,6 +80,7 @@ def written(
         notes=notes,
         chunks=tuple((c.dim, c.count) for c in program.chunks),
         schedule=scheduled.schedule,
+        tile_program=program,
     )
 
 

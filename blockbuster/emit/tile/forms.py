@@ -43,7 +43,8 @@ from blockbuster.ir.lengths import Rule
 
 STATEMENTS: dict[type, str] = {
     Load: "{target:made} = load {view:view}",
-    Issue: "issue {token:word} {ahead:number} ahead of {slots:number}: {tile:made} = load {view:view}",
+    Issue: "issue {token:word} {ahead:number} ahead of {slots:number}: "
+    "{tile:made} = load {view:view}",
     Await: "{target:made} = await {token:word}",
     Iota: "{target:made} = index {dim:dim}",
     Store: "store {view:view} = {value:tile}",
@@ -64,7 +65,7 @@ FORMS: dict[type, str] = STATEMENTS | {
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
-    Nest: "~\ngrid {grid:blocks}~~\nblocks {blocks:cuts}~~\nwarps {warps:number}~{body:statements}",
+    Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~\nwarps {warps:number}~{body:statements}",
     TileProgram: "~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"
     "~\nsizes {rules:rules}~~\nchunks {chunks:chunks}~{nests:nests}",
@@ -122,10 +123,9 @@ class Maybe:
 Part: TypeAlias = Words | Slot | Maybe
 
 
-@cache
 def form_of(kind: type) -> tuple[Part, ...]:
     """How a value of class ``kind`` is written."""
-    return tuple(_parts(FORMS[kind]))
+    return _PARTS[kind]
 
 
 def fields_of(kind: type) -> Iterator[str]:
@@ -136,7 +136,6 @@ def fields_of(kind: type) -> Iterator[str]:
                 yield from slot.fields
 
 
-@cache
 def usual(kind: type, name: str) -> Any:
     """The value of a field whose words are left out."""
     default = next(f.default for f in fields(kind) if f.name == name)
@@ -174,3 +173,6 @@ def _pieces(text: str) -> Iterator[Words | Slot]:
         else:
             either = kind.split()[1:] if kind.startswith("either ") else ()
             yield Slot(tuple(names.split(",")), "either" if either else kind, tuple(either))
+
+
+_PARTS = {kind: tuple(_parts(template)) for kind, template in FORMS.items()}

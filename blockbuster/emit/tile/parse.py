@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from blockbuster.emit.tile.forms import (
@@ -72,7 +73,7 @@ class _Reader(PhraseReader):
         """The whole text."""
         self._take(PROGRAM)
         self._take("{")
-        program = self.read(TileProgram)
+        program: TileProgram = self.read(TileProgram)
         self._take("}")
         return program
 
@@ -119,8 +120,7 @@ class _Reader(PhraseReader):
 
     def buffers(self, space: str) -> tuple[Buffer, ...]:
         """Arrays that live in ``space`` unless they say another."""
-        found = self.listed(lambda: self._buffer(space))
-        return found
+        return self.listed(lambda: self._buffer(space))
 
     def _buffer(self, space: str) -> Buffer:
         buffer: Buffer = self.read(Buffer, space=space)
@@ -172,19 +172,18 @@ class _Reader(PhraseReader):
         if self._next in _BEGINNING:
             stmt: Stmt = self.read(_BEGINNING[self._next])
             return stmt
-        if not (self._is("name") or self._is("string")):
-            begin = ", ".join(_BEGINNING)
-            self._refuse_token(
-                f"expected a statement, found {self._next!r}",
-                hint=f"a statement begins with the name of a tile, or with {begin}",
-            )
         behind = self._tokens[self._at + 1]
-        if behind.text != ":" and behind.kind != "string":
+        named = self._is("name") or self._is("string")
+        if not named or (behind.kind != "string" and behind.text not in (":", "=", *MONOIDS)):
+            begin = ", ".join(_BEGINNING)
+            hint = f"a statement begins with the name of a tile, or with {begin}"
+            self._refuse_token(f"expected a statement, found {self._next!r}", hint=hint)
+        if behind.text in MONOIDS:
             stmt = self.read(Fold)
             return stmt
         target = self.made()
         if self._next != "=":
-            self._take("=")
+            self._refuse_token(f"expected =, found {self._next!r}")
         kind = _MAKING.get(self._tokens[self._at + 1].text, Let)
         stmt = kind(target=target, **self._fields(kind, form_of(kind)[1:], {}))
         return stmt
@@ -259,8 +258,10 @@ class _Reader(PhraseReader):
         return (word, "") if found is None else (f"t{found['number']}", found["hint"] or "")
 
     def made(self) -> Tile:
-        """A tile where it is defined."""
+        """A tile where it is made: by name, or with a type where no line has said that."""
         word = self._next
+        if self._tokens[self._at + 1].text == "=" and word in self._tiles:
+            return self.tile()
         tile: Tile = self.read(Tile)
         self._tiles[word] = tile
         return tile
@@ -314,8 +315,7 @@ class _Reader(PhraseReader):
                 reason = f"{strange[0]} is no operand: {len(args)} stand behind `of`, named x1, x2"
                 self._refuse_token(reason, self._position(strange[0], begin))
             expr: Expr = substitute(op.expr, [formal[word] for word in words])
-            pointwise = isinstance(op, Pointwise)
-            return (Pointwise(expr, op.axes) if pointwise else Elementwise(expr)), args
+            return replace(op, expr=expr), args
         return op, tuple(self._defined(word, self._position(word, begin)) for word in words)
 
     def _position(self, word: str, begin: int) -> int:

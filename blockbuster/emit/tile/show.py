@@ -139,8 +139,10 @@ class _Printer:
         return dim if cut is None else f"{dim} {cut.lanes}{'?' if cut.ragged else ''}"
 
     def made(self, tile: Tile) -> str:
-        """A tile where it is defined: its name, dtype and axes."""
+        """A tile where it is made: its name and, where that is new, its dtype and axes."""
         word = self.words.setdefault(tile, _word(tile.name, tile.hint))
+        if self.tiles.get(word) == tile:
+            return word.split(" ")[0]
         self.tiles[word] = tile
         return self.written(tile)
 
@@ -149,7 +151,7 @@ class _Printer:
         word = self.words.get(tile)
         if word is None or self.tiles[word] != tile:
             self.declared.append(f"{DECLARED_TILE} {self.made(tile)}")
-        return self.words[tile].split(" ")[0]
+        return self.words[tile].split(" ")[0]  # without the user's word behind a name in quotes
 
     def view(self, view: View) -> str:
         """An array and the place in it; its name for the access, if that is another."""
@@ -180,13 +182,11 @@ def _braces(head: str, inner: str) -> str:
 
 def _word(name: str, hint: str = "") -> str:
     """A tile's name and the user's word for it: ``k_6``; in quotes where that would mislead."""
-    if written_name(name) and name.startswith("t"):
-        if not hint:
-            return name
-        if hint.isidentifier():
-            return f"{hint}_{name[1:]}"
-    plain = name.isidentifier() and not written_name(name)
-    if plain and not hint and name not in RESERVED and name not in reserved():
+    found = written_name(name)
+    if found and not found["hint"] and (not hint or hint.isidentifier()):
+        return f"{hint}_{found['number']}" if hint else name
+    plain = name.isidentifier() and not found and name not in (*RESERVED, *reserved())
+    if plain and not hint:
         return name
     return f"{_literal(name)} {_literal(hint)}" if hint else _literal(name)
 
@@ -212,7 +212,7 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "scalar": lambda _, number: show_number(number),
     "length": lambda _, length: str(length),
     "dtype": lambda _, dtype: DTYPES.get(dtype, dtype),
-    "dim": lambda _, dim: dim,
+    "dim": lambda _, dim: str(dim),
     "axis": lambda _, dim: _axes([dim]),
     "monoid": lambda _, monoid: monoid,
     "factor": lambda _, factor: show_expr(factor, FACTOR_NAMES),
