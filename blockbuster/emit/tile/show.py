@@ -211,7 +211,7 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "number": lambda _, number: str(number),
     "scalar": lambda _, number: show_number(number),
     "length": lambda _, length: str(length),
-    "dtype": lambda _, dtype: DTYPES.get(dtype, dtype),
+    "dtype": lambda _, dtype: str(DTYPES.get(dtype, dtype)),
     "dim": lambda _, dim: str(dim),
     "axis": lambda _, dim: _axes([dim]),
     "monoid": lambda _, monoid: monoid,
