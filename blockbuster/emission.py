@@ -19,13 +19,13 @@ from blockbuster.ir.lengths import in_order
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
-from blockbuster.rules import overflowing, safe
+from blockbuster.rules import Derivation, overflowing, safe
 from blockbuster.selection.default_schedule import default_schedule
 from blockbuster.selection.default_tiles import dot_dims
 
 
 def emit(
-    graph: Graph,
+    graph: Graph | Derivation,
     sizes: Mapping[Dim, int],
     dtype: str | Mapping[str, str] = "float16",
     target: str = "sm_90",
@@ -35,6 +35,9 @@ def emit(
     schedule: str | None = None,
 ) -> Kernel:
     """The Triton kernel of ``graph``, after the numerical-safety pass.
+
+    Of a derivation, that is the kernel of its last snapshot, and ``kernel.derivation`` goes on
+    where it ends.
 
     ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
     some dims (powers of two), ``chunks`` in how many chunks loops over some dims are run (powers of
@@ -52,6 +55,7 @@ def emit(
     >>> emit(graph, sizes={"M": 1000}, dtype="float32").tiles
     {'M': 1024}
     """
+    fused, graph = (graph, graph.final) if isinstance(graph, Derivation) else (None, graph)
     check_graph(graph)
     device = target_of(target)
     said: list[str] = []
@@ -71,7 +75,7 @@ def emit(
         before = unscheduled(program, bound, dtypes, device)
         scheduled = checked_complete(replayed(before, schedule))
     notes = (*overflowing(stable), *dict.fromkeys(said))
-    return written(scheduled, stable, reference=reference, notes=notes)
+    return written(scheduled, stable, reference=reference, notes=notes, fused=fused)
 
 
 def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:
