@@ -8,7 +8,7 @@ from blockbuster.emit.tile.dataflow import defined, operands, views
 from blockbuster.emit.tile.program import For, Issue, Let, Load, Store, TileProgram, statements
 from blockbuster.ir.expr import Expr, Size, rewrite
 from blockbuster.ir.lengths import completed
-from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
@@ -68,7 +68,7 @@ def _dims(program: TileProgram) -> Iterator[Dim]:
                 yield stmt.dim
             elif isinstance(stmt, Load | Issue | Store):
                 yield from stmt.view.runs
-            elif isinstance(stmt, Let) and isinstance(stmt.op, Elementwise | Pointwise):
+            elif isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
                 yield from sizes_in(stmt.op.expr)
 
 
