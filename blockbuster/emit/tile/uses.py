@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -21,9 +22,9 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.rings import arrivals
-from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Dim, size_class
 
 SWIZZLED = 64  # lanes of two bytes that the widest swizzle takes
 THREADS = 128  # of the fewest warps that a kernel runs with
@@ -110,11 +111,14 @@ class Uses:
                         return True
         return False
 
-    def waits(self) -> int:
-        """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``."""
+    def waits(self, sizes: Mapping[Dim, int]) -> int:
+        """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``.
+
+        ``sizes`` are by size class.
+        """
         if not self.mixed():
             return 0
-        sizes, blocks = self.tiling.sizes, self.tiling.blocks
+        blocks = self.tiling.blocks
         loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
         dims = [
             loop.dim
@@ -190,11 +194,11 @@ def _adds(stmt: Stmt, position: int) -> bool:
     return _is_plain_sum(stmt)
 
 
-def narrow_workspaces(program: TileProgram, tiling: Tiling) -> tuple[str, ...]:
+def narrow_workspaces(program: TileProgram) -> tuple[str, ...]:
     """Workspaces that only matrix dots read: they hold the kernel's dtype, to which a dot casts."""
     wide: dict[str, None] = {}
     for nest in program.nests:
-        uses = Uses(nest, tiling)
+        uses = Uses(nest, tiling_of(program, nest))
         for tile, view in arrivals(nest.body):
             if not uses.only_in_dots(tile):
                 wide.setdefault(view.buffer.name)

@@ -45,6 +45,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.rings import issues
+from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.expr import Arg, Call, Expr, arguments
 
@@ -53,21 +54,21 @@ APART = "in two steps, else Triton 3.6 swaps rows"
 _PRODUCT = Call("mul", (Arg(0), Arg(1)))
 
 
-def kernel_body(nest: Nest, file: File) -> tuple[list[str], Parameters]:
+def kernel_body(nest: Nest, tiling: Tiling, file: File) -> tuple[list[str], Parameters]:
     """The lines of the function of ``nest``, and what the function takes."""
-    return _KernelPrinter(nest, file).body()
+    return _KernelPrinter(nest, tiling, file).body()
 
 
 class _KernelPrinter:
-    def __init__(self, nest: Nest, file: File) -> None:
+    def __init__(self, nest: Nest, tiling: Tiling, file: File) -> None:
         self._nest = nest
         self._file = file
-        self._tiling = file.tiling
+        self._tiling = tiling
         self._names = file.names.copy()
-        self._uses = Uses(nest, file.tiling)
+        self._uses = Uses(nest, tiling)
         self._issues = issues(nest.body)
         self._lines = Lines()
-        self._places = Places(file, self._names, self._lines)
+        self._places = Places(file, tiling, self._names, self._lines)
         self._scalars = ScalarPrinter(self._places.extent, file.helpers, self._calls())
         self._ops = OpPrinter(file.dtype, self._scalars, self._places.shape)
         self._tiles: dict[Tile, Operand] = {}

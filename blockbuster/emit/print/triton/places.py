@@ -34,9 +34,9 @@ class Places:
     where lanes may lie past the end.
     """
 
-    def __init__(self, file: File, names: Names, lines: Lines) -> None:
+    def __init__(self, file: File, tiling: Tiling, names: Names, lines: Lines) -> None:
         self._file = file
-        self._tiling: Tiling = file.tiling
+        self._tiling = tiling
         self._names = names
         self._lines = lines
         self._numbers: dict[Dim, str] = {}  # of each dim that a loop or the grid walks
