@@ -269,6 +269,7 @@ def dims_of_dots(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
 def whole_program_cut(
     program: TileProgram, blocks: Mapping[Dim, int], whole: Sequence[Dim]
 ) -> tuple[Cut, ...]:
-    """The cuts of all dims of ``program`` that have lanes."""
+    """The cuts of all dims that the nests of ``program`` walk or hold in blocks."""
+    walked = {dim: None for nest in program.nests for dim in dims_in(nest)}
     dims = (dim for dim in dims_of(program) if size_class(dim) not in program.units)
-    return tuple(Cut(dim, blocks[dim], dim in whole) for dim in dims if dim in blocks)
+    return tuple(Cut(dim, blocks[dim], dim in whole) for dim in dims if dim in walked)
