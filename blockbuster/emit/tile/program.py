@@ -161,7 +161,8 @@ class Store:
 class Let:
     """A block operator applied to tiles.
 
-    ``op`` is local: Functional, Elementwise, Pointwise, Cast, Transpose or Relabel.
+    ``op`` is local: Pointwise, a Functional that is a dot or reduces rows, Cast, Transpose or
+    Relabel (``pointwise.py``).
     """
 
     target: Tile
