@@ -166,14 +166,14 @@ def checked(case: Case, place: Place, make: Make) -> float:
         right = case.oracle()(**{name: x.double() for name, x in inputs.items()})
         run = make(inputs)
         first = [y.clone() for y in poisoned(run)]
-        for y, z in zip(first, poisoned(run), strict=True):
-            if not torch.equal(y, z):
-                raise ValueError("two runs on the same inputs differ")
         for y, exact in zip(first, right, strict=True):
             error = float((y.double() - exact).norm() / exact.norm())
             if not error <= LARGEST:
                 raise ValueError(f"the error is {error:.1e} of the result, above {LARGEST:.0e}")
             worst = max(worst, error)
+        for y, z in zip(first, poisoned(run), strict=True):
+            if not torch.equal(y, z):
+                raise ValueError("two runs on the same inputs differ")
     return worst
 
 
@@ -340,17 +340,13 @@ def table(records: list[Record]) -> str:
         times = record.get("times", {})
         hand = {n: t for n, t in times.items() if n.startswith("hand ")}
         best = min(hand, key=lambda n: hand[n], default="")
-        cells = [
-            times.get("ours"),
-            hand.get(best),
-            None,
-            times.get("library"),
-            times.get("default"),
-        ]
-        shown = [f"{'-' if t is None else format(t, '.1f'):>8}" for t in cells]
         ratio = times["ours"] / hand[best] if "ours" in times and best else None
-        shown[2] = f"{'-' if ratio is None else format(ratio, '.2f'):>6}"
+        shown = (
+            *(_cell(times.get("ours"), 8, 1), _cell(hand.get(best), 8, 1), _cell(ratio, 6, 2)),
+            *(_cell(times.get(name), 8, 1) for name in ("library", "default")),
+        )
         lines.append(f"{record['program']:20} {' '.join(shown)}  {best.removeprefix('hand ')}")
+        lines += [f"  {name}: {t:.1f}" for name, t in times.items() if name.startswith("ours ")]
         if "error" in record:
             lines.append(f"  FAILED: {record['error'][:400]}")
         lines += [f"  FAILED {n}: {why[:400]}" for n, why in record.get("failed", {}).items()]
