@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from blockbuster.emit.kernel import Kernel, written
 from blockbuster.emit.target.compiler import target_of
-from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
@@ -48,12 +48,11 @@ def emit(
     device = target_of(target)
     said: list[str] = []
     stable = safe(graph, said.append)
-    program = lower_to_tiles(stable)
-    dtypes = array_dtypes(graph, program, given_by(dtype))
+    program = typed_for_gpu(graph, lower_to_tiles(stable), given_by(dtype))
     _check_dims(program, sizes, tiles or {})
     _check_chunks(program, chunks or {})
     bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
-    scheduled = schedule(program, bound, dtypes=dtypes, device=device, tiles=tiles, chunks=chunks)
+    scheduled = schedule(program, bound, device=device, tiles=tiles, chunks=chunks)
     notes = (*overflowing(stable), *dict.fromkeys(said))
     return written(scheduled, stable, reference=reference, notes=notes)
 

@@ -62,16 +62,16 @@ def written(
     notes: tuple[str, ...] = (),
 ) -> Kernel:
     """The file of a scheduled program; ``graph`` is the block program that became it."""
-    program, tiling, dtypes = scheduled.program, scheduled.tiling, scheduled.dtypes
+    program, tiling = scheduled.program, scheduled.tiling
     device = scheduled.device.name
     heading = Heading(listing(graph), device, _reference(graph, reference), notes)
     options = {"num_warps": scheduled.warps, "num_stages": scheduled.stages}
     return Kernel(
         name=_name(program),
-        source=triton_text(program, tiling, dtypes, options, heading),
+        source=triton_text(program, tiling, options, heading),
         sizes=scheduled.chosen.sizes,
         tiles={d: tiling.blocks[d] for d in scheduled.chosen.blocks if not tiling.is_unit(d)},
-        dtype=dtypes.common.name,
+        dtype=program.dtype,
         target=device,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),

@@ -13,13 +13,15 @@ from blockbuster.emit.schedule.guard import guard
 from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.lead_first import lead_first
 from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.schedule.narrow_workspaces import narrow_workspaces
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import Target
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
+from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.ir.types import Dim
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 
@@ -28,22 +30,21 @@ def schedule(
     program: TileProgram,
     sizes: Mapping[Dim, int],
     *,
-    dtypes: ArrayDtypes,
     device: Target,
     tiles: Mapping[Dim, int] | None = None,
     warps: int | None = None,
     chunks: Mapping[Dim, int] | None = None,
 ) -> Scheduled:
-    """``program`` with tiles and after its passes, for arrays of these dtypes.
+    """``program``, which has dtypes, with tiles and after its passes.
 
     ``tiles`` and ``warps``: instead of the defaults.
     """
-    chosen = choose_tiling(program, sizes, tiles or {}, dtypes.common, device)
+    chosen = choose_tiling(program, sizes, tiles or {}, dtype_of(program.dtype), device)
     program, tiling = apply_passes(
-        program, chosen, device.processors, accurate=dtypes.accurate, chunks=chunks
+        program, chosen, device.processors, accurate=is_accurate(program), chunks=chunks
     )
     usual = choose_warps(program, tiling)
-    return Scheduled(program, tiling, chosen, dtypes, device, warps or usual, usual, STAGES)
+    return Scheduled(program, tiling, chosen, device, warps or usual, usual, STAGES)
 
 
 def apply_passes(
@@ -68,4 +69,4 @@ def apply_passes(
     program = lead_first(program)
     program = defer_lane_sums(program, tiling)
     dims = [d for d in dims_of(program) if not tiling.is_unit(d) and tiling.ragged(d)]
-    return bind(guard(program, dims)), tiling
+    return bind(narrow_workspaces(guard(program, dims))), tiling

@@ -55,6 +55,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import sized
+from blockbuster.emit.tile.typed import retyped
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.lengths import Rule, whole
 from blockbuster.ir.origin import Origin
@@ -138,7 +139,7 @@ class _Writer:
             whole=(*self.tiling.whole, *lanes),
             units=(*self.tiling.units, *numbers),
         )
-        return workspaces_in_order(program) if chunks else program, tiling
+        return retyped(workspaces_in_order(program)) if chunks else program, tiling
 
     # finding loops ---------------------------------------------------------------
 
@@ -198,7 +199,10 @@ class _Writer:
         stores, combining = list[Stmt](), list[Stmt]()
         for fold in totals:
             origin = Origin(NAME, (fold.origin,))
-            views = {t: self._spaces.new((*path, chunks.number), t.axes) for t in folded(fold)}
+            views = {
+                tile: self._spaces.new((*path, chunks.number), tile.axes, tile.dtype)
+                for tile in folded(fold)
+            }
             stores += [Store(view, tile, origin) for tile, view in views.items()]
             combining += combined(fold, views, chunks, self.tiling, self._names, origin)
         part = (replace(loop, chunk=chunks.number), *stores)

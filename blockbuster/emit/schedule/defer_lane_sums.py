@@ -135,7 +135,7 @@ class _Writer:
         hint = fold.target.hint
         if hint and not fold.target.per_lane:
             hint += "_lanes"
-        total = Tile(next(self.names), value.axes, hint, own)
+        total = Tile(next(self.names), value.axes, hint, own, fold.target.dtype)
         before[before.index(Init(fold.target, fold.monoid))] = Init(total, fold.monoid)
         by_lane = replace(fold, target=total, value=value)
         body = tuple(by_lane if s == fold else s for s in loop.body if s != let)

@@ -24,6 +24,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
+from blockbuster.emit.tile.typed import retyped
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim
 
@@ -45,7 +46,8 @@ def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram
         )
         for nest in program.nests
     )
-    return replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
+    dropped = replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
+    return retyped(dropped)  # what was folded is now read as it was
 
 
 def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:

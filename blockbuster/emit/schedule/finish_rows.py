@@ -39,6 +39,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.typed import retyped
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.expr import Arg, Call, Expr, call
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise
@@ -67,7 +68,7 @@ def finish_rows(program: TileProgram, tiling: Tiling) -> TileProgram:
         finish = finish_of(let)
         if finish is not None and not not_finishable(let, finish.functions, program, tiling):
             program = _finished(program, let, finish, names)
-    return workspaces_in_order(program)
+    return retyped(workspaces_in_order(program))
 
 
 def finish_of(stmt: Stmt) -> Finish | None:

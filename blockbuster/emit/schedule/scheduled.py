@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockbuster.emit.target.compiler import Target
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.tiling import Tiling
 
@@ -21,10 +20,7 @@ class Scheduled:
     program: TileProgram
     tiling: Tiling
     chosen: Tiling
-    dtypes: ArrayDtypes
     device: Target
     warps: int
     usual_warps: int
     stages: int
-
-

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from blockbuster.emit.tile.dataflow import loaded, operands
+from blockbuster.emit.tile.dataflow import operands
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -17,10 +17,10 @@ from blockbuster.emit.tile.program import (
     Stmt,
     Store,
     Tile,
-    TileProgram,
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
 from blockbuster.ir.types import size_class
 
@@ -30,9 +30,7 @@ THREADS = 128  # of the fewest warps that a kernel runs with
 
 def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
     """True if ``stmt`` is a dot of two blocks, which the matrix units take."""
-    if not isinstance(stmt, Let) or stmt.op != Functional("dot"):
-        return False
-    return all(len(tiling.lanes(arg)) == 2 for arg in stmt.args)
+    return takes_matrix_units(stmt, tiling.units)
 
 
 @dataclass(frozen=True)
@@ -51,14 +49,22 @@ class Uses:
             if operand == tile
         ]
 
+    def behind_casts(self, tile: Tile) -> list[tuple[Stmt, int]]:
+        """The same, but the readers of what it is cast to instead of a cast."""
+        found = list[tuple[Stmt, int]]()
+        for stmt, index in self.of(tile):
+            cast = isinstance(stmt, Let) and isinstance(stmt.op, Cast)
+            found += self.behind_casts(stmt.target) if cast else [(stmt, index)]
+        return found
+
     def only_in_dots(self, tile: Tile) -> bool:
-        """True if every use is as an operand of a matrix dot."""
-        uses = self.of(tile)
+        """True if every use is as an operand of a matrix dot, as it is or cast."""
+        uses = self.behind_casts(tile)
         return bool(uses) and all(is_matrix_dot(stmt, self.tiling) for stmt, _ in uses)
 
     def read_transposed(self, tile: Tile) -> bool:
         """True if every use is as the second operand of a matrix dot, which wants columns."""
-        return self.only_in_dots(tile) and all(index == 1 for _, index in self.of(tile))
+        return self.only_in_dots(tile) and all(index == 1 for _, index in self.behind_casts(tile))
 
     def summed(self, tile: Tile) -> bool:
         """True if lanes of ``tile`` are added up, as it is or after moves, casts and masks."""
@@ -98,17 +104,23 @@ class Uses:
         Triton's software pipeliner then overwrites the tile while the matrix units still read it
         (a silent race, whichever of its two reads came first): such a kernel must not be pipelined.
         """
-        for_dots: dict[str, bool] = {}
+        found: dict[str, str] = {}
         for stmt in statements(self.nest.body):
             if not isinstance(stmt, For):
                 continue
             for load in statements(stmt.body):
                 if isinstance(load, Load):
                     for use, _ in self.of(load.target):
-                        dot = is_matrix_dot(use, self.tiling)
-                        if for_dots.setdefault(load.view.buffer.name, dot) != dot:
+                        kind = self._kind(use)
+                        if found.setdefault(load.view.buffer.name, kind) != kind:
                             return True
         return False
+
+    def _kind(self, use: Stmt) -> str:
+        if is_matrix_dot(use, self.tiling):
+            return "dot"
+        cast = isinstance(use, Let) and isinstance(use.op, Cast)
+        return "cast for dots" if cast and self.only_in_dots(use.target) else "arithmetic"
 
     def waits(self) -> int:
         """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``."""
@@ -189,18 +201,3 @@ def _adds(stmt: Stmt, position: int) -> bool:
     if isinstance(stmt, Fold) and stmt.ahead and position > 0:
         return stmt.members[position - 1].monoid == "+"
     return _is_plain_sum(stmt)
-
-
-def narrow_workspaces(program: TileProgram, tiling: Tiling) -> tuple[str, ...]:
-    """Workspaces that only matrix dots read: they hold the kernel's dtype, to which a dot casts."""
-    wide: dict[str, None] = {}
-    for nest in program.nests:
-        uses = Uses(nest, tiling)
-        for stmt in statements(nest.body):
-            if isinstance(stmt, Load) and not uses.only_in_dots(stmt.target):
-                wide.setdefault(stmt.view.buffer.name)
-    return tuple(b.name for b in program.workspaces if b.name not in wide and _is_read(program, b))
-
-
-def _is_read(program: TileProgram, buffer: object) -> bool:
-    return any(buffer in loaded(nest.body) for nest in program.nests)
