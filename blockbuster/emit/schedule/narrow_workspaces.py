@@ -34,7 +34,9 @@ from blockbuster.ir.ops import Cast
 
 
 def narrow_workspaces(program: TileProgram) -> TileProgram:
-    """``program``, which has dtypes, with workspaces in the dtype of the dots that read them."""
+    """``program`` with workspaces in the dtype of the dots that read them, if it has dtypes."""
+    if not program.dtype:
+        return program
     reasons = not_narrow(program)
     narrow = {b.name: program.dtype for b in program.workspaces if not reasons[b.name]}
     return retyped(with_dtypes(program, narrow)) if narrow else program

@@ -92,7 +92,7 @@ def retyped(program: TileProgram) -> TileProgram:
 
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
-    """True if ``stmt`` is a dot of two blocks; blocks of the size classes ``units`` are elements."""
+    """True if ``stmt`` is a dot of two blocks; ``units`` are dims whose blocks are elements."""
     if not isinstance(stmt, Let) or stmt.op != Functional("dot"):
         return False
     return all(sum(size_class(d) not in units for d in arg.axes) == 2 for arg in stmt.args)
@@ -109,7 +109,10 @@ class _Typing:
     rings: dict[str, str] = field(default_factory=dict)
 
     def nest(self, nest: Nest) -> Nest:
+        """``nest`` with dtypes for its tiles."""
         self.tiles = {}
+        issues = (stmt for stmt in statements(nest.body) if isinstance(stmt, Issue))
+        self.rings = {stmt.token: self._held(stmt.view) for stmt in issues}
         return replace(nest, body=mapped(nest.body, self._stmt))
 
     def _stmt(self, stmt: Stmt) -> Stmt:
@@ -117,7 +120,6 @@ class _Typing:
             case Load():
                 return replace(stmt, target=self._made(stmt.target, self._held(stmt.view)))
             case Issue():
-                self.rings[stmt.token] = self._held(stmt.view)
                 return replace(stmt, tile=replace(stmt.tile, dtype=self.rings[stmt.token]))
             case Await():
                 return replace(stmt, target=self._made(stmt.target, self.rings[stmt.token]))

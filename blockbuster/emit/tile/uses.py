@@ -53,8 +53,10 @@ class Uses:
         """The same, but the readers of what it is cast to instead of a cast."""
         found = list[tuple[Stmt, int]]()
         for stmt, index in self.of(tile):
-            cast = isinstance(stmt, Let) and isinstance(stmt.op, Cast)
-            found += self.behind_casts(stmt.target) if cast else [(stmt, index)]
+            if isinstance(stmt, Let) and isinstance(stmt.op, Cast):
+                found += self.behind_casts(stmt.target)
+            else:
+                found.append((stmt, index))
         return found
 
     def only_in_dots(self, tile: Tile) -> bool:
@@ -119,8 +121,9 @@ class Uses:
     def _kind(self, use: Stmt) -> str:
         if is_matrix_dot(use, self.tiling):
             return "dot"
-        cast = isinstance(use, Let) and isinstance(use.op, Cast)
-        return "cast for dots" if cast and self.only_in_dots(use.target) else "arithmetic"
+        if isinstance(use, Let) and isinstance(use.op, Cast) and self.only_in_dots(use.target):
+            return "a cast for dots"
+        return "arithmetic"
 
     def waits(self) -> int:
         """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``."""
