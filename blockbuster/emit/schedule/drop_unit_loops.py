@@ -19,12 +19,12 @@ from blockbuster.emit.tile.program import (
     Fold,
     For,
     Init,
+    Nest,
     Stmt,
     Tile,
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.typed import retyped
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim
 
@@ -38,16 +38,14 @@ def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram
         reason = not_alone(program, dim, whole)
         if reason:
             raise EmitError(message(reason, hint="make both dims one block, or neither"))
-    nests = tuple(
-        replace(
-            nest,
-            body=_dropped(nest.body, whole),
-            grid=tuple(dim for dim in nest.grid if dim not in whole),
-        )
-        for nest in program.nests
-    )
-    dropped = replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
-    return retyped(dropped)  # what was folded is now read as it was
+    nests = tuple(dropped_in(nest, whole) for nest in program.nests)
+    return replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
+
+
+def dropped_in(nest: Nest, whole: tuple[Dim, ...]) -> Nest:
+    """``nest`` where the dims ``whole`` are one block each."""
+    grid = tuple(dim for dim in nest.grid if dim not in whole)
+    return replace(nest, body=_dropped(nest.body, whole), grid=grid)
 
 
 def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:

@@ -17,18 +17,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from blockbuster.emit.tile.dataflow import operands
-from blockbuster.emit.tile.program import (
-    Await,
-    Buffer,
-    Issue,
-    Let,
-    Load,
-    Stmt,
-    Tile,
-    TileProgram,
-    statements,
-)
+from blockbuster.emit.tile.program import Buffer, Let, Stmt, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import WIDTHS
+from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.typed import retyped, with_dtypes
 from blockbuster.ir.ops import Cast
 
@@ -63,13 +54,6 @@ def _reason(buffer: Buffer, readers: list[Stmt], dtype: str) -> str:
 def _readers(program: TileProgram) -> Iterator[tuple[Buffer, Stmt]]:
     """Each statement that reads a loaded tile, with the tile's array."""
     for nest in program.nests:
-        held: dict[Tile, Buffer] = {}
-        rings: dict[str, Buffer] = {}
+        held = {tile: view.buffer for tile, view in arrivals(nest.body)}
         for stmt in statements(nest.body):
-            if isinstance(stmt, Load):
-                held[stmt.target] = stmt.view.buffer
-            elif isinstance(stmt, Issue):
-                rings[stmt.token] = stmt.view.buffer
-            elif isinstance(stmt, Await):
-                held[stmt.target] = rings[stmt.token]
             yield from ((held[tile], stmt) for tile in operands(stmt) if tile in held)

@@ -21,7 +21,6 @@ from dataclasses import replace
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import loaded, stored, workspaces_in_order
 from blockbuster.emit.tile.program import Buffer, For, Nest, Stmt, TileProgram
-from blockbuster.emit.tile.typed import retyped
 from blockbuster.ir.types import Dim
 
 Body = tuple[Stmt, ...]
@@ -36,7 +35,7 @@ def split_nests(program: TileProgram) -> TileProgram:
         assert not nest.grid or not conflicts(nest.body), "split nests before binding them"
         nests += [replace(nest, body=body) for body in _split(nest.body, nest.grid, spaces)]
     split = replace(program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made))
-    return retyped(workspaces_in_order(split))  # what crosses is loaded from where it is stored
+    return workspaces_in_order(split)
 
 
 def conflicts(body: Body) -> tuple[Buffer, ...]:

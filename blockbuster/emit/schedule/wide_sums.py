@@ -23,15 +23,16 @@ from blockbuster.emit.tile.program import (
     Guard,
     Init,
     Let,
-    Load,
     Stmt,
     Store,
     Tile,
     TileProgram,
+    View,
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
-from blockbuster.emit.tile.typed import with_dtypes
+from blockbuster.emit.tile.rings import arrivals
+from blockbuster.emit.tile.typed import retyped, with_dtypes
 from blockbuster.ir.expr import Call, Expr, is_predicate
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
@@ -44,9 +45,10 @@ WIDE = "float64"
 
 
 def wide_sums(program: TileProgram) -> TileProgram:
-    """``program``, which has dtypes and computes in float32, with sums in float64."""
+    """``program`` with sums in float64, if it computes in float32."""
     if program.dtype != FLOAT:
-        return program
+        return retyped(program)
+    program = retyped(program)
     wide = _wide_in(program)
     made = with_dtypes(program, {buffer.name: WIDE for buffer in wide.buffers})
 
@@ -69,9 +71,10 @@ class _Wide:
 def _wide_in(program: TileProgram) -> _Wide:
     """What stays in float64; a workspace does if all that is stored in it is."""
     body = tuple(s for nest in program.nests for s in statements(nest.body))
+    arrived = tuple(a for nest in program.nests for a in arrivals(nest.body))
     buffers = frozenset(program.workspaces)
     while True:
-        found = _found(body, buffers, program.units)
+        found = _found(body, arrived, buffers, program.units)
         stores = (s for s in body if isinstance(s, Store) and s.view.buffer.space == WORKSPACE)
         rounded = {s.view.buffer for s in stores if s.value not in found.carried}
         if not rounded & buffers:
@@ -79,16 +82,19 @@ def _wide_in(program: TileProgram) -> _Wide:
         buffers -= rounded
 
 
-def _found(body: tuple[Stmt, ...], buffers: frozenset[Buffer], units: tuple[Dim, ...]) -> _Wide:
+def _found(
+    body: tuple[Stmt, ...],
+    arrived: tuple[tuple[Tile, View], ...],
+    buffers: frozenset[Buffer],
+    units: tuple[Dim, ...],
+) -> _Wide:
     """The wide tiles, if these workspaces are wide."""
     added = {value for s in body if isinstance(s, Fold) for value in _added(s)}
     others = {tile for s in body for tile in _read_but_not_added(s)}
     tiles: set[Tile] = set()
-    carried: set[Tile] = set()
+    carried = {tile for tile, view in arrived if view.buffer in buffers}
     for stmt in body:
         match stmt:
-            case Load(target, view) if view.buffer in buffers:
-                carried.add(target)
             case Guard(target, value) if value in carried:
                 carried.add(target)
             case Init(target, "+"):

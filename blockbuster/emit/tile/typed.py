@@ -47,6 +47,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, value_dtype
+from blockbuster.emit.tile.rings import issues
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.ops import Cast, Functional
 from blockbuster.ir.types import Dim, size_class
@@ -111,8 +112,7 @@ class _Typing:
     def nest(self, nest: Nest) -> Nest:
         """``nest`` with dtypes for its tiles."""
         self.tiles = {}
-        issues = (stmt for stmt in statements(nest.body) if isinstance(stmt, Issue))
-        self.rings = {stmt.token: self._held(stmt.view) for stmt in issues}
+        self.rings = {t: self._held(issue.view) for t, issue in issues(nest.body).items()}
         return replace(nest, body=mapped(nest.body, self._stmt))
 
     def _stmt(self, stmt: Stmt) -> Stmt:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from blockbuster.emit.tile.dataflow import operands
 from blockbuster.emit.tile.program import (
+    Buffer,
     Fold,
     For,
     Guard,
     Let,
-    Load,
     Nest,
     Stmt,
     Store,
     Tile,
     statements,
 )
+from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Dim, size_class
 
 SWIZZLED = 64  # lanes of two bytes that the widest swizzle takes
 THREADS = 128  # of the fewest warps that a kernel runs with
@@ -106,30 +108,34 @@ class Uses:
         Triton's software pipeliner then overwrites the tile while the matrix units still read it
         (a silent race, whichever of its two reads came first): such a kernel must not be pipelined.
         """
-        found: dict[str, str] = {}
-        for stmt in statements(self.nest.body):
-            if not isinstance(stmt, For):
-                continue
-            for load in statements(stmt.body):
-                if isinstance(load, Load):
-                    for use, _ in self.of(load.target):
-                        kind = self._kind(use)
-                        if found.setdefault(load.view.buffer.name, kind) != kind:
-                            return True
-        return False
+        loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
+        return any(self.read_in_two_ways(loop) for loop in loops)
 
-    def _kind(self, use: Stmt) -> str:
+    def read_in_two_ways(self, loop: For) -> str:
+        """The name of an array that ``loop`` reads both for matrix dots and otherwise, or ""."""
+        found: dict[str, str] = {}
+        for tile, view in arrivals(loop.body):
+            for use, _ in self.of(tile):
+                way = self._way(use)
+                if found.setdefault(view.buffer.name, way) != way:
+                    return view.buffer.name
+        return ""
+
+    def _way(self, use: Stmt) -> str:
         if is_matrix_dot(use, self.tiling):
             return "dot"
         if isinstance(use, Let) and isinstance(use.op, Cast) and self.only_in_dots(use.target):
             return "a cast for dots"
         return "arithmetic"
 
-    def waits(self) -> int:
-        """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``."""
+    def waits(self, sizes: Mapping[Dim, int]) -> int:
+        """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``.
+
+        ``sizes`` are by size class.
+        """
         if not self.mixed():
             return 0
-        sizes, blocks = self.tiling.sizes, self.tiling.blocks
+        blocks = self.tiling.blocks
         loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
         dims = [
             loop.dim
@@ -163,8 +169,8 @@ class Uses:
         found = [s.target for s in loop.body if _is_plain_sum(s) and s.value in rows]
         return [tile for tile in found if [type(s) for s, _ in self.of(tile)] != [Store]]
 
-    def loaded_over_blocks(self, fold: Fold) -> Load | None:
-        """The load that ``fold`` reduces, if threads hold several blocks along the lanes it keeps.
+    def loaded_over_blocks(self, fold: Fold) -> Buffer | None:
+        """The array that ``fold`` reduces, if threads hold several blocks along the kept lanes.
 
         "reduction in a loop over several blocks a thread": for loaded float32 values Triton's pass
         OptimizeThreadLocality, up to Triton 3.6 at least, then exchanges rows (exchanged_rows.py).
@@ -172,22 +178,21 @@ class Uses:
         loop hands on. How many elements in a row a thread loads is known at launch only: one is
         assumed.
         """
-        made = {
-            s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard | Load)
-        }
+        made = {s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard)}
         reduction = made.get(fold.value)
         if fold.members or not isinstance(reduction, Let) or not self._reduces(reduction):
             return None
         if math.prod(self.tiling.blocks[d] for d in self.tiling.lanes(fold.value)) <= THREADS:
             return None
-        source = made.get(reduction.args[0])
-        while not isinstance(source, Load):
-            match source:
+        loaded_from = {tile: view.buffer for tile, view in arrivals(self.nest.body)}
+        source = reduction.args[0]
+        while source not in loaded_from:
+            match made.get(source):
                 case Guard(value=value) | Let(op=Relabel() | Cast(), args=(value,)):
-                    source = made.get(value)
+                    source = value
                 case _:
                     return None
-        return source
+        return loaded_from[source]
 
     def _reduces(self, stmt: Let) -> bool:
         lanes = len(self.tiling.lanes(stmt.target))

@@ -7,20 +7,19 @@ from collections.abc import Callable, Iterator
 from blockbuster.emit.tile.dataflow import defined, folded
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import (
-    Await,
     Buffer,
     Guard,
     Init,
     Iota,
     Issue,
     Let,
-    Load,
     Stmt,
     Tile,
     TileProgram,
     statements,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, value_dtype
+from blockbuster.emit.tile.rings import arrivals, issues
 from blockbuster.emit.tile.typed import arithmetic_of, filled_dtype, takes_matrix_units
 
 Reasons = Iterator[str]
@@ -39,13 +38,10 @@ def dtypes_are_known(program: TileProgram) -> Reasons:
 
 def loads_keep_the_dtype(program: TileProgram) -> Reasons:
     """A loaded tile has the dtype of its array, also where the load ran ahead."""
-    rings = {s.token: s.view.buffer.dtype for s in _all(program) if isinstance(s, Issue)}
-    for stmt in _all(program):
-        match stmt:
-            case Load(target, view) | Issue(tile=target, view=view):
-                yield from _differs(target, view.buffer.dtype, f"{view.buffer.name} is loaded as")
-            case Await(target, token):
-                yield from _differs(target, rings[token], f"{token} arrives as")
+    for nest in program.nests:
+        issued = ((stmt.tile, stmt.view) for stmt in issues(nest.body).values())
+        for tile, view in (*issued, *arrivals(nest.body)):
+            yield from _differs(tile, view.buffer.dtype, f"{view.buffer.name} is loaded as")
 
 
 def dots_take_one_dtype(program: TileProgram) -> Reasons:

@@ -24,6 +24,7 @@ from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.names import comment
 from blockbuster.emit.tile.program import (
+    Await,
     Buffer,
     BufferAxis,
     Fold,
@@ -31,6 +32,7 @@ from blockbuster.emit.tile.program import (
     Guard,
     Init,
     Iota,
+    Issue,
     Let,
     Load,
     Stmt,
@@ -40,6 +42,7 @@ from blockbuster.emit.tile.program import (
     View,
 )
 from blockbuster.emit.tile.result_dtypes import WIDTHS
+from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
@@ -179,6 +182,7 @@ class _Text:
     def body(self) -> Iterator[str]:
         for nest in self._program.nests:
             scope = Scope("    ", ())
+            self._issues = issues(nest.body)
             for dim in nest.grid:
                 yield scope.indent + self._loop(dim, parallel=True)
                 scope = scope.inside(dim)
@@ -203,8 +207,9 @@ class _Text:
         anyhow = parallel and not self._terse
         return f"for {self._at[dim]} in {f'order({steps})' if anyhow else steps}:"
 
-    def _load(self, stmt: Load, scope: Scope) -> list[str]:
-        tile, view = stmt.target, stmt.view
+    def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
+        tile = stmt.target
+        view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
         text = self.names[view.buffer] + self._index(view, tile, scope)
         text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
@@ -374,6 +379,8 @@ def _note(stmt: Let | Fold) -> str:
 
 WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
     Load: _Text._load,
+    Issue: lambda *_: [],  # loaded where it is awaited
+    Await: _Text._load,
     Iota: _Text._iota,
     Store: _Text._store,
     Let: _Text._let,

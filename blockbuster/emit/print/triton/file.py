@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from blockbuster.emit.tile.dtypes import Dtype
 from blockbuster.emit.tile.names import Names, comment, dim_word
 from blockbuster.emit.tile.program import Buffer
-from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.errors import quoted
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
@@ -20,13 +20,13 @@ class File:
     """Names and dtypes of one file. ``helpers`` collects the functions its kernels call.
 
     ``dtype``: what dots take. ``accurate``: results are float32, and so is the accuracy of scalar
-    functions.
+    functions. ``sizes``: what the file is written for, by size class.
     """
 
-    tiling: Tiling
     dtype: Dtype
     names: Names
     accurate: bool = False
+    sizes: Mapping[Dim, int] = field(default_factory=dict)
     helpers: dict[str, None] = field(default_factory=dict)
 
     def size(self, dim: Dim) -> str:
