@@ -9,7 +9,7 @@ from blockbuster.emit.schedule.block import LEAST
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import checked_complete, replayed
 from blockbuster.emit.target.compiler import target_of
-from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
@@ -60,19 +60,16 @@ def emit(
     device = target_of(target)
     said: list[str] = []
     stable = safe(graph, said.append)
-    program = lower_to_tiles(stable)
-    dtypes = array_dtypes(graph, program, given_by(dtype))
+    program = typed_for_gpu(graph, lower_to_tiles(stable), given_by(dtype))
     _check_dims(program, sizes, tiles or {})
     _check_chunks(program, chunks or {})
     bound = bind_sizes((), {}, program.rules, sizes)
     if schedule is None:
-        scheduled = default_schedule(
-            program, bound, dtypes=dtypes, device=device, tiles=tiles, chunks=chunks
-        )
+        scheduled = default_schedule(program, bound, device=device, tiles=tiles, chunks=chunks)
     elif tiles or chunks:
         raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
     else:
-        before = unscheduled(program, bound, dtypes, device)
+        before = unscheduled(program, bound, device)
         scheduled = checked_complete(replayed(before, schedule))
     notes = (*overflowing(stable), *dict.fromkeys(said))
     return written(scheduled, stable, reference=reference, notes=notes, fused=fused)
