@@ -161,7 +161,8 @@ class Store:
 class Let:
     """A block operator applied to tiles.
 
-    ``op`` is local: Functional, Elementwise, Pointwise, Cast, Transpose or Relabel.
+    ``op`` is local: Pointwise, a Functional that is a dot or reduces rows, Cast, Transpose or
+    Relabel (``pointwise.py``).
     """
 
     target: Tile
@@ -314,6 +315,15 @@ class TileProgram:
     whole: tuple[Dim, ...] = ()
     rules: tuple[Rule, ...] = ()
     chunks: tuple[Chunks, ...] = ()
+
+    def __str__(self) -> str:
+        return self.show()
+
+    def show(self) -> str:
+        """The text form; ``parse_tiles`` reads it back."""
+        from blockbuster.emit.tile.show import show_tiles
+
+        return show_tiles(self)
 
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

@@ -16,8 +16,8 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.ir.expr import Expr, Size, rewrite
-from blockbuster.ir.lengths import completed
-from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.ops import Pointwise
+from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
@@ -86,7 +86,7 @@ def _dims_in(nest: Nest) -> Iterator[Dim]:
             yield stmt.dim
         elif isinstance(stmt, Load | Issue | Store):
             yield from stmt.view.runs
-        elif isinstance(stmt, Let) and isinstance(stmt.op, Elementwise | Pointwise):
+        elif isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
             yield from sizes_in(stmt.op.expr)
 
 
@@ -112,24 +112,8 @@ def bound_sizes(
 
     Raises ValueError where they do not, or where a size shows nowhere.
     """
-    bound = {size_class(dim): size for dim, size in (sizes or {}).items()}
-    for buffer in program.inputs:
-        shape = shapes[buffer.name]
-        if len(shape) != len(buffer.axes):
-            raise ValueError(
-                f"input {buffer.name} has shape {shape}, expected {len(buffer.axes)} axes"
-            )
-        for axis, size in zip(buffer.axes, shape, strict=True):
-            known = 1 if axis.dim is None else bound.setdefault(size_class(axis.dim), size)
-            if known != size:
-                raise ValueError(
-                    f"dim {axis.dim or '1'} has size {size} in input {buffer.name} but {known}"
-                )
-    bound = completed(bound, program.rules)
-    for dim in sized(program):
-        if dim not in bound:
-            raise ValueError(f"the size of {dim} shows in no input: pass sizes={{{dim!r}: ...}}")
-    return bound
+    arrays = [(b.name, [axis.dim for axis in b.axes]) for b in program.inputs]
+    return bind_sizes(arrays, shapes, program.rules, sizes, needed=sized(program))
 
 
 def bound_blocks(

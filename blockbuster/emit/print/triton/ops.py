@@ -17,7 +17,7 @@ from blockbuster.emit.print.triton.scalars import (
 from blockbuster.emit.tile.dtypes import DTYPES, Dtype
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.expr import Arg, Call, Const, Expr
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
 
 Lanes = tuple[Dim, ...]
@@ -47,13 +47,6 @@ def spread(lanes: Lanes, target: Lanes) -> str:
 
 
 _PRODUCT = Call("mul", (Arg(0), Arg(1)))
-_EXPRESSION: dict[str, Expr] = {
-    name: Call(fn, (Arg(0), Arg(1)))
-    for name, fn in {
-        "add": "add", "sub": "sub", "mul": "mul", "div": "div", "row_shift": "add",
-        "row_scale": "mul", "col_shift": "add", "col_scale": "mul", "outer": "mul",
-    }.items()
-}  # fmt: skip
 _CAST = {name: dtype.triton for name, dtype in DTYPES.items()}
 
 
@@ -75,11 +68,9 @@ class OpPrinter:
         match op:
             case Functional("dot"):
                 return self._dot(args[0], args[1], lanes)
-            case Functional(name) if name in _EXPRESSION:
-                return self._pointwise(_EXPRESSION[name], args, lanes, summed=summed)
             case Functional(name):
                 return self._reduced(name.removeprefix("row_"), args[0], lanes)
-            case Elementwise(expr) | Pointwise(expr):
+            case Pointwise(expr):
                 return self._pointwise(expr, args, lanes, summed=summed)
             case Cast(dtype):
                 return self._cast(args[0], dtype)
