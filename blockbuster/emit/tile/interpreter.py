@@ -399,4 +399,3 @@ MEANING: dict[type, Callable[..., None]] = {
     Init: TileInterpreter._init,
     Fold: TileInterpreter._fold,
 }
-
