@@ -2,22 +2,34 @@
 
 ``tidied`` brings a draft into its normal form after every move. ``closed`` makes the program that
 is printed: groups under leads that are folded first, guards where lanes past the end would count,
-and each nest's outer loops on the grid. Neither takes a decision.
+each nest's outer loops on the grid; then facts that a printer spells: shared factors, tiles that
+lie as columns, sums that the matrix units add to, how exact functions are, and what is done for a
+compiler's sake. Neither takes a decision.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from blockbuster.emit.schedule.accumulate import accumulate
+from blockbuster.emit.schedule.accurate_functions import accurate_functions
 from blockbuster.emit.schedule.bind import bind
 from blockbuster.emit.schedule.guard import guard_nests
 from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.lead_first import lead_first
+from blockbuster.emit.schedule.load_columns import load_columns
 from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.schedule.round_products import round_products
+from blockbuster.emit.schedule.share_factors import share_factors
 from blockbuster.emit.schedule.split_nests import conflicts
+from blockbuster.emit.schedule.work_around_locality import work_around_locality
+from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.program import TileProgram
 
-CLOSING = (lead_first, guard_nests, bind)
+CLOSING = (lead_first, guard_nests, bind, share_factors, load_columns, round_products)
+"""What is done whatever the dtypes are, in order; ``FACTS_OF_DTYPES`` follow."""
+
+FACTS_OF_DTYPES = (accumulate, work_around_locality, accurate_functions)
 
 
 def tidied(program: TileProgram) -> TileProgram:
@@ -35,8 +47,10 @@ def tidied(program: TileProgram) -> TileProgram:
     return replace(program, nests=tuple(nests))
 
 
-def closed(program: TileProgram) -> TileProgram:
-    """The program that is printed."""
+def closed(program: TileProgram, dtypes: ArrayDtypes | None = None) -> TileProgram:
+    """The program that is printed for arrays of these dtypes."""
     for closing in CLOSING:
         program = closing(program)
+    for noting in FACTS_OF_DTYPES:
+        program = noting(program, dtypes)
     return program

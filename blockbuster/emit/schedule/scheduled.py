@@ -33,7 +33,7 @@ class Scheduled:
     @cached_property
     def program(self) -> TileProgram:
         """What is printed: the draft with leads folded first, guards, and loops on the grid."""
-        return closed(self.draft)
+        return closed(self.draft, self.dtypes)
 
     @cached_property
     def sizes(self) -> Mapping[Dim, int]:

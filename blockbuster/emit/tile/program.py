@@ -102,12 +102,28 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class Workaround:
+    """Why a statement is carried out in another way than it reads, with an equal or closer result.
+
+    ``name``: of what it works around. ``reason``: for the comment beside the statement's text.
+    """
+
+    name: str
+    reason: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
 class Load:
-    """Read the tile of the current iteration from global memory."""
+    """Read the tile of the current iteration from global memory.
+
+    ``columns``: it lies in registers with its two axes exchanged, as the matrix units take their
+    second operand.
+    """
 
     target: Tile
     view: View
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,12 +147,14 @@ class Issue:
 class Await:
     """The tile of this iteration, which an ``Issue`` of the same loop started to load.
 
-    Until the iteration ends, reading ``target`` reads the place where it arrived.
+    Until the iteration ends, reading ``target`` reads the place where it arrived. ``columns``: as
+    of a ``Load``.
     """
 
     target: Tile
     token: str
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,12 +181,17 @@ class Let:
 
     ``op`` is local: Pointwise, a Functional that is a dot or reduces rows, Cast, Transpose or
     Relabel (``pointwise.py``).
+
+    ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
+    ``apart``: the result is rounded on its own before it is added to others, for that reason.
     """
 
     target: Tile
     op: Op
     args: tuple[Tile, ...]
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    into: Tile | None = None
+    apart: Workaround | None = None
 
 
 @dataclass(frozen=True)
@@ -217,7 +240,8 @@ def kept_empty(factor: Expr, monoid: str) -> Expr:
 
 
 LARGER = call("maximum", Arg(0), Arg(1))
-"""A lead that is folded ahead: of the lead before, and of what is folded into it."""
+COMBINED = {"+": call("add", Arg(0), Arg(1)), "max": LARGER, "min": call("minimum", Arg(0), Arg(1))}
+"""What is folded ahead: the target before, and what is folded into it."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +249,8 @@ class Fold:
     """``target`` becomes target (monoid) value; then the members of its group follow.
 
     ``ahead``: ``value`` is what ``target`` becomes, folded before the members' values were computed
-    under it.
+    under it. ``onto``: what ``value`` is folded onto instead of ``target``: its rescaled value.
+    ``apart``: it is done in two operations that give the same value, for that reason.
     """
 
     target: Tile
@@ -234,6 +259,8 @@ class Fold:
     members: tuple[Member, ...] = ()
     ahead: bool = False
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    onto: Tile | None = None
+    apart: Workaround | None = None
 
 
 @dataclass(frozen=True)
@@ -242,7 +269,8 @@ class For:
 
     ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
-    this loop is over the chunk that has the number of the current element.
+    this loop is over the chunk that has the number of the current element. ``settled``: sums of the
+    loop that are read once more behind it, without a change of their value, for ``settles``.
     """
 
     dim: Dim
@@ -250,6 +278,8 @@ class For:
     body: tuple[Stmt, ...]
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     chunk: Dim | None = None
+    settled: tuple[Tile, ...] = ()
+    settles: Workaround | None = None
 
 
 @dataclass(frozen=True)
@@ -288,13 +318,15 @@ class Nest:
 
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
-    ``warps``: of a program of its grid; 0 until ``warps``.
+    ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
+    computed to the accuracy of float32; for others the target's approximations do.
     """
 
     body: tuple[Stmt, ...]
     grid: tuple[Dim, ...] = ()
     blocks: tuple[Block, ...] = ()
     warps: int = 0
+    accurate: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

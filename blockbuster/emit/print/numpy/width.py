@@ -95,11 +95,13 @@ def _found(
 
 def _folds(fold: Fold) -> list[tuple[Tile, Tile]]:
     """Accumulators and what is folded into them."""
-    return [(fold.target, fold.value), *((m.target, m.value) for m in fold.members)]
+    onto = [] if fold.onto is None else [(fold.target, fold.onto)]
+    return [(fold.target, fold.value), *onto, *((m.target, m.value) for m in fold.members)]
 
 
 def _added(fold: Fold) -> list[Tile]:
-    own = [fold.value] if fold.monoid == "+" else []
+    onto = [] if fold.onto is None else [fold.onto]
+    own = [fold.value, *onto] if fold.monoid == "+" else []
     return [*own, *(member.value for member in fold.members if member.monoid == "+")]
 
 
