@@ -24,7 +24,7 @@ from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.tiling import blocks_of
 from blockbuster.emit.tile.tiling import fitted as fitted_tiling
-from blockbuster.emit.tile.trips import dims_in, dims_of
+from blockbuster.emit.tile.trips import dims_in, dims_of, sized
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.binding import dims_of as dims_of_graph
 from blockbuster.interp.binding import list_only, sources
@@ -172,7 +172,7 @@ def blocked_dims(program):
 
 def scheduled_of(program, size=100, block=2, *, processors=1 << 20, sizes=None, blocks=None):
     """A schedule with blocks under which loops have many iterations, and every block has lanes."""
-    sizes = sizes or dict.fromkeys(map(size_class, dims_of(program)), size)
+    sizes = sizes or fitted(dict.fromkeys(sized(program), size), program.rules)
     blocks = blocks or dict.fromkeys(blocked_dims(program), block)
     cut = blocks_of(fitted_tiling(sizes, blocks, program.whole, program.units))
     nests = tuple(
