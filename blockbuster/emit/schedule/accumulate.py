@@ -22,21 +22,16 @@ from blockbuster.emit.tile.program import (
     Let,
     Stmt,
     TileProgram,
-    Workaround,
     statements,
 )
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
-
-FROM_ZERO = Workaround(
-    "sum of a dot and an accumulator",
-    "summed from zero: Triton makes one chain of a plain sum",
-)
+from blockbuster.emit.tile.workarounds import FROM_ZERO
 
 
 def accumulate(program: TileProgram, dtypes: ArrayDtypes | None) -> TileProgram:
     """``program`` with its dots marked that the matrix units add to sums."""
-    apart = FROM_ZERO if dtypes is not None and dtypes.common == FLOAT32 else None
+    apart = FROM_ZERO if dtypes is not None and dtypes.common == FLOAT32 else ""
     nests = (
         replace(nest, body=_marked(nest.body, Uses(nest, tiling_of(program, nest)), apart))
         for nest in program.nests
@@ -67,7 +62,7 @@ def not_accumulated(dot: Let, body: tuple[Stmt, ...], uses: Uses) -> str:
     return ""
 
 
-def _marked(body: tuple[Stmt, ...], uses: Uses, apart: Workaround | None) -> tuple[Stmt, ...]:
+def _marked(body: tuple[Stmt, ...], uses: Uses, apart: str) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, For):

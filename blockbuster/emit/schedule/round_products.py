@@ -20,13 +20,11 @@ from blockbuster.emit.tile.program import (
     Stmt,
     Tile,
     TileProgram,
-    Workaround,
 )
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.workarounds import ROUNDED
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
-
-ROUNDED = Workaround("product fused with the sum of its lanes")
 
 
 def round_products(program: TileProgram) -> TileProgram:

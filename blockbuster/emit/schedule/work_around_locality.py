@@ -35,21 +35,15 @@ from blockbuster.emit.tile.program import (
     Store,
     Tile,
     TileProgram,
-    Workaround,
     statements,
 )
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot, narrow_workspaces
+from blockbuster.emit.tile.workarounds import TWO_STEPS
 from blockbuster.ir.ops import Cast, Relabel
 
 THREADS = 128  # of the fewest warps that a kernel runs with
-EXCHANGED = Workaround(
-    "reduction in a loop over several blocks a thread", "in two steps, else Triton 3.6 swaps rows"
-)
-READ_ONCE = Workaround(
-    "sum of a loop read other than once", "Triton 3.6 wants a loop's sum read once"
-)
 
 
 def work_around_locality(program: TileProgram, dtypes: ArrayDtypes | None) -> TileProgram:
@@ -118,10 +112,9 @@ class _Nest:
         for stmt in body:
             if isinstance(stmt, For):
                 tiles = tuple(self._settled(stmt))
-                why = READ_ONCE if tiles else None
-                stmt = replace(stmt, body=tuple(self._body(stmt.body)), settled=tiles, settles=why)
+                stmt = replace(stmt, body=tuple(self._body(stmt.body)), settled=tiles)
             elif isinstance(stmt, Fold) and not not_exchanged(stmt, self.uses, self.wide):
-                stmt = replace(stmt, apart=EXCHANGED)
+                stmt = replace(stmt, apart=TWO_STEPS)
             yield stmt
 
     def _settled(self, loop: For) -> Iterator[Tile]:

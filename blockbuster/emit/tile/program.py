@@ -102,17 +102,6 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Workaround:
-    """Why a statement is carried out in another way than it reads, with an equal or closer result.
-
-    ``name``: of what it works around. ``reason``: for the comment beside the statement's text.
-    """
-
-    name: str
-    reason: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True)
 class Load:
     """Read the tile of the current iteration from global memory.
 
@@ -183,7 +172,7 @@ class Let:
     Relabel (``pointwise.py``).
 
     ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
-    ``apart``: the result is rounded on its own before it is added to others, for that reason.
+    ``apart``: why the result is rounded on its own before it is added to others (workarounds.py).
     """
 
     target: Tile
@@ -191,7 +180,7 @@ class Let:
     args: tuple[Tile, ...]
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     into: Tile | None = None
-    apart: Workaround | None = None
+    apart: str = ""
 
 
 @dataclass(frozen=True)
@@ -250,7 +239,7 @@ class Fold:
 
     ``ahead``: ``value`` is what ``target`` becomes, folded before the members' values were computed
     under it. ``onto``: what ``value`` is folded onto instead of ``target``: its rescaled value.
-    ``apart``: it is done in two operations that give the same value, for that reason.
+    ``apart``: why it is done in two operations, which give the same value (workarounds.py).
     """
 
     target: Tile
@@ -260,7 +249,7 @@ class Fold:
     ahead: bool = False
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     onto: Tile | None = None
-    apart: Workaround | None = None
+    apart: str = ""
 
 
 @dataclass(frozen=True)
@@ -270,7 +259,7 @@ class For:
     ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
     this loop is over the chunk that has the number of the current element. ``settled``: sums of the
-    loop that are read once more behind it, without a change of their value, for ``settles``.
+    loop that are read once more behind it, without a change of their value (workarounds.py).
     """
 
     dim: Dim
@@ -279,7 +268,6 @@ class For:
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     chunk: Dim | None = None
     settled: tuple[Tile, ...] = ()
-    settles: Workaround | None = None
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.workarounds import READ_ONCE, REASONS
 
 _IDENTITY = {"+": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
 
@@ -143,9 +144,9 @@ class _KernelPrinter:
     def _value(self, stmt: Let, lanes: Lanes, total: str = "") -> Text:
         args = [self._tiles[arg] for arg in stmt.args]
         if is_matrix_dot(stmt, self._tiling):
-            columns, apart = stmt.args[1] in self._columns, stmt.apart is not None
+            columns, apart = stmt.args[1] in self._columns, bool(stmt.apart)
             return self._ops.matrix_dot(args[0], args[1], columns, total, apart=apart)
-        return self._ops.text(stmt.op, args, lanes, apart=stmt.apart is not None)
+        return self._ops.text(stmt.op, args, lanes, apart=bool(stmt.apart))
 
     def _guard(self, stmt: Guard) -> None:
         operand = self._tiles[stmt.value]
@@ -175,10 +176,9 @@ class _KernelPrinter:
         if stmt.ahead:
             self._lines.line(f"{name} = {value.text.text}", stmt.origin)
             return
-        spelled = self._ops.fold if stmt.apart is None else self._ops.fold_apart
+        spelled = self._ops.fold_apart if stmt.apart else self._ops.fold
         text = spelled(stmt.monoid, onto.text, value.over(total.lanes))
-        note = stmt.apart.reason if stmt.apart else ""
-        self._lines.line(f"{name} = {text.text}", stmt.origin, note)
+        self._lines.line(f"{name} = {text.text}", stmt.origin, REASONS.get(stmt.apart, ""))
 
     def _number(self, tile: Tile) -> Operand:
         operand = self._tiles[tile]
@@ -189,8 +189,8 @@ class _KernelPrinter:
         self._statements(stmt.body)
         self._places.leave(stmt)
         for tile in stmt.settled:
-            name, why = self._tiles[tile].text.text, stmt.settles
-            self._lines.line(f"{name} = {name} + 0.0", note=why.reason if why else "")
+            name = self._tiles[tile].text.text
+            self._lines.line(f"{name} = {name} + 0.0", note=REASONS[READ_ONCE])
 
 
 STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
