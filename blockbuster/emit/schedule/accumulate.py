@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.dataflow import folded
-from blockbuster.emit.tile.dtypes import FLOAT32
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -24,14 +22,15 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import FROM_ZERO
 
 
-def accumulate(program: TileProgram, dtypes: ArrayDtypes | None) -> TileProgram:
+def accumulate(program: TileProgram) -> TileProgram:
     """``program`` with its dots marked that the matrix units add to sums."""
-    apart = FROM_ZERO if dtypes is not None and dtypes.common == FLOAT32 else ""
+    apart = FROM_ZERO if program.dtype == FLOAT else ""
     nests = (
         replace(nest, body=_marked(nest.body, Uses(nest, tiling_of(program, nest)), apart))
         for nest in program.nests

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.program import Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
 
 APPROXIMATED = ("div", "sqrt", "exp")
 
 
-def accurate_functions(program: TileProgram, dtypes: ArrayDtypes | None) -> TileProgram:
+def accurate_functions(program: TileProgram) -> TileProgram:
     """``program``, whose nests say which functions are accurate."""
-    if dtypes is None or not dtypes.accurate:
+    if not is_accurate(program):
         return program
     nests = (
         replace(

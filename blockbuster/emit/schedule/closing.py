@@ -2,9 +2,9 @@
 
 ``tidied`` brings a draft into its normal form after every move. ``closed`` makes the program that
 is printed: groups under leads that are folded first, guards where lanes past the end would count,
-each nest's outer loops on the grid; then facts that a printer spells: shared factors, tiles that
-lie as columns, sums that the matrix units add to, how exact functions are, and what is done for a
-compiler's sake. Neither takes a decision.
+workspaces in the dtype of the dots that read them, and each nest's outer loops on the grid; then
+facts that a printer spells: shared factors, tiles that lie as columns, sums that the matrix units
+add to, how exact functions are, and what is done for a compiler's sake. Neither takes a decision.
 """
 
 from __future__ import annotations
@@ -19,26 +19,28 @@ from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.lead_first import lead_first
 from blockbuster.emit.schedule.load_columns import load_columns
 from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.schedule.narrow_workspaces import narrow_workspaces
 from blockbuster.emit.schedule.round_products import round_products
 from blockbuster.emit.schedule.share_factors import share_factors
 from blockbuster.emit.schedule.split_nests import conflicts
 from blockbuster.emit.schedule.work_around_locality import work_around_locality
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.typed import retyped
 
-CLOSING = (lead_first, guard_nests, bind, share_factors, load_columns, round_products)
-"""What is done whatever the dtypes are, in order; ``FACTS_OF_DTYPES`` follow."""
-
-FACTS_OF_DTYPES = (accumulate, work_around_locality, accurate_functions)
+REWRITES = (lead_first, guard_nests, narrow_workspaces, bind, share_factors)
+FACTS = (load_columns, accumulate, round_products, work_around_locality, accurate_functions)
+CLOSING = (*REWRITES, *FACTS)
 
 
 def tidied(program: TileProgram) -> TileProgram:
     """``program`` with what does not change moved out of loops, and nothing made twice.
 
+    Dtypes follow up: a move may have left a tile loaded that was computed, or read before it is
+    folded, and need not say what becomes of what is computed from it.
     A nest that loads what it stores is left with its repeats: where it is split, a tile that two
     parts make again needs no workspace.
     """
-    program = hoist(program)
+    program = hoist(retyped(program))
     merged = merge_repeats(program).nests
     nests = (
         nest if conflicts(nest.body) else other
@@ -47,10 +49,8 @@ def tidied(program: TileProgram) -> TileProgram:
     return replace(program, nests=tuple(nests))
 
 
-def closed(program: TileProgram, dtypes: ArrayDtypes | None = None) -> TileProgram:
-    """The program that is printed for arrays of these dtypes."""
+def closed(program: TileProgram) -> TileProgram:
+    """The program that is printed."""
     for closing in CLOSING:
         program = closing(program)
-    for noting in FACTS_OF_DTYPES:
-        program = noting(program, dtypes)
     return program

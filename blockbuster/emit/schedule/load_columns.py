@@ -1,4 +1,4 @@
-"""load-columns: a tile that is only the second operand of matrix dots is loaded as columns.
+"""load-columns: a tile that only matrix dots read, as their second operand, is loaded as columns.
 
 before   t2 = load(KT[n,:])               after   t2 = load(KT[n,:])   as columns
          t3 = dot(t1,t2)                          t3 = dot(t1,t2)
@@ -25,7 +25,7 @@ def load_columns(program: TileProgram) -> TileProgram:
 
 def not_columns(tile: Tile, uses: Uses) -> str:
     """Why ``tile`` is wanted as rows, or ""."""
-    readers = uses.of(tile)
+    readers = uses.behind_casts(tile)
     if not readers:
         return f"nothing reads {tile.name}"
     for stmt, position in readers:

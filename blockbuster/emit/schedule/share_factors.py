@@ -31,6 +31,7 @@ from blockbuster.emit.tile.program import (
     Tile,
     TileProgram,
 )
+from blockbuster.emit.tile.typed import arithmetic_of
 from blockbuster.ir.expr import Arg, Call, Expr, arguments
 from blockbuster.ir.ops import Pointwise
 
@@ -39,8 +40,9 @@ PRODUCT = Call("mul", (Arg(0), Arg(1)))
 
 def share_factors(program: TileProgram) -> TileProgram:
     """``program`` without groups: every fold has one target, which is rescaled before it."""
-    names = fresh_names(program)
-    nests = (replace(nest, body=_walked(nest.body, names)) for nest in program.nests)
+    dtype = arithmetic_of(program) if program.dtype else ""
+    made = (Tile(name, (), dtype=dtype) for name in fresh_names(program))
+    nests = (replace(nest, body=_walked(nest.body, made)) for nest in program.nests)
     return replace(program, nests=tuple(nests))
 
 
@@ -62,13 +64,13 @@ def _scale(factor: Expr) -> Expr:
     return right if left == Arg(0) else left
 
 
-def _walked(body: tuple[Stmt, ...], names: Iterator[str]) -> tuple[Stmt, ...]:
+def _walked(body: tuple[Stmt, ...], made: Iterator[Tile]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, For):
-            out.append(replace(stmt, body=_walked(stmt.body, names)))
+            out.append(replace(stmt, body=_walked(stmt.body, made)))
         elif isinstance(stmt, Fold) and stmt.members:
-            out += _Group(stmt, names).statements()
+            out += _Group(stmt, made).statements()
         else:
             out.append(stmt)
     return tuple(out)
@@ -77,7 +79,7 @@ def _walked(body: tuple[Stmt, ...], names: Iterator[str]) -> tuple[Stmt, ...]:
 @dataclass
 class _Group:
     fold: Fold
-    names: Iterator[str]
+    tiles: Iterator[Tile]
     made: list[Stmt] = field(default_factory=list)
     scales: dict[tuple[Expr, Tile], Tile] = field(default_factory=dict)
 
@@ -112,6 +114,6 @@ class _Group:
         return self._let(word, PRODUCT, axes, (item, self.scales[scale, old]))
 
     def _let(self, hint: str, expr: Expr, axes: tuple[str, ...], args: tuple[Tile, ...]) -> Tile:
-        tile = Tile(next(self.names), axes, hint)
+        tile = replace(next(self.tiles), axes=axes, hint=hint)
         self.made.append(Let(tile, Pointwise(expr, axes), args, self.fold.origin))
         return tile

@@ -20,12 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
-from blockbuster.emit.tile.dtypes import FLOAT32
 from blockbuster.emit.tile.program import (
-    INPUT,
-    OUTPUT,
-    Buffer,
     Fold,
     For,
     Guard,
@@ -37,26 +32,26 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import tiling_of
-from blockbuster.emit.tile.uses import Uses, is_matrix_dot, narrow_workspaces
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import TWO_STEPS
 from blockbuster.ir.ops import Cast, Relabel
 
 THREADS = 128  # of the fewest warps that a kernel runs with
 
 
-def work_around_locality(program: TileProgram, dtypes: ArrayDtypes | None) -> TileProgram:
+def work_around_locality(program: TileProgram) -> TileProgram:
     """``program`` with the folds and loops marked that the pass would break."""
-    wide = _float32(program, dtypes)
-    nests = (_Nest(program, nest, wide).marked() for nest in program.nests)
+    nests = (_Nest(program, nest).marked() for nest in program.nests)
     return replace(program, nests=tuple(nests))
 
 
-def not_exchanged(fold: Fold, uses: Uses, wide: tuple[str, ...]) -> str:
+def not_exchanged(fold: Fold, uses: Uses) -> str:
     """Why the pass does not exchange rows of what ``fold`` reduces, or "".
 
-    ``wide``: arrays of float32. How many elements in a row a thread loads is known at launch only:
+    How many elements in a row a thread loads is known at launch only:
     one is assumed.
     """
     made = {s.target: s for s in statements(uses.nest.body) if isinstance(s, Let | Guard)}
@@ -78,8 +73,8 @@ def not_exchanged(fold: Fold, uses: Uses, wide: tuple[str, ...]) -> str:
                 source = value
             case _:
                 return f"{source.name} is computed, not loaded"
-    name = loaded_from[source].name
-    return "" if name in wide else f"{name} is converted to float32 after it is loaded"
+    buffer = loaded_from[source]
+    return "" if buffer.dtype == FLOAT else f"{buffer.name} is converted after it is loaded"
 
 
 def not_settled(tile: Tile, uses: Uses) -> str:
@@ -99,7 +94,6 @@ def reduces(stmt: Let, uses: Uses) -> bool:
 class _Nest:
     program: TileProgram
     nest: Nest
-    wide: tuple[str, ...]
 
     def __post_init__(self) -> None:
         self.uses = Uses(self.nest, tiling_of(self.program, self.nest))
@@ -113,7 +107,7 @@ class _Nest:
             if isinstance(stmt, For):
                 tiles = tuple(self._settled(stmt))
                 stmt = replace(stmt, body=tuple(self._body(stmt.body)), settled=tiles)
-            elif isinstance(stmt, Fold) and not not_exchanged(stmt, self.uses, self.wide):
+            elif isinstance(stmt, Fold) and not not_exchanged(stmt, self.uses):
                 stmt = replace(stmt, apart=TWO_STEPS)
             yield stmt
 
@@ -126,18 +120,3 @@ class _Nest:
                 case Fold(target, "+", value, members=(), ahead=False, onto=None):
                     if value in rows and not not_settled(target, self.uses):
                         yield target
-
-
-def _float32(program: TileProgram, dtypes: ArrayDtypes | None) -> tuple[str, ...]:
-    """The arrays that hold float32."""
-    if dtypes is None:
-        return ()
-    narrow = narrow_workspaces(program)
-
-    def holds(buffer: Buffer) -> bool:
-        if buffer.space in (INPUT, OUTPUT):
-            return dtypes.of.get(buffer.name, dtypes.common) == FLOAT32
-        return buffer.name not in narrow or dtypes.common == FLOAT32
-
-    arrays = (*program.inputs, *program.outputs, *program.workspaces)
-    return tuple(b.name for b in arrays if not b.boolean and holds(b))
