@@ -71,7 +71,11 @@ def contents() -> str:
     found = {
         **CONTENTS,
         "Notebooks": notebooks,
-        "Results": ("docs/results", *_documents("bench/results/**/*.md")),
+        "Results": (
+            "docs/results",
+            *_documents("bench/results/**/*.md"),
+            "bench/schedules/README",
+        ),
         "Project": ("CONTRIBUTING", "CHANGELOG"),
     }
     return "".join(
