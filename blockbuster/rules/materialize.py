@@ -37,9 +37,9 @@ from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map, Op
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
-from blockbuster.rules.base import Kind, Match, Note, Rule, label, name_of, unheard
+from blockbuster.rules.base import Kind, Match, Note, Rule, label, unheard
 from blockbuster.rules.legality import map_at
-from blockbuster.rules.statistics import Path, Statistics, added, slice_of, statistics
+from blockbuster.rules.statistics import Path, Statistics, added, hint_of, name_of, slice_of, statistics
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,9 @@ def _reading(
     op = map_at(graph, path[0])
     edit = Builder(op.body)
     items = [type.element() if walks[0] else type for type in types]
-    given = [edit.input(type, hint="") for type in items]
+    level = graph.at(path)
+    hints = [hint_of(level, value) for value in values]
+    given = [edit.input(type, hint=hint) for type, hint in zip(items, hints, strict=True)]
     if len(path) == 1:
         edit.redirect_all(values, given)
     else:
@@ -129,4 +131,4 @@ def _site(match: Match) -> tuple[Path, tuple[Value, ...]]:
 def _words(graph: Graph, found: Statistics) -> str:
     level = graph.at(found.path)
     names = ", ".join(name_of(level, value) for value in found.values)
-    return f"{names} per {', '.join(found.rate)}" if found.rate else f"{names} at once"
+    return f"{names} per {', '.join(found.rate)}" if found.rate else f"{names} once"

@@ -27,7 +27,7 @@ from blockbuster.ir.ops import (
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.ports import with_inputs
 from blockbuster.ir.types import Dim, Type
-from blockbuster.rules.base import Note, Refusal, Rule, label, name_of
+from blockbuster.rules.base import Note, Refusal, Rule, label
 from blockbuster.rules.legality import first_iteration_gone, map_at
 
 Path = tuple[int, ...]
@@ -88,7 +88,7 @@ def added(edit: Builder, node: Node, body: Graph, origin: Origin) -> tuple[Value
         return edit.inline(part, operands)
     results = (Collect(),) * len(part.outputs)
     made = Map(op.dim, part, tuple(op.iterated[port] for port in read), results)
-    hints = tuple(_hint(body, output.value) for output in body.outputs)
+    hints = tuple(hint_of(body, output.value) for output in body.outputs)
     return edit.add(made, *operands, hints=hints, origin=origin)
 
 
@@ -246,6 +246,19 @@ def _map(node: Node) -> Map:
     return node.op
 
 
-def _hint(graph: Graph, value: Value) -> str:
-    hints = graph.nodes[value.node].hints
+def name_of(level: Graph, value: Value) -> str:
+    """What a person calls a value: its hint, or what is folded, or what made it."""
+    hint, node = hint_of(level, value), level.nodes[value.node]
+    if hint or not isinstance(node.op, Map):
+        return hint or label(node)
+    folded = node.op.body.outputs[value.port].value
+    made = hint_of(node.op.body, folded) or label(node.op.body.nodes[folded.node])
+    return f"{made} over {node.op.dim}"
+
+
+def hint_of(level: Graph, value: Value) -> str:
+    """The user's word for a value, or ""."""
+    if value.node < 0:
+        return level.inputs[value.port].hint
+    hints = level.nodes[value.node].hints
     return hints[value.port] if value.port < len(hints) else ""
