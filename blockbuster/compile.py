@@ -198,7 +198,6 @@ class Jitted:
             return self._plan(family, sizes)
 
 
-
 @overload
 def jit(fn: Callable[..., Any], /) -> Jitted: ...
 @overload

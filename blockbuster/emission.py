@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from blockbuster.emit.kernel import Kernel, written
+from blockbuster.emit.schedule.block import LEAST
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.script import checked_complete, replayed
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -16,8 +19,8 @@ from blockbuster.ir.lengths import completed, in_order
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules import overflowing, safe
-from blockbuster.selection.default_schedule import schedule
-from blockbuster.selection.default_tiles import LEAST, dot_dims
+from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.default_tiles import dot_dims
 
 
 def emit(
@@ -28,6 +31,7 @@ def emit(
     tiles: Mapping[Dim, int] | None = None,
     reference: Graph | str | None = None,
     chunks: Mapping[Dim, int] | None = None,
+    schedule: str | None = None,
 ) -> Kernel:
     """The Triton kernel of ``graph``, after the numerical-safety pass.
 
@@ -35,9 +39,12 @@ def emit(
     some dims (powers of two), ``chunks`` in how many chunks loops over some dims are run (powers of
     two; where ``chunks`` is None, as many as keep the target busy). ``dtype`` is that of all
     inputs, or those of some inputs and outputs by name (array_dtypes.py says what follows).
+    ``schedule`` is the text of another schedule, which says all of this instead of the default:
+    the one that a kernel shows as ``kernel.schedule`` gives that kernel again, byte for byte.
     ``reference`` is what the file checks itself against: another graph, or the text of a module
     with a function ``reference``. Raises ValueError for unknown or missing dims, dtypes and
-    targets; EmitError for programs that have no Triton form, or no such loops.
+    targets; EmitError for programs that have no Triton form, or no such loops, and for a move of
+    the schedule that does not apply; ParseError for a schedule that cannot be read.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y } return Y }")
@@ -53,7 +60,15 @@ def emit(
     _check_dims(program, sizes, tiles or {})
     _check_chunks(program, chunks or {})
     bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
-    scheduled = schedule(program, bound, dtypes=dtypes, device=device, tiles=tiles, chunks=chunks)
+    if schedule is None:
+        scheduled = default_schedule(
+            program, bound, dtypes=dtypes, device=device, tiles=tiles, chunks=chunks
+        )
+    elif tiles or chunks:
+        raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
+    else:
+        before = unscheduled(program, bound, dtypes, device)
+        scheduled = checked_complete(replayed(before, schedule))
     notes = (*overflowing(stable), *dict.fromkeys(said))
     return written(scheduled, stable, reference=reference, notes=notes)
 

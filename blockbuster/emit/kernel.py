@@ -21,7 +21,8 @@ from blockbuster.ir.types import Dim
 class Kernel:
     """An emitted file: its text, and what it was written for. ``notes`` say what can overflow.
 
-    ``chunks``: in how many chunks loops over some dims are run, side by side.
+    ``chunks``: in how many chunks loops over some dims are run, side by side. ``schedule``: the
+    moves that made it, as text that ``bb.emit(..., schedule=...)`` replays.
     Calling it runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
 
@@ -35,6 +36,7 @@ class Kernel:
     outputs: tuple[str, ...]
     notes: tuple[str, ...] = ()
     chunks: tuple[tuple[Dim, int], ...] = ()
+    schedule: str = field(default="", repr=False)
 
     def write(self, path: str | Path) -> Path:
         """Write the file; it runs on its own, without Blockbuster."""
@@ -62,21 +64,20 @@ def written(
     notes: tuple[str, ...] = (),
 ) -> Kernel:
     """The file of a scheduled program; ``graph`` is the block program that became it."""
-    program, tiling, dtypes = scheduled.program, scheduled.tiling, scheduled.dtypes
-    device = scheduled.device.name
+    program, dtypes, device = scheduled.program, scheduled.dtypes, scheduled.target.name
     heading = Heading(listing(graph), device, _reference(graph, reference), notes)
-    options = {"num_warps": scheduled.warps, "num_stages": scheduled.stages}
     return Kernel(
         name=_name(program),
-        source=triton_text(program, tiling, dtypes, options, heading),
-        sizes=scheduled.chosen.sizes,
-        tiles={d: tiling.blocks[d] for d in scheduled.chosen.blocks if not tiling.is_unit(d)},
+        source=triton_text(program, scheduled.sizes, dtypes, heading),
+        sizes=scheduled.known,
+        tiles=scheduled.blocks,
         dtype=dtypes.common.name,
         target=device,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),
         notes=notes,
         chunks=tuple((c.dim, c.count) for c in program.chunks),
+        schedule=scheduled.schedule,
     )
 
 

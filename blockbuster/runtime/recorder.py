@@ -100,7 +100,6 @@ class Recorder:
         self.made.append(poison(new) if self._poisons else new)
         return new
 
-
     def start(
         self, kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], options: Any
     ) -> None:

@@ -37,7 +37,7 @@ class Form:
 
 def alternatives(scheduled: Scheduled) -> Iterator[Form]:
     """The forms beside the usual one, which gave ``scheduled``; only those that differ from it."""
-    if scheduled.warps < MORE_WARPS:
+    if all(nest.warps < MORE_WARPS for nest in scheduled.draft.nests):
         yield Form(warps=MORE_WARPS, words=f" with {MORE_WARPS} warps")
     if scheduled.dtypes.common == FLOAT32:
         return  # its dots are exact, which no matrix unit takes
@@ -49,5 +49,5 @@ def alternatives(scheduled: Scheduled) -> Iterator[Form]:
 
 
 def _padded(scheduled: Scheduled, summed: bool) -> tuple[Dim, ...]:
-    dims = padded_dims(scheduled.program, scheduled.tiling, summed=summed)
-    return tuple(dim for dim in dims if dim in scheduled.chosen.blocks)
+    dims = padded_dims(scheduled.program, summed=summed)
+    return tuple(dim for dim in dims if dim in scheduled.blocks)

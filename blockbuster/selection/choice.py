@@ -20,6 +20,7 @@ from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import ArrayDtypes, Given, array_dtypes, given_by
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Nest, TileProgram
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.traffic import ROWS, SHORT, NestTraffic, traffic_by_nest
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.errors import EmitError, message, shown_lines
@@ -28,8 +29,8 @@ from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.alternatives import Form, alternatives
-from blockbuster.selection.default_schedule import schedule
-from blockbuster.selection.default_tiles import halved_tiles
+from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.default_tiles import choose_warps, halved_tiles
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
 
 CPU = "cpu"
@@ -206,7 +207,7 @@ class Fused:
         """
         usual = self._formed(setting, number, Form(), refusals)
         if halved and usual and usual.scheduled:
-            tiles = halved_tiles(self._lower(number).program, usual.scheduled.chosen, halved)
+            tiles = halved_tiles(usual.scheduled.start, usual.scheduled.blocks, halved)
             smaller = Form(tiles, words=" at smaller tiles")
             usual = self._formed(setting, number, smaller, refusals)
         if usual is None:
@@ -296,7 +297,9 @@ class _Refusals:
     def note_refused(self, choice: Choice, reason: str) -> None:
         """A compiler refused ``choice``."""
         tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in choice.blocks.items())
-        warps = f" and {choice.scheduled.warps} warps" if choice.scheduled else ""
+        nests = choice.scheduled.draft.nests if choice.scheduled else ()
+        counts = dict.fromkeys(str(nest.warps) for nest in nests)
+        warps = f" and {' or '.join(counts)} warps" if counts else ""
         self.note(choice.name, EmitError(f"with tiles {tiles}{warps}, {reason}"))
         self.by_compiler = True
 
@@ -357,7 +360,7 @@ def _on_the_cpu(lowered: TileProgram, setting: Setting) -> Schedule:
 
 
 def _on_a_gpu(lowered: TileProgram, setting: Setting, dtypes: ArrayDtypes, form: Form) -> Schedule:
-    scheduled = schedule(
+    scheduled = default_schedule(
         lowered,
         setting.known,
         dtypes=dtypes,
@@ -366,16 +369,21 @@ def _on_a_gpu(lowered: TileProgram, setting: Setting, dtypes: ArrayDtypes, form:
         warps=form.warps,
         chunks=None if setting.in_chunks else {},
     )
-    program, tiling = scheduled.program, scheduled.tiling
-    lanes = [d for d in tiling.blocks if not tiling.is_unit(d)]
-    ragged = tuple(d for d in lanes if tiling.ragged(d))
-    key = (tuple(tiling.blocks.items()), tiling.whole, ragged, scheduled.warps)
-    pipelined = tuple(Uses(nest, tiling).waits() <= SHORT for nest in program.nests)
-    crowded = tuple(_is_crowded(nest, scheduled) for nest in program.nests)
-    blocks, kernels = scheduled.chosen.blocks, len(program.nests)
-    return Schedule(program, form.tiles, blocks, kernels, pipelined, crowded, key, scheduled)
+    program = scheduled.program
+    cuts = [(nest, tiling_of(program, nest)) for nest in program.nests]
+    waits = (Uses(nest, tiling).waits(scheduled.sizes) for nest, tiling in cuts)
+    return Schedule(
+        program,
+        form.tiles,
+        scheduled.blocks,
+        len(program.nests),
+        tuple(iterations <= SHORT for iterations in waits),
+        tuple(_is_crowded(nest, tiling) for nest, tiling in cuts),
+        (scheduled.schedule, scheduled.facts),
+        scheduled,
+    )
 
 
-def _is_crowded(nest: Nest, scheduled: Scheduled) -> bool:
-    fewest = Uses(nest, scheduled.tiling).fewest_rows()
-    return scheduled.warps > scheduled.usual_warps and 0 < fewest < ROWS * scheduled.warps
+def _is_crowded(nest: Nest, tiling: Tiling) -> bool:
+    fewest = Uses(nest, tiling).fewest_rows()
+    return nest.warps > choose_warps(nest, tiling) and 0 < fewest < ROWS * nest.warps

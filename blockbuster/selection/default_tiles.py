@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from blockbuster.emit.schedule.block import LEAST, one_dim
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.dtypes import Dtype
 from blockbuster.emit.tile.program import (
@@ -22,20 +23,17 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.tiling import Tiling, power_of_two
+from blockbuster.emit.tile.tiling import Tiling, fitted, power_of_two, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses, is_matrix_dot
 from blockbuster.errors import EmitError, message
-from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
 
 STAGES = 2  # iterations of a loop of dots whose loads are on their way
-LEAST = 16  # lanes along each side of a matrix dot
 USUAL = 64
 UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, all unrolled
 SUMMED = 16  # and of dims that these sum over, beside which the others get as many as usual
 WHOLE = 128  # the most lanes a dim gets for being worth one block
-MOST = 1 << 20  # elements of one tile
 WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
 COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
 LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
@@ -65,6 +63,21 @@ class _Shape:
         return dim in self.serial and dim in self.columns and dim not in others
 
 
+@dataclass(frozen=True)
+class _Start:
+    """What is known before any block is chosen: sizes by size class, and list-only dims."""
+
+    sizes: Mapping[Dim, int]
+    units: tuple[Dim, ...]
+
+    @property
+    def tiling(self) -> Tiling:
+        return Tiling({}, self.units)
+
+    def size(self, dim: Dim) -> int:
+        return self.sizes[size_class(dim)]
+
+
 def choose_tiling(
     program: TileProgram,
     sizes: Mapping[Dim, int],
@@ -77,8 +90,8 @@ def choose_tiling(
     Defaults shrink until the copies that a loop keeps of what its dots read fit in the device's
     shared memory, and are large only where that leaves a program for each of its processors.
     """
-    start = Tiling(sizes, {}, (), program.units)
-    shape = _shape_of(program, start)
+    start = _Start(sizes, program.units)
+    shape = _shape_of(program, start.tiling)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
     usual = _usual(shape, start, dtype, device.processors)
     blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
@@ -92,25 +105,25 @@ def choose_tiling(
         largest = max(free, key=lambda d: (d not in tiling.whole, blocks[d]))
         blocks[largest] //= 2
         tiling = _with_whole(start, blocks, shape, chosen)
-    _agree(program, tiling)
     return tiling
 
 
-def halved_tiles(program: TileProgram, tiling: Tiling, times: int) -> dict[Dim, int]:
+def halved_tiles(program: TileProgram, blocks: Mapping[Dim, int], times: int) -> dict[Dim, int]:
     """The tiles of the dims that loops walk, halved so many times as they can be."""
-    shape = _shape_of(program, tiling)
-    dims = [d for d in tiling.blocks if not tiling.is_unit(d) and d not in shape.unlooped]
-    return {d: max(tiling.blocks[d] >> times, LEAST if d in shape.dots else 1) for d in dims}
+    shape = _shape_of(program, Tiling({}, program.units))
+    dims = [dim for dim in blocks if dim not in shape.unlooped]
+    return {dim: max(blocks[dim] >> times, LEAST if dim in shape.dots else 1) for dim in dims}
 
 
-def padded_dims(program: TileProgram, tiling: Tiling, *, summed: bool) -> tuple[Dim, ...]:
+def padded_dims(program: TileProgram, *, summed: bool) -> tuple[Dim, ...]:
     """The narrow dims of dots that swizzle in several ways: with ``SWIZZLED`` lanes, all do alike.
 
     Of each dot, that is the last dim of its result; with ``summed`` also what it sums over, for
-    operands that are transposed in memory. ``program`` is scheduled with ``tiling``.
+    operands that are transposed in memory. ``program`` is scheduled.
     """
     padded: dict[Dim, None] = {}
     for nest in program.nests:
+        tiling = tiling_of(program, nest)
         if not Uses(nest, tiling).dots_of_several_widths():
             continue
         for stmt in statements(nest.body):
@@ -119,7 +132,7 @@ def padded_dims(program: TileProgram, tiling: Tiling, *, summed: bool) -> tuple[
                 narrow = (dim for dim in dims if tiling.blocks[dim] < SWIZZLED)
                 padded.update(dict.fromkeys(narrow))
     pairs = [
-        pair for nest in program.nests for stmt in statements(nest.body) for pair in _one_dim(stmt)
+        pair for nest in program.nests for stmt in statements(nest.body) for pair in one_dim(stmt)
     ]
     while more := [d for a, b in pairs for d in (a, b) if (a in padded) != (b in padded)]:
         padded.update(dict.fromkeys(more))
@@ -128,12 +141,12 @@ def padded_dims(program: TileProgram, tiling: Tiling, *, summed: bool) -> tuple[
 
 def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
     """The dims that take part in a matrix dot."""
-    return tuple(_shape_of(program, Tiling({}, {}, (), program.units)).dots)
+    return tuple(_shape_of(program, Tiling({}, program.units)).dots)
 
 
-def choose_warps(program: TileProgram, tiling: Tiling) -> int:
+def choose_warps(nest: Nest, tiling: Tiling) -> int:
     """Twice the usual number of warps where the accumulators would fill the registers of four."""
-    most = max((_live_lanes(nest, tiling) for nest in program.nests), default=0)
+    most = _live_lanes(nest, tiling)
     return 2 * WARPS if most > WARPS * THREADS * REGISTERS else WARPS
 
 
@@ -182,7 +195,7 @@ def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
     return (stmt for stmt in statements(body) if isinstance(stmt, Load))
 
 
-def _usual(shape: _Shape, tiling: Tiling, dtype: Dtype, processors: int) -> Callable[[Dim], int]:
+def _usual(shape: _Shape, start: _Start, dtype: Dtype, processors: int) -> Callable[[Dim], int]:
     """Lanes of the dims of dots.
 
     In float32 those of a product alone get more: not where a dot is in another's loop, so that it
@@ -190,17 +203,17 @@ def _usual(shape: _Shape, tiling: Tiling, dtype: Dtype, processors: int) -> Call
     """
     if dtype.name != "float32":
         return lambda _: USUAL
-    programs = math.prod(-(-tiling.sizes[size_class(d)] // USUAL) for d in shape.kept)
+    programs = math.prod(-(-start.size(d) // USUAL) for d in shape.kept)
     chained = shape.summed.keys() & shape.kept.keys()
     if shape.repeated or chained or programs < processors:
         return lambda _: UNROLLED
     return lambda dim: SUMMED if dim in shape.summed else USUAL
 
 
-def _default(dim: Dim, shape: _Shape, tiling: Tiling, usual: int) -> int:
-    if tiling.is_unit(dim):
+def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
+    if start.tiling.is_unit(dim):
         return 1
-    size = tiling.sizes[size_class(dim)]
+    size = start.size(dim)
     if dim in shape.unlooped:
         return power_of_two(size, LEAST if dim in shape.dots else 1)
     if dim in shape.dots:
@@ -208,27 +221,27 @@ def _default(dim: Dim, shape: _Shape, tiling: Tiling, usual: int) -> int:
         lanes = power_of_two(size, LEAST)
         return lanes if lanes <= most else usual
     if dim in shape.columns:
-        return _columns(dim, shape, tiling)
+        return _columns(dim, shape, start)
     if dim in shape.rows:
-        widest = max(_columns(d, shape, tiling) for d in shape.columns)
+        widest = max(_columns(d, shape, start) for d in shape.columns)
         return min(power_of_two(size), max(ELEMENTS // widest, 1))
     return min(power_of_two(size), VECTOR)
 
 
-def _columns(dim: Dim, shape: _Shape, tiling: Tiling) -> int:
-    lanes = power_of_two(tiling.sizes[size_class(dim)])
+def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:
+    lanes = power_of_two(start.size(dim))
     if dim in shape.across:
         return min(lanes, ACROSS)
     return lanes if lanes <= LINE and shape.is_line(dim) else min(lanes, COLUMNS)
 
 
 def _narrow(
-    program: TileProgram, start: Tiling, blocks: dict[Dim, int], free: Sequence[Dim]
+    program: TileProgram, start: _Start, blocks: dict[Dim, int], free: Sequence[Dim]
 ) -> None:
     """Halve ``blocks`` of dims that are columns here and rows there, where two meet in a tile."""
     for nest in program.nests:
         for stmt in statements(nest.body):
-            lanes = start.lanes(stmt.target) if isinstance(stmt, Let | Load) else ()
+            lanes = start.tiling.lanes(stmt.target) if isinstance(stmt, Let | Load) else ()
             while lanes and set(lanes) <= set(free) and _product(lanes, blocks) > ELEMENTS:
                 blocks[max(lanes, key=blocks.__getitem__)] //= 2
 
@@ -238,14 +251,14 @@ def _product(dims: Sequence[Dim], blocks: Mapping[Dim, int]) -> int:
 
 
 def _with_whole(
-    start: Tiling, blocks: Mapping[Dim, int], shape: _Shape, chosen: Mapping[Dim, int]
+    start: _Start, blocks: Mapping[Dim, int], shape: _Shape, chosen: Mapping[Dim, int]
 ) -> Tiling:
     """The tiling whose one-block dims are those that must be, and those that gain from it."""
     whole = [
         dim
         for dim, lanes in blocks.items()
-        if not start.is_unit(dim)
-        and lanes >= start.sizes[size_class(dim)]
+        if not start.tiling.is_unit(dim)
+        and lanes >= start.size(dim)
         and (
             dim in shape.unlooped
             or dim in shape.repeated
@@ -253,51 +266,14 @@ def _with_whole(
         )
     ]
     for dim in shape.unlooped:
-        if dim not in whole and not start.is_unit(dim):
+        if dim not in whole and not start.tiling.is_unit(dim):
             raise EmitError(
                 message(
-                    f"{dim} has size {start.sizes[size_class(dim)]} and no loop runs over it",
+                    f"{dim} has size {start.size(dim)} and no loop runs over it",
                     hint=f"it is one block: give it a tile of at least its size, not {blocks[dim]}",
                 )
             )
-    return replace(start, blocks=dict(blocks), whole=tuple(whole))
-
-
-def _agree(program: TileProgram, tiling: Tiling) -> None:
-    """Refuse tiles under which a relabeled tile, or an array of entries per block, has no place."""
-    for nest in program.nests:
-        for stmt in statements(nest.body):
-            _fits(stmt, tiling)
-            for a, b in _one_dim(stmt):
-                if tiling.blocks[a] != tiling.blocks[b]:
-                    raise EmitError(
-                        message(
-                            f"{a} and {b} are one dim under two names, with tiles of "
-                            f"{tiling.blocks[a]} and {tiling.blocks[b]}",
-                            hint="give both the same tile",
-                        )
-                    )
-
-
-def _one_dim(stmt: Stmt) -> Iterator[tuple[Dim, Dim]]:
-    """Dims that are one under two names: their tiles have to be equal."""
-    if isinstance(stmt, Load):
-        for dim, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
-            if axis.per_block and isinstance(dim, str) and axis.dim:
-                yield dim, axis.dim
-    elif isinstance(stmt, Let) and isinstance(stmt.op, Relabel):
-        yield stmt.op.old, stmt.op.new
-
-
-def _fits(stmt: Stmt, tiling: Tiling) -> None:
-    if isinstance(stmt, Load | Let) and _lanes(stmt.target, tiling) > MOST:
-        shown = ", ".join(f"{d}={tiling.blocks[d]}" for d in tiling.lanes(stmt.target))
-        raise EmitError(
-            message(
-                f"a tile with {shown} has more than the {MOST} elements that Triton takes",
-                hint="give smaller tiles, or reduce in a loop over blocks",
-            )
-        )
+    return fitted(start.sizes, dict(blocks), tuple(whole), start.units)
 
 
 def _shape_of(program: TileProgram, tiling: Tiling) -> _Shape:

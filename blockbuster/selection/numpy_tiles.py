@@ -16,7 +16,6 @@ from blockbuster.emit.schedule.lead_first import lead_first
 from blockbuster.emit.schedule.merge_repeats import merge_repeats
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.program import For, Stmt, Tile, TileProgram
-from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.ir.types import Dim, size_class
@@ -62,7 +61,7 @@ def numpy_schedule(
     dims = (d for d in dims_of(program) if size_class(d) not in program.units)
     whole = tuple(d for d in dims if 0 < sizes[size_class(d)] <= blocks[size_class(d)])
     program = hoist(drop_unit_loops(program, whole))
-    program = finish_rows(program, Tiling(sizes, blocks, whole, program.units))
+    program = finish_rows(program, program.units)
     return lead_first(merge_repeats(hoist(program)))
 
 

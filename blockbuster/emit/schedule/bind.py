@@ -28,4 +28,4 @@ def _bound(nest: Nest) -> Nest:
     grid, body = nest.grid, nest.body
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body
-    return Nest(body, grid)
+    return replace(nest, body=body, grid=grid)

@@ -1,4 +1,4 @@
-"""chunk-loops: a long loop of a nest with few programs is run in chunks, side by side.
+"""chunk: a loop is run in chunks, side by side.
 
 before   for n in range(N):               after   forall c in range(N_chunk):
           t2 = load(X[n])                          for n in chunk c of range(N):
@@ -18,18 +18,28 @@ too: then that one is distributed, and runs its iterations side by side as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
+from blockbuster.emit.schedule.base import (
+    LOOP,
+    Args,
+    Move,
+    no_such_place,
+    not_a_power_of_two,
+    read_number,
+)
 from blockbuster.emit.schedule.bind import outer_loop
-from blockbuster.emit.schedule.chunk_sizes import (
-    ChunkSizes,
+from blockbuster.emit.schedule.chunkable import (
     not_apart,
     not_chunkable,
     not_side_by_side,
     totals_of,
 )
 from blockbuster.emit.schedule.combine import combined
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
 from blockbuster.emit.tile.dataflow import (
     defined,
@@ -41,6 +51,7 @@ from blockbuster.emit.tile.dataflow import (
 )
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
+    Block,
     Chunks,
     For,
     Init,
@@ -53,49 +64,120 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.trips import sized
-from blockbuster.errors import EmitError, message
+from blockbuster.emit.tile.trips import dims_in, sized
 from blockbuster.ir.lengths import Rule, whole
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 
 NAME = "chunk-loops"
-"""What the comments of an emitted file call this pass."""
+"""What the comments of an emitted file call this move."""
+
+AT_ONCE = ("at", "once")
+"""The words of a schedule that ask for rows of partial results in one tile."""
 
 Part = tuple[tuple[Dim, ...], Body]
 """Parallel loops, inside those of the nest, and what they hold."""
 
 
-def chunk_loops(
-    program: TileProgram,
-    tiling: Tiling,
-    *,
-    processors: int,
-    asked: Mapping[Dim, int] | None = None,
-) -> tuple[TileProgram, Tiling]:
-    """``program`` with loops in chunks, and the tiling with the dims that count them.
-
-    As many chunks as keep ``processors`` busy (chunk_sizes.py), or as ``asked`` says by dim or size
-    class. Raises EmitError where none of the loops that are asked for can be run in chunks.
+class ChunkLoop(Move):
+    """Run a loop in ``count`` chunks. ``at_once``: rows of partial results are reduced in one tile,
+    where that can be; else they are folded chunk by chunk.
     """
-    writer = _Writer(program, tiling, ChunkSizes(tiling, processors, asked))
-    nests = tuple(made for nest in program.nests for made in writer.nest(nest))
-    done = {word for dim, _ in writer.made for word in (dim, size_class(dim))}
-    missed = [dim for dim in asked or {} if dim not in done]
-    if missed:
-        reason = writer.refused.get(missed[0], "no nest has such a loop")
-        raise EmitError(message(f"no loop over {missed[0]} can be run in chunks: {reason}"))
-    return writer.finished(nests)
+
+    name: ClassVar[str] = "chunk"
+    takes: ClassVar[str] = LOOP
+    form: ClassVar[str] = "COUNT [at once]"
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """Loops that can be run in chunks."""
+        for site, _ in loops_of(scheduled.draft):
+            if not self.why_not(scheduled, site, count=2):
+                yield site
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Powers of two, combined in either way."""
+        for at_once in (False, True):
+            yield from ({"count": 1 << power, "at_once": at_once} for power in range(1, 11))
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The loop's results can be combined, and what stands around it can run apart from it."""
+        loop = loop_at(scheduled.draft, site)
+        if loop is None:
+            return no_such_place(self, site)
+        if reason := not_a_power_of_two(args["count"], "the number of chunks", 2):
+            return reason
+        return not_chunked_here(loop, body_inside_grid(scheduled.draft.nests[site.nest - 1])[1])
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The nests that take the place of one: chunks, and what combines them."""
+        draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
+        assert loop is not None
+        writer = _Writer(draft, loop, args["count"], args.get("at_once", False))
+        nests = tuple(
+            made
+            for number, nest in enumerate(draft.nests, start=1)
+            for made in (writer.nest(nest) if number == site.nest else (nest,))
+        )
+        return writer.finished(nests)
+
+    def show(self, **args: Any) -> str:
+        """``8`` or ``8 at once``."""
+        return f"{args['count']}{' at once' if args.get('at_once') else ''}"
+
+    def read(self, words: Sequence[str]) -> Args:
+        """One number, and whether rows are reduced at once."""
+        at_once = tuple(words[1:]) == AT_ONCE
+        count = read_number(words[:1] if at_once else words, "the number of chunks")
+        return {"count": count, "at_once": at_once}
+
+
+def body_inside_grid(nest: Nest) -> tuple[list[For], Body]:
+    """The parallel loops that hold all of ``nest``, outermost first, and what they hold."""
+    loops, body = list[For](), nest.body
+    while (loop := outer_loop(body)) is not None:
+        loops.append(loop)
+        body = loop.body
+    return loops, body
+
+
+def holds(stmt: Stmt, loop: For) -> bool:
+    """True if ``stmt`` is ``loop`` or holds it."""
+    return stmt is loop or (isinstance(stmt, For) and any(s is loop for s in statements(stmt.body)))
+
+
+def not_chunked_here(loop: For, body: Body) -> str:
+    """Why ``loop``, somewhere in ``body``, cannot be run in chunks, or "".
+
+    ``body`` runs inside parallel loops. A loop around ``loop`` is distributed, so that each of its
+    iterations may run apart.
+    """
+    at = next((i for i, stmt in enumerate(body) if holds(stmt, loop)), None)
+    if at is None:
+        return f"the loop over {loop.dim} is on the grid already"
+    around = body[at]
+    assert isinstance(around, For)
+    if around is loop:
+        if loop.chunk is not None:
+            return f"the loop over {loop.dim} is run in chunks already"
+        return not_chunkable(loop, body[:at], body[at + 1 :])
+    if around.chunk is not None:
+        return f"the loop over {around.dim} around it is run in chunks"
+    inside = next(i for i, stmt in enumerate(around.body) if holds(stmt, loop))
+    return (
+        not_side_by_side(around)
+        or not_apart(body[:at])
+        or not_apart(around.body[:inside])
+        or not_chunked_here(loop, around.body)
+    )
 
 
 @dataclass
 class _Writer:
     program: TileProgram
-    tiling: Tiling
-    sizes: ChunkSizes
-    made: dict[tuple[Dim, int], Chunks] = field(default_factory=dict)
-    refused: dict[Dim, str] = field(default_factory=dict)
+    loop: For
+    count: int
+    at_once: bool
+    made: list[Chunks] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         arrays = (*self.program.inputs, *self.program.outputs, *self.program.workspaces)
@@ -105,134 +187,96 @@ class _Writer:
 
     def nest(self, nest: Nest) -> Iterator[Nest]:
         """The nests that take the place of one."""
-        loops, body = list[For](), nest.body
-        while (loop := outer_loop(body)) is not None:
-            loops.append(loop)
-            body = loop.body
+        loops, body = body_inside_grid(nest)
         path = (*nest.grid, *(loop.dim for loop in loops))
         for dims, part in self._parts(body, path):
             for dim in reversed(dims):
                 part = (For(dim, True, part),)
             for loop in reversed(loops):
                 part = (replace(loop, body=part),)
-            yield replace(nest, body=part)
+            yield self._with_chunks(replace(nest, body=part))
 
-    def finished(self, nests: tuple[Nest, ...]) -> tuple[TileProgram, Tiling]:
-        """The whole program, and the tiling of all its dims."""
-        chunks = tuple(self.made.values())
-        numbers, lanes = tuple(c.number for c in chunks), tuple(c.lanes for c in chunks)
-        counts = {dim: c.count for c in chunks for dim in (c.number, c.lanes)}
+    def _with_chunks(self, nest: Nest) -> Nest:
+        here = dims_in(nest)
+        known = [block.dim for block in nest.blocks]
+        lanes = (c for c in self.made if c.lanes in here and c.lanes not in known)
+        more = tuple(Block(c.lanes, c.count, whole=True, ragged=False) for c in lanes)
+        return replace(nest, blocks=(*nest.blocks, *more))
+
+    def finished(self, nests: tuple[Nest, ...]) -> TileProgram:
+        """The whole program."""
+        new = tuple(c for c in self.made if c not in self.program.chunks)
+        counts = {dim: c.count for c in new for dim in (c.number, c.lanes)}
         program = replace(
             self.program,
             nests=nests,
             workspaces=(*self.program.workspaces, *self._spaces.made),
-            units=(*self.program.units, *numbers),
-            whole=(*self.program.whole, *lanes),
+            units=(*self.program.units, *(c.number for c in new)),
+            whole=(*self.program.whole, *(c.lanes for c in new)),
             rules=(*self.program.rules, *(Rule(d, whole(n)) for d, n in counts.items())),
-            chunks=chunks,
+            chunks=(*self.program.chunks, *new),
         )
-        tiling = replace(
-            self.tiling,
-            sizes={**self.tiling.sizes, **counts},
-            blocks={**self.tiling.blocks, **counts, **dict.fromkeys(numbers, 1)},
-            whole=(*self.tiling.whole, *lanes),
-            units=(*self.tiling.units, *numbers),
-        )
-        return workspaces_in_order(program) if chunks else program, tiling
+        return workspaces_in_order(program)
 
-    # finding loops ---------------------------------------------------------------
+    def _parts(self, body: Body, path: tuple[Dim, ...]) -> list[Part]:
+        """``body``, which runs inside parallel loops over ``path``, in parts that run in turn."""
+        at = next((i for i, stmt in enumerate(body) if holds(stmt, self.loop)), None)
+        if at is None:
+            return [((), body)]
+        cheap = [isinstance(stmt, Load | Iota | Let | Init) for stmt in body[:at]]
+        if not all(cheap):  # loops and stores run once, in a kernel of their own
+            cut = len(cheap) - cheap[::-1].index(False)
+            first, rest = pieces(body, [cut], path=path, spaces=self._spaces)
+            return [((), first), *self._parts(rest, path)]
+        if body[at] is self.loop:
+            return self._chunked(body, at, path)
+        return self._distributed(body, at, path)
 
-    def _parts(self, body: Body, path: tuple[Dim, ...], around: int = 1) -> list[Part]:
-        """``body``, which runs inside parallel loops over ``path``, in parts that run in turn.
-
-        ``around``: how many iterations of loops that are serial now surround it.
-        """
-        for at, loop in enumerate(body):
-            if not isinstance(loop, For):
-                continue
-            here, inside = self._programs(body, at, path, around)
-            if not (here or inside):
-                continue
-            cheap = [isinstance(stmt, Load | Iota | Let | Init) for stmt in body[:at]]
-            if not all(cheap):  # loops and stores run once, in a kernel of their own
-                cut = len(cheap) - cheap[::-1].index(False)
-                first, rest = pieces(body, [cut], path=path, spaces=self._spaces)
-                return [((), first), *self._parts(rest, path, around)]
-            if here:
-                return self._chunked(body, at, path, around)
-            return self._distributed(body, at, path, around)
-        return [((), body)]
-
-    def _programs(self, body: Body, at: int, path: tuple[Dim, ...], around: int) -> tuple[int, int]:
-        """How many programs run the loop at ``at`` if it is in chunks, or a loop inside it is.
-
-        0 for what cannot be or does not pay; only one of the two is not 0.
-        """
-        loop = body[at]
-        if not isinstance(loop, For) or loop.dim not in self.tiling.blocks:
-            return 0, 0
-        count = self.sizes.chunks(loop, path, around)
-        if count and (reason := not_chunkable(loop, body[:at], body[at + 1 :])):
-            self.refused |= dict.fromkeys((loop.dim, size_class(loop.dim)), reason)
-            count = 0
-        here = self.sizes.programs(path) * count
-        if here and (self.sizes.asked is not None or 2 * here > self.sizes.processors):
-            return here, 0
-        trips = self.sizes.trips(loop.dim)
-        inner = (
-            max(self._programs(loop.body, i, (*path, loop.dim), around * trips))
-            for i in range(len(loop.body))
-            if not (not_side_by_side(loop) or not_apart(body[:at]) or not_apart(loop.body[:i]))
-        )
-        inside = max(inner, default=0)
-        return (0, inside) if inside > here else (here, 0)
-
-    # rewriting them --------------------------------------------------------------
-
-    def _chunked(self, body: Body, at: int, path: tuple[Dim, ...], around: int) -> list[Part]:
+    def _chunked(self, body: Body, at: int, path: tuple[Dim, ...]) -> list[Part]:
         """The chunks of the loop at ``at``, and what combines them and follows."""
-        before, loop, behind = body[:at], body[at], body[at + 1 :]
-        assert isinstance(loop, For)
-        chunks = self._chunks(loop.dim, self.sizes.chunks(loop, path, around))
-        totals = totals_of(loop, before)
+        before, behind = body[:at], body[at + 1 :]
+        chunks = self._chunks(self.loop.dim)
+        totals = totals_of(self.loop, before)
         stores, combining = list[Stmt](), list[Stmt]()
         for fold in totals:
             origin = Origin(NAME, (fold.origin,))
             views = {t: self._spaces.new((*path, chunks.number), t.axes) for t in folded(fold)}
             stores += [Store(view, tile, origin) for tile, view in views.items()]
-            combining += combined(fold, views, chunks, self.tiling, self._names, origin)
-        part = (replace(loop, chunk=chunks.number), *stores)
+            combining += combined(fold, views, chunks, self._names, origin, at_once=self.at_once)
+        part = (replace(self.loop, chunk=chunks.number), *stores)
         parts: list[Part] = [((chunks.number,), (*_needed(before, part), *part))]
         inits = [tile for fold in totals for tile in folded(fold)]
         before = tuple(stmt for stmt in before if defined(stmt) not in inits)
-        return [*parts, *self._rest(before, (*combining, *behind), path, around)]
+        return [*parts, *_rest(before, (*combining, *behind))]
 
-    def _distributed(self, body: Body, at: int, path: tuple[Dim, ...], around: int) -> list[Part]:
+    def _distributed(self, body: Body, at: int, path: tuple[Dim, ...]) -> list[Part]:
         """The parts of the body of the loop at ``at``, each in a loop of its own.
 
         Iterations hand nothing on but accumulators, which only what is left of the body folds.
         """
         before, loop, behind = body[:at], body[at], body[at + 1 :]
         assert isinstance(loop, For)
-        trips = self.sizes.trips(loop.dim)
-        parts = self._parts(loop.body, (*path, loop.dim), around * trips)
+        parts = self._parts(loop.body, (*path, loop.dim))
         left = () if parts[-1][0] else (replace(loop, body=parts.pop()[1]),)
         apart = [((loop.dim, *dims), (*_needed(before, part), *part)) for dims, part in parts]
-        return [*apart, *self._rest(before, (*left, *behind), path, around)]
+        return [*apart, *_rest(before, (*left, *behind))]
 
-    def _rest(self, before: Body, rest: Body, path: tuple[Dim, ...], around: int) -> list[Part]:
-        """What runs behind a part, with what it needs of what stood ``before`` that."""
-        return self._parts((*_needed(before, rest), *rest), path, around) if rest else []
-
-    def _chunks(self, dim: Dim, count: int) -> Chunks:
+    def _chunks(self, dim: Dim) -> Chunks:
         """Chunks of ``dim``, with dims of their own."""
-        if (dim, count) not in self.made:
-            words = (f"{dim_word(dim)}_chunk{number}" for number in ("", *range(2, 1000)))
-            word = next(w for w in words if w not in self._taken and f"{w}s" not in self._taken)
-            self.made[dim, count] = Chunks(dim, count, word, f"{word}s")
-            self._taken.update(dict.fromkeys((word, f"{word}s")))
-            self._spaces.units += (word,)
-        return self.made[dim, count]
+        for known in self.program.chunks:
+            if (known.dim, known.count) == (dim, self.count):
+                self.made.append(known)
+                return known
+        words = (f"{dim_word(dim)}_chunk{number}" for number in ("", *range(2, 1000)))
+        word = next(w for w in words if w not in self._taken and f"{w}s" not in self._taken)
+        self.made.append(Chunks(dim, self.count, word, f"{word}s"))
+        self._spaces.units += (word,)
+        return self.made[-1]
+
+
+def _rest(before: Body, rest: Body) -> list[Part]:
+    """What runs behind a part, with what it needs of what stood ``before`` that."""
+    return [((), (*_needed(before, rest), *rest))] if rest else []
 
 
 def _needed(before: Body, part: Body) -> Body:

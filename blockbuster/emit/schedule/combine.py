@@ -7,13 +7,11 @@ chunk: with the statement that the loop itself has, groups that share a running 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from blockbuster.emit.schedule.defer_lane_sums import MOST, REDUCTION
+from blockbuster.emit.schedule.defer_lane_sums import REDUCTION
 from blockbuster.emit.tile.program import Chunks, Fold, For, Init, Let, Load, Stmt, Tile, View
-from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.origin import Origin
 
@@ -24,17 +22,28 @@ def combined(
     fold: Fold,
     views: Views,
     chunks: Chunks,
-    tiling: Tiling,
     names: Iterator[str],
     origin: Origin,
+    *,
+    at_once: bool,
 ) -> list[Stmt]:
-    """Statements that make the accumulators of ``fold`` from the workspaces ``views``."""
-    tiles = (fold.target, *(member.target for member in fold.members))
-    rows = all(len(t.axes) < 2 and set(fold.target.axes) <= set(t.axes) for t in tiles)
-    lanes = max(math.prod(tiling.blocks[d] for d in tiling.lanes(tile)) for tile in tiles)
-    if rows and lanes * chunks.count <= MOST:
+    """Statements that make the accumulators of ``fold`` from the workspaces ``views``.
+
+    ``at_once``: in one tile, if they are rows.
+    """
+    if at_once and not no_rows(fold):
         return _at_once(fold, views, chunks, names, origin)
     return _one_by_one(fold, views, chunks, names, origin)
+
+
+def no_rows(fold: Fold) -> str:
+    """Why partial results of ``fold`` cannot lie side by side in the rows of one tile, or ""."""
+    for tile in (fold.target, *(member.target for member in fold.members)):
+        if len(tile.axes) > 1:
+            return f"{tile.name} is a block"
+        if not set(fold.target.axes) <= set(tile.axes):
+            return f"{tile.name} lacks an axis of {fold.target.name}"
+    return ""
 
 
 def _loaded(tile: Tile, view: View, names: Iterator[str], origin: Origin) -> Load:

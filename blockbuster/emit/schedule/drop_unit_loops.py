@@ -19,6 +19,7 @@ from blockbuster.emit.tile.program import (
     Fold,
     For,
     Init,
+    Nest,
     Stmt,
     Tile,
     TileProgram,
@@ -37,15 +38,14 @@ def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram
         reason = not_alone(program, dim, whole)
         if reason:
             raise EmitError(message(reason, hint="make both dims one block, or neither"))
-    nests = tuple(
-        replace(
-            nest,
-            body=_dropped(nest.body, whole),
-            grid=tuple(dim for dim in nest.grid if dim not in whole),
-        )
-        for nest in program.nests
-    )
+    nests = tuple(dropped_in(nest, whole) for nest in program.nests)
     return replace(program, nests=nests, whole=tuple(dict.fromkeys((*program.whole, *whole))))
+
+
+def dropped_in(nest: Nest, whole: tuple[Dim, ...]) -> Nest:
+    """``nest`` where the dims ``whole`` are one block each."""
+    grid = tuple(dim for dim in nest.grid if dim not in whole)
+    return replace(nest, body=_dropped(nest.body, whole), grid=grid)
 
 
 def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:

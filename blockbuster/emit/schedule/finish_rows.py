@@ -1,4 +1,4 @@
-"""finish-rows: a row's reciprocal or logarithm is applied in the order that rounds least.
+"""finish: a row's reciprocal or logarithm is applied in the order that rounds least.
 
 before   t2 = recip0(t1)                  after   t2 = where(t1 == 0, inf, t1)
          for n in range(N):                       for n in range(N):
@@ -22,7 +22,11 @@ import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, islice
+from typing import Any, ClassVar
 
+from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, statement_at, statements_of
 from blockbuster.emit.tile.dataflow import fresh_names, operands, workspaces_in_order
 from blockbuster.emit.tile.program import (
     WORKSPACE,
@@ -42,6 +46,7 @@ from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.expr import Arg, Call, Expr, call
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.ir.types import Dim
 
 FUNCTIONS = {"mul": "mul", "row_scale": "mul", "col_scale": "mul",
              "add": "add", "sub": "sub", "row_shift": "add", "col_shift": "add"}  # fmt: skip
@@ -59,13 +64,48 @@ class Finish:
     functions: Mapping[str, str]
 
 
-def finish_rows(program: TileProgram, tiling: Tiling) -> TileProgram:
-    """``program`` with rows divided by sums, and with exponents subtracted before logarithms."""
+class FinishRows(Move):
+    """Apply a row's reciprocal or logarithm in the order that rounds least."""
+
+    name: ClassVar[str] = "finish"
+    takes: ClassVar[str] = STATEMENT
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """Operators that make such a value."""
+        for site, stmt in statements_of(scheduled.draft):
+            if isinstance(stmt, Let) and not self.why_not(scheduled, site):
+                yield site
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The statement makes such a value, and all that reads it can apply its parts."""
+        let = statement_at(scheduled.draft, site)
+        if let is None:
+            return no_such_place(self, site)
+        finish = finish_of(let)
+        if finish is None or not isinstance(let, Let):
+            return "it makes no reciprocal, and no logarithm with an exponent"
+        return not_finishable(let, finish.functions, scheduled.draft)
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The parts of the value in its place."""
+        draft = scheduled.draft
+        let = statement_at(draft, site)
+        finish = finish_of(let) if let else None
+        assert isinstance(let, Let)
+        assert finish is not None
+        return workspaces_in_order(_finished(draft, let, finish, fresh_names(draft)))
+
+
+def finish_rows(program: TileProgram, units: tuple[Dim, ...]) -> TileProgram:
+    """``program`` with all such values applied in parts, but beside a dot (NumPy text)."""
     names = fresh_names(program)
+    tiling = Tiling({}, units)
     lets = [s for nest in program.nests for s in statements(nest.body) if isinstance(s, Let)]
     for let in lets:
         finish = finish_of(let)
-        if finish is not None and not not_finishable(let, finish.functions, program, tiling):
+        if finish is None or not_finishable(let, finish.functions, program):
+            continue
+        if not beside_a_dot(let, program, tiling):
             program = _finished(program, let, finish, names)
     return workspaces_in_order(program)
 
@@ -88,9 +128,7 @@ def finish_of(stmt: Stmt) -> Finish | None:
     return None
 
 
-def not_finishable(
-    let: Let, functions: Mapping[str, str], program: TileProgram, tiling: Tiling
-) -> str:
+def not_finishable(let: Let, functions: Mapping[str, str], program: TileProgram) -> str:
     """Why the value of ``let`` has to stay whole, or "".
 
     Other nests read it from workspaces, which then hold its parts.
@@ -98,21 +136,27 @@ def not_finishable(
     name = let.target.name
     if len(let.target.axes) > 1:
         return f"{name} has an entry per element"
-    through = _workspaces_of(let, program)
-    reads = [
-        (nest, stmt, tile)
-        for nest in program.nests
-        for tile in _tiles_of(let, nest, through)
-        for stmt in statements(nest.body)
-        if tile in operands(stmt) and not _moves(stmt, through)
-    ]
+    reads = list(_reads_of(let, program))
     if not reads:
         return f"{name} is not read here"
     if any(_applied(stmt, tile, functions, (tile,)) is None for _, stmt, tile in reads):
         return f"{name} is read as something else"
-    if any(_beside_a_dot(nest.body, stmt, tiling) for nest, stmt, _ in reads):
-        return f"{name} is read in a loop that holds a dot"
     return ""
+
+
+def beside_a_dot(let: Let, program: TileProgram, tiling: Tiling) -> bool:
+    """True if the value of ``let`` is read in a loop that holds a dot."""
+    return any(_beside_a_dot(nest.body, stmt, tiling) for nest, stmt, _ in _reads_of(let, program))
+
+
+def _reads_of(let: Let, program: TileProgram) -> Iterator[tuple[Nest, Stmt, Tile]]:
+    """Statements that read the value of ``let``, from a workspace too, with nest and tile."""
+    through = _workspaces_of(let, program)
+    for nest in program.nests:
+        for tile in _tiles_of(let, nest, through):
+            for stmt in statements(nest.body):
+                if tile in operands(stmt) and not _moves(stmt, through):
+                    yield nest, stmt, tile
 
 
 def _workspaces_of(let: Let, program: TileProgram) -> tuple[Buffer, ...]:

@@ -35,6 +35,16 @@ def guard(program: TileProgram, ragged: Sequence[Dim]) -> TileProgram:
     return replace(program, nests=nests)
 
 
+def guard_nests(program: TileProgram) -> TileProgram:
+    """``program`` with guards, where the blocks of its nests say that dims are ragged."""
+    names = fresh_names(program)
+    nests = []
+    for nest in program.nests:
+        ragged = [block.dim for block in nest.blocks if block.ragged]
+        nests.append(replace(nest, body=_Writer(LaneState(ragged), names).body(nest.body, {})))
+    return replace(program, nests=tuple(nests))
+
+
 def unguarded(stmt: Let | Fold, lanes: LaneState) -> Iterator[tuple[int, Dim, float]]:
     """The operands of a reduction whose padded lanes would change it: position, dim and fill."""
     if isinstance(stmt, Fold):

@@ -1,30 +1,74 @@
-"""A tile program with all that is decided about its kernels."""
+"""A tile program with all that is decided about its kernels, and the moves that decided it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
+from blockbuster.emit.schedule.closing import closed
+from blockbuster.emit.schedule.site import Applied
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.ir.lengths import completed
+from blockbuster.ir.types import Dim
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A tile program after its passes: all that is decided about a kernel before it is printed.
+    """All that is decided about a kernel before it is printed; printers decide nothing.
 
-    ``chosen``: the tiling of the dims that the program had before; ``tiling``: of all its dims.
-    ``usual_warps``: the default for it, which ``warps`` are unless others were asked for.
+    Moves rewrite ``draft``; ``start`` is the program that the first of them took. ``known`` has the
+    sizes, by size class, for which it is made: they decide which blocks may be ragged.
     """
 
-    program: TileProgram
-    tiling: Tiling
-    chosen: Tiling
-    dtypes: ArrayDtypes
-    device: Target
-    warps: int
-    usual_warps: int
-    stages: int
+    start: TileProgram
+    draft: TileProgram
+    known: Mapping[Dim, int] = field(hash=False)
+    dtypes: ArrayDtypes = field(hash=False)
+    target: Target
+    moves: tuple[Applied, ...] = ()
+
+    @cached_property
+    def program(self) -> TileProgram:
+        """What is printed: the draft with leads folded first, guards, and loops on the grid."""
+        return closed(self.draft)
+
+    @cached_property
+    def sizes(self) -> Mapping[Dim, int]:
+        """The size of each size class, chunks included, for which the kernel is made."""
+        return completed(dict(self.known), self.draft.rules)
+
+    @property
+    def blocks(self) -> dict[Dim, int]:
+        """The lanes of each dim of the program in the first nest that cuts it, chunks apart."""
+        counted = [chunks.lanes for chunks in self.draft.chunks]
+        found: dict[Dim, int] = {}
+        for nest in self.draft.nests:
+            for block in nest.blocks:
+                if block.dim not in counted:
+                    found.setdefault(block.dim, block.lanes)
+        return found
+
+    @property
+    def facts(self) -> tuple[tuple[Dim, ...], ...]:
+        """What is assumed of sizes: for each nest the dims whose blocks may be ragged.
+
+        With the text of the schedule it says for which sizes the kernel is the same.
+        """
+        return tuple(
+            tuple(block.dim for block in nest.blocks if block.ragged) for nest in self.draft.nests
+        )
+
+    @property
+    def schedule(self) -> str:
+        """The moves as text, one to a line: ``replayed`` gives an equal value for it."""
+        return "".join(f"{applied}\n" for applied in self.moves)
 
 
+def unscheduled(
+    program: TileProgram, sizes: Mapping[Dim, int], dtypes: ArrayDtypes, target: Target
+) -> Scheduled:
+    """``program`` before the first move, for these sizes (by size class)."""
+    return Scheduled(program, program, sizes, dtypes, target)

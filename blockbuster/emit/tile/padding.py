@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from blockbuster.emit.tile.program import (
+    Await,
     Fold,
     Guard,
     Init,
@@ -57,7 +58,7 @@ class LaneState:
     def step(self, stmt: Stmt) -> None:
         """Note what ``stmt`` does."""
         match stmt:
-            case Load():
+            case Load() | Await():
                 self._set(stmt.target, lambda _: 0.0)
             case Iota():
                 self._set(stmt.target, lambda _: UNKNOWN)

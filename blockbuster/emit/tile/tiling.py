@@ -1,26 +1,26 @@
-"""How many lanes a kernel gives each dim, and which lanes may lie past the end of a dim."""
+"""How many lanes a nest gives each dim, and which lanes may lie past the end of a dim."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from blockbuster.emit.tile.program import Tile
+from blockbuster.emit.tile.program import Block, Nest, Tile, TileProgram
 from blockbuster.ir.types import Dim, size_class
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """``blocks``: lanes per dim. ``sizes``: per size class, the sizes the blocks were chosen for.
+    """``blocks``: lanes per dim; 1 for dims whose size class is among ``units``.
 
-    ``whole`` dims are one block; blocks of ``units`` (size classes) are one element, which is an
-    index and no lane.
+    ``whole`` dims are one block; blocks of ``units`` are one element, which is an index and no
+    lane. ``uneven``: dims whose last block may have lanes past the end.
     """
 
-    sizes: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
-    whole: tuple[Dim, ...]
     units: tuple[Dim, ...]
+    whole: tuple[Dim, ...] = ()
+    uneven: tuple[Dim, ...] = ()
 
     def is_unit(self, dim: Dim) -> bool:
         """True if iterations over ``dim`` run over single elements."""
@@ -30,10 +30,52 @@ class Tiling:
         """The axes along which ``tile`` has lanes."""
         return tuple(d for d in tile.axes if not self.is_unit(d))
 
+    def block(self, dim: Dim) -> int:
+        """How many elements a block of ``dim`` has."""
+        return 1 if self.is_unit(dim) else self.blocks[dim]
+
     def ragged(self, dim: Dim) -> bool:
         """True if a block of ``dim`` may hold lanes past its end: accesses need masks."""
-        size, block = self.sizes[size_class(dim)], self.blocks[dim]
-        return size != block if dim in self.whole else size % block != 0
+        return dim in self.uneven
+
+
+def tiling_of(program: TileProgram, nest: Nest) -> Tiling:
+    """How a nest of ``program`` cuts dims."""
+    return Tiling(
+        {block.dim: block.lanes for block in nest.blocks},
+        program.units,
+        tuple(block.dim for block in nest.blocks if block.whole),
+        tuple(block.dim for block in nest.blocks if block.ragged),
+    )
+
+
+def fitted(
+    sizes: Mapping[Dim, int],
+    blocks: Mapping[Dim, int],
+    whole: tuple[Dim, ...],
+    units: tuple[Dim, ...],
+) -> Tiling:
+    """The tiling with these blocks, for dims of these sizes (by size class)."""
+    uneven = (
+        dim
+        for dim, lanes in blocks.items()
+        if size_class(dim) not in units and is_ragged(sizes[size_class(dim)], lanes, dim in whole)
+    )
+    return Tiling(blocks, units, whole, tuple(uneven))
+
+
+def is_ragged(size: int, lanes: int, whole: bool) -> bool:
+    """True if blocks of so many lanes do not fill a dim of this size."""
+    return size != lanes if whole else size % lanes != 0
+
+
+def blocks_of(tiling: Tiling) -> tuple[Block, ...]:
+    """The same, as a nest holds it."""
+    return tuple(
+        Block(dim, lanes, dim in tiling.whole, tiling.ragged(dim))
+        for dim, lanes in tiling.blocks.items()
+        if not tiling.is_unit(dim)
+    )
 
 
 def power_of_two(size: int, least: int = 1) -> int:

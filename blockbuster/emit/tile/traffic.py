@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from blockbuster.emit.tile.program import For, Load, Stmt, Store, TileProgram
+from blockbuster.emit.tile.program import For, Issue, Load, Stmt, Store, Tile, TileProgram
 from blockbuster.emit.tile.trips import bound_blocks
 from blockbuster.ir.types import Dim, size_class
 
@@ -132,13 +132,19 @@ class _Extents:
         """What is loaded along ``dim``: with all lanes of its blocks if it is padded."""
         return self.trips(dim) * self.blocks[dim] if dim in self.padded else self.size(dim)
 
-    def elements(self, access: Load | Store, loops: tuple[Dim, ...]) -> int:
+    def elements(self, access: Load | Issue | Store, loops: tuple[Dim, ...]) -> int:
         """Elements of all tiles of an access: a dim's blocks together are the whole dim."""
-        tile = access.target if isinstance(access, Load) else access.value
-        count = self.lanes if isinstance(access, Load) else self.size
+        tile = _accessed(access)
+        count = self.size if isinstance(access, Store) else self.lanes
         sliced = dict.fromkeys(access.view.sliced(tile))
         repeated = prod(self.trips(dim) for dim in loops if dim not in sliced)
         return repeated * prod(map(count, sliced))
+
+
+def _accessed(access: Load | Issue | Store) -> Tile:
+    match access:
+        case Load(tile) | Issue(_, tile) | Store(_, tile):
+            return tile
 
 
 def _count(
@@ -148,11 +154,11 @@ def _count(
         if isinstance(stmt, For):
             around = (d for d in loops if d != stmt.chunk)  # all chunks together are the whole dim
             _count(stmt.body, (*around, stmt.dim), extents, moved)
-        elif isinstance(stmt, Load | Store):
+        elif isinstance(stmt, Load | Issue | Store):
             buffer = stmt.view.buffer
             elements = extents.elements(stmt, loops)
             tiles = prod(map(extents.trips, loops))
-            if isinstance(stmt, Load):
-                moved[buffer.name] = moved[buffer.name].plus(loaded=elements, tiles=tiles)
-            else:
+            if isinstance(stmt, Store):
                 moved[buffer.name] = moved[buffer.name].plus(stored=elements, tiles=tiles)
+            else:
+                moved[buffer.name] = moved[buffer.name].plus(loaded=elements, tiles=tiles)

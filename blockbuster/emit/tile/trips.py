@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.tile.dataflow import defined, operands, views
-from blockbuster.emit.tile.program import For, Let, Load, Store, TileProgram, statements
+from blockbuster.emit.tile.program import (
+    For,
+    Issue,
+    Let,
+    Load,
+    Nest,
+    Store,
+    TileProgram,
+    statements,
+)
 from blockbuster.ir.expr import Expr, Size, rewrite
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.ops import Elementwise, Pointwise
@@ -59,17 +68,26 @@ def _dims(program: TileProgram) -> Iterator[Dim]:
             if axis.dim is not None and (buffer.name, at) not in strided:
                 yield axis.dim
     for nest in program.nests:
-        yield from nest.grid
-        for stmt in statements(nest.body):
-            tile = defined(stmt)
-            for used in (*operands(stmt), *((tile,) if tile else ())):
-                yield from used.axes
-            if isinstance(stmt, For):
-                yield stmt.dim
-            elif isinstance(stmt, Load | Store):
-                yield from stmt.view.runs
-            elif isinstance(stmt, Let) and isinstance(stmt.op, Elementwise | Pointwise):
-                yield from sizes_in(stmt.op.expr)
+        yield from _dims_in(nest)
+
+
+def dims_in(nest: Nest) -> tuple[Dim, ...]:
+    """Every dim of loops, tiles, accesses and expressions of ``nest``, each once."""
+    return tuple(dict.fromkeys(_dims_in(nest)))
+
+
+def _dims_in(nest: Nest) -> Iterator[Dim]:
+    yield from nest.grid
+    for stmt in statements(nest.body):
+        tile = defined(stmt)
+        for used in (*operands(stmt), *((tile,) if tile else ())):
+            yield from used.axes
+        if isinstance(stmt, For):
+            yield stmt.dim
+        elif isinstance(stmt, Load | Issue | Store):
+            yield from stmt.view.runs
+        elif isinstance(stmt, Let) and isinstance(stmt.op, Elementwise | Pointwise):
+            yield from sizes_in(stmt.op.expr)
 
 
 def sizes_in(expr: Expr) -> tuple[Dim, ...]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from blockbuster.emit.tile.dataflow import loaded, operands
 from blockbuster.emit.tile.program import (
+    Buffer,
     Fold,
     For,
     Guard,
     Let,
-    Load,
     Nest,
     Stmt,
     Store,
@@ -20,9 +21,10 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.rings import arrivals
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Dim, size_class
 
 SWIZZLED = 64  # lanes of two bytes that the widest swizzle takes
 THREADS = 128  # of the fewest warps that a kernel runs with
@@ -102,19 +104,21 @@ class Uses:
         for stmt in statements(self.nest.body):
             if not isinstance(stmt, For):
                 continue
-            for load in statements(stmt.body):
-                if isinstance(load, Load):
-                    for use, _ in self.of(load.target):
-                        dot = is_matrix_dot(use, self.tiling)
-                        if for_dots.setdefault(load.view.buffer.name, dot) != dot:
-                            return True
+            for tile, view in arrivals(stmt.body):
+                for use, _ in self.of(tile):
+                    dot = is_matrix_dot(use, self.tiling)
+                    if for_dots.setdefault(view.buffer.name, dot) != dot:
+                        return True
         return False
 
-    def waits(self) -> int:
-        """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``."""
+    def waits(self, sizes: Mapping[Dim, int]) -> int:
+        """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``.
+
+        ``sizes`` are by size class.
+        """
         if not self.mixed():
             return 0
-        sizes, blocks = self.tiling.sizes, self.tiling.blocks
+        blocks = self.tiling.blocks
         loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
         dims = [
             loop.dim
@@ -148,8 +152,8 @@ class Uses:
         found = [s.target for s in loop.body if _is_plain_sum(s) and s.value in rows]
         return [tile for tile in found if [type(s) for s, _ in self.of(tile)] != [Store]]
 
-    def loaded_over_blocks(self, fold: Fold) -> Load | None:
-        """The load that ``fold`` reduces, if threads hold several blocks along the lanes it keeps.
+    def loaded_over_blocks(self, fold: Fold) -> Buffer | None:
+        """The array that ``fold`` reduces, if threads hold several blocks along the kept lanes.
 
         "reduction in a loop over several blocks a thread": for loaded float32 values Triton's pass
         OptimizeThreadLocality, up to Triton 3.6 at least, then exchanges rows (exchanged_rows.py).
@@ -157,22 +161,21 @@ class Uses:
         loop hands on. How many elements in a row a thread loads is known at launch only: one is
         assumed.
         """
-        made = {
-            s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard | Load)
-        }
+        made = {s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard)}
         reduction = made.get(fold.value)
         if fold.members or not isinstance(reduction, Let) or not self._reduces(reduction):
             return None
         if math.prod(self.tiling.blocks[d] for d in self.tiling.lanes(fold.value)) <= THREADS:
             return None
-        source = made.get(reduction.args[0])
-        while not isinstance(source, Load):
-            match source:
+        loaded_from = {tile: view.buffer for tile, view in arrivals(self.nest.body)}
+        source = reduction.args[0]
+        while source not in loaded_from:
+            match made.get(source):
                 case Guard(value=value) | Let(op=Relabel() | Cast(), args=(value,)):
-                    source = made.get(value)
+                    source = value
                 case _:
                     return None
-        return source
+        return loaded_from[source]
 
     def _reduces(self, stmt: Let) -> bool:
         lanes = len(self.tiling.lanes(stmt.target))
@@ -191,14 +194,14 @@ def _adds(stmt: Stmt, position: int) -> bool:
     return _is_plain_sum(stmt)
 
 
-def narrow_workspaces(program: TileProgram, tiling: Tiling) -> tuple[str, ...]:
+def narrow_workspaces(program: TileProgram) -> tuple[str, ...]:
     """Workspaces that only matrix dots read: they hold the kernel's dtype, to which a dot casts."""
     wide: dict[str, None] = {}
     for nest in program.nests:
-        uses = Uses(nest, tiling)
-        for stmt in statements(nest.body):
-            if isinstance(stmt, Load) and not uses.only_in_dots(stmt.target):
-                wide.setdefault(stmt.view.buffer.name)
+        uses = Uses(nest, tiling_of(program, nest))
+        for tile, view in arrivals(nest.body):
+            if not uses.only_in_dots(tile):
+                wide.setdefault(view.buffer.name)
     return tuple(b.name for b in program.workspaces if b.name not in wide and _is_read(program, b))
 
 

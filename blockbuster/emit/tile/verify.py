@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
+from blockbuster.emit.tile import rings
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.program import (
     INPUT,
@@ -20,6 +21,7 @@ from blockbuster.emit.tile.program import (
     For,
     Guard,
     Init,
+    Issue,
     Let,
     Load,
     Nest,
@@ -181,7 +183,7 @@ def loads_read_what_is_there(program: TileProgram) -> Iterator[str]:
                 if stmt.view.buffer.space == INPUT:
                     yield f"the input {stmt.view.buffer.name} is stored"
                 stores.setdefault(stmt.view.buffer, (place, stmt.view))
-            elif isinstance(stmt, Load) and stmt.view.buffer not in ready:
+            elif isinstance(stmt, Load | Issue) and stmt.view.buffer not in ready:
                 yield from _same_iteration(place, stmt.view, stores.get(stmt.view.buffer))
         ready.update(dict.fromkeys(stores))
 
@@ -206,9 +208,9 @@ def arrays_are_known(program: TileProgram) -> Iterator[str]:
         yield f"two arrays have one name among {', '.join(names)}"
     for nest in program.nests:
         for _, stmt in placed(nest):
-            if isinstance(stmt, Load | Store):
+            if isinstance(stmt, Load | Issue | Store):
                 view = stmt.view
-                tile = stmt.target if isinstance(stmt, Load) else stmt.value
+                tile = _accessed(stmt)
                 if view.buffer not in buffers:
                     yield f"{view.buffer.name} is no array of the program"
                 dims = view.runs
@@ -217,6 +219,12 @@ def arrays_are_known(program: TileProgram) -> Iterator[str]:
                 missing = [dim for dim in tile.axes if dim not in dims]
                 if missing:
                     yield f"{tile.name} has the axis {missing[0]}, which {view.buffer.name} lacks"
+
+
+def _accessed(stmt: Load | Issue | Store) -> Tile:
+    match stmt:
+        case Load(tile) | Issue(_, tile) | Store(_, tile):
+            return tile
 
 
 def loops_do_not_repeat(program: TileProgram) -> Iterator[str]:
@@ -240,4 +248,5 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     leads_are_folded_ahead,
     parallel_stores_are_apart,
     loads_read_what_is_there,
+    *rings.CHECKS,
 )

@@ -146,6 +146,15 @@ HELPERS_OF = {
     "near_silu": ("sigmoid", "silu"), "near_gelu": ("erf", "gelu"),
 }  # fmt: skip
 
+# names that a text uses itself
+RESERVED = (
+    "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
+    "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield", "True", "False", "None",
+)  # fmt: skip
+
 
 class Spelling:
     """Writes expressions and remembers which helpers and sizes they need.

@@ -17,6 +17,7 @@ from blockbuster.emit.print.numpy.spelling import (
     HELPERS,
     IDENTITY_TEXT,
     MONOID_TEXT,
+    RESERVED,
     WIDE,
     Spelling,
     aligned,
@@ -26,6 +27,7 @@ from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.names import comment
 from blockbuster.emit.tile.program import (
+    Await,
     Buffer,
     BufferAxis,
     Fold,
@@ -33,6 +35,7 @@ from blockbuster.emit.tile.program import (
     Guard,
     Init,
     Iota,
+    Issue,
     Let,
     Load,
     Stmt,
@@ -41,6 +44,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
+from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
@@ -192,6 +196,7 @@ class _Text:
     def body(self) -> Iterator[str]:
         for nest in self._program.nests:
             scope = _Scope("    ", ())
+            self._issues = issues(nest.body)
             for dim in nest.grid:
                 yield scope.indent + self._loop(dim, parallel=True)
                 scope = scope.inside(dim)
@@ -216,8 +221,9 @@ class _Text:
         anyhow = parallel and not self._terse
         return f"for {self._at[dim]} in {f'order({steps})' if anyhow else steps}:"
 
-    def _load(self, stmt: Load, scope: _Scope) -> list[str]:
-        tile, view = stmt.target, stmt.view
+    def _load(self, stmt: Load | Await, scope: _Scope) -> list[str]:
+        tile = stmt.target
+        view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
         text = self.names[view.buffer] + self._index(view, tile, scope)
         text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
@@ -373,6 +379,8 @@ def _note(stmt: Let | Fold) -> str:
 
 WRITERS: dict[type, Callable[[_Text, Any, _Scope], list[str]]] = {
     Load: _Text._load,
+    Issue: lambda *_: [],  # loaded where it is awaited
+    Await: _Text._load,
     Iota: _Text._iota,
     Store: _Text._store,
     Let: _Text._let,
@@ -388,10 +396,3 @@ SPELLING: dict[type, Callable[[_Text, Let, _Scope], str]] = {
     Transpose: _Text._transposed,
     Relabel: _Text._same,
 }
-RESERVED = (
-    "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
-    "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield", "True", "False", "None",
-)  # fmt: skip

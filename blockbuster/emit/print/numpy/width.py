@@ -18,13 +18,14 @@ from blockbuster.emit.tile.program import (
     Guard,
     Init,
     Let,
-    Load,
     Stmt,
     Store,
     Tile,
     TileProgram,
+    View,
     statements,
 )
+from blockbuster.emit.tile.rings import arrivals
 from blockbuster.ir.expr import Call, Expr, is_predicate
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
@@ -54,9 +55,10 @@ class Wide:
 def wide_in(program: TileProgram) -> Wide:
     """What stays in float64; a workspace does if all that is stored in it is."""
     body = tuple(s for nest in program.nests for s in statements(nest.body))
+    arrived = tuple(a for nest in program.nests for a in arrivals(nest.body))
     buffers = frozenset(program.workspaces)
     while True:
-        found = _found(body, buffers, program.units)
+        found = _found(body, arrived, buffers, program.units)
         stores = (s for s in body if isinstance(s, Store) and s.view.buffer.space == WORKSPACE)
         rounded = {s.view.buffer for s in stores if s.value not in found.carried}
         if not rounded & buffers:
@@ -64,16 +66,19 @@ def wide_in(program: TileProgram) -> Wide:
         buffers -= rounded
 
 
-def _found(body: tuple[Stmt, ...], buffers: frozenset[Buffer], units: tuple[Dim, ...]) -> Wide:
+def _found(
+    body: tuple[Stmt, ...],
+    arrived: tuple[tuple[Tile, View], ...],
+    buffers: frozenset[Buffer],
+    units: tuple[Dim, ...],
+) -> Wide:
     """The wide tiles, if these workspaces are wide."""
     added = {value for s in body if isinstance(s, Fold) for value in _added(s)}
     others = {tile for s in body for tile in _read_but_not_added(s)}
     tiles: set[Tile] = set()
-    carried: set[Tile] = set()
+    carried = {tile for tile, view in arrived if view.buffer in buffers}
     for stmt in body:
         match stmt:
-            case Load(target, view) if view.buffer in buffers:
-                carried.add(target)
             case Guard(target, value) if value in carried:
                 carried.add(target)
             case Init(target, "+"):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from blockbuster.emit.tile.dtypes import BOOLEAN, FLOAT32, Dtype
 from blockbuster.emit.tile.names import Names, comment, dim_word
 from blockbuster.emit.tile.program import WORKSPACE, Buffer
-from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.errors import quoted
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
@@ -22,15 +21,16 @@ class File:
 
     ``dtype`` is the common one, ``arrays`` that of each input and output. ``narrow``: the
     workspaces that hold the common dtype; the others are float32. ``accurate``: results are
-    float32, and so is the accuracy of scalar functions.
+    float32, and so is the accuracy of scalar functions. ``sizes``: what the file is written for,
+    by size class.
     """
 
-    tiling: Tiling
     dtype: Dtype
     names: Names
     narrow: tuple[str, ...] = ()
     accurate: bool = False
     arrays: Mapping[str, Dtype] = field(default_factory=dict)
+    sizes: Mapping[Dim, int] = field(default_factory=dict)
     helpers: dict[str, None] = field(default_factory=dict)
 
     def size(self, dim: Dim) -> str:

@@ -28,11 +28,13 @@ from blockbuster.emit.print.triton.scalars import (
 from blockbuster.emit.tile.dtypes import BOOLEAN, FLOAT32
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
+    Await,
     Fold,
     For,
     Guard,
     Init,
     Iota,
+    Issue,
     Let,
     Load,
     Member,
@@ -42,6 +44,8 @@ from blockbuster.emit.tile.program import (
     Tile,
     statements,
 )
+from blockbuster.emit.tile.rings import issues
+from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.expr import Arg, Call, Expr, arguments
 
@@ -50,20 +54,21 @@ APART = "in two steps, else Triton 3.6 swaps rows"
 _PRODUCT = Call("mul", (Arg(0), Arg(1)))
 
 
-def kernel_body(nest: Nest, file: File) -> tuple[list[str], Parameters]:
+def kernel_body(nest: Nest, tiling: Tiling, file: File) -> tuple[list[str], Parameters]:
     """The lines of the function of ``nest``, and what the function takes."""
-    return _KernelPrinter(nest, file).body()
+    return _KernelPrinter(nest, tiling, file).body()
 
 
 class _KernelPrinter:
-    def __init__(self, nest: Nest, file: File) -> None:
+    def __init__(self, nest: Nest, tiling: Tiling, file: File) -> None:
         self._nest = nest
         self._file = file
-        self._tiling = file.tiling
+        self._tiling = tiling
         self._names = file.names.copy()
-        self._uses = Uses(nest, file.tiling)
+        self._uses = Uses(nest, tiling)
+        self._issues = issues(nest.body)
         self._lines = Lines()
-        self._places = Places(file, self._names, self._lines)
+        self._places = Places(file, tiling, self._names, self._lines)
         self._scalars = ScalarPrinter(self._places.extent, file.helpers, self._calls())
         self._ops = OpPrinter(file.dtype, self._scalars, self._places.shape)
         self._tiles: dict[Tile, Operand] = {}
@@ -102,18 +107,23 @@ class _KernelPrinter:
 
     # memory ----------------------------------------------------------------------
 
-    def _load(self, stmt: Load) -> None:
-        buffer, lanes = stmt.view.buffer, self._tiling.lanes(stmt.target)
+    def _issue(self, stmt: Issue) -> None:
+        """Nothing: the loop's head says how far its loads run ahead of where they are awaited."""
+
+    def _load(self, stmt: Load | Await) -> None:
+        target = stmt.target
+        view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
+        buffer, lanes = view.buffer, self._tiling.lanes(target)
         stored = self._file.stored_as(buffer)
         kind = {BOOLEAN: BOOL, FLOAT32: FLOAT}.get(stored, NARROW)
         widened = kind == NARROW and stored != self._file.dtype
         kind = FLOAT if widened else kind
-        hint = stmt.view.hint or buffer.name
-        name = self._define(stmt.target, kind, lanes, hint.lower())
-        if self._uses.read_transposed(stmt.target):
-            self._columns[stmt.target] = None
+        hint = view.hint or buffer.name
+        name = self._define(target, kind, lanes, hint.lower())
+        if self._uses.read_transposed(target):
+            self._columns[target] = None
             lanes = lanes[::-1]
-        args = [self._places.address(stmt.view, lanes)]
+        args = [self._places.address(view, lanes)]
         if mask := self._places.mask(lanes, lanes):
             args += [f"mask={mask}", "other=0" if kind == BOOL else "other=0.0"]
         end = ") != 0" if kind == BOOL else ").to(tl.float32)" if widened else ")"
@@ -196,8 +206,8 @@ class _KernelPrinter:
 
     def _exchanges_rows(self, stmt: Fold) -> bool:
         """True if Triton may exchange rows of what ``stmt`` reduces, were it folded plainly."""
-        load = self._uses.loaded_over_blocks(stmt)
-        return load is not None and self._file.stored_as(load.view.buffer) == FLOAT32
+        buffer = self._uses.loaded_over_blocks(stmt)
+        return buffer is not None and self._file.stored_as(buffer) == FLOAT32
 
     def _number(self, tile: Tile) -> Operand:
         operand = self._tiles[tile]
@@ -257,6 +267,8 @@ def _scale(factor: Expr) -> Expr | None:
 
 STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
     Load: _KernelPrinter._load,
+    Issue: _KernelPrinter._issue,
+    Await: _KernelPrinter._load,
     Iota: _KernelPrinter._iota,
     Store: _KernelPrinter._store,
     Let: _KernelPrinter._let,

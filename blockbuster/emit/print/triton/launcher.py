@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from blockbuster.emit.print.triton.file import File, Parameters, literal, wrapped
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
+from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import sized
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
@@ -18,10 +19,10 @@ class Kernel:
 
     name: str
     nest: Nest
+    tiling: Tiling
     body: list[str]
     parameters: Parameters
     options: Mapping[str, int]
-    mixed: bool
 
 
 def sizes_shown(program: TileProgram) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
@@ -48,7 +49,6 @@ class _Launcher:
         self._guarded = guarded
         self._program = program
         self._file = file
-        self._tiling = file.tiling
         self._dims, self._free = sizes_shown(program)
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
         self._kernels = kernels
@@ -95,26 +95,27 @@ class _Launcher:
         return f"    {name} = empty({self._shape(buffer)}, {literal(dtype)}, {like})"
 
     def _shape(self, buffer: Buffer) -> str:
-        extents = [self._extent(axis.dim, axis.per_block) for axis in buffer.axes]
+        users = (kernel.tiling for kernel in self._kernels if buffer in kernel.parameters.buffers)
+        user = next(users, None)
+        extents = [self._extent(a.dim, user if a.per_block else None) for a in buffer.axes]
         return f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
 
-    def _extent(self, dim: Dim | None, blocks: bool) -> str:
-        if dim is None:
-            return "1"
-        if blocks and dim in self._tiling.whole:
+    def _extent(self, dim: Dim | None, tiling: Tiling | None) -> str:
+        """The elements along ``dim``, or how many blocks ``tiling`` cuts it into."""
+        if dim is None or (tiling and dim in tiling.whole):
             return "1"
         size = self._file.size(dim)
-        return f"triton.cdiv({size}, {self._tiling.blocks[dim]})" if blocks else size
+        blocks = tiling and not tiling.is_unit(dim)
+        return f"triton.cdiv({size}, {tiling.blocks[dim]})" if tiling and blocks else size
 
     def _launch(self, kernel: Kernel) -> list[str]:
         p = kernel.parameters
-        counts = [self._extent(d, blocks=not self._tiling.is_unit(d)) for d in kernel.nest.grid]
+        counts = [self._extent(dim, kernel.tiling) for dim in kernel.nest.grid]
         arrays = [f"argument({self._file.buffer(b)})" for b in p.buffers]
         steps = [f"strides({self._file.buffer(b)})[{axis}]" for b, axis in p.strides]
-        blocks = [f"{name}={self._tiling.blocks[d]}" for d, name in p.blocks.items()]
+        blocks = [f"{name}={kernel.tiling.blocks[d]}" for d, name in p.blocks.items()]
         options = [f"{name}={value}" for name, value in kernel.options.items()]
-        note = ["        # not pipelined: a tile feeds the matrix units and arithmetic (a race)"]
-        lines = [*(note if kernel.mixed else []), f"        grid = {' * '.join(counts) or '1'}"]
+        lines = [f"        grid = {' * '.join(counts) or '1'}"]
         lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
         for group in (arrays, list(p.sizes.values()), steps, [*blocks, "INDEX=index"], options):
             lines += wrapped(group, 16)

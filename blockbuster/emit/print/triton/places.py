@@ -6,10 +6,12 @@ from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, spread
 from blockbuster.emit.tile.names import Names, dim_word
 from blockbuster.emit.tile.program import (
+    Await,
     Buffer,
     For,
     Guard,
     Iota,
+    Issue,
     Load,
     Nest,
     Stmt,
@@ -32,9 +34,9 @@ class Places:
     where lanes may lie past the end.
     """
 
-    def __init__(self, file: File, names: Names, lines: Lines) -> None:
+    def __init__(self, file: File, tiling: Tiling, names: Names, lines: Lines) -> None:
         self._file = file
-        self._tiling: Tiling = file.tiling
+        self._tiling = tiling
         self._names = names
         self._lines = lines
         self._numbers: dict[Dim, str] = {}  # of each dim that a loop or the grid walks
@@ -124,7 +126,7 @@ class Places:
         if not self._tiling.is_unit(dim):
             bounds += f", {block}"
             self._numbers[dim] = f"({start} // {block})"
-        self._lines.line(f"for {start} in range({bounds}):", stmt.origin)
+        self._lines.line(f"for {start} in {_steps(stmt, bounds)}:", stmt.origin)
         self._lines.depth += 1
         self._block_at(dim, stmt.body, start)
 
@@ -155,7 +157,7 @@ class Places:
         found: dict[Dim, None] = {}
         for stmt in statements(body):
             match stmt:
-                case Load(tile, _) | Iota(tile, _) | Store(_, tile):
+                case Load(tile) | Await(tile) | Iota(tile) | Store(_, tile):
                     found.update(dict.fromkeys(self._tiling.lanes(tile)))
                 case Guard(_, _, dim, _) if not self._tiling.is_unit(dim):
                     found.setdefault(dim)
@@ -209,3 +211,12 @@ class Places:
             start = axis.start.python(self.size)
             terms.append(start if terms else f"tl.full((), {start}, INDEX)")
         return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
+
+
+def _steps(loop: For, bounds: str) -> str:
+    """What a loop runs over; where loads run ahead, with the iterations that are under way."""
+    ahead = {stmt.ahead for stmt in loop.body if isinstance(stmt, Issue)}
+    if not ahead:
+        return f"range({bounds})"
+    (iterations,) = ahead
+    return f"tl.range({bounds}, num_stages={iterations + 1})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from blockbuster.emit.print.triton.file import File, Parameters, literal, wrapped
+from blockbuster.emit.print.triton.file import File, literal, wrapped
 from blockbuster.emit.print.triton.launcher import Kernel
 from blockbuster.emit.tile.program import BufferAxis
 from blockbuster.ir.types import size_class
@@ -22,14 +22,14 @@ def kernel_table(file: File, kernels: list[Kernel]) -> str:
         p = kernel.parameters
         types = {file.pointer(b): file.stored_as(b).pointer for b in p.buffers}
         types |= dict.fromkeys((*p.sizes.values(), *p.strides.values()), "i32")
-        numbers = dict(_numbers(file, p))
+        numbers = dict(_numbers(file, kernel))
         pointers = [file.pointer(b) for b in p.buffers]
         sixteens = [*pointers, *(name for name, n in numbers.items() if n % 16 == 0)]
         lines += [
             "    dict(",
             f"        function={kernel.name},",
             *_dict("signature", types),
-            *_dict("constants", {n: file.tiling.blocks[d] for d, n in p.blocks.items()}),
+            *_dict("constants", {n: kernel.tiling.blocks[d] for d, n in p.blocks.items()}),
             *_list("equal_to_1", [name for name, n in numbers.items() if n == 1]),
             *_list("divisible_by_16", sixteens),
             *_dict("options", kernel.options),
@@ -38,18 +38,18 @@ def kernel_table(file: File, kernels: list[Kernel]) -> str:
     return "\n".join([*lines, "]"])
 
 
-def _numbers(file: File, p: Parameters) -> Iterator[tuple[str, int]]:
+def _numbers(file: File, kernel: Kernel) -> Iterator[tuple[str, int]]:
     """The values of sizes and strides at the sizes the file was written for."""
 
     def extent(axis: BufferAxis) -> int:
         if axis.dim is None:
             return 1
-        size = file.tiling.sizes[size_class(axis.dim)]
-        return -(-size // file.tiling.blocks[axis.dim]) if axis.per_block else size
+        size = file.sizes[size_class(axis.dim)]
+        return -(-size // kernel.tiling.block(axis.dim)) if axis.per_block else size
 
-    for dim, name in p.sizes.items():
-        yield name, file.tiling.sizes[dim]
-    for (buffer, axis), name in p.strides.items():
+    for dim, name in kernel.parameters.sizes.items():
+        yield name, file.sizes[dim]
+    for (buffer, axis), name in kernel.parameters.strides.items():
         yield name, math.prod(map(extent, buffer.axes[axis + 1 :]))
 
 

@@ -15,8 +15,8 @@ from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import FLOAT32
 from blockbuster.emit.tile.names import Names, comment
-from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
-from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.uses import Uses, narrow_workspaces
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
@@ -46,14 +46,13 @@ class Heading:
 
 def triton_text(
     program: TileProgram,
-    tiling: Tiling,
+    sizes: Mapping[Dim, int],
     dtypes: ArrayDtypes,
-    options: Mapping[str, int],
     heading: Heading,
 ) -> str:
-    """The file's text. ``options``: ``num_warps`` and ``num_stages`` of the launches."""
+    """The file's text. ``sizes``: what it is written for, by size class."""
     _refuse_block_axes(program)
-    text = _FileText(program, tiling, dtypes, options)
+    text = _FileText(program, sizes, dtypes)
     imports, reference = _parted(heading.reference)
     sections = [
         text.docstring(heading),
@@ -104,19 +103,15 @@ def _parted(reference: str) -> tuple[set[str], str]:
 
 
 class _FileText:
-    def __init__(
-        self, program: TileProgram, tiling: Tiling, dtypes: ArrayDtypes, options: Mapping[str, int]
-    ) -> None:
+    def __init__(self, program: TileProgram, sizes: Mapping[Dim, int], dtypes: ArrayDtypes) -> None:
         self._program = program
-        self._tiling = tiling
+        self._cuts = [(nest, tiling_of(program, nest)) for nest in program.nests]
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
-        narrow = narrow_workspaces(program, tiling)
-        self.file = File(
-            tiling, dtypes.common, Names(_RESERVED), narrow, dtypes.accurate, dtypes.of
-        )
+        narrow = narrow_workspaces(program)
+        self.file = File(dtypes.common, Names(_RESERVED), narrow, dtypes.accurate, dtypes.of, sizes)
         self._dims, self._free = sizes_shown(program)
         self._claim_names()
-        self.kernels = [self._kernel(nest, options) for nest in program.nests]
+        self.kernels = [self._kernel(nest, tiling) for nest, tiling in self._cuts]
 
     def _claim_names(self) -> None:
         """Names that callers see come first, so that they stay as they are."""
@@ -131,26 +126,25 @@ class _FileText:
             for axis in range(len(buffer.axes)):
                 self.file.stride(buffer, axis)
 
-    def _kernel(self, nest: Nest, options: Mapping[str, int]) -> Kernel:
-        body, parameters = kernel_body(nest, self.file)
+    def _kernel(self, nest: Nest, tiling: Tiling) -> Kernel:
+        body, parameters = kernel_body(nest, tiling, self.file)
         written = "_".join(self.file.buffer(b) for b in stored(nest.body))
         name = self.file.names.of(("kernel", nest), f"{written}_kernel")
-        mixed = Uses(nest, self._tiling).mixed()
-        chosen = {**options, "num_stages": 1} if mixed else options
-        return Kernel(name, nest, body, parameters, chosen, mixed)
+        options = {"num_warps": nest.warps, "num_stages": 1}  # loops say how far loads run ahead
+        return Kernel(name, nest, tiling, body, parameters, options)
 
     def guarded(self, target: str) -> bool:
         """True if there is a ptxas that breaks dots as the kernels have them."""
         if target != "sm_90" or self.file.dtype == FLOAT32:
             return False
-        return any(Uses(n, self._tiling).dots_of_several_widths() for n in self._program.nests)
+        return any(Uses(nest, tiling).dots_of_several_widths() for nest, tiling in self._cuts)
 
     # head ------------------------------------------------------------------------
 
     def docstring(self, heading: Heading) -> str:
         inputs = ", ".join(self._shown(b) for b in self._program.inputs)
         outputs = ", ".join(self._shown(b) for b in self._program.outputs)
-        sizes = " ".join(f"{d}={self._tiling.sizes[d]}" for d in self._dims)
+        sizes = " ".join(f"{d}={self.file.sizes[d]}" for d in self._dims)
         names = ", ".join(self.file.buffer(b) for b in self._program.inputs)
         number = len(self._program.nests)
         kernels = "one Triton kernel" if number == 1 else f"{number} Triton kernels"
@@ -179,7 +173,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         return f"{self.file.buffer(buffer)}[{axes}]"
 
     def _example(self) -> str:
-        size = self._tiling.sizes
+        size = self.file.sizes
         return " ".join(f"{d}={size[d]}" for d in self._dims[:2])
 
     def _promise(self) -> str:
@@ -199,9 +193,9 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     def constants(self) -> str:
         truth = [self.file.buffer(b) for b in self._arrays if b.boolean]
         blocks: dict[Dim, int] = {}
-        for dim in self._lane_dims():
-            name = size_class(dim)
-            blocks[name] = max(blocks.get(name, 0), self._tiling.blocks[dim])
+        for block in self._blocks():
+            name = size_class(block.dim)
+            blocks[name] = max(blocks.get(name, 0), block.lanes)
         return "\n".join(
             [
                 _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
@@ -241,7 +235,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
     def _sizes(self) -> dict[Dim, int]:
         follow = {rule[0] for rule in self._lengths() if rule[1]}
-        return {dim: self._tiling.sizes[dim] for dim in self._dims if dim not in follow}
+        return {dim: self.file.sizes[dim] for dim in self._dims if dim not in follow}
 
     def _lengths(self) -> tuple[tuple[object, ...], ...]:
         """Sizes that follow from others, and least sizes, in an order in which they can be had."""
@@ -254,27 +248,33 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
             for terms, divisor in [rule.length.parts()]
         )
 
-    def _lane_dims(self) -> Iterator[Dim]:
+    def _blocks(self) -> Iterator[Block]:
+        """How the nests cut the dims that they walk, chunks apart."""
         counted = [chunks.lanes for chunks in self._program.chunks]
-        dims = (d for d in dims_of(self._program) if d not in counted)
-        return (d for d in dims if not self._tiling.is_unit(d))
+        order = {dim: at for at, dim in enumerate(dims_of(self._program))}
+        blocks = (block for nest, _ in self._cuts for block in nest.blocks)
+        known = (block for block in blocks if block.dim not in counted and block.dim in order)
+        yield from sorted(known, key=lambda block: order[block.dim])
 
     def _multiples(self) -> dict[Dim, int]:
         found: dict[Dim, int] = {}
-        for dim in self._lane_dims():
-            if dim not in self._tiling.whole and not self._tiling.ragged(dim):
-                name = size_class(dim)
-                found[name] = max(found.get(name, 1), self._tiling.blocks[dim])
+        for block in self._blocks():
+            if not (block.whole or block.ragged):
+                name = size_class(block.dim)
+                found[name] = max(found.get(name, 1), block.lanes)
         return {dim: block for dim, block in found.items() if block > 1}
 
     def _at_most(self) -> dict[Dim, int]:
-        dims = [d for d in self._lane_dims() if d in self._tiling.whole and self._tiling.ragged(d)]
-        return {size_class(d): self._tiling.blocks[d] for d in dims}
+        found: dict[Dim, int] = {}
+        for block in self._blocks():
+            if block.whole and block.ragged:
+                name = size_class(block.dim)
+                found[name] = min(found.get(name, block.lanes), block.lanes)
+        return found
 
     def _exactly(self) -> dict[Dim, int]:
-        dims = [d for d in self._lane_dims() if d in self._tiling.whole]
-        found = {size_class(d): self._tiling.blocks[d] for d in dims if not self._tiling.ragged(d)}
-        return found
+        full = (block for block in self._blocks() if block.whole and not block.ragged)
+        return {size_class(block.dim): block.lanes for block in full}
 
     # kernels ---------------------------------------------------------------------
 

@@ -1,0 +1,89 @@
+"""What a move is: a named rewrite of a tile program that changes order, place or time of its work.
+
+A move takes no decision and holds no number of a machine: it says where it may be applied, with
+which arguments, and why not elsewhere. What is worth applying is chosen in ``selection``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.closing import tidied
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Applied, Site
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.errors import EmitError, message
+
+Args = Mapping[str, Any]
+
+PROGRAM, NEST, LOOP, STATEMENT = "the program", "a nest", "a loop", "a statement"
+
+
+class Move(ABC):
+    """One kind of move. ``takes`` says at what kind of place it is applied; a nest may be left out
+    where it says ``NEST``: then it is applied to all nests.
+    """
+
+    name: ClassVar[str]
+    takes: ClassVar[str]
+    form: ClassVar[str] = ""
+    """The words that follow the place in a schedule's text, for error messages."""
+
+    @abstractmethod
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """The places where it may be applied with some arguments."""
+
+    @abstractmethod
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Why it cannot be applied there with these arguments, or ""."""
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """The arguments with which it can be applied there, in a fixed order."""
+        yield {}
+
+    @abstractmethod
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The draft after the move, which is legal."""
+
+    def apply(self, scheduled: Scheduled, site: Site, **args: Any) -> Scheduled:
+        """``scheduled`` after the move. Raises EmitError, with the reason, where it is not legal.
+
+        Loads and invariant operators move out of loops, and repeats are merged, after every move.
+        """
+        line = Applied(self.name, site, self.show(**args), args)
+        if reason := self.why_not(scheduled, site, **args):
+            raise EmitError(message(f"the move '{line}' does not apply: {reason}"))
+        draft = tidied(self.rewritten(scheduled, site, **args))
+        return replace(scheduled, draft=draft, moves=(*scheduled.moves, line))
+
+    def show(self, **args: Any) -> str:
+        """Its arguments as words of a schedule's text."""
+        return " ".join(str(value) for value in args.values())
+
+    def read(self, words: Sequence[str]) -> Args:
+        """The arguments that ``words`` say. Raises ValueError where they say none."""
+        if words:
+            raise ValueError(f"nothing follows the place of {self.name}")
+        return {}
+
+
+def read_number(words: Sequence[str], what: str) -> int:
+    """The single whole number that ``words`` are; ValueError otherwise."""
+    if len(words) != 1 or not words[0].isdigit():
+        raise ValueError(f"expected {what}, one whole number")
+    return int(words[0])
+
+
+def not_a_power_of_two(number: int, what: str, least: int = 1) -> str:
+    """Why ``number`` is none, or none of at least ``least``."""
+    if number < least or number & (number - 1):
+        return f"{what} is {number}, expected a power of two of at least {least}"
+    return ""
+
+
+def no_such_place(move: Move, site: Site) -> str:
+    """Why a place that the program does not have is none for ``move``."""
+    return f"there is no {site or 'program'}: {move.name} takes {move.takes}"

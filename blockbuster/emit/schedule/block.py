@@ -1,0 +1,274 @@
+"""block: cut dims into blocks of so many elements; a dim of one block needs no loop.
+
+before   for n in range(N):               block N 64            for n in range(N):     (64 lanes)
+          t2 = load(X[m,n])                                      t2 = load(X[m,n])
+          t1 += row_sum(t2)                                      t1 += row_sum(t2)
+
+                                          block N 128 whole     t2 = load(X[m,:])     (128 lanes)
+                                                                t1 = row_sum(t2)
+
+A kernel's tiles have these lanes along the dims of their axes. Larger blocks are loaded less often;
+they cost registers and shared memory, and leave fewer programs. Blocks are powers of two, since
+Triton's tiles are. Each nest may cut a dim in its own way, but arrays with one entry per block tie
+the nests that store and load them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
+from blockbuster.emit.schedule.drop_unit_loops import dropped_in, not_alone
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.tile.dataflow import defined, views
+from blockbuster.emit.tile.program import (
+    Block,
+    For,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.tiling import Tiling, is_ragged, tiling_of
+from blockbuster.emit.tile.trips import dims_in, dims_of
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.ops import Relabel
+from blockbuster.ir.types import Dim, size_class
+
+LEAST = 16  # lanes along each side of a matrix dot: Triton's tl.dot takes no fewer
+MOST = 1 << 20  # elements of one tile: Triton takes no more
+WHOLE = "whole"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """``lanes`` elements to a block of ``dim``; ``whole``: the dim is one block."""
+
+    dim: Dim
+    lanes: int
+    whole: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.dim} {self.lanes}{f' {WHOLE}' if self.whole else ''}"
+
+
+class BlockDims(Move):
+    """Cut dims of a nest, or of all nests; dims that one access relates are cut together."""
+
+    name: ClassVar[str] = "block"
+    takes: ClassVar[str] = NEST
+    form: ClassVar[str] = "DIM LANES [whole], ..."
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """All nests, and each, where a dim is not cut yet."""
+        draft = scheduled.draft
+        if any(_uncut(nest, draft.units) for nest in draft.nests):
+            yield EVERYWHERE
+        for at, nest in enumerate(draft.nests, start=1):
+            if _uncut(nest, draft.units):
+                yield Site(at)
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Every dim that is not cut yet, in blocks of 16, 32, ... as far as they can be.
+
+        Dims without a loop around them are one block.
+        """
+        draft = scheduled.draft
+        dims = dict.fromkeys(
+            dim for at in nests_at(draft, site) for dim in _uncut(draft.nests[at], draft.units)
+        )
+        fixed = {d for at in nests_at(draft, site) for d in unlooped(draft.nests[at], draft.units)}
+        for lanes in (LEAST << power for power in range(MOST.bit_length())):
+            cuts = tuple(_cut(dim, lanes, dim in fixed, scheduled) for dim in dims)
+            if not self.why_not(scheduled, site, cuts=cuts):
+                yield {"cuts": cuts}
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Each dim is there and not cut yet, its lanes fit it, and the nests still agree."""
+        draft, cuts = scheduled.draft, args["cuts"]
+        at = nests_at(draft, site)
+        if not at:
+            return no_such_place(self, site)
+        for cut in cuts:
+            if reason := _not_cuttable(cut, [draft.nests[number] for number in at], scheduled):
+                return reason
+        whole = tuple(cut.dim for cut in cuts if cut.whole)
+        for dim in whole if len(at) == len(draft.nests) else ():
+            if reason := not_alone(draft, dim, whole):
+                return reason
+        return not_agreeing(self.rewritten(scheduled, site, **args))
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The nests with their blocks, without the loops over dims that are one block."""
+        draft, at = scheduled.draft, nests_at(scheduled.draft, site)
+        cuts: Sequence[Cut] = args["cuts"]
+        nests = tuple(
+            _with(nest, cuts, scheduled) if number in at else nest
+            for number, nest in enumerate(draft.nests)
+        )
+        whole = draft.whole
+        if len(at) == len(nests):
+            whole = tuple(dict.fromkeys((*whole, *(cut.dim for cut in cuts if cut.whole))))
+        return replace(draft, nests=nests, whole=whole)
+
+    def show(self, **args: Any) -> str:
+        """``N 64, D 128 whole``."""
+        return ", ".join(map(str, args["cuts"]))
+
+    def read(self, words: Sequence[str]) -> Args:
+        """Dims with their lanes, separated by commas."""
+        parts = [part.split() for part in " ".join(words).split(",")]
+        return {"cuts": tuple(map(_read, parts))}
+
+
+def _read(words: Sequence[str]) -> Cut:
+    good = len(words) in (2, 3) and words[1].isdigit() and words[2:] in ([], [WHOLE])
+    if not good:
+        raise ValueError(f"expected DIM LANES or DIM LANES {WHOLE}, got {' '.join(words)!r}")
+    return Cut(words[0], int(words[1]), len(words) == 3)
+
+
+def _cut(dim: Dim, lanes: int, fixed: bool, scheduled: Scheduled) -> Cut:
+    """Blocks of ``lanes``, or one block of all elements where no loop runs over ``dim``."""
+    size = scheduled.sizes[size_class(dim)]
+    return (
+        Cut(dim, max(lanes, 1 << max(size - 1, 0).bit_length()), True) if fixed else Cut(dim, lanes)
+    )
+
+
+def _uncut(nest: Nest, units: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    cut = [block.dim for block in nest.blocks]
+    return tuple(d for d in dims_in(nest) if d not in cut and size_class(d) not in units)
+
+
+def _with(nest: Nest, cuts: Sequence[Cut], scheduled: Scheduled) -> Nest:
+    here = dims_in(nest)
+    blocks = tuple(
+        Block(
+            cut.dim,
+            cut.lanes,
+            cut.whole,
+            is_ragged(scheduled.sizes[size_class(cut.dim)], cut.lanes, cut.whole),
+        )
+        for cut in cuts
+        if cut.dim in here
+    )
+    whole = tuple(block.dim for block in blocks if block.whole)
+    return replace(dropped_in(nest, whole), blocks=(*nest.blocks, *blocks))
+
+
+# predicates ------------------------------------------------------------------------
+
+
+def _not_cuttable(cut: Cut, nests: Sequence[Nest], scheduled: Scheduled) -> str:
+    """Why a dim cannot be cut so in these nests, or ""."""
+    units = scheduled.draft.units
+    here = [nest for nest in nests if cut.dim in dims_in(nest)]
+    if not here:
+        known = dict.fromkeys(dim for nest in nests for dim in _uncut(nest, units))
+        return f"no dim {cut.dim} here; not cut yet: {', '.join(known) or 'none'}"
+    if size_class(cut.dim) in units:
+        return f"the blocks of {cut.dim} have one element"
+    if any(cut.dim == block.dim for nest in here for block in nest.blocks):
+        return f"{cut.dim} is cut already"
+    least = LEAST if any(cut.dim in dims_of_dots(nest, units) for nest in here) else 1
+    size = scheduled.sizes[size_class(cut.dim)]
+    if cut.whole and size > cut.lanes:
+        return f"{cut.dim} has {size} elements, more than one block of {cut.lanes}"
+    if not cut.whole and any(cut.dim in unlooped(nest, units) for nest in here):
+        return f"no loop runs over {cut.dim}: it is one block, {cut.dim} LANES {WHOLE}"
+    return not_a_power_of_two(cut.lanes, f"the block of {cut.dim}", least)
+
+
+def not_agreeing(program: TileProgram) -> str:
+    """Why its blocks leave a tile or an array without a place, or "".
+
+    Dims that are one under two names have equal blocks, and nests that share an array with one
+    entry per block cut its dim alike.
+    """
+    per_block: dict[tuple[str, int], tuple[Block | None, Dim]] = {}
+    for nest in program.nests:
+        blocks = {block.dim: block for block in nest.blocks}
+        for stmt in statements(nest.body):
+            if reason := too_large(stmt, tiling_of(program, nest)):
+                return reason
+            for a, b in one_dim(stmt):
+                if a in blocks and b in blocks and blocks[a].lanes != blocks[b].lanes:
+                    return (
+                        f"{a} and {b} are one dim under two names, with tiles of "
+                        f"{blocks[a].lanes} and {blocks[b].lanes}: give both the same tile"
+                    )
+        for view in views(replace(program, nests=(nest,))):
+            for axis, (used, kind) in enumerate(zip(view.dims, view.buffer.axes, strict=True)):
+                if kind.per_block and isinstance(used, str) and used in blocks:
+                    block = replace(blocks[used], dim="")
+                    known, dim = per_block.setdefault((view.buffer.name, axis), (block, used))
+                    if known != block:
+                        return (
+                            f"{view.buffer.name} has one entry per block of {dim}, and nests "
+                            f"differ in how they cut {used}"
+                        )
+    return ""
+
+
+def too_large(stmt: Stmt, tiling: Tiling) -> str:
+    """Why the tile that ``stmt`` makes has too many elements for Triton, or ""."""
+    tile = defined(stmt)
+    if tile is None:
+        return ""
+    lanes = [tiling.blocks.get(dim, 1) for dim in tiling.lanes(tile)]
+    if math.prod(lanes) <= MOST:
+        return ""
+    shown = ", ".join(f"{dim}={tiling.blocks[dim]}" for dim in tiling.lanes(tile))
+    return (
+        f"a tile with {shown} has more than the {MOST} elements that Triton takes: "
+        "give smaller tiles, or reduce in a loop over blocks"
+    )
+
+
+def one_dim(stmt: Stmt) -> Iterator[tuple[Dim, Dim]]:
+    """Dims that are one under two names: their blocks have to be equal."""
+    if isinstance(stmt, Load):
+        for dim, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
+            if axis.per_block and isinstance(dim, str) and axis.dim:
+                yield dim, axis.dim
+    elif isinstance(stmt, Let) and isinstance(stmt.op, Relabel):
+        yield stmt.op.old, stmt.op.new
+
+
+def unlooped(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
+    """The dims of tiles that no loop surrounds: they are one block."""
+    found: dict[Dim, None] = {}
+
+    def walk(body: tuple[Stmt, ...], loops: tuple[Dim, ...]) -> None:
+        for stmt in body:
+            if isinstance(stmt, For):
+                walk(stmt.body, (*loops, stmt.dim))
+            elif isinstance(stmt, Let | Load):
+                axes = (d for d in stmt.target.axes if size_class(d) not in units)
+                found.update(dict.fromkeys(d for d in axes if d not in loops))
+
+    walk(nest.body, nest.grid)
+    return found
+
+
+def dims_of_dots(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
+    """The dims that take part in a matrix dot of ``nest``."""
+    tiling = Tiling({}, units)
+    dots = (s for s in statements(nest.body) if is_matrix_dot(s, tiling))
+    lets = (stmt for stmt in dots if isinstance(stmt, Let))
+    return dict.fromkeys(dim for let in lets for arg in let.args for dim in tiling.lanes(arg))
+
+
+def whole_program_cut(
+    program: TileProgram, blocks: Mapping[Dim, int], whole: Sequence[Dim]
+) -> tuple[Cut, ...]:
+    """The cuts of all dims of ``program`` that have lanes."""
+    dims = (dim for dim in dims_of(program) if size_class(dim) not in program.units)
+    return tuple(Cut(dim, blocks[dim], dim in whole) for dim in dims if dim in blocks)

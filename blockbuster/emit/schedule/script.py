@@ -1,0 +1,155 @@
+"""A schedule as text: one move to a line, replayed on a program that nobody has scheduled yet.
+
+    block M 64, N 64, D 128 whole, L 128 whole
+    warps 4
+    stage nest 1 N 3        # the loads of the loop over N run two iterations ahead
+
+A line is the name of a move, a place (site.py) and what the move takes besides. Lines may be joined
+by ``;``. A comment begins at the start of a line or behind a blank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from blockbuster.emit.schedule.base import LOOP, NEST, STATEMENT, Args, Move
+from blockbuster.emit.schedule.block import BlockDims
+from blockbuster.emit.schedule.chunk_loops import ChunkLoop
+from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
+from blockbuster.emit.schedule.finish_rows import FinishRows
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.split import Split
+from blockbuster.emit.schedule.split_nests import conflicts
+from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.warps import Warps
+from blockbuster.emit.tile.trips import dims_in
+from blockbuster.errors import EmitError, ParseError, message
+from blockbuster.ir.types import size_class
+
+MOVES: tuple[Move, ...] = (
+    BlockDims(), FinishRows(), Split(), ChunkLoop(), DeferLaneSums(), Stage(), Warps(),
+)  # fmt: skip
+"""All moves, in the order in which a schedule usually applies them."""
+
+BY_NAME: Mapping[str, Move] = {move.name: move for move in MOVES}
+
+_NUMBER = re.compile(r"[1-9][0-9]*")
+_STATEMENT = re.compile(r"@([1-9][0-9]*)")
+_LOOP = re.compile(r"([^\s#@,;]+)(?:#([1-9][0-9]*))?")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One move of a text: where it stands, what it is applied to, with which arguments."""
+
+    number: int
+    text: str
+    move: Move
+    site: Site
+    args: Args
+
+
+@dataclass(frozen=True)
+class _Word:
+    text: str
+    column: int
+
+
+def parsed(text: str) -> Iterator[Line]:
+    """The moves of a schedule's text. Raises ParseError, with a caret, where one cannot be read."""
+    for number, whole in enumerate(text.split("\n"), start=1):
+        kept = _COMMENT.sub("", whole)
+        start = 0
+        for part in kept.split(";"):
+            words = [_Word(m[0], start + m.start()) for m in re.finditer(r"[^\s,]+|,", part)]
+            start += len(part) + 1
+            if words:
+                yield _line(number, whole, part.strip(), words)
+
+
+def replayed(scheduled: Scheduled, text: str) -> Scheduled:
+    """``scheduled`` after the moves of ``text``.
+
+    Raises ParseError where a line cannot be read, EmitError where a move does not apply: it quotes
+    the line and says why.
+    """
+    for line in parsed(text):
+        if reason := line.move.why_not(scheduled, line.site, **line.args):
+            raise EmitError(message(f"line {line.number} of the schedule, '{line.text}': {reason}"))
+        scheduled = line.move.apply(scheduled, line.site, **line.args)
+    return scheduled
+
+
+def checked_complete(scheduled: Scheduled) -> Scheduled:
+    """``scheduled``, if it says all that a kernel needs; EmitError with what is missing."""
+    if reason := not_complete(scheduled):
+        raise EmitError(message(f"the schedule is not complete: {reason}"))
+    return scheduled
+
+
+def not_complete(scheduled: Scheduled) -> str:
+    """What a schedule does not say that kernels of Triton's need, or ""."""
+    draft = scheduled.draft
+    for number, nest in enumerate(draft.nests, start=1):
+        known = [block.dim for block in nest.blocks]
+        dims = (d for d in dims_in(nest) if size_class(d) not in draft.units)
+        missing = [dim for dim in dims if dim not in known]
+        if missing:
+            return f"nest {number} does not cut {', '.join(missing)}: add 'block {missing[0]} 64'"
+        if conflicts(nest.body):
+            return f"nest {number} loads what it stores: add 'split'"
+        if not nest.warps:
+            return f"nest {number} has no number of warps: add 'warps 4'"
+    return ""
+
+
+def _line(number: int, whole: str, text: str, words: list[_Word]) -> Line:
+    name, rest = words[0], words[1:]
+    move = BY_NAME.get(name.text)
+    if move is None:
+        known = ", ".join(BY_NAME)
+        raise _error(f"unknown move {name.text!r}; moves: {known}", number, whole, name.column)
+    site, rest = _site(move, number, whole, name, rest)
+    column = rest[0].column if rest else len(whole.rstrip())
+    try:
+        args = move.read(_joined(rest))
+    except ValueError as error:
+        raise _error(str(error), number, whole, column) from None
+    return Line(number, text, move, site, args)
+
+
+def _site(
+    move: Move, number: int, whole: str, name: _Word, words: list[_Word]
+) -> tuple[Site, list[_Word]]:
+    """The place that ``words`` begin with, and the others."""
+    nest = 0
+    if words and words[0].text == "nest":
+        if len(words) < 2 or not _NUMBER.fullmatch(words[1].text):
+            raise _error("expected the number of a nest", number, whole, words[0].column + 5)
+        nest, words = int(words[1].text), words[2:]
+    if move.takes not in (LOOP, STATEMENT):
+        if nest and move.takes != NEST:
+            raise _error(f"{move.name} takes no place", number, whole, name.column)
+        return Site(nest), words
+    pattern = _LOOP if move.takes == LOOP else _STATEMENT
+    found = pattern.fullmatch(words[0].text) if nest and words else None
+    if found is None:
+        example = "nest 1 N" if move.takes == LOOP else "nest 1 @7"
+        column = words[0].column if words else len(whole.rstrip())
+        raise _error(f"{move.name} takes {move.takes}, such as {example}", number, whole, column)
+    if move.takes == LOOP:
+        return Site(nest, found[1], int(found[2] or 1)), words[1:]
+    return Site(nest, statement=int(found[1])), words[1:]
+
+
+def _joined(words: list[_Word]) -> list[str]:
+    return [word.text for word in words]
+
+
+def _error(reason: str, number: int, line: str, column: int) -> ParseError:
+    where = f"{line}\n{' ' * column}^"
+    return ParseError(message(f"line {number} of the schedule: {reason}", listing=where))

@@ -1,0 +1,88 @@
+"""Places in a scheduled program, and what a move was applied to: what a schedule's text is made of.
+
+A place is a position, so that a text holds for every program of the same shape: ``nest 2`` is the
+second nest, ``nest 2 N`` its loop over N, ``nest 2 N#2`` its second loop over N, and ``nest 2 @7``
+its seventh statement, loops included, in program order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram, statements
+from blockbuster.ir.types import Dim
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place: the whole program, a nest, a loop or a statement. Numbers start at 1."""
+
+    nest: int = 0
+    loop: Dim = ""
+    number: int = 1
+    statement: int = 0
+
+    def __str__(self) -> str:
+        words = [f"nest {self.nest}"] if self.nest else []
+        if self.loop:
+            words.append(f"{self.loop}#{self.number}" if self.number > 1 else self.loop)
+        if self.statement:
+            words.append(f"@{self.statement}")
+        return " ".join(words)
+
+
+EVERYWHERE = Site()
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A move at a place, with its arguments as text: one line of a schedule."""
+
+    move: str
+    site: Site
+    words: str = ""
+    args: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return " ".join(word for word in (self.move, str(self.site), self.words) if word)
+
+
+def nest_at(program: TileProgram, site: Site) -> Nest | None:
+    """The nest of a place, if there is one."""
+    return program.nests[site.nest - 1] if 0 < site.nest <= len(program.nests) else None
+
+
+def nests_at(program: TileProgram, site: Site) -> tuple[int, ...]:
+    """The positions of the nests of a place: all of them for the whole program."""
+    if not site.nest:
+        return tuple(range(len(program.nests)))
+    return (site.nest - 1,) if nest_at(program, site) else ()
+
+
+def loops_of(program: TileProgram) -> Iterator[tuple[Site, For]]:
+    """Every loop of ``program`` with its place."""
+    for at, nest in enumerate(program.nests, start=1):
+        seen: dict[Dim, int] = {}
+        for stmt in statements(nest.body):
+            if isinstance(stmt, For):
+                seen[stmt.dim] = seen.get(stmt.dim, 0) + 1
+                yield Site(at, stmt.dim, seen[stmt.dim]), stmt
+
+
+def loop_at(program: TileProgram, site: Site) -> For | None:
+    """The loop of a place, if there is one."""
+    return next((loop for found, loop in loops_of(program) if found == site), None)
+
+
+def statements_of(program: TileProgram) -> Iterator[tuple[Site, Stmt]]:
+    """Every statement of ``program`` with its place."""
+    for at, nest in enumerate(program.nests, start=1):
+        for number, stmt in enumerate(statements(nest.body), start=1):
+            yield Site(at, statement=number), stmt
+
+
+def statement_at(program: TileProgram, site: Site) -> Stmt | None:
+    """The statement of a place, if there is one."""
+    return next((stmt for found, stmt in statements_of(program) if found == site), None)

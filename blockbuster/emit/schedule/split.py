@@ -1,0 +1,40 @@
+"""split: nests that load what they store become several kernels (split_nests.py says how).
+
+A kernel of Triton's may not read what another of its programs or threads has written, so a program
+with such a nest has to be split before it is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import PROGRAM, Move, no_such_place
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site
+from blockbuster.emit.schedule.split_nests import conflicts, split_nests
+from blockbuster.emit.tile.program import TileProgram
+
+
+class Split(Move):
+    """Distribute the loops of nests that load what they store."""
+
+    name: ClassVar[str] = "split"
+    takes: ClassVar[str] = PROGRAM
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """The whole program, if a nest of it has to be split."""
+        if not self.why_not(scheduled, EVERYWHERE):
+            yield EVERYWHERE
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Some nest loads what it stores."""
+        if site != EVERYWHERE:
+            return no_such_place(self, site)
+        if not any(conflicts(nest.body) for nest in scheduled.draft.nests):
+            return "no nest loads what it stores"
+        return ""
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The nests in parts."""
+        return split_nests(scheduled.draft)

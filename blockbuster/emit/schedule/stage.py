@@ -1,0 +1,182 @@
+"""stage: the loads of a loop run ahead of the iterations that need them.
+
+before   for n in range(N):               stage nest 1 N 3      for n in range(N):
+          t2 = load(K[n])                                        issue k = load(K[n]), 2 ahead
+          t3 = dot(t1,t2)                                        t2 = await k
+                                                                 t3 = dot(t1,t2)
+
+A tile that is on its way lies in shared memory, in one of as many slots as there are stages. Hides
+the time that memory takes behind the arithmetic of earlier iterations; costs shared memory. In a
+loop with matrix dots these are the loads that dots wait for, else all of them: Triton's pipeliner
+takes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.tile.dataflow import operands, stored
+from blockbuster.emit.tile.program import (
+    Await,
+    For,
+    Issue,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+
+FEWEST = 2  # stages: the iteration that computes, and one whose loads are on their way
+
+
+class Stage(Move):
+    """Issue the loads of a loop some iterations before they are awaited."""
+
+    name: ClassVar[str] = "stage"
+    takes: ClassVar[str] = LOOP
+    form: ClassVar[str] = "STAGES"
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """Loops with loads that can run ahead."""
+        for site, _ in loops_of(scheduled.draft):
+            if not self.why_not(scheduled, site, stages=FEWEST):
+                yield site
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """From two stages to five."""
+        yield from ({"stages": number} for number in range(FEWEST, 6))
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The loop is innermost and serial, its arrays do not change, no tile is used otherwise."""
+        loop = loop_at(scheduled.draft, site)
+        if loop is None:
+            return no_such_place(self, site)
+        if args["stages"] < FEWEST:
+            return f"{args['stages']} stages are none: expected at least {FEWEST}"
+        nest = scheduled.draft.nests[site.nest - 1]
+        tiling = tiling_of(scheduled.draft, nest)
+        return (
+            not_stageable(loop, tiling)
+            or stored_meanwhile(loop, nest, tiling)
+            or used_twice(loop, nest, tiling)
+        )
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The loop with its loads as issue and await statements."""
+        draft = scheduled.draft
+        loop, nest = loop_at(draft, site), draft.nests[site.nest - 1]
+        assert loop is not None
+        made = _staged(loop, nest, args["stages"], tiling_of(draft, nest))
+        body = _replaced(nest.body, loop, made)
+        nests = (*draft.nests[: site.nest - 1], replace(nest, body=body), *draft.nests[site.nest :])
+        return replace(draft, nests=nests)
+
+    def read(self, words: Sequence[str]) -> Args:
+        """One number."""
+        return {"stages": read_number(words, "the number of stages")}
+
+
+def staged_loads(loop: For, tiling: Tiling) -> tuple[Load, ...]:
+    """The loads of ``loop`` that run ahead: those that its dots wait for, or all without dots."""
+    loads = tuple(stmt for stmt in loop.body if isinstance(stmt, Load))
+    dots = [stmt for stmt in loop.body if is_matrix_dot(stmt, tiling)]
+    if not dots:
+        return loads
+    needed: dict[Tile, None] = {}
+    for stmt in reversed(loop.body):
+        target = stmt.target if isinstance(stmt, Let) else None
+        if stmt in dots or target in needed:
+            needed.update(dict.fromkeys(operands(stmt)))
+    return tuple(load for load in loads if load.target in needed)
+
+
+# predicates ------------------------------------------------------------------------
+
+
+def not_stageable(loop: For, tiling: Tiling) -> str:
+    """Why no load of ``loop`` can run ahead, or ""."""
+    if loop.parallel:
+        return f"the iterations over {loop.dim} are parallel: none runs before another"
+    if any(isinstance(stmt, For) for stmt in loop.body):
+        return f"the loop over {loop.dim} holds another loop"
+    if any(isinstance(stmt, Issue) for stmt in loop.body):
+        return f"the loop over {loop.dim} has stages already"
+    if not staged_loads(loop, tiling):
+        return f"the loop over {loop.dim} has no load that its arithmetic waits for"
+    return ""
+
+
+def stored_meanwhile(loop: For, nest: Nest, tiling: Tiling) -> str:
+    """Why a load that runs ahead could read too early, or ""."""
+    written = stored(nest.body)
+    for load in staged_loads(loop, tiling):
+        if load.view.buffer in written:
+            return f"{load.view.buffer.name} is stored in the same nest"
+    return ""
+
+
+def used_twice(loop: For, nest: Nest, tiling: Tiling) -> str:
+    """Why Triton's pipeliner would break ``loop``, or "": a target predicate.
+
+    It overwrites a tile that feeds both the matrix units and arithmetic while the matrix units
+    still read it: bench/repro/pipeliner_race.py.
+    """
+    uses = Uses(nest, tiling)
+    for_dots: dict[str, bool] = {}
+    for load in statements(loop.body):
+        if isinstance(load, Load):
+            name = load.view.buffer.name
+            for use, _ in uses.of(load.target):
+                dot = is_matrix_dot(use, tiling)
+                if for_dots.setdefault(name, dot) != dot:
+                    return f"{name} feeds the matrix units and arithmetic: Triton's pipeliner races"
+    return ""
+
+
+def _staged(loop: For, nest: Nest, stages: int, tiling: Tiling) -> For:
+    ahead = {load.target: load for load in staged_loads(loop, tiling)}
+    tokens = dict(zip(ahead, _tokens(ahead.values(), nest), strict=False))
+    issues = tuple(
+        Issue(tokens[tile], tile, load.view, stages - 1, stages, load.origin)
+        for tile, load in ahead.items()
+    )
+    waited = (
+        Await(stmt.target, tokens[stmt.target], stmt.origin)
+        if isinstance(stmt, Load) and stmt.target in ahead
+        else stmt
+        for stmt in loop.body
+    )
+    return replace(loop, body=(*issues, *waited))
+
+
+def _tokens(loads: Iterable[Load], nest: Nest) -> Iterator[str]:
+    """A name for each: that of its array, with a number where the nest has it already."""
+    taken = dict.fromkeys(s.token for s in statements(nest.body) if isinstance(s, Issue))
+    for load in loads:
+        name = load.view.buffer.name
+        words = (name, *(f"{name}.{number}" for number in range(2, len(taken) + 3)))
+        token = next(word for word in words if word not in taken)
+        taken[token] = None
+        yield token
+
+
+def _replaced(body: tuple[Stmt, ...], old: For, new: For) -> tuple[Stmt, ...]:
+    """``body`` with the loop ``old``, and no equal one, replaced."""
+    return tuple(
+        new
+        if stmt is old
+        else replace(stmt, body=_replaced(stmt.body, old, new))
+        if isinstance(stmt, For)
+        else stmt
+        for stmt in body
+    )

@@ -1,0 +1,64 @@
+"""warps: how many warps run a program of a nest's grid.
+
+More warps share the rows of a tile, so that each holds fewer of its registers; fewer warps issue
+fewer instructions for the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import (
+    NEST,
+    Args,
+    Move,
+    no_such_place,
+    not_a_power_of_two,
+    read_number,
+)
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.tile.program import TileProgram
+
+MOST = 32  # warps of a thread block of 1024 threads
+
+
+class Warps(Move):
+    """Give the programs of a nest, or of all nests, a number of warps."""
+
+    name: ClassVar[str] = "warps"
+    takes: ClassVar[str] = NEST
+    form: ClassVar[str] = "COUNT"
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """All nests, and each."""
+        yield EVERYWHERE
+        yield from (Site(at) for at in range(1, len(scheduled.draft.nests) + 1))
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Powers of two."""
+        yield from ({"count": 1 << power} for power in range(MOST.bit_length()))
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The nest is there, and the count is a power of two up to ``MOST``."""
+        if not nests_at(scheduled.draft, site):
+            return no_such_place(self, site)
+        count: int = args["count"]
+        if count > MOST:
+            return f"the number of warps is {count}, more than {MOST}"
+        return not_a_power_of_two(count, "the number of warps")
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The same statements."""
+        draft, at = scheduled.draft, nests_at(scheduled.draft, site)
+        nests = (
+            replace(nest, warps=args["count"]) if number in at else nest
+            for number, nest in enumerate(draft.nests)
+        )
+        return replace(draft, nests=tuple(nests))
+
+    def read(self, words: Sequence[str]) -> Args:
+        """One number."""
+        return {"count": read_number(words, "the number of warps")}

@@ -1,0 +1,61 @@
+"""Which folds are deferred: those whose accumulators of all lanes cost less than they save."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums, place_of, reduction_of
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import statement_at
+from blockbuster.emit.tile.dataflow import folded
+from blockbuster.emit.tile.program import Fold, For, Tile, statements
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.types import Dim, size_class
+
+MOST = 4096  # lanes that a loop folds into: 32 registers of each thread of four warps
+DEFER = DeferLaneSums()
+
+
+def deferred(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with every fold deferred that pays, inner loops first."""
+    while True:
+        for site in DEFER.sites(scheduled):
+            fold, nest = statement_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1]
+            assert isinstance(fold, Fold)
+            place = place_of(fold, nest.body)
+            assert place is not None
+            tiling = tiling_of(scheduled.draft, nest)
+            if not does_not_pay(fold, place[0], tiling, scheduled.sizes):
+                scheduled = DEFER.apply(scheduled, site)
+                break
+        else:
+            return scheduled
+
+
+def does_not_pay(fold: Fold, loop: For, tiling: Tiling, sizes: Mapping[Dim, int]) -> str:
+    """Why an accumulator of all lanes costs more than it saves, or "".
+
+    ``sizes`` are by size class.
+    """
+    if sizes[size_class(loop.dim)] <= tiling.block(loop.dim):
+        return f"the loop over {loop.dim} has one iteration"
+    if any(is_matrix_dot(stmt, tiling) for stmt in statements(loop.body)):
+        return "the loop holds a dot, whose operands and sum need the registers"
+    let = reduction_of(fold, loop)
+    assert let is not None
+    wide, narrow = _lanes(let.args[0], tiling), _lanes(fold.target, tiling)
+    if wide == narrow:
+        return f"{let.args[0].name} has one lane along its last axis"
+    others = (
+        t for s in statements(loop.body) for t in folded(s) if t.per_lane and t != fold.target
+    )
+    held = wide + sum(_lanes(tile, tiling) for tile in others)
+    if held > MOST:
+        return f"the loop would fold into {held} lanes, more than {MOST}"
+    return ""
+
+
+def _lanes(tile: Tile, tiling: Tiling) -> int:
+    return prod(tiling.blocks[dim] for dim in tiling.lanes(tile))

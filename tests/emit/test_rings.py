@@ -1,0 +1,242 @@
+"""Loads that run ahead: pairs of issue and await, their checks, and how they are printed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from blockbuster.emit.kernel import written
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.target.compiler import compile_kernel, target_of
+from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.padding import padding
+from blockbuster.emit.tile.program import (
+    INPUT,
+    Await,
+    Buffer,
+    BufferAxis,
+    For,
+    Issue,
+    Let,
+    Load,
+    Nest,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+)
+from blockbuster.emit.tile.rings import (
+    arrivals,
+    issues,
+    issues_are_awaited,
+    nothing_is_loaded_too_early,
+    slots_are_free,
+)
+from blockbuster.emit.tile.traffic import tile_traffic, traffic_by_nest
+from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.uses import Uses
+from blockbuster.emit.tile.verify import verify_tiles
+from blockbuster.errors import VerifyError
+from blockbuster.ir.expr import Arg
+from blockbuster.ir.ops import Elementwise
+from blockbuster.selection.default_schedule import schedule
+from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, ragged_blocks, sizes_of
+
+SIZES = {"M": 256, "N": 256, "D": 64, "L": 64, "K": 256}
+COLUMN = View(Buffer("X", (BufferAxis("M"),), INPUT), ("M",))
+TILE = Tile("t1", ("M",))
+
+
+def ahead(program, by=2, slots=3):
+    """``program`` with the loads of its serial loops issued ahead."""
+
+    def walked(body, serial):
+        out = []
+        for stmt in body:
+            if isinstance(stmt, For):
+                out.append(replace(stmt, body=walked(stmt.body, not stmt.parallel)))
+            elif serial and isinstance(stmt, Load):
+                token = f"p{stmt.target.name}"
+                issued = Tile(f"{stmt.target.name}_next", stmt.target.axes)
+                out.append(Issue(token, issued, stmt.view, by, slots, stmt.origin))
+                out.append(Await(stmt.target, token, stmt.origin))
+            else:
+                out.append(stmt)
+        return tuple(out)
+
+    nests = tuple(replace(nest, body=walked(nest.body, False)) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_loads_that_run_ahead_read_what_loads_read(name):
+    graph = graph_of(name)
+    plain = lower_to_tiles(graph)
+    program, dims, sizes = ahead(plain), dims_of(plain), sizes_of(graph)
+    inputs, blocks = inputs_for(graph, sizes), ragged_blocks(graph, sizes)
+
+    verify_tiles(program)
+    assert dims_of(program) == dims
+    assert padding(program, dims) == padding(plain, dims)
+    assert tile_traffic(program, sizes, blocks) == tile_traffic(plain, sizes, blocks)
+    assert traffic_by_nest(program, sizes, blocks, padded=dims) == traffic_by_nest(
+        plain, sizes, blocks, padded=dims
+    )
+    for padded in (False, True):
+        wanted = run_numpy(plain, inputs, sizes, blocks, padded=padded, folder=FOLDER)
+        given = run_numpy(program, inputs, sizes, blocks, padded=padded, folder=FOLDER)
+        for array in wanted:
+            np.testing.assert_array_equal(given[array], wanted[array])
+
+
+def test_the_listing_says_what_is_on_its_way():
+    text = listing(ahead(lower_to_tiles(graph_of("attention final"))))
+
+    assert "issue pt4 = load(" in text
+    assert ", 2 ahead" in text
+    assert "= await p" in text
+
+
+def scheduled(name="attention safe", target="sm_90", dtype="float16", **options):
+    graph = graph_of(name)
+    tiles = lower_to_tiles(graph)
+    dtypes = array_dtypes(graph, tiles, given_by(dtype))
+    made = schedule(tiles, SIZES, dtypes=dtypes, device=target_of(target), **options)
+    return graph, made
+
+
+def test_a_loop_says_how_far_its_loads_run_ahead():
+    graph, made = scheduled(tiles={"M": 64, "N": 64})
+    plain = written(made, graph).source
+    source = written(replace(made, program=ahead(made.program)), graph).source
+
+    loops = [line.strip() for line in source.split("\n") if "for n0 in" in line]
+    assert loops == ["for n0 in tl.range(0, N, BLOCK_N, num_stages=3):"]
+    assert "num_stages=1" in source  # of the launch: other loops do not run ahead
+    assert source.count("tl.load(") == plain.count("tl.load(")
+
+
+def test_loads_that_run_ahead_are_copied_asynchronously():
+    pytest.importorskip("triton")
+    graph, made = scheduled(target="sm_80", tiles={"M": 64, "N": 64})
+    shared = []
+    for by, slots in ((1, 2), (2, 3)):
+        program = ahead(made.program, by, slots)
+        (report,) = compile_kernel(written(replace(made, program=program), graph))
+        shared.append(report.shared)
+    (usual,) = compile_kernel(written(made, graph))
+
+    assert made.stages == 2
+    assert shared[0] == usual.shared  # one iteration ahead: the two stages of the default
+    assert shared[0] < shared[1]
+
+
+@pytest.mark.parametrize("name", ["layer norm final", "attention safe"])
+def test_what_runs_ahead_is_used_as_what_is_loaded(name):
+    _, made = scheduled(name)
+    for nest in made.program.nests:
+        (moved,) = ahead(replace(made.program, nests=(nest,))).nests
+        before, after = Uses(nest, made.tiling), Uses(moved, made.tiling)
+
+        assert dict(arrivals(moved.body)) == dict(arrivals(nest.body))
+        assert after.mixed() == before.mixed() == (name == "layer norm final")
+        assert after.waits() == before.waits()
+
+
+def changed(change):
+    program = ahead(lower_to_tiles(graph_of("attention safe")))
+
+    def walked(body):
+        made = []
+        for stmt in body:
+            if isinstance(stmt, For):
+                made.append(replace(stmt, body=walked(stmt.body)))
+            else:
+                made += change(stmt)
+        return tuple(made)
+
+    nests = tuple(replace(nest, body=walked(nest.body)) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+ISSUES = {
+    token: issue
+    for nest in ahead(lower_to_tiles(graph_of("attention safe"))).nests
+    for token, issue in issues(nest.body).items()
+}
+FIRST = next(iter(ISSUES))
+
+
+def first(kind, *becomes):
+    """The program with its first issue or await changed to these."""
+    return changed(
+        lambda s: [b(s) for b in becomes] if isinstance(s, kind) and s.token == FIRST else [s]
+    )
+
+
+BROKEN = {
+    "is not issued once and awaited once in one loop": first(
+        Await, lambda s: Load(s.target, ISSUES[s.token].view)
+    ),
+    "is not issued once and awaited once": first(Issue),
+    "is not issued once": first(
+        Await, lambda s: s, lambda s: replace(s, target=Tile("again", s.target.axes))
+    ),
+    "is awaited with other axes": first(
+        Issue, lambda s: replace(s, tile=Tile("turned", s.tile.axes[::-1]))
+    ),
+    "has 2 slots, and 3 are in use": first(Issue, lambda s: replace(s, slots=2)),
+    "runs 0 iterations ahead": first(Issue, lambda s: replace(s, ahead=0)),
+    "several numbers of iterations": first(Issue, lambda s: replace(s, ahead=1)),
+    "is no array of the program": first(
+        Issue,
+        lambda s: replace(
+            s, view=replace(s.view, buffer=Buffer("lost", s.view.buffer.axes, INPUT))
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", BROKEN)
+def test_broken(reason):
+    verify_tiles(changed(lambda s: [s]))
+    with pytest.raises(VerifyError) as caught:
+        verify_tiles(BROKEN[reason])
+
+    assert reason in str(caught.value)
+
+
+def test_an_issue_outside_any_loop_is_refused():
+    program = ahead(lower_to_tiles(graph_of("attention safe")))
+    issue = ISSUES[FIRST]
+    body = (issue, Await(issue.tile, issue.token))
+
+    reasons = list(issues_are_awaited(replace(program, nests=(Nest(body),))))
+    assert reasons == [f"{FIRST} is issued outside any loop: no iteration is ahead"]
+
+
+def test_what_a_loop_stores_is_not_loaded_ahead_in_it():
+    program = first(Await, lambda s: s, lambda s: Store(ISSUES[FIRST].view, s.target))
+    name = ISSUES[FIRST].view.buffer.name
+
+    assert list(nothing_is_loaded_too_early(program)) == [
+        f"{name} is loaded ahead in a loop that stores it"
+    ]
+    assert list(nothing_is_loaded_too_early(changed(lambda s: [s]))) == []
+
+
+def test_an_issue_behind_all_reads_needs_one_slot_less():
+    """The slot of this iteration is free by then: the load of a later one may arrive in it."""
+    issue = Issue("p", Tile("t2", ("M",)), COLUMN, 2, 2)
+    awaited, read = Await(TILE, "p"), Let(Tile("t3", ("M",)), Elementwise(Arg(0)), (TILE,))
+
+    def reasons(*body):
+        nest = Nest((For("M", False, body),))
+        return list(slots_are_free(TileProgram((COLUMN.buffer,), (), (), (nest,))))
+
+    assert reasons(awaited, read, issue) == []
+    assert reasons(awaited, issue, read) == ["p has 2 slots, and 3 are in use at once"]
+    assert reasons(issue, awaited, read) == ["p has 2 slots, and 3 are in use at once"]
+    assert reasons(replace(issue, slots=3), awaited, read) == []
