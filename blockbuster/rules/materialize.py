@@ -39,7 +39,15 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
 from blockbuster.rules.base import Kind, Match, Note, Rule, label, unheard
 from blockbuster.rules.legality import map_at
-from blockbuster.rules.statistics import Path, Statistics, added, hint_of, name_of, slice_of, statistics
+from blockbuster.rules.statistics import (
+    Path,
+    Statistics,
+    added,
+    hint_of,
+    name_of,
+    slice_of,
+    statistics,
+)
 
 
 @dataclass(frozen=True)

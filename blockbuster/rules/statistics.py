@@ -7,14 +7,13 @@ computed from; its rate are the dims, of the maps around it, over which the slic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import functions_of
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import (
-    Accumulate,
     Collect,
     Elementwise,
     Functional,
@@ -85,7 +84,8 @@ def added(edit: Builder, node: Node, body: Graph, origin: Origin) -> tuple[Value
     op, read = _map(node), body.inputs_by_first_use
     part, operands = with_inputs(body, read), [node.operands[port] for port in read]
     if not _walks(node, body):
-        return edit.inline(part, operands)
+        nodes = tuple(replace(inner, origin=origin) for inner in part.nodes)
+        return edit.inline(replace(part, nodes=nodes), operands)
     results = (Collect(),) * len(part.outputs)
     made = Map(op.dim, part, tuple(op.iterated[port] for port in read), results)
     hints = tuple(hint_of(body, output.value) for output in body.outputs)
@@ -103,14 +103,17 @@ def statistics(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[
         rates = dict(_rates(graph, path, level, refuse))
         for rate in dict.fromkeys(rates.values()):
             values = tuple(v for v in rates if rates[v] == rate and _needed(level, v, rates))
-            stored = already_stored(graph, path, level, rates, rate)
+            part = slice_of(graph, path, values, Origin()) if values else None
+            stored = already_stored(graph, path, part) if part else ""
             if stored:
                 refuse(values[0], stored)
-            else:
+            elif part:  # nobody reads the maximum that a group is rescaled by
                 yield Statistics(path, values, rate)
 
 
-def _rates(graph: Graph, path: Path, level: Graph, refuse) -> Iterator[tuple[Value, Rate]]:
+def _rates(
+    graph: Graph, path: Path, level: Graph, refuse: Callable[[Value, str], None]
+) -> Iterator[tuple[Value, Rate]]:
     """The statistics of one level: sums, and what is made of those of one rate."""
     rates: dict[Value, Rate] = {}
     for at, node in enumerate(level.nodes):
@@ -215,18 +218,13 @@ def no_smaller(graph: Graph, part: Slice) -> str:
     return "{} has as many dims as what it is computed from"
 
 
-def already_stored(
-    graph: Graph, path: Path, level: Graph, rates: Mapping[Value, Rate], rate: Rate
-) -> str:
-    """Values of which the maps around them only make lists are stored as they are."""
-    *_, (above, at) = zip(graph.along(path), path, strict=False)
-    results = map_at(above, at).results
-    ends = zip(level.outputs, results, strict=True)
-    listed = {output.value for output, result in ends if isinstance(result, Collect)}
-    mine = [value for value in rates if rates[value] == rate]
-    elsewhere = any(rates.get(reader) != rate for v in mine for reader in _readers(level, v))
-    folded = any(v in level.output_values and v not in listed for v in mine)
-    return "" if len(rate) < len(path) or elsewhere or folded else "{} is stored already"
+def already_stored(graph: Graph, path: Path, part: Slice) -> str:
+    """Maps that do nothing but list the values are what materializing them would make."""
+    around = [map_at(level, at) for level, at in zip(graph.along(path), path, strict=False)]
+    lists = all(isinstance(result, Collect) for op in around for result in op.results)
+    if lists and all(part.walks) and part.body.size == around[0].body.size:
+        return "{} is stored already, and its map computes nothing else"
+    return ""
 
 
 def _nodes(body: Graph) -> Iterator[Node]:
@@ -251,9 +249,10 @@ def name_of(level: Graph, value: Value) -> str:
     hint, node = hint_of(level, value), level.nodes[value.node]
     if hint or not isinstance(node.op, Map):
         return hint or label(node)
-    folded = node.op.body.outputs[value.port].value
-    made = hint_of(node.op.body, folded) or label(node.op.body.nodes[folded.node])
-    return f"{made} over {node.op.dim}"
+    body = node.op.body
+    folded = body.outputs[value.port].value
+    made = label(body.nodes[folded.node]) if folded.node >= 0 else "items"
+    return f"{hint_of(body, folded) or made} over {node.op.dim}"
 
 
 def hint_of(level: Graph, value: Value) -> str:
