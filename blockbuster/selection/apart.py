@@ -12,7 +12,7 @@ from functools import cached_property
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map
-from blockbuster.rules import Derivation, Materialize, safe
+from blockbuster.rules import Derivation, Match, Materialize, safe
 
 LOSES = (
     "statistics are computed apart: rows times columns, less mean times sums of columns, loses "
@@ -67,16 +67,23 @@ def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
 
 
 def _taken_apart(derivation: Derivation) -> Derivation:
-    """With every statistic materialized that a loop of dots adds up."""
-    rule = Materialize()
-    while beside := sums_beside_dots(derivation.final):
-        for site in rule.matches(derivation.final):
-            if sums_beside_dots(rule.apply(site)) < beside:
-                derivation = derivation.then(site)
-                break
-        else:
+    """With all statistics of maps that hold dots materialized, if a loop of dots adds one up."""
+    beside, rule, made = sums_beside_dots(derivation.final), Materialize(), derivation
+    while beside:
+        sites = rule.matches(made.final)
+        found = next((site for site in sites if _holds_dots(site)), None)
+        if found is None:
             break
-    return derivation
+        made = made.then(found)
+    return made if sums_beside_dots(made.final) < beside else derivation
+
+
+def _holds_dots(site: Match) -> bool:
+    level = site.graph
+    ops = [level.nodes[position].op for position in site.nodes.values()]
+    bodies = [op.body for op in ops if isinstance(op, Map)]
+    inner = (node for body in bodies for _, graph in body.walk() for node in graph.nodes)
+    return any(node.op == Functional("dot") for node in inner)
 
 
 def sums_beside_dots(graph: Graph) -> int:
