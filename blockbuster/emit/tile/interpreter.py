@@ -9,7 +9,7 @@ of the listing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count, product
 from typing import Any
@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from blockbuster.emit.tile.dataflow import views
+from blockbuster.emit.tile.frame import Arrived, Frame, Total
 from blockbuster.emit.tile.located import located
-from blockbuster.emit.tile.memory import Hazard, Memory, Path
+from blockbuster.emit.tile.memory import Hazard, Memory
 from blockbuster.emit.tile.observer import TileObserver
 from blockbuster.emit.tile.program import (
     Await,
@@ -45,7 +46,7 @@ from blockbuster.emit.tile.trips import blocks_in, bound_blocks, bound_sizes
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64, Floats, Semantics
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
 
 
@@ -78,37 +79,6 @@ def run_tiles(
         program, bound, bound_blocks(program, bound, block_sizes), semantics, seed, padded
     )
     return walker.run(arrays, observer or TileObserver())
-
-
-@dataclass
-class Total:
-    """An accumulator, as wide as the semantics adds up, and the iteration that it belongs to."""
-
-    array: Array
-    path: Path
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """The tile of an iteration, where a load that ran ahead brought it."""
-
-    array: Array
-    ring: Ring
-    iteration: int
-
-
-Tiles = dict[Tile, Array | Total | Arrived]
-
-
-@dataclass
-class Frame:
-    """The tiles that statements of one iteration see, and the rings of its loop, by token."""
-
-    scope: Scope
-    tiles: Tiles = field(default_factory=dict)
-    rings: dict[str, Ring] = field(default_factory=dict)
-    iteration: int = 0
-    later: Callable[[int], Scope | None] = lambda _: None
 
 
 class TileInterpreter:
@@ -318,8 +288,6 @@ class TileInterpreter:
         match stmt.op:
             case Functional(name):
                 return self.semantics.functional(name, args)
-            case Elementwise(expr):
-                return np.asarray(self.semantics.expression(expr, args, scope.size))
             case Pointwise(expr, axes):
                 given = list(zip(args, stmt.args, strict=True))
                 same = [aligned(array, tile.axes, axes) for array, tile in given]

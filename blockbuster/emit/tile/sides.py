@@ -21,7 +21,7 @@ from blockbuster.interp.setting import Setting
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
-from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 Program = Graph | TileProgram
@@ -106,9 +106,7 @@ class Side:
         if isinstance(self.program, Graph):
             return constants_of(self.program)
         lets = [s for n in self.program.nests for s in statements(n.body) if isinstance(s, Let)]
-        return constants_in(
-            let.op.expr for let in lets if isinstance(let.op, Elementwise | Pointwise)
-        )
+        return constants_in(let.op.expr for let in lets if isinstance(let.op, Pointwise))
 
     def run(self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics) -> dict[str, Array]:
         """The outputs. Raises Hazard, ZeroDenominator, or Refused."""
