@@ -74,16 +74,16 @@ def written(
 
     ``fused`` is how that was fused, if it is known.
     """
-    program, dtypes, device = scheduled.program, scheduled.dtypes, scheduled.target.name
+    program, device = scheduled.program, scheduled.target.name
     heading = Heading(
         listing(graph), device, _reference(graph, reference), notes, scheduled.schedule
     )
     return Kernel(
         name=_name(program),
-        source=triton_text(program, scheduled.sizes, dtypes, heading),
+        source=triton_text(program, scheduled.sizes, heading),
         sizes=scheduled.known,
         tiles=scheduled.blocks,
-        dtype=dtypes.common.name,
+        dtype=program.dtype,
         target=device,
         inputs=tuple(b.name for b in program.inputs),
         outputs=tuple(b.name for b in program.outputs),
@@ -91,7 +91,7 @@ def written(
         chunks=tuple((c.dim, c.count) for c in program.chunks),
         schedule=scheduled.schedule,
         tile_program=program,
-        derivation=derived(scheduled, fused),
+        derivation=derived(scheduled, fused, graph),
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import target_of
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes, Given, array_dtypes, given_by
+from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
@@ -250,10 +250,11 @@ class Fused:
         lowered = self._lower(number)
         on_the_cpu = setting.target == CPU
         if on_the_cpu:
-            found = _on_the_cpu(lowered.program, setting)
+            start = typed_for_cpu(lowered.program, setting.given.arithmetic)
+            found = _on_the_cpu(start, setting)
         else:
-            dtypes = array_dtypes(self.graph, lowered.program, setting.given)
-            found = _on_a_gpu(lowered.program, setting, dtypes, form)
+            start = typed_for_gpu(self.graph, lowered.program, setting.given)
+            found = _on_a_gpu(start, setting, form)
         program = found.program
         sizes = completed(setting.known, program.rules)
         return Choice(
@@ -348,9 +349,9 @@ class Schedule:
     scheduled: Scheduled | None = None
 
 
-def _on_the_cpu(lowered: TileProgram, setting: Setting) -> Schedule:
-    blocks = numpy_tiling(lowered, setting.known)
-    program = numpy_schedule(lowered, setting.known, blocks)
+def _on_the_cpu(start: TileProgram, setting: Setting) -> Schedule:
+    blocks = numpy_tiling(start, setting.known)
+    program = numpy_schedule(start, setting.known, blocks)
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
     kernels = len(split_nests(program).nests)
     pipelined = (True,) * len(program.nests)
@@ -359,11 +360,10 @@ def _on_the_cpu(lowered: TileProgram, setting: Setting) -> Schedule:
     return Schedule(program, {}, blocks, kernels, pipelined, crowded, key)
 
 
-def _on_a_gpu(lowered: TileProgram, setting: Setting, dtypes: ArrayDtypes, form: Form) -> Schedule:
+def _on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Schedule:
     scheduled = default_schedule(
-        lowered,
+        start,
         setting.known,
-        dtypes=dtypes,
         device=target_of(setting.target),
         tiles=form.tiles,
         warps=form.warps,

@@ -12,9 +12,10 @@ from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.target.compiler import Target
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
+from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.emit.tile.program import Let, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim
 from blockbuster.selection.chunk_sizes import in_chunks
@@ -28,21 +29,20 @@ def default_schedule(
     program: TileProgram,
     sizes: Mapping[Dim, int],
     *,
-    dtypes: ArrayDtypes,
     device: Target,
     tiles: Mapping[Dim, int] | None = None,
     warps: int | None = None,
     chunks: Mapping[Dim, int] | None = None,
 ) -> Scheduled:
-    """``program`` with the default schedule for these sizes (by size class) and dtypes.
+    """``program``, which has dtypes, with the default schedule for these sizes (by size class).
 
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
-    tiling = choose_tiling(program, sizes, tiles or {}, dtypes.common, device)
-    scheduled = unscheduled(program, sizes, dtypes, device)
+    tiling = choose_tiling(program, sizes, tiles or {}, dtype_of(program.dtype), device)
+    scheduled = unscheduled(program, sizes, device)
     if cuts := whole_program_cut(program, tiling.blocks, tiling.whole):
         scheduled = BLOCK.apply(scheduled, EVERYWHERE, cuts=cuts)
-    if dtypes.accurate:
+    if is_accurate(program):
         scheduled = finished(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)

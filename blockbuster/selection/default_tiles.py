@@ -180,7 +180,7 @@ def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> in
     total = 0
     looped = {s.target for f in _loops(nest.body) if not f.parallel for s in _loads(f.body)}
     for load in _loads(nest.body):
-        if any(is_matrix_dot(use, tiling) for use, _ in uses.of(load.target)):
+        if any(is_matrix_dot(use, tiling) for use, _ in uses.behind_casts(load.target)):
             total += (
                 _lanes(load.target, tiling) * dtype.bytes * (stages if load.target in looped else 1)
             )

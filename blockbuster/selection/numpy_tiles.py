@@ -14,6 +14,7 @@ from blockbuster.emit.schedule.finish_rows import finish_rows
 from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.lead_first import lead_first
 from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.schedule.wide_sums import wide_sums
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.program import For, Stmt, Tile, TileProgram
 from blockbuster.emit.tile.traffic import tile_traffic
@@ -62,7 +63,7 @@ def numpy_schedule(
     whole = tuple(d for d in dims if 0 < sizes[size_class(d)] <= blocks[size_class(d)])
     program = hoist(drop_unit_loops(program, whole))
     program = finish_rows(program, program.units)
-    return lead_first(merge_repeats(hoist(program)))
+    return wide_sums(lead_first(merge_repeats(hoist(program))))
 
 
 def moved(program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]) -> int:

@@ -191,6 +191,7 @@ class Family:
                 {name: result_dtype([known[name]], self._arithmetic) for name in sources},
                 common=self.dtype,
                 results=tuple(kept[name] for name in step.writes),
+                arithmetic=self._arithmetic,
             )
             for step, sources in pairs
             if isinstance(step, Piece)

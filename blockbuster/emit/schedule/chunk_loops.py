@@ -240,7 +240,10 @@ class _Writer:
         stores, combining = list[Stmt](), list[Stmt]()
         for fold in totals:
             origin = Origin(NAME, (fold.origin,))
-            views = {t: self._spaces.new((*path, chunks.number), t.axes) for t in folded(fold)}
+            views = {
+                tile: self._spaces.new((*path, chunks.number), tile.axes, tile.dtype)
+                for tile in folded(fold)
+            }
             stores += [Store(view, tile, origin) for tile, view in views.items()]
             combining += combined(fold, views, chunks, self._names, origin, at_once=self.at_once)
         part = (replace(self.loop, chunk=chunks.number), *stores)

@@ -48,7 +48,7 @@ def no_rows(fold: Fold) -> str:
 
 def _loaded(tile: Tile, view: View, names: Iterator[str], origin: Origin) -> Load:
     hint = f"{tile.hint}_chunks" if tile.hint else ""
-    return Load(Tile(next(names), tile.axes, hint), view, origin)
+    return Load(Tile(next(names), tile.axes, hint, dtype=view.buffer.dtype), view, origin)
 
 
 def _at_once(
@@ -68,7 +68,7 @@ def _at_once(
     for member in fold.members:
         load = chunks_of(member.target)
         axes = load.target.axes
-        scaled = Tile(next(names), axes)
+        scaled = Tile(next(names), axes, dtype=member.target.dtype)
         args = (load.target, leads.target, fold.target)
         made += [
             load,

@@ -127,7 +127,7 @@ def _deferred(fold: Fold, loop: For, before: list[Stmt], names: Iterator[str]) -
     hint = fold.target.hint
     if hint and not fold.target.per_lane:
         hint += "_lanes"
-    total = Tile(next(names), value.axes, hint, own)
+    total = Tile(next(names), value.axes, hint, own, fold.target.dtype)
     before[before.index(Init(fold.target, fold.monoid))] = Init(total, fold.monoid)
     by_lane = replace(fold, target=total, value=value)
     body = tuple(by_lane if s is fold else s for s in loop.body if s != let)

@@ -13,13 +13,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from blockbuster.emit.tile.dataflow import fresh_names, operands
+from blockbuster.emit.tile.dataflow import folded, fresh_names, operands, reads
 from blockbuster.emit.tile.padding import IDENTITY, Lane, LaneState
-from blockbuster.emit.tile.program import Fold, For, Guard, Let, Stmt, Tile, TileProgram
-from blockbuster.ir.ops import Functional
+from blockbuster.emit.tile.program import (
+    Fold,
+    For,
+    Guard,
+    Let,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.typed import filled_dtype
+from blockbuster.ir.ops import Cast, Functional
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 
 Made: TypeAlias = dict[tuple[Tile, Dim, float], Tile]
@@ -31,8 +43,7 @@ IGNORED = {"row_sum": 0.0, "row_max": -math.inf, "row_min": math.inf}
 def guard(program: TileProgram, ragged: Sequence[Dim]) -> TileProgram:
     """``program`` with guards, where the dims ``ragged`` do not fill their last block."""
     writer = _Writer(LaneState(ragged), fresh_names(program))
-    nests = tuple(replace(nest, body=writer.body(nest.body, {})) for nest in program.nests)
-    return replace(program, nests=nests)
+    return replace(program, nests=tuple(map(writer.nest, program.nests)))
 
 
 def guard_nests(program: TileProgram) -> TileProgram:
@@ -41,7 +52,7 @@ def guard_nests(program: TileProgram) -> TileProgram:
     nests = []
     for nest in program.nests:
         ragged = [block.dim for block in nest.blocks if block.ragged]
-        nests.append(replace(nest, body=_Writer(LaneState(ragged), names).body(nest.body, {})))
+        nests.append(_Writer(LaneState(ragged), names).nest(nest))
     return replace(program, nests=tuple(nests))
 
 
@@ -77,6 +88,19 @@ def _finite(lane: Lane) -> bool:
 class _Writer:
     lanes: LaneState
     names: Iterator[str]
+    casts: dict[Tile, Let] = field(default_factory=dict)
+
+    def nest(self, nest: Nest) -> Nest:
+        """``nest`` with guards. Of a cast, the operand is guarded: others may read it so, too."""
+        changing = {tile for stmt in statements(nest.body) for tile in folded(stmt)}
+        self.casts = {
+            stmt.target: stmt
+            for stmt in statements(nest.body)
+            if isinstance(stmt, Let) and isinstance(stmt.op, Cast) and stmt.args[0] not in changing
+        }
+        body = self.body(nest.body, {})
+        unread = set(self.casts).difference(reads(body))
+        return replace(nest, body=_without(body, unread))
 
     def body(self, body: tuple[Stmt, ...], outer: Made) -> tuple[Stmt, ...]:
         """``body`` with guards; those made before it in the enclosing loops are used again."""
@@ -95,14 +119,34 @@ class _Writer:
     def _guarded(self, stmt: Let | Fold, made: Made, out: list[Stmt]) -> Let | Fold:
         args = list(operands(stmt))
         for position, dim, fill in unguarded(stmt, self.lanes):
-            value = args[position]
-            key = (value, dim, fill)
-            if key not in made:
-                made[key] = replace(value, name=next(self.names))
-                guarding = Guard(made[key], value, dim, fill, stmt.origin)
-                self.lanes.step(guarding)
-                out.append(guarding)
-            args[position] = made[key]
+            args[position] = self._filled((args[position], dim, fill), stmt.origin, made, out)
         if isinstance(stmt, Fold):
             return replace(stmt, value=args[0])
         return replace(stmt, args=tuple(args))
+
+    def _filled(
+        self, key: tuple[Tile, Dim, float], origin: Origin, made: Made, out: list[Stmt]
+    ) -> Tile:
+        value, dim, fill = key
+        if key in made:
+            return made[key]
+        if cast := self.casts.get(value):
+            inner = self._filled((cast.args[0], dim, fill), origin, made, out)
+            target = replace(value, name=next(self.names))
+            guarding: Let | Guard = replace(cast, target=target, args=(inner,))
+        else:
+            target = replace(value, name=next(self.names), dtype=filled_dtype(value.dtype))
+            guarding = Guard(target, value, dim, fill, origin)
+        self.lanes.step(guarding)
+        out.append(guarding)
+        made[key] = target
+        return target
+
+
+def _without(body: tuple[Stmt, ...], tiles: set[Tile]) -> tuple[Stmt, ...]:
+    """``body`` without the operators that make ``tiles``."""
+    return tuple(
+        replace(stmt, body=_without(stmt.body, tiles)) if isinstance(stmt, For) else stmt
+        for stmt in body
+        if not (isinstance(stmt, Let) and stmt.target in tiles)
+    )

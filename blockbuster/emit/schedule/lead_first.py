@@ -95,7 +95,8 @@ def _walked(body: tuple[Stmt, ...], names: Iterator[str]) -> tuple[Stmt, ...]:
 
 def _led(fold: Fold, body: tuple[Stmt, ...], names: Iterator[str]) -> tuple[Stmt, ...]:
     lead = fold.target
-    new = Tile(next(names), lead.axes, f"{lead.hint}_next" if lead.hint else "running")
+    hint = f"{lead.hint}_next" if lead.hint else "running"
+    new = Tile(next(names), lead.axes, hint, dtype=lead.dtype)
     folded_lead = Let(new, Pointwise(LARGER, lead.axes), (lead, fold.value), fold.origin)
     at = next(i for i, stmt in enumerate(body) if defined(stmt) == fold.value) + 1
     behind = (

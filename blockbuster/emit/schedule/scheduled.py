@@ -9,7 +9,6 @@ from functools import cached_property
 from blockbuster.emit.schedule.closing import closed
 from blockbuster.emit.schedule.site import Applied
 from blockbuster.emit.target.compiler import Target
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
@@ -26,7 +25,6 @@ class Scheduled:
     start: TileProgram
     draft: TileProgram
     known: Mapping[Dim, int] = field(hash=False)
-    dtypes: ArrayDtypes = field(hash=False)
     target: Target
     moves: tuple[Applied, ...] = ()
 
@@ -67,8 +65,6 @@ class Scheduled:
         return "".join(f"{applied}\n" for applied in self.moves)
 
 
-def unscheduled(
-    program: TileProgram, sizes: Mapping[Dim, int], dtypes: ArrayDtypes, target: Target
-) -> Scheduled:
-    """``program`` before the first move, for these sizes (by size class)."""
-    return Scheduled(program, program, sizes, dtypes, target)
+def unscheduled(program: TileProgram, sizes: Mapping[Dim, int], target: Target) -> Scheduled:
+    """``program``, which has dtypes, before the first move, for these sizes (by size class)."""
+    return Scheduled(program, program, sizes, target)

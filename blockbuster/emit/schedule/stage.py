@@ -131,16 +131,8 @@ def used_twice(loop: For, nest: Nest, tiling: Tiling) -> str:
     It overwrites a tile that feeds both the matrix units and arithmetic while the matrix units
     still read it: bench/repro/pipeliner_race.py.
     """
-    uses = Uses(nest, tiling)
-    for_dots: dict[str, bool] = {}
-    for load in statements(loop.body):
-        if isinstance(load, Load):
-            name = load.view.buffer.name
-            for use, _ in uses.of(load.target):
-                dot = is_matrix_dot(use, tiling)
-                if for_dots.setdefault(name, dot) != dot:
-                    return f"{name} feeds the matrix units and arithmetic: Triton's pipeliner races"
-    return ""
+    name = Uses(nest, tiling).read_in_two_ways(loop)
+    return f"{name} feeds the matrix units and arithmetic: Triton's pipeliner races" if name else ""
 
 
 def _staged(loop: For, nest: Nest, stages: int, tiling: Tiling) -> For:

@@ -42,14 +42,17 @@ class Workspaces:
         """The axis for ``dim`` of a buffer of such items: one entry per element, or per block."""
         return BufferAxis(dim, per_block=dim not in axes and size_class(dim) not in self.units)
 
-    def new(self, lists: Iterable[Dim], axes: tuple[Dim, ...], *, boolean: bool = False) -> View:
-        """A workspace for one item with ``axes`` per iteration of loops over ``lists``."""
+    def new(self, lists: Iterable[Dim], axes: tuple[Dim, ...], dtype: str = "") -> View:
+        """A workspace for one item with ``axes`` per iteration of loops over ``lists``.
+
+        Without a ``dtype`` it has none yet: ``typed.py`` gives it that of what is stored in it.
+        """
         number = len(self.made) + 1
         while f"I{number}" in self.taken:
             number += 1
         dims = tuple(dict.fromkeys((*lists, *axes)))
         shape = tuple(self.axis(dim, axes) for dim in dims)
-        buffer = Buffer(f"I{number}", shape, WORKSPACE, boolean)
+        buffer = Buffer(f"I{number}", shape, WORKSPACE, dtype)
         self.taken[buffer.name] = None
         self.made.append(buffer)
         return View(buffer, dims)

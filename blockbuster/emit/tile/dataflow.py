@@ -99,6 +99,20 @@ def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
             return stmt
 
 
+def retargeted(stmt: Stmt, new: Mapping[Tile, Tile]) -> Stmt:
+    """``stmt`` with ``new[t]`` wherever it names t: made, read or folded; loops are left alone."""
+    stmt = renamed(stmt, new)
+    match stmt:
+        case Issue():
+            return replace(stmt, tile=new.get(stmt.tile, stmt.tile))
+        case Fold():
+            members = tuple(replace(m, target=new.get(m.target, m.target)) for m in stmt.members)
+            return replace(stmt, target=new.get(stmt.target, stmt.target), members=members)
+        case Load() | Await() | Iota() | Let() | Guard() | Init():
+            return replace(stmt, target=new.get(stmt.target, stmt.target))
+    return stmt
+
+
 def folded_here(body: tuple[Stmt, ...]) -> dict[Tile, None]:
     """The accumulators that the loop with this ``body`` updates itself, inner loops apart."""
     return {tile: None for stmt in body if not isinstance(stmt, For) for tile in folded(stmt)}

@@ -30,6 +30,8 @@ DTYPES: dict[str, Dtype] = {
     "bfloat16": Dtype("bfloat16", "tl.bfloat16", "*bf16", 2, 4e-2),
     "float32": FLOAT32,
 }
+MEMORY: dict[str, Dtype] = {**DTYPES, "bool": BOOLEAN}
+"""How arrays of a dtype lie in memory."""
 
 
 def dtype_of(name: str) -> Dtype:

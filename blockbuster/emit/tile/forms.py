@@ -59,14 +59,13 @@ FORMS: dict[type, str] = STATEMENTS | {
     Member: "with {target:tile} {monoid:monoid}= {value:tile} by {factor:factor}",
     Tile: "{name,hint:tile name}: {dtype:dtype}[{axes:blocks}]~ lanes {per_lane:dims}~",
     View: "{buffer:array}[{dims:axes}]~ as {hint:word}~",
-    Buffer: "{name:word}: {dtype:dtype}[{axes:array axes}]"
-    "~ boolean{boolean:flag}~~ in {space:word}~",
+    Buffer: "{name:word}: {dtype:dtype}[{axes:array axes}]~ in {space:word}~",
     BufferAxis: "{dim:axis}~ blocks{per_block:flag}~",
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
     Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~\nwarps {warps:number}~{body:statements}",
-    TileProgram: "~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
+    TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"
     "~\nsizes {rules:rules}~~\nchunks {chunks:chunks}~{nests:nests}",
 }
@@ -77,10 +76,11 @@ UNWRITTEN = ("origin",)
 SPACES = {"inputs": INPUT, "outputs": OUTPUT, "workspaces": WORKSPACE}
 """The space of the arrays of a list, if they do not say another."""
 
-DTYPES = {
+SHORT = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
 }  # fmt: skip
+"""How dtypes are written; others as they are."""
 
 PROGRAM, NEST = "tiles", "nest"
 DECLARED_TILE, DECLARED_ARRAY = "tile", "array"

@@ -59,7 +59,7 @@ def check_lanes(
     for buffer in program.inputs:
         shape = [1 if axis.dim is None else sizes[size_class(axis.dim)] for axis in buffer.axes]
         numbers = random.uniform(0.5, 1.5, shape) * random.choice((-1.0, 1.0), shape)
-        truth = buffer.boolean or buffer.dtype == "bool"
+        truth = buffer.dtype == "bool"
         arrays[buffer.name] = (numbers > 0).astype(float) if truth else numbers
     blocks = bound_blocks(program, sizes, block_sizes)
     TileInterpreter(program, sizes, blocks, Tame(), seed, padded=True).run(arrays, LaneCheck())

@@ -35,7 +35,6 @@ from blockbuster.emit.tile.program import (
     View,
     kept_empty,
 )
-from blockbuster.emit.tile.value_dtypes import TRUTH, is_truth, output_dtypes
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.list_only import list_only
@@ -93,7 +92,6 @@ class _Lowering:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._tiles = 0
-        self._dtypes = output_dtypes(graph, "")
         self._inputs: dict[str, Buffer] = {}
         self._values: dict[Value, Tile | Stored] = {
             Value(-1, port): self._given(port) for port in range(len(graph.inputs))
@@ -146,13 +144,12 @@ class _Lowering:
             for dim in dims
         )
         name = self._graph.output_names[position]
-        boolean = self._dtypes[name] == TRUTH
         if name in outputs:  # another part of one array
             return View(outputs[name], dims)
         while name in self._spaces.taken:
             name += "_out"
         self._spaces.taken[name] = None
-        return View(Buffer(name, tuple(axes), OUTPUT, boolean), dims)
+        return View(Buffer(name, tuple(axes), OUTPUT), dims)
 
     # levels --------------------------------------------------------------------
 
@@ -282,8 +279,7 @@ class _Lowering:
 
     def _workspace(self, level: Level, value: Value) -> View:
         type = level.graph.type_of(value)
-        boolean = is_truth(level.graph, value)
-        return self._spaces.new((*level.path, *type.lists), type.axes, boolean=boolean)
+        return self._spaces.new((*level.path, *type.lists), type.axes)
 
     def _fold(self, inner: Level, op: Map, totals: dict[int, Tile], node: Node) -> None:
         """Folds of the accumulated results: a group at the end, others right behind their value."""

@@ -90,8 +90,16 @@ class LaneState:
         if isinstance(op, Functional):
             return FUNCTIONAL_LANES[op.name](args)
         if isinstance(op, Cast):
-            return args[0] if args[0] in (0.0, math.inf, -math.inf) else UNKNOWN
+            return args[0] if _is_exact(args[0]) else UNKNOWN
         return args[0]
+
+
+def _is_exact(lane: Lane) -> bool:
+    """True for a number that no cast changes: of few bits, near 1, or 0, or infinite."""
+    if not isinstance(lane, float) or lane == 0 or math.isinf(lane):
+        return isinstance(lane, float)
+    significand, exponent = math.frexp(lane)
+    return abs(exponent) <= 8 and (significand * 256).is_integer()
 
 
 def lane_of(expr: Expr, args: Sequence[Lane]) -> Lane:

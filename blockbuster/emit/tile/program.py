@@ -51,12 +51,12 @@ class Buffer:
     """An array in global memory: a graph's input or output, or a workspace between nests.
 
     ``dtype``: of its elements in memory, as NumPy names it; empty in a program without dtypes.
+    Truth values ("bool") take a byte each.
     """
 
     name: str
     axes: tuple[BufferAxis, ...]
     space: str
-    boolean: bool = False
     dtype: str = ""
 
 
@@ -91,7 +91,11 @@ class Tile:
     ``per_lane``: axes along which it holds an entry per lane of a full block, whichever block a
     loop is at: an accumulator that the loop folds lane by lane. ``dtype``: of its elements, as
     NumPy names it ("bool" for truth values, "int" for index vectors); empty in a program without
-    dtypes.
+    dtypes, whose numbers are exact.
+
+    A loaded tile has the dtype of its buffer, an accumulator that of the arithmetic, a guarded tile
+    that of its value (where that holds numbers); a store converts to the buffer's dtype. Conversion
+    to a narrower dtype rounds to nearest, ties to even; to "bool" it tells what is not 0.
     """
 
     name: str
@@ -163,6 +167,12 @@ class Let:
 
     ``op`` is local: Pointwise, a Functional that is a dot or reduces rows, Cast, Transpose or
     Relabel (``pointwise.py``).
+
+    It computes in float32, or float64 where its target is that: operands are converted first, and
+    the result is converted to the dtype of its target. Two cases are exact in narrower dtypes, and
+    computed there: indices, which are added and compared as integers; and a dot on the matrix
+    units, whose operands are both in the dtype of the program (its products are added in float32).
+    ``result_dtypes.py`` says which dtype each operator gives: a cast its own, a comparison "bool".
     """
 
     target: Tile
@@ -304,7 +314,8 @@ class TileProgram:
     ``whole``: dims that are one block, so that no loop over them remains.
     ``units``: list-only dims (batch, heads), whose blocks have one element. ``rules``: what slices
     and split axes say about sizes, and how many chunks there are. ``chunks``: what loops are run
-    in.
+    in. ``dtype``: what dots take on the matrix units; empty in a program without dtypes. Arithmetic
+    is float64 where that is, else float32.
     """
 
     inputs: tuple[Buffer, ...]
@@ -315,6 +326,7 @@ class TileProgram:
     whole: tuple[Dim, ...] = ()
     rules: tuple[Rule, ...] = ()
     chunks: tuple[Chunks, ...] = ()
+    dtype: str = ""
 
     def __str__(self) -> str:
         return self.show()

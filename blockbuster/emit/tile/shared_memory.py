@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from math import prod
 
-from blockbuster.emit.tile.dtypes import Dtype
+from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.emit.tile.program import Issue, Let, Load, Nest, Tile, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 
 
-def shared_bytes(program: TileProgram, nest: Nest, dtype: Dtype) -> int:
-    """Bytes that a program of the grid of ``nest`` takes, for arrays of ``dtype``."""
+def shared_bytes(program: TileProgram, nest: Nest) -> int:
+    """Bytes that a program of the grid of ``nest`` takes."""
     tiling = tiling_of(program, nest)
     body = list(statements(nest.body))
     dots = [stmt for stmt in body if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling)]
@@ -23,12 +23,13 @@ def shared_bytes(program: TileProgram, nest: Nest, dtype: Dtype) -> int:
     total = 0
     for stmt in body:
         if isinstance(stmt, Issue):
-            total += stmt.slots * tile_bytes(stmt.tile, tiling, dtype)
+            total += stmt.slots * tile_bytes(stmt.tile, tiling)
         elif isinstance(stmt, Load) and stmt.target in read:
-            total += tile_bytes(stmt.target, tiling, dtype)
+            total += tile_bytes(stmt.target, tiling)
     return total
 
 
-def tile_bytes(tile: Tile, tiling: Tiling, dtype: Dtype) -> int:
+def tile_bytes(tile: Tile, tiling: Tiling) -> int:
     """Bytes of all lanes of a tile that is loaded."""
-    return dtype.bytes * prod(tiling.blocks[dim] for dim in tiling.lanes(tile))
+    lanes = prod(tiling.blocks[dim] for dim in tiling.lanes(tile))
+    return lanes * (1 if tile.dtype == "bool" else dtype_of(tile.dtype).bytes)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from blockbuster.emit.tile.dataflow import loaded, operands
+from blockbuster.emit.tile.dataflow import operands
 from blockbuster.emit.tile.program import (
     Buffer,
     Fold,
@@ -18,11 +18,11 @@ from blockbuster.emit.tile.program import (
     Stmt,
     Store,
     Tile,
-    TileProgram,
     statements,
 )
 from blockbuster.emit.tile.rings import arrivals
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.typed import takes_matrix_units
 from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
 
@@ -32,9 +32,7 @@ THREADS = 128  # of the fewest warps that a kernel runs with
 
 def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
     """True if ``stmt`` is a dot of two blocks, which the matrix units take."""
-    if not isinstance(stmt, Let) or stmt.op != Functional("dot"):
-        return False
-    return all(len(tiling.lanes(arg)) == 2 for arg in stmt.args)
+    return takes_matrix_units(stmt, tiling.units)
 
 
 @dataclass(frozen=True)
@@ -53,14 +51,24 @@ class Uses:
             if operand == tile
         ]
 
+    def behind_casts(self, tile: Tile) -> list[tuple[Stmt, int]]:
+        """The same, but the readers of what it is cast to instead of a cast."""
+        found = list[tuple[Stmt, int]]()
+        for stmt, index in self.of(tile):
+            if isinstance(stmt, Let) and isinstance(stmt.op, Cast):
+                found += self.behind_casts(stmt.target)
+            else:
+                found.append((stmt, index))
+        return found
+
     def only_in_dots(self, tile: Tile) -> bool:
-        """True if every use is as an operand of a matrix dot."""
-        uses = self.of(tile)
+        """True if every use is as an operand of a matrix dot, as it is or cast."""
+        uses = self.behind_casts(tile)
         return bool(uses) and all(is_matrix_dot(stmt, self.tiling) for stmt, _ in uses)
 
     def read_transposed(self, tile: Tile) -> bool:
         """True if every use is as the second operand of a matrix dot, which wants columns."""
-        return self.only_in_dots(tile) and all(index == 1 for _, index in self.of(tile))
+        return self.only_in_dots(tile) and all(index == 1 for _, index in self.behind_casts(tile))
 
     def summed(self, tile: Tile) -> bool:
         """True if lanes of ``tile`` are added up, as it is or after moves, casts and masks."""
@@ -100,16 +108,25 @@ class Uses:
         Triton's software pipeliner then overwrites the tile while the matrix units still read it
         (a silent race, whichever of its two reads came first): such a kernel must not be pipelined.
         """
-        for_dots: dict[str, bool] = {}
-        for stmt in statements(self.nest.body):
-            if not isinstance(stmt, For):
-                continue
-            for tile, view in arrivals(stmt.body):
-                for use, _ in self.of(tile):
-                    dot = is_matrix_dot(use, self.tiling)
-                    if for_dots.setdefault(view.buffer.name, dot) != dot:
-                        return True
-        return False
+        loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
+        return any(self.read_in_two_ways(loop) for loop in loops)
+
+    def read_in_two_ways(self, loop: For) -> str:
+        """The name of an array that ``loop`` reads both for matrix dots and otherwise, or ""."""
+        found: dict[str, str] = {}
+        for tile, view in arrivals(loop.body):
+            for use, _ in self.of(tile):
+                way = self._way(use)
+                if found.setdefault(view.buffer.name, way) != way:
+                    return view.buffer.name
+        return ""
+
+    def _way(self, use: Stmt) -> str:
+        if is_matrix_dot(use, self.tiling):
+            return "dot"
+        if isinstance(use, Let) and isinstance(use.op, Cast) and self.only_in_dots(use.target):
+            return "a cast for dots"
+        return "arithmetic"
 
     def waits(self, sizes: Mapping[Dim, int]) -> int:
         """The most iterations of a loop of dots whose loads wait, the kernel being ``mixed``.
@@ -192,18 +209,3 @@ def _adds(stmt: Stmt, position: int) -> bool:
     if isinstance(stmt, Fold) and stmt.ahead and position > 0:
         return stmt.members[position - 1].monoid == "+"
     return _is_plain_sum(stmt)
-
-
-def narrow_workspaces(program: TileProgram) -> tuple[str, ...]:
-    """Workspaces that only matrix dots read: they hold the kernel's dtype, to which a dot casts."""
-    wide: dict[str, None] = {}
-    for nest in program.nests:
-        uses = Uses(nest, tiling_of(program, nest))
-        for tile, view in arrivals(nest.body):
-            if not uses.only_in_dots(tile):
-                wide.setdefault(view.buffer.name)
-    return tuple(b.name for b in program.workspaces if b.name not in wide and _is_read(program, b))
-
-
-def _is_read(program: TileProgram, buffer: object) -> bool:
-    return any(buffer in loaded(nest.body) for nest in program.nests)

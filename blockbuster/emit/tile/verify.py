@@ -33,6 +33,7 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
+from blockbuster.emit.tile.verify_dtypes import DTYPE_CHECKS
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim
@@ -40,8 +41,11 @@ from blockbuster.ir.views import dims_along
 
 
 def verify_tiles(program: TileProgram) -> None:
-    """Raise VerifyError, with the reason, where an invariant fails."""
-    for check in CHECKS:
+    """Raise VerifyError, with the reason, where an invariant fails.
+
+    Dtypes are looked at where the program has them, or part of them (verify_dtypes.py).
+    """
+    for check in (*CHECKS, *(DTYPE_CHECKS if program.dtype else DTYPE_CHECKS[:1])):
         for reason in check(program):
             raise VerifyError(message(f"ill-formed tile program: {reason}"))
 

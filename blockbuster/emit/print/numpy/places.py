@@ -13,6 +13,18 @@ from blockbuster.ir.views import AxisView, Strided
 
 
 @dataclass(frozen=True)
+class Scope:
+    """Where a statement stands: its indentation, and the loops around it."""
+
+    indent: str
+    loops: tuple[Dim, ...]
+
+    def inside(self, dim: Dim) -> Scope:
+        """Where the body of a loop over ``dim`` stands."""
+        return Scope(self.indent + "    ", (*self.loops, dim))
+
+
+@dataclass(frozen=True)
 class StridedPlaces:
     """Index texts for accesses in one scope.
 

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.emit.print.numpy.text import numpy_text
+from blockbuster.emit.schedule.wide_sums import wide_sums
 from blockbuster.emit.target.load import load_module
+from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import bound_blocks, bound_sizes
 from blockbuster.ir.types import Dim
@@ -33,12 +35,15 @@ def run_numpy(
     """Outputs by name. With a ``seed``, iterations of parallel loops run in a random order.
 
     Outputs and workspaces start as NaN, so an element that nothing wrote shows. ``block_sizes``
-    default to the whole dim (1 for list-only dims).
+    default to the whole dim (1 for list-only dims). In float32, a program without dtypes is given
+    those that it would have on the CPU.
     """
     kind = np.dtype(dtype).type
     arrays = {b.name: np.asarray(inputs[b.name], kind) for b in program.inputs}
     shapes = {name: array.shape for name, array in arrays.items()}
     bound = bound_sizes(program, shapes, sizes)
+    if kind is np.float32 and not (program.dtype or padded):
+        program = wide_sums(typed_for_cpu(program, "float32"))
     module = load_module(numpy_text(program, padded=padded), folder)
     results: dict[str, Array] = module.run(
         arrays,

@@ -142,6 +142,14 @@ HELPERS_OF = {
     "silu": ("sigmoid",), "gelu": ("erf",), "near_sigmoid": ("sigmoid",),
     "near_silu": ("sigmoid", "silu"), "near_gelu": ("erf", "gelu"),
 }  # fmt: skip
+# names that a text needs, or Python
+RESERVED = (
+    "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
+    "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield", "True", "False", "None",
+)  # fmt: skip
 
 # names that a text uses itself
 RESERVED = (
@@ -157,21 +165,24 @@ class Spelling:
     """Writes expressions and remembers which helpers and sizes they need.
 
     ``exact``: functions and sums are computed in float64 and rounded once; else NumPy's own do,
-    as they do where all is float64.
+    as they do where all is float64. ``dtype`` is what typed constants are written with.
     """
 
     def __init__(self, size_name: Callable[[Dim], str], *, exact: bool = True) -> None:
         self._size_name = size_name
         self._calls = {**CALL_TEXT, **EXACT_CALL_TEXT} if exact else CALL_TEXT
         self._exact = EXACT_FUNCTIONAL if exact else {}
-        self._number = "dtype"
+        self.dtype = "dtype"
         self.helpers: dict[str, None] = {}
 
+    def of(self, *, wide: bool) -> Spelling:
+        """This, or the same for what is computed in float64 whatever ``dtype`` is."""
+        return self._wide if wide else self
+
     @cached_property
-    def wide(self) -> Spelling:
-        """The same for what is computed in float64 whatever ``dtype`` is."""
+    def _wide(self) -> Spelling:
         other = copy(self)
-        other._exact, other._number = WIDE_FUNCTIONAL, WIDE
+        other._exact, other.dtype = WIDE_FUNCTIONAL, WIDE
         return other
 
     def helper(self, name: str) -> str:
@@ -185,7 +196,7 @@ class Spelling:
         return self._typed(expr) if isinstance(expr, Const) else self.number(expr, names)
 
     def _typed(self, const: Const) -> str:
-        return f"{self._number}({_constant(const.value, 0)})"
+        return f"{self.dtype}({_constant(const.value, 0)})"
 
     def _operand(self, call: Call, at: int, names: Sequence[str], floor: int = 0) -> str:
         """Operand ``at`` of ``call`` as a number.
@@ -212,7 +223,7 @@ class Spelling:
             case Arg(index):
                 return names[index]
             case Size(dim):
-                return f"{self._number}({self._size_name(dim)})"
+                return f"{self.dtype}({self._size_name(dim)})"
             case Const(value):
                 return _constant(value, floor)
             case Call("where", (condition, a, b)):

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from blockbuster.emit.print.numpy.places import StridedPlaces, lanes_of, listed, permuted
+from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
     HELPERS,
     IDENTITY_TEXT,
     MONOID_TEXT,
     RESERVED,
-    WIDE,
     Spelling,
     aligned,
 )
-from blockbuster.emit.print.numpy.width import Wide, wide_in
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.names import comment
@@ -44,6 +41,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
+from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.ir.graph import Graph
@@ -104,17 +102,6 @@ def reference_text(program: Graph | TileProgram, name: str = "reference") -> str
     return printer.module(body)
 
 
-@dataclass(frozen=True)
-class _Scope:
-    """Where a statement stands: its indentation, and the loops around it."""
-
-    indent: str
-    loops: tuple[Dim, ...]
-
-    def inside(self, dim: Dim) -> _Scope:
-        return _Scope(self.indent + "    ", (*self.loops, dim))
-
-
 class _Text:
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
         self._program = program
@@ -128,7 +115,6 @@ class _Text:
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
-        self._wide = Wide() if terse or padded else wide_in(program)
 
     def _unique(self, name: str) -> str:
         # ASCII only: Python takes some letters for others, so that two names would be one
@@ -179,7 +165,7 @@ class _Text:
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
         extents = listed([self._whole_extent(axis) for axis in buffer.axes])
-        dtype = WIDE if buffer in self._wide.buffers else "dtype"
+        dtype = self._spell(buffer).dtype
         return f"    {self.names[buffer]} = {empty}({extents}, {dtype})"
 
     def _whole_extent(self, axis: BufferAxis) -> str:
@@ -195,14 +181,14 @@ class _Text:
 
     def body(self) -> Iterator[str]:
         for nest in self._program.nests:
-            scope = _Scope("    ", ())
+            scope = Scope("    ", ())
             self._issues = issues(nest.body)
             for dim in nest.grid:
                 yield scope.indent + self._loop(dim, parallel=True)
                 scope = scope.inside(dim)
             yield from self._statements(nest.body, scope)
 
-    def _statements(self, body: tuple[Stmt, ...], scope: _Scope) -> Iterator[str]:
+    def _statements(self, body: tuple[Stmt, ...], scope: Scope) -> Iterator[str]:
         for stmt in body:
             if isinstance(stmt, For):
                 yield scope.indent + self._loop(stmt.dim, stmt.parallel, stmt.chunk)
@@ -221,7 +207,7 @@ class _Text:
         anyhow = parallel and not self._terse
         return f"for {self._at[dim]} in {f'order({steps})' if anyhow else steps}:"
 
-    def _load(self, stmt: Load | Await, scope: _Scope) -> list[str]:
+    def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
         text = self.names[view.buffer] + self._index(view, tile, scope)
@@ -230,7 +216,7 @@ class _Text:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
         return [f"{tile.name} = {text}"]
 
-    def _store(self, stmt: Store, scope: _Scope) -> list[str]:
+    def _store(self, stmt: Store, scope: Scope) -> list[str]:
         tile, view = stmt.value, stmt.view
         index = self._index(view, tile, scope) or "[...]"
         text = tile.name
@@ -240,7 +226,7 @@ class _Text:
         text += permuted(tile.axes, view.sliced(tile))
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
-    def _index(self, view: View, tile: Tile, scope: _Scope) -> str:
+    def _index(self, view: View, tile: Tile, scope: Scope) -> str:
         axes = zip(view.dims, view.buffer.axes, strict=True)
         places = StridedPlaces(
             self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
@@ -257,7 +243,7 @@ class _Text:
             return ""
         return f"[{', '.join(texts) or '...'}]"
 
-    def _at_axis(self, dim: Dim | None, axis: BufferAxis, tile: Tile, scope: _Scope) -> str:
+    def _at_axis(self, dim: Dim | None, axis: BufferAxis, tile: Tile, scope: Scope) -> str:
         if dim is None:
             return "0"
         looped = dim in scope.loops
@@ -268,18 +254,18 @@ class _Text:
             return "0"
         return f"{at} // {block}" if axis.per_block else at
 
-    def _start(self, dim: Dim, scope: _Scope) -> str:
+    def _start(self, dim: Dim, scope: Scope) -> str:
         """The first element of the current block of ``dim``."""
         return self._at[dim] if dim in scope.loops else ""
 
-    def _extent(self, dim: Dim, scope: _Scope) -> str:
+    def _extent(self, dim: Dim, scope: Scope) -> str:
         """How many elements of ``dim`` the current block has."""
         size = self._size(dim)
         if dim not in scope.loops:
             return size
         return f"min({self._blocks[dim]}, {size} - {self._at[dim]})"
 
-    def _shape(self, tile: Tile, scope: _Scope) -> str:
+    def _shape(self, tile: Tile, scope: Scope) -> str:
         if self._padded:
             return listed([self._blocks[dim] for dim in tile.axes])
         extents = (
@@ -288,14 +274,14 @@ class _Text:
         )
         return listed(list(extents))
 
-    def _iota(self, stmt: Iota, scope: _Scope) -> list[str]:
+    def _iota(self, stmt: Iota, scope: Scope) -> list[str]:
         extent = self._blocks[stmt.dim] if self._padded else self._extent(stmt.dim, scope)
         at = self._at[stmt.dim]
         steps = f"{at}, {at} + {extent}" if stmt.dim in scope.loops else extent
         return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
 
-    def _guard(self, stmt: Guard, scope: _Scope) -> list[str]:
-        value = self._wide.read(stmt.value, stmt.target)
+    def _guard(self, stmt: Guard, scope: Scope) -> list[str]:
+        value = self._read(stmt.value, stmt.target)
         if not self._padded:
             return [f"{stmt.target.name} = {value}"]
         block, extent = self._blocks[stmt.dim], self._extent(stmt.dim, scope)
@@ -303,16 +289,28 @@ class _Text:
         fill = str(stmt.fill).replace("inf", "np.inf")
         return [f"{stmt.target.name} = np.where({inside}, {value}, dtype({fill}))"]
 
-    def _init(self, stmt: Init, scope: _Scope) -> list[str]:
+    def _init(self, stmt: Init, scope: Scope) -> list[str]:
         shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
-        dtype = WIDE if stmt.target in self._wide.tiles else "dtype"
+        dtype = self._spell(stmt.target).dtype
         return [f"{stmt.target.name} = np.full({shape}, {start}, {dtype})"]
 
-    def _spell(self, target: Tile) -> Spelling:
-        return self._spelling.wide if target in self._wide.tiles else self._spelling
+    def _is_wide(self, made: Tile | Buffer) -> bool:
+        """True for float64 in a program that computes in float32."""
+        return made.dtype == "float64" != self._program.dtype
 
-    def _fold(self, stmt: Fold, scope: _Scope) -> list[str]:
-        lead, value = stmt.target, self._wide.read(stmt.value, stmt.target)
+    def _spell(self, made: Tile | Buffer) -> Spelling:
+        return self._spelling.of(wide=self._is_wide(made))
+
+    def _read(self, tile: Tile, target: Tile) -> str:
+        """``tile`` as what computes ``target`` reads it: rounded, unless that is wide, too."""
+        narrowed = self._is_wide(tile) and not self._is_wide(target)
+        return f"{tile.name}.astype(dtype, copy=False)" if narrowed else tile.name
+
+    def _operands(self, stmt: Let) -> list[str]:
+        return [self._read(arg, stmt.target) for arg in stmt.args]
+
+    def _fold(self, stmt: Fold, scope: Scope) -> list[str]:
+        lead, value = stmt.target, self._read(stmt.value, stmt.target)
         place = lead.name if self._padded else lead.name + lanes_of(lead, stmt.value)
         folded = MONOID_TEXT[stmt.monoid].format(place, value)
         if not stmt.members:
@@ -327,43 +325,45 @@ class _Text:
                 return self._spelling.number(factor, names, 6)
 
             old = rescaled(member.target.name, lead.name)
-            given = self._wide.read(member.value, member.target)
+            given = self._read(member.value, member.target)
             added = rescaled(given, value)
             if stmt.ahead:
                 added = aligned(given, member.value.axes, axes)
             lines.append(f"{member.target.name} = {MONOID_TEXT[member.monoid].format(old, added)}")
         return [*lines, f"{lead.name} = {new}"]
 
-    def _let(self, stmt: Let, scope: _Scope) -> list[str]:
+    def _let(self, stmt: Let, scope: Scope) -> list[str]:
         text = SPELLING[type(stmt.op)](self, stmt, scope)
         return [f"{stmt.target.name} = {text}"]
 
     # operators -------------------------------------------------------------------
 
-    def _functional(self, stmt: Let, scope: _Scope) -> str:
+    def _functional(self, stmt: Let, scope: Scope) -> str:
         assert isinstance(stmt.op, Functional)
-        return self._spell(stmt.target).functional(stmt.op.name, self._wide.operands(stmt))
+        return self._spell(stmt.target).functional(stmt.op.name, self._operands(stmt))
 
-    def _pointwise(self, stmt: Let, scope: _Scope) -> str:
+    def _pointwise(self, stmt: Let, scope: Scope) -> str:
         op = stmt.op
         assert isinstance(op, Pointwise)
-        given = zip(self._wide.operands(stmt), stmt.args, strict=True)
+        given = zip(self._operands(stmt), stmt.args, strict=True)
         names = [aligned(name, arg.axes, op.axes) for name, arg in given]
         text = self._spell(stmt.target).value(op.expr, names)
         if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
             return text
         return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
 
-    def _cast(self, stmt: Let, scope: _Scope) -> str:
+    def _cast(self, stmt: Let, scope: Scope) -> str:
         assert isinstance(stmt.op, Cast)
-        rounded = self._spelling.helper("rounded")
-        return f"{rounded}({self._wide.operands(stmt)[0]}, {stmt.op.dtype!r}).astype(dtype)"
+        (text,), given = self._operands(stmt), stmt.args[0].dtype
+        if given and WIDTHS[given] < WIDTHS[stmt.op.dtype]:
+            return text
+        return f"{self._spelling.helper('rounded')}({text}, {stmt.op.dtype!r}).astype(dtype)"
 
-    def _transposed(self, stmt: Let, scope: _Scope) -> str:
-        return self._wide.operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
+    def _transposed(self, stmt: Let, scope: Scope) -> str:
+        return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
 
-    def _same(self, stmt: Let, scope: _Scope) -> str:
-        return self._wide.operands(stmt)[0]
+    def _same(self, stmt: Let, scope: Scope) -> str:
+        return self._operands(stmt)[0]
 
 
 def _note(stmt: Let | Fold) -> str:
@@ -373,7 +373,7 @@ def _note(stmt: Let | Fold) -> str:
     return comment(text)
 
 
-WRITERS: dict[type, Callable[[_Text, Any, _Scope], list[str]]] = {
+WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
     Load: _Text._load,
     Issue: lambda *_: [],  # loaded where it is awaited
     Await: _Text._load,
@@ -384,7 +384,7 @@ WRITERS: dict[type, Callable[[_Text, Any, _Scope], list[str]]] = {
     Init: _Text._init,
     Fold: _Text._fold,
 }
-SPELLING: dict[type, Callable[[_Text, Let, _Scope], str]] = {
+SPELLING: dict[type, Callable[[_Text, Let, Scope], str]] = {
     Functional: _Text._functional,
     Pointwise: _Text._pointwise,
     Cast: _Text._cast,

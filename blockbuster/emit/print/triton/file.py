@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from blockbuster.emit.tile.dtypes import BOOLEAN, FLOAT32, Dtype
+from blockbuster.emit.tile.dtypes import Dtype
 from blockbuster.emit.tile.names import Names, comment, dim_word
-from blockbuster.emit.tile.program import WORKSPACE, Buffer
+from blockbuster.emit.tile.program import Buffer
 from blockbuster.errors import quoted
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
@@ -19,17 +19,13 @@ WIDTH = 100
 class File:
     """Names and dtypes of one file. ``helpers`` collects the functions its kernels call.
 
-    ``dtype`` is the common one, ``arrays`` that of each input and output. ``narrow``: the
-    workspaces that hold the common dtype; the others are float32. ``accurate``: results are
-    float32, and so is the accuracy of scalar functions. ``sizes``: what the file is written for,
-    by size class.
+    ``dtype``: what dots take. ``accurate``: results are float32, and so is the accuracy of scalar
+    functions. ``sizes``: what the file is written for, by size class.
     """
 
     dtype: Dtype
     names: Names
-    narrow: tuple[str, ...] = ()
     accurate: bool = False
-    arrays: Mapping[str, Dtype] = field(default_factory=dict)
     sizes: Mapping[Dim, int] = field(default_factory=dict)
     helpers: dict[str, None] = field(default_factory=dict)
 
@@ -53,14 +49,6 @@ class File:
         """The kernel's parameter for the stride of an axis."""
         word = dim_word(buffer.axes[axis].dim or "").lower()
         return self.names.of(("stride", buffer.name, axis), f"stride_{self.buffer(buffer)}_{word}")
-
-    def stored_as(self, buffer: Buffer) -> Dtype:
-        """The dtype of an array in memory."""
-        if buffer.boolean:
-            return BOOLEAN
-        if buffer.space != WORKSPACE:
-            return self.arrays.get(buffer.name, self.dtype)
-        return self.dtype if buffer.name in self.narrow else FLOAT32
 
 
 @dataclass

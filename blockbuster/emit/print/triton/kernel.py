@@ -15,17 +15,13 @@ from blockbuster.emit.print.triton.places import Places
 from blockbuster.emit.print.triton.scalars import (
     ACCURATE_CALLS,
     ATOM,
-    BOOL,
-    FLOAT,
-    INT,
-    NARROW,
     ScalarPrinter,
     Text,
-    as_bool,
+    as_dtype,
     as_float,
     number,
 )
-from blockbuster.emit.tile.dtypes import BOOLEAN, FLOAT32
+from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Await,
@@ -44,10 +40,13 @@ from blockbuster.emit.tile.program import (
     Tile,
     statements,
 )
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.ir.expr import Arg, Call, Expr, arguments
+from blockbuster.ir.ops import Cast
 
 _IDENTITY = {"+": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
 APART = "in two steps, else Triton 3.6 swaps rows"
@@ -70,7 +69,7 @@ class _KernelPrinter:
         self._lines = Lines()
         self._places = Places(file, tiling, self._names, self._lines)
         self._scalars = ScalarPrinter(self._places.extent, file.helpers, self._calls())
-        self._ops = OpPrinter(file.dtype, self._scalars, self._places.shape)
+        self._ops = OpPrinter(self._scalars, self._places.shape)
         self._tiles: dict[Tile, Operand] = {}
         self._columns: dict[Tile, None] = {}
         self._joined: dict[Tile, Let] = {}
@@ -100,9 +99,9 @@ class _KernelPrinter:
             if not (isinstance(stmt, Let) and stmt.target in joined):
                 STATEMENTS[type(stmt)](self, stmt)
 
-    def _define(self, tile: Tile, kind: str, lanes: Lanes, hint: str = "") -> str:
+    def _define(self, tile: Tile, lanes: Lanes, hint: str = "") -> str:
         name = self._names.of(tile, tile.hint or hint or tile.name)
-        self._tiles[tile] = Operand(Text(name, kind), lanes)
+        self._tiles[tile] = Operand(Text(name, tile.dtype), lanes)
         return name
 
     # memory ----------------------------------------------------------------------
@@ -114,35 +113,28 @@ class _KernelPrinter:
         target = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
         buffer, lanes = view.buffer, self._tiling.lanes(target)
-        stored = self._file.stored_as(buffer)
-        kind = {BOOLEAN: BOOL, FLOAT32: FLOAT}.get(stored, NARROW)
-        widened = kind == NARROW and stored != self._file.dtype
-        kind = FLOAT if widened else kind
         hint = view.hint or buffer.name
-        name = self._define(target, kind, lanes, hint.lower())
+        name = self._define(target, lanes, hint.lower())
         if self._uses.read_transposed(target):
             self._columns[target] = None
             lanes = lanes[::-1]
         args = [self._places.address(view, lanes)]
         if mask := self._places.mask(lanes, lanes):
-            args += [f"mask={mask}", "other=0" if kind == BOOL else "other=0.0"]
-        end = ") != 0" if kind == BOOL else ").to(tl.float32)" if widened else ")"
+            args += [f"mask={mask}", "other=0" if buffer.dtype == TRUTH else "other=0.0"]
+        end = ") != 0" if buffer.dtype == TRUTH else ")"
         self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
 
     def _iota(self, stmt: Iota) -> None:
         lanes = self._tiling.lanes(stmt.target)
-        name = self._define(stmt.target, INT, lanes, f"index_{dim_word(stmt.dim).lower()}")
+        name = self._define(stmt.target, lanes, f"index_{dim_word(stmt.dim).lower()}")
         place = self._places.offsets(stmt.dim) if lanes else self._places.index(stmt.dim)
         self._lines.line(f"{name} = {place}", stmt.origin)
 
     def _store(self, stmt: Store) -> None:
         operand, buffer = self._tiles[stmt.value], stmt.view.buffer
-        stored = self._file.stored_as(buffer)
-        value = as_bool(operand.text) if stored == BOOLEAN else operand.text
-        narrow = NARROW if stored == self._file.dtype else ""
-        ready = {BOOLEAN: BOOL, FLOAT32: FLOAT}.get(stored, narrow)
-        if value.kind != ready or stored == BOOLEAN:
-            value = Text(f"{value.at(ATOM)}.to({stored.triton})")
+        value = as_dtype(operand.text, buffer.dtype)
+        if buffer.dtype == TRUTH:
+            value = Text(f"{value.at(ATOM)}.to({MEMORY[TRUTH].triton})")
         args = [self._places.address(stmt.view, operand.lanes), value.text]
         if mask := self._places.mask(operand.lanes, operand.lanes):
             args.append(f"mask={mask}")
@@ -152,8 +144,10 @@ class _KernelPrinter:
 
     def _let(self, stmt: Let) -> None:
         lanes = self._tiling.lanes(stmt.target)
-        text = self._value(stmt, lanes)
-        name = self._define(stmt.target, text.kind, lanes)
+        text = as_dtype(self._value(stmt, lanes), stmt.target.dtype)
+        if isinstance(stmt.op, Cast) and stmt.args[0] in self._columns:
+            self._columns[stmt.target] = None
+        name = self._define(stmt.target, lanes)
         self._lines.line(f"{name} = {text.text}", stmt.origin)
 
     def _value(self, stmt: Let, lanes: Lanes, total: str = "") -> Text:
@@ -165,16 +159,15 @@ class _KernelPrinter:
 
     def _guard(self, stmt: Guard) -> None:
         operand = self._tiles[stmt.value]
-        text = operand.text
+        text = as_dtype(operand.text, stmt.target.dtype)
         if mask := self._places.mask((stmt.dim,), operand.lanes):
-            value = text if text.kind == NARROW else as_float(text)
-            text = Text(f"tl.where({mask}, {value.text}, {number(stmt.fill)})", value.kind)
-        name = self._define(stmt.target, text.kind, operand.lanes, stmt.value.hint)
+            text = Text(f"tl.where({mask}, {text.text}, {number(stmt.fill)})", text.dtype)
+        name = self._define(stmt.target, operand.lanes, stmt.value.hint)
         self._lines.line(f"{name} = {text.text}", stmt.origin, "lanes past the end")
 
     def _init(self, stmt: Init) -> None:
         lanes = self._tiling.lanes(stmt.target)
-        name = self._define(stmt.target, FLOAT, lanes)
+        name = self._define(stmt.target, lanes)
         shape = self._places.shape(lanes)
         self._lines.line(f"{name} = tl.full({shape}, {_IDENTITY[stmt.monoid]}, tl.float32)")
 
@@ -207,7 +200,7 @@ class _KernelPrinter:
     def _exchanges_rows(self, stmt: Fold) -> bool:
         """True if Triton may exchange rows of what ``stmt`` reduces, were it folded plainly."""
         buffer = self._uses.loaded_over_blocks(stmt)
-        return buffer is not None and self._file.stored_as(buffer) == FLOAT32
+        return buffer is not None and buffer.dtype == FLOAT
 
     def _number(self, tile: Tile) -> Operand:
         operand = self._tiles[tile]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from blockbuster.emit.print.triton.file import File, Parameters, literal, wrapped
+from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import sized
@@ -91,7 +92,7 @@ class _Launcher:
 
     def _workspace(self, buffer: Buffer) -> str:
         name, like = self._file.buffer(buffer), self._file.buffer(self._program.inputs[0])
-        dtype = self._file.stored_as(buffer).name
+        dtype = MEMORY[buffer.dtype].name
         return f"    {name} = empty({self._shape(buffer)}, {literal(dtype)}, {like})"
 
     def _shape(self, buffer: Buffer) -> str:

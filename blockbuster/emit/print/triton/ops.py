@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 from blockbuster.emit.print.triton.scalars import (
     ATOM,
-    FLOAT,
-    NARROW,
-    NUMBER,
     ScalarPrinter,
     Text,
+    as_dtype,
     as_float,
+    is_literal,
 )
-from blockbuster.emit.tile.dtypes import DTYPES, Dtype
-from blockbuster.errors import EmitError, message
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
@@ -36,7 +34,7 @@ class Operand:
         suffix = spread(self.lanes, lanes)
         if not suffix:
             return self.text
-        return Text(f"{self.text.at(ATOM)}{suffix}", self.text.kind)
+        return Text(f"{self.text.at(ATOM)}{suffix}", self.text.dtype)
 
 
 def spread(lanes: Lanes, target: Lanes) -> str:
@@ -47,14 +45,12 @@ def spread(lanes: Lanes, target: Lanes) -> str:
 
 
 _PRODUCT = Call("mul", (Arg(0), Arg(1)))
-_CAST = {name: dtype.triton for name, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True)
 class OpPrinter:
     """Prints operators of one kernel; ``shape`` prints the shape of a tile with given lanes."""
 
-    dtype: Dtype
     scalars: ScalarPrinter
     shape: Callable[[Lanes], str]
 
@@ -73,7 +69,7 @@ class OpPrinter:
             case Pointwise(expr):
                 return self._pointwise(expr, args, lanes, summed=summed)
             case Cast(dtype):
-                return self._cast(args[0], dtype)
+                return as_dtype(args[0].text, dtype)
             case Transpose():
                 return args[0].text if args[0].lanes == lanes else _transposed(args[0].text)
             case Relabel():
@@ -100,20 +96,12 @@ class OpPrinter:
         several times its rounding error. An fma, because Triton turns a plain sum of a dot and an
         accumulator back into that chain.
         """
-        left, right = self._factor(a.text), self._factor(b.text)
-        if not columns:
-            right = _transposed(right)
-        if self.dtype.name == "float32":
+        left, right = a.text, b.text if columns else _transposed(b.text)
+        if left.dtype == FLOAT:
             product = f'tl.dot({left.text}, {right.text}, input_precision="ieee")'
             return Text(f"tl.fma({product}, 1.0, {total})" if total else product)
         parts = [left.text, right.text, *([total] if total else [])]
         return Text(f"tl.dot({', '.join(parts)})")
-
-    def _factor(self, text: Text) -> Text:
-        """An operand of a dot in the kernel's dtype."""
-        if text.kind == NARROW or (text.kind == FLOAT and self.dtype.name == "float32"):
-            return text
-        return Text(f"{text.at(ATOM)}.to({self.dtype.triton})", NARROW)
 
     def _dot(self, a: Operand, b: Operand, lanes: Lanes) -> Text:
         """A dot of which an operand lacks lanes: products, summed along what both have."""
@@ -144,25 +132,12 @@ class OpPrinter:
 
     def filled(self, text: Text, lanes: Lanes, present: Lanes) -> Text:
         """``text`` with all of ``lanes``, of which its operands have those ``present``."""
-        if text.kind == NUMBER:
+        if is_literal(text):
             return Text(f"tl.full({self.shape(lanes)}, {text.text}, tl.float32)")
         if set(lanes) <= set(present):
             return text
-        return Text(f"tl.broadcast_to({text.text}, {self.shape(lanes)})", text.kind)
-
-    def _cast(self, arg: Operand, dtype: str) -> Text:
-        if dtype not in _CAST:
-            raise EmitError(
-                message(
-                    f"a cast to {dtype}: kernels compute in float32",
-                    hint=f"the nearest supported form is a cast to one of {', '.join(_CAST)}",
-                )
-            )
-        value = as_float(arg.text)
-        if dtype == "float32":
-            return value
-        return Text(f"{value.at(ATOM)}.to({_CAST[dtype]}).to(tl.float32)")
+        return Text(f"tl.broadcast_to({text.text}, {self.shape(lanes)})", text.dtype)
 
 
 def _transposed(text: Text) -> Text:
-    return Text(f"tl.trans({text.text})", text.kind)
+    return Text(f"tl.trans({text.text})", text.dtype)

@@ -10,11 +10,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from blockbuster.emit.tile.dtypes import DTYPES
+from blockbuster.emit.tile.result_dtypes import (
+    FLOAT,
+    INDEX,
+    LITERAL,
+    WHOLE,
+    are_indices,
+    call_dtype,
+    literal_dtype,
+)
+from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.types import Dim
-
-# what a piece of text stands for
-FLOAT, NARROW, INT, BOOL, NUMBER = "float32", "kernel dtype", "int", "bool", "literal"
 
 # how tightly Python binds
 _COMPARE, _OR, _AND, _ADD, _MUL, _UNARY, ATOM = 3, 4, 6, 8, 9, 10, 12
@@ -22,10 +30,10 @@ _COMPARE, _OR, _AND, _ADD, _MUL, _UNARY, ATOM = 3, 4, 6, 8, 9, 10, 12
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of Triton text: how tightly its outermost operator binds and what it stands for."""
+    """A piece of Triton text: its dtype, and how tightly its outermost operator binds."""
 
     text: str
-    kind: str = FLOAT
+    dtype: str = FLOAT
     level: int = ATOM
 
     def at(self, floor: int) -> str:
@@ -40,22 +48,36 @@ def number(value: float) -> str:
 
 def as_float(text: Text) -> Text:
     """The same value in float32; literals stay literals."""
-    if text.kind in (FLOAT, NUMBER):
+    if text.dtype == FLOAT or is_literal(text):
         return text
     return Text(f"{text.at(ATOM)}.to(tl.float32)")
 
 
+def is_literal(text: Text) -> bool:
+    """True for a constant."""
+    return text.dtype in (LITERAL, WHOLE)
+
+
 def as_bool(text: Text) -> Text:
     """The truth of a value: not zero."""
-    if text.kind == BOOL:
+    if text.dtype == TRUTH:
         return text
-    return Text(f"{text.at(_COMPARE + 1)} != 0", BOOL, _COMPARE)
+    return Text(f"{text.at(_COMPARE + 1)} != 0", TRUTH, _COMPARE)
+
+
+def as_dtype(text: Text, dtype: str) -> Text:
+    """The same value in the dtype of a tile."""
+    if text.dtype == dtype:
+        return text
+    if dtype in (TRUTH, FLOAT):
+        return as_bool(text) if dtype == TRUTH else as_float(text)
+    number = text if text.dtype == TRUTH else as_float(text)
+    return Text(f"{number.at(ATOM)}.to({DTYPES[dtype].triton})", dtype)
 
 
 _INFIX = {"add": ("+", _ADD), "sub": ("-", _ADD), "mul": ("*", _MUL), "div": ("/", _MUL)}
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _TRUTH = {"and": ("&", _AND), "or": ("|", _OR)}
-_KEEP_INT = ("add", "sub")
 _BUILTIN = {
     "exp": "tl.exp", "log": "tl.log", "sqrt": "tl.sqrt", "rsqrt": "tl.rsqrt", "erf": "tl.erf",
     "abs": "tl.abs",
@@ -91,7 +113,7 @@ class ScalarPrinter:
             case Arg(index):
                 return args[index]
             case Const(value):
-                return Text(number(value), NUMBER, _UNARY if value < 0 else ATOM)
+                return Text(number(value), literal_dtype(value), _UNARY if value < 0 else ATOM)
             case Size(dim):
                 return Text(self._size_text(dim))
             case Call("pow", (base, Const(exponent))):
@@ -120,30 +142,29 @@ class ScalarPrinter:
         return Text(f"{name}({', '.join(args)})")
 
     def _call(self, fn: str, args: list[Text]) -> Text:
+        dtype = call_dtype(fn, [a.dtype for a in args])
         if fn in _TRUTH:
             sign, level = _TRUTH[fn]
             left, right = map(as_bool, args)
-            return Text(f"{left.at(level)} {sign} {right.at(level + 1)}", BOOL, level)
+            return Text(f"{left.at(level)} {sign} {right.at(level + 1)}", dtype, level)
         if fn == "not":
-            return Text(f"~{as_bool(args[0]).at(_UNARY)}", BOOL, _UNARY)
+            return Text(f"~{as_bool(args[0]).at(_UNARY)}", dtype, _UNARY)
         if fn == "where":
             chosen = [as_float(a).text for a in args[1:]]
             return Text(f"tl.where({as_bool(args[0]).text}, {', '.join(chosen)})")
         if fn in _COMPARISONS:
             left, right = _comparable(args)
             level = _COMPARE + 1
-            return Text(f"{left.at(level)} {_COMPARISONS[fn]} {right.at(level)}", BOOL, _COMPARE)
-        if fn in _KEEP_INT and any(a.kind == INT for a in args):
-            kinds = {a.kind for a in args}
-            if kinds <= {INT, NUMBER} and all(map(_whole, args)):
-                return replace(_infix(fn, [_integer(a) for a in args]), kind=INT)
+            return Text(f"{left.at(level)} {_COMPARISONS[fn]} {right.at(level)}", dtype, _COMPARE)
+        if dtype == INDEX:
+            return replace(_infix(fn, [_integer(a) for a in args]), dtype=INDEX)
         return self._float_call(fn, [as_float(a) for a in args])
 
     def _float_call(self, fn: str, args: list[Text]) -> Text:
-        if all(a.kind == NUMBER for a in args):
+        if all(map(is_literal, args)):
             args = [Text(f"tl.full((), {args[0].text}, tl.float32)"), *args[1:]]
         if fn == "reciprocal":
-            return self._float_call("div", [Text("1.0", NUMBER), *args])
+            return self._float_call("div", [Text("1.0", WHOLE), *args])
         if fn in self._calls:
             return self._called(self._calls[fn], args)
         if fn in _INFIX:
@@ -178,16 +199,12 @@ def _infix(fn: str, args: Sequence[Text]) -> Text:
     return Text(f"{args[0].at(level)} {sign} {args[1].at(level + 1)}", FLOAT, level)
 
 
-def _whole(text: Text) -> bool:
-    return text.kind != NUMBER or text.text.removesuffix(".0").lstrip("-").isdigit()
-
-
 def _integer(text: Text) -> Text:
-    return replace(text, text=text.text.removesuffix(".0")) if text.kind == NUMBER else text
+    return replace(text, text=text.text.removesuffix(".0")) if text.dtype == WHOLE else text
 
 
 def _comparable(args: Sequence[Text]) -> list[Text]:
     """Both sides as integers where they are, else in float32."""
-    if all(a.kind in (INT, NUMBER) and _whole(a) for a in args):
+    if are_indices([a.dtype for a in args]):
         return [_integer(a) for a in args]
     return [as_float(a) for a in args]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.print.triton.file import File, literal, wrapped
 from blockbuster.emit.print.triton.launcher import Kernel
+from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import BufferAxis
 from blockbuster.ir.types import size_class
 
@@ -20,7 +21,7 @@ def kernel_table(file: File, kernels: list[Kernel]) -> str:
     lines = ["# for compiling without a GPU", "KERNELS = ["]
     for kernel in kernels:
         p = kernel.parameters
-        types = {file.pointer(b): file.stored_as(b).pointer for b in p.buffers}
+        types = {file.pointer(b): MEMORY[b.dtype].pointer for b in p.buffers}
         types |= dict.fromkeys((*p.sizes.values(), *p.strides.values()), "i32")
         numbers = dict(_numbers(file, kernel))
         pointers = [file.pointer(b) for b in p.buffers]

@@ -11,14 +11,15 @@ from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, S
 from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.print.triton.table import kernel_table
-from blockbuster.emit.tile.array_dtypes import ArrayDtypes
 from blockbuster.emit.tile.dataflow import stored
-from blockbuster.emit.tile.dtypes import FLOAT32
+from blockbuster.emit.tile.dtypes import FLOAT32, MEMORY, dtype_of
 from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.uses import Uses, narrow_workspaces
+from blockbuster.emit.tile.typed import is_accurate
+from blockbuster.emit.tile.uses import Uses
+from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
@@ -48,12 +49,11 @@ class Heading:
 def triton_text(
     program: TileProgram,
     sizes: Mapping[Dim, int],
-    dtypes: ArrayDtypes,
     heading: Heading,
 ) -> str:
     """The file's text. ``sizes``: what it is written for, by size class."""
     _refuse_block_axes(program)
-    text = _FileText(program, sizes, dtypes)
+    text = _FileText(program, sizes)
     imports, reference = _parted(heading.reference)
     sections = [
         text.docstring(heading),
@@ -111,12 +111,12 @@ def _parted(reference: str) -> tuple[set[str], str]:
 
 
 class _FileText:
-    def __init__(self, program: TileProgram, sizes: Mapping[Dim, int], dtypes: ArrayDtypes) -> None:
+    def __init__(self, program: TileProgram, sizes: Mapping[Dim, int]) -> None:
         self._program = program
         self._cuts = [(nest, tiling_of(program, nest)) for nest in program.nests]
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
-        narrow = narrow_workspaces(program)
-        self.file = File(dtypes.common, Names(_RESERVED), narrow, dtypes.accurate, dtypes.of, sizes)
+        dtype, accurate = dtype_of(program.dtype), is_accurate(program)
+        self.file = File(dtype, Names(_RESERVED), accurate, sizes)
         self._dims, self._free = sizes_shown(program)
         self._claim_names()
         self.kernels = [self._kernel(nest, tiling) for nest, tiling in self._cuts]
@@ -200,7 +200,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     # constants -------------------------------------------------------------------
 
     def constants(self) -> str:
-        truth = [self.file.buffer(b) for b in self._arrays if b.boolean]
+        truth = [self.file.buffer(b) for b in self._arrays if b.dtype == TRUTH]
         blocks: dict[Dim, int] = {}
         for block in self._blocks():
             name = size_class(block.dim)
@@ -227,13 +227,13 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         return {self.file.buffer(b): self._dtype_name(b) for b in arrays}
 
     def _dtype_name(self, buffer: Buffer) -> str:
-        return "bool" if buffer.boolean else self.file.stored_as(buffer).name
+        return buffer.dtype
 
     def _kinds(self, buffers: tuple[Buffer, ...]) -> str:
         return " and ".join(dict.fromkeys(self._dtype_name(b) for b in buffers))
 
     def _tolerance(self) -> float:
-        results = (self.file.stored_as(b).tolerance for b in self._program.outputs)
+        results = (MEMORY[b.dtype].tolerance for b in self._program.outputs)
         return max(self.file.dtype.tolerance, *results)
 
     def _axes(self, buffer: Buffer) -> tuple[Dim | int, ...]:

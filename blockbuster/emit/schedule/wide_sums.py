@@ -1,16 +1,21 @@
-"""Which tiles and workspaces of a NumPy text stay in float64 while the text computes in float32.
+"""wide-sums: what only carries a sum on stays in float64, in NumPy text that computes in float32.
+
+before   t1 += row_sum(t2)   float32     after   t1 += row_sum(t2)   float64
+         t3 = t1 / |N|       float32             t3 = t1 / |N|       float64
+         t4 = t2 - t3        float32             t4 = t2 - t3        float32
 
 A sum is rounded once: where it is stored as a result, or where a tile with more axes reads it. A
 sum over several axes, or over blocks, is a sum of sums, and a mean multiplies each by 1/N: rounded
 at every step these err by a unit in the last place each, where eager rounds once. So what only
 carries a sum on stays wide: an accumulator of sums, a partial sum, and functions of it that have no
-more axes. These are the small tiles of a program; full ones stay in the dtype that is asked for.
+more axes. These are the small tiles of a program; full ones stay in float32.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from blockbuster.emit.tile.dataflow import mapped, retargeted
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Buffer,
@@ -25,7 +30,9 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
+from blockbuster.emit.tile.typed import retyped, with_dtypes
 from blockbuster.ir.expr import Call, Expr, is_predicate
 from blockbuster.ir.ops import Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
@@ -34,25 +41,34 @@ STEPS = ("where", "sub0", "recip0")
 """Scalar functions that jump: of a number and of its rounded value they may be far apart."""
 
 
+WIDE = "float64"
+
+
+def wide_sums(program: TileProgram) -> TileProgram:
+    """``program`` with sums in float64, if it computes in float32."""
+    if program.dtype != FLOAT:
+        return retyped(program)
+    program = retyped(program)
+    wide = _wide_in(program)
+    made = with_dtypes(program, {buffer.name: WIDE for buffer in wide.buffers})
+
+    def change(stmt: Stmt) -> Stmt:
+        return retargeted(stmt, {tile: replace(tile, dtype=WIDE) for tile in wide.tiles})
+
+    nests = (replace(nest, body=mapped(nest.body, change)) for nest in made.nests)
+    return replace(made, nests=tuple(nests))
+
+
 @dataclass(frozen=True)
-class Wide:
+class _Wide:
     """Tiles and workspaces in float64. ``carried``: tiles that their readers keep wide, too."""
 
     tiles: frozenset[Tile] = frozenset()
     buffers: frozenset[Buffer] = frozenset()
     carried: frozenset[Tile] = frozenset()
 
-    def read(self, tile: Tile, target: Tile) -> str:
-        """``tile`` as what computes ``target`` reads it: rounded, unless that is wide, too."""
-        narrowed = tile in self.tiles and target not in self.tiles
-        return f"{tile.name}.astype(dtype, copy=False)" if narrowed else tile.name
 
-    def operands(self, stmt: Let) -> list[str]:
-        """The operands of ``stmt`` as it reads them."""
-        return [self.read(arg, stmt.target) for arg in stmt.args]
-
-
-def wide_in(program: TileProgram) -> Wide:
+def _wide_in(program: TileProgram) -> _Wide:
     """What stays in float64; a workspace does if all that is stored in it is."""
     body = tuple(s for nest in program.nests for s in statements(nest.body))
     arrived = tuple(a for nest in program.nests for a in arrivals(nest.body))
@@ -71,7 +87,7 @@ def _found(
     arrived: tuple[tuple[Tile, View], ...],
     buffers: frozenset[Buffer],
     units: tuple[Dim, ...],
-) -> Wide:
+) -> _Wide:
     """The wide tiles, if these workspaces are wide."""
     added = {value for s in body if isinstance(s, Fold) for value in _added(s)}
     others = {tile for s in body for tile in _read_but_not_added(s)}
@@ -90,7 +106,7 @@ def _found(
                 tiles.add(target)
             case Let() if _carries(stmt, carried, units):
                 carried.add(stmt.target)
-    return Wide(frozenset(tiles | carried), buffers, frozenset(carried))
+    return _Wide(frozenset(tiles | carried), buffers, frozenset(carried))
 
 
 def _folds(fold: Fold) -> list[tuple[Tile, Tile]]:

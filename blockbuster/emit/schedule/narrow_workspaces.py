@@ -1,0 +1,59 @@
+"""narrow-workspaces: a workspace that only dots read holds what they take.
+
+before   store(t1,I1[m,n])       float32         after   store(t1,I1[m,n])       float16
+
+         t2 = load(I1[m,n])      float32                 t2 = load(I1[m,n])      float16
+         t3 = float16(t2)                                t4 += dot(t2,...)
+         t4 += dot(t3,...)
+
+The numbers are the same: each is rounded where it is stored instead of where it is read. Saves half
+the bytes written and read, and lets loads go straight to the matrix units. Comes after guards: a
+guarded operand stays wide. Truth values stay as they are, in a byte.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from blockbuster.emit.tile.dataflow import operands
+from blockbuster.emit.tile.program import Buffer, Let, Stmt, TileProgram, statements
+from blockbuster.emit.tile.result_dtypes import WIDTHS
+from blockbuster.emit.tile.rings import arrivals
+from blockbuster.emit.tile.typed import retyped, with_dtypes
+from blockbuster.ir.ops import Cast
+
+
+def narrow_workspaces(program: TileProgram) -> TileProgram:
+    """``program`` with workspaces in the dtype of the dots that read them, if it has dtypes."""
+    if not program.dtype:
+        return program
+    reasons = not_narrow(program)
+    narrow = {b.name: program.dtype for b in program.workspaces if not reasons[b.name]}
+    return retyped(with_dtypes(program, narrow)) if narrow else program
+
+
+def not_narrow(program: TileProgram) -> dict[str, str]:
+    """Why each workspace has to stay in its dtype, by name, or ""."""
+    readers: dict[str, list[Stmt]] = defaultdict(list)
+    for buffer, stmt in _readers(program):
+        readers[buffer.name].append(stmt)
+    return {b.name: _reason(b, readers[b.name], program.dtype) for b in program.workspaces}
+
+
+def _reason(buffer: Buffer, readers: list[Stmt], dtype: str) -> str:
+    if WIDTHS[buffer.dtype] <= WIDTHS[dtype]:
+        return f"{buffer.name} is {buffer.dtype}, not wider than {dtype}"
+    if not readers:
+        return f"nothing reads {buffer.name}"
+    if any(not isinstance(stmt, Let) or stmt.op != Cast(dtype) for stmt in readers):
+        return f"{buffer.name} is read as {buffer.dtype}"
+    return ""
+
+
+def _readers(program: TileProgram) -> Iterator[tuple[Buffer, Stmt]]:
+    """Each statement that reads a loaded tile, with the tile's array."""
+    for nest in program.nests:
+        held = {tile: view.buffer for tile, view in arrivals(nest.body)}
+        for stmt in statements(nest.body):
+            yield from ((held[tile], stmt) for tile in operands(stmt) if tile in held)

@@ -1,0 +1,257 @@
+"""Dtypes for a tile program: every buffer and tile gets one, here and nowhere else.
+
+before   t1 = load(P[m,n])            after   t1 = load(P[m,n])      float32, as the array P has it
+         t2 = load(V[n,d])                    t2 = load(V[n,d])      float16
+         t3 = exp(t1)                         t3 = exp(t1)           float32
+                                              t4 = float16(t3)
+         t5 += dot(t3,t2)                     t5 += dot(t4,t2)       float32
+
+What follows from what:
+
+- Inputs and outputs have the dtypes they are declared with (array_dtypes.py), a loaded tile that of
+  its array, an index vector "int", an accumulator the dtype of arithmetic.
+- What an operator gives is said in ``result_dtypes.py``.
+- A dot on the matrix units takes both operands in the program's dtype: a cast is put before it
+  where an operand has another.
+- A workspace holds what is stored in it; where that differs, numbers of the arithmetic.
+
+Passes give dtypes to the tiles and workspaces that they make. Those after which a tile is another
+value than before (loaded instead of computed, read before it is folded) let ``retyped`` follow up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from blockbuster.emit.tile.dataflow import fresh_names, mapped, renamed
+from blockbuster.emit.tile.dtypes import DTYPES
+from blockbuster.emit.tile.program import (
+    WORKSPACE,
+    Await,
+    Buffer,
+    Fold,
+    For,
+    Guard,
+    Init,
+    Iota,
+    Issue,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
+from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, value_dtype
+from blockbuster.emit.tile.rings import issues
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.ops import Cast, Functional
+from blockbuster.ir.types import Dim, size_class
+
+
+def typed(program: TileProgram, arrays: Mapping[str, str], dtype: str) -> TileProgram:
+    """``program`` with dtypes.
+
+    ``arrays``: those of its inputs and outputs by name. ``dtype``: what its dots take; arithmetic
+    is float64 where that is, else float32. Raises EmitError for a cast to a dtype that is wider.
+    """
+    _refuse_wide_casts(program, dtype)
+    return retyped(with_dtypes(replace(program, dtype=dtype), arrays))
+
+
+def arithmetic_of(program: TileProgram) -> str:
+    """The dtype in which operators compute."""
+    return "float64" if program.dtype == "float64" else FLOAT
+
+
+def is_accurate(program: TileProgram) -> bool:
+    """True if dots take float32 or a result is float32: it shows how often a value is rounded."""
+    return FLOAT in (program.dtype, *(buffer.dtype for buffer in program.outputs))
+
+
+def retyped(program: TileProgram) -> TileProgram:
+    """``program`` with the dtypes of its tiles as they follow from those of its arrays.
+
+    Workspaces without one get that of what is stored in them. Casts that dots lack are added, and
+    casts to the dtype that a tile has already are dropped. A program without dtypes stays as it is.
+    """
+    if not program.dtype:
+        return program
+    buffers = (*program.inputs, *program.outputs, *program.workspaces)
+    known = {b.name: b.dtype for b in buffers if b.dtype}
+    kept: dict[str, str] = {}  # only ever widened, so that this ends
+    while True:
+        typing = _Typing(arithmetic_of(program), known, dict(kept))
+        nests = tuple(typing.nest(nest) for nest in program.nests)
+        if typing.kept == kept:
+            return _cast(with_dtypes(replace(program, nests=nests), kept))
+        kept = typing.kept
+
+
+def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
+    """True if ``stmt`` is a dot of two blocks; ``units`` are dims whose blocks are elements."""
+    if not isinstance(stmt, Let) or stmt.op != Functional("dot"):
+        return False
+    return all(sum(size_class(d) not in units for d in arg.axes) == 2 for arg in stmt.args)
+
+
+@dataclass
+class _Typing:
+    """Dtypes while a program is walked in order. ``kept``: of workspaces, by what is stored."""
+
+    arithmetic: str
+    known: Mapping[str, str]
+    kept: dict[str, str]
+    tiles: dict[Tile, Tile] = field(default_factory=dict)
+    rings: dict[str, str] = field(default_factory=dict)
+
+    def nest(self, nest: Nest) -> Nest:
+        """``nest`` with dtypes for its tiles."""
+        self.tiles = {}
+        self.rings = {t: self._held(issue.view) for t, issue in issues(nest.body).items()}
+        return replace(nest, body=mapped(nest.body, self._stmt))
+
+    def _stmt(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Load():
+                return replace(stmt, target=self._made(stmt.target, self._held(stmt.view)))
+            case Issue():
+                return replace(stmt, tile=replace(stmt.tile, dtype=self.rings[stmt.token]))
+            case Await():
+                return replace(stmt, target=self._made(stmt.target, self.rings[stmt.token]))
+            case Iota():
+                return replace(stmt, target=self._made(stmt.target, INDEX))
+            case Init():
+                return replace(stmt, target=self._made(stmt.target, self.arithmetic))
+            case Let():
+                args = tuple(map(self._read, stmt.args))
+                dtype = value_dtype(stmt.op, [arg.dtype for arg in args], self.arithmetic)
+                return replace(stmt, target=self._made(stmt.target, dtype), args=args)
+            case Guard():
+                value = self._read(stmt.value)
+                dtype = filled_dtype(value.dtype, self.arithmetic)
+                return replace(stmt, target=self._made(stmt.target, dtype), value=value)
+            case Store():
+                value = self._read(stmt.value)
+                self._keep(stmt.view.buffer, stored_dtype(value.dtype, self.arithmetic))
+                return replace(stmt, value=value)
+            case Fold():
+                return self._fold(stmt)
+        raise AssertionError(stmt)
+
+    def _fold(self, stmt: Fold) -> Fold:
+        members = tuple(
+            replace(m, target=self._read(m.target), value=self._read(m.value)) for m in stmt.members
+        )
+        target, value = self._read(stmt.target), self._read(stmt.value)
+        return replace(stmt, target=target, value=value, members=members)
+
+    def _made(self, tile: Tile, dtype: str) -> Tile:
+        self.tiles[tile] = replace(tile, dtype=dtype)
+        return self.tiles[tile]
+
+    def _read(self, tile: Tile) -> Tile:
+        return self.tiles.get(tile, tile)
+
+    def _held(self, view: View) -> str:
+        name = view.buffer.name
+        return self.known.get(name) or self.kept.get(name, self.arithmetic)
+
+    def _keep(self, buffer: Buffer, dtype: str) -> None:
+        if buffer.space == WORKSPACE and buffer.name not in self.known:
+            same = self.kept.setdefault(buffer.name, dtype) == dtype
+            self.kept[buffer.name] = dtype if same else self.arithmetic
+
+
+def filled_dtype(value: str, arithmetic: str = FLOAT) -> str:
+    """The dtype of a tile with numbers in its padded lanes: its own, if that holds numbers."""
+    return value if not value or WIDTHS[value] else arithmetic
+
+
+def stored_dtype(value: str, arithmetic: str = FLOAT) -> str:
+    """The dtype of a workspace that holds tiles of one dtype: theirs, but no indices."""
+    return arithmetic if value == INDEX else value
+
+
+def with_dtypes(program: TileProgram, dtypes: Mapping[str, str]) -> TileProgram:
+    """``program`` whose arrays have ``dtypes``, by name; tiles are left alone."""
+
+    def of(buffer: Buffer) -> Buffer:
+        return replace(buffer, dtype=dtypes.get(buffer.name, buffer.dtype))
+
+    def change(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Load | Issue | Store):
+            return replace(stmt, view=replace(stmt.view, buffer=of(stmt.view.buffer)))
+        return stmt
+
+    return replace(
+        program,
+        inputs=tuple(map(of, program.inputs)),
+        outputs=tuple(map(of, program.outputs)),
+        workspaces=tuple(map(of, program.workspaces)),
+        nests=tuple(replace(nest, body=mapped(nest.body, change)) for nest in program.nests),
+    )
+
+
+@dataclass
+class _Casts:
+    """Adds the casts that dots lack, of each tile one, and drops those that change nothing."""
+
+    program: TileProgram
+    names: Iterator[str]
+    alias: dict[Tile, Tile] = field(default_factory=dict)
+
+    def body(self, body: tuple[Stmt, ...], outer: Mapping[Tile, Tile]) -> tuple[Stmt, ...]:
+        made, out = dict(outer), list[Stmt]()
+        for stmt in body:
+            if isinstance(stmt, For):
+                out.append(replace(stmt, body=self.body(stmt.body, made)))
+                continue
+            stmt = renamed(stmt, self.alias)
+            if isinstance(stmt, Let) and _changes_nothing(stmt):
+                self.alias[stmt.target] = stmt.args[0]
+                continue
+            if isinstance(stmt, Let) and takes_matrix_units(stmt, self.program.units):
+                args = tuple(self._cast(arg, stmt, made, out) for arg in stmt.args)
+                stmt = replace(stmt, args=args)
+            out.append(stmt)
+        return tuple(out)
+
+    def _cast(self, arg: Tile, dot: Let, made: dict[Tile, Tile], out: list[Stmt]) -> Tile:
+        dtype = self.program.dtype
+        if arg.dtype == dtype:
+            return arg
+        if arg not in made:
+            made[arg] = Tile(next(self.names), arg.axes, arg.hint, dtype=dtype)
+            out.append(Let(made[arg], Cast(dtype), (arg,), dot.origin))
+        return made[arg]
+
+
+def _changes_nothing(stmt: Let) -> bool:
+    return isinstance(stmt.op, Cast) and stmt.args[0].dtype == stmt.op.dtype
+
+
+def _cast(program: TileProgram) -> TileProgram:
+    names = fresh_names(program)
+    nests = (
+        replace(nest, body=_Casts(program, names).body(nest.body, {})) for nest in program.nests
+    )
+    return replace(program, nests=tuple(nests))
+
+
+def _refuse_wide_casts(program: TileProgram, dtype: str) -> None:
+    if dtype == "float64":
+        return
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            if isinstance(stmt, Let) and isinstance(stmt.op, Cast) and stmt.op.dtype not in DTYPES:
+                raise EmitError(
+                    message(
+                        f"a cast to {stmt.op.dtype}: kernels compute in float32",
+                        hint=f"the nearest supported form is a cast to one of {', '.join(DTYPES)}",
+                    )
+                )
