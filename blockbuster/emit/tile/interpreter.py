@@ -40,6 +40,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
+from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.scope import Scope
 from blockbuster.emit.tile.slots import Ring
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks, bound_sizes
@@ -59,6 +60,7 @@ def run_tiles(
     semantics: Semantics = Float64,
     seed: int | None = None,
     padded: bool = False,
+    converts: bool = False,
     observer: TileObserver | None = None,
 ) -> dict[str, Array]:
     """Outputs by name, for whole arrays by name.
@@ -66,7 +68,7 @@ def run_tiles(
     ``block_sizes`` are for dims whose blocks the program does not name itself; by default a dim is
     one block (and 1 for list-only dims). With a ``seed``, parallel iterations run in a random
     order. ``padded``: tiles have all lanes of their blocks, as on a GPU: loads put 0 past the end
-    of a dim, stores cut. Raises Hazard, with a line of the listing, where a statement reads what is
+    of a dim, stores cut. ``converts``: stores round to the dtypes that arrays have. Raises Hazard, with a line of the listing, where a statement reads what is
     not there; ValueError where sizes do not fit, or where lanes are to be padded with a semantics
     other than ``Floats``, whose arithmetic goes wrong on them (``lanes.py`` checks guards instead).
     """
@@ -75,9 +77,8 @@ def run_tiles(
     arrays = {b.name: semantics.item(np.asarray(inputs[b.name])) for b in program.inputs}
     shapes = {name: array.shape for name, array in arrays.items()}
     bound = bound_sizes(program, shapes, sizes)
-    walker = TileInterpreter(
-        program, bound, bound_blocks(program, bound, block_sizes), semantics, seed, padded
-    )
+    blocks = bound_blocks(program, bound, block_sizes)
+    walker = TileInterpreter(program, bound, blocks, semantics, seed, padded, converts)
     return walker.run(arrays, observer or TileObserver())
 
 
@@ -92,8 +93,10 @@ class TileInterpreter:
         semantics: Semantics,
         seed: int | None = None,
         padded: bool = False,
+        converts: bool = False,
     ) -> None:
-        self.program, self.semantics, self.padded = program, semantics, padded
+        self.program, self.semantics = program, semantics
+        self.padded, self.converts = padded, converts
         self.wide = semantics.accumulator
         self.sizes, self.blocks = sizes, blocks
         self._random = None if seed is None else np.random.default_rng(seed)
@@ -258,6 +261,9 @@ class TileInterpreter:
         if scope.padded:
             array = array[tuple(slice(scope.real(dim)) for dim in tile.axes)]
         array = array.transpose([tile.axes.index(dim) for dim in view.sliced(tile)])
+        dtype = view.buffer.dtype
+        if self.converts and WIDTHS.get(tile.dtype, 0) > WIDTHS.get(dtype, 0) > 0:
+            array = self.semantics.cast(array, dtype)
         self.memory.store(view.buffer, scope.place(view, tile), array, scope.path)
         self.observer.store(view, array)
 

@@ -108,13 +108,22 @@ class Side:
         lets = [s for n in self.program.nests for s in statements(n.body) if isinstance(s, Let)]
         return constants_in(let.op.expr for let in lets if isinstance(let.op, Pointwise))
 
-    def run(self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics) -> dict[str, Array]:
+    @property
+    def typed(self) -> bool:
+        """True for a tile program with dtypes, which rounds where its block program does not."""
+        return not isinstance(self.program, Graph) and bool(self.program.dtype)
+
+    def run(
+        self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics, *, converts: bool = True
+    ) -> dict[str, Array]:
         """The outputs. Raises Hazard, ZeroDenominator, or Refused."""
         if isinstance(self.program, Graph):
             return cut.setting.run(self.program, inputs, semantics)
         program, sizes = cut_by(self.program, cut), cut.setting.sizes
         steps = _steps(program, cut)
-        return run_tiles(program, inputs, sizes, steps, semantics=semantics, seed=cut.seed)
+        return run_tiles(
+            program, inputs, sizes, steps, semantics=semantics, seed=cut.seed, converts=converts
+        )
 
     def check_lanes(self, cut: Cut) -> None:
         """Raise Hazard where padded lanes count: the last block of each dim that may be is ragged.
