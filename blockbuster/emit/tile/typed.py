@@ -50,7 +50,11 @@ from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, value_dtyp
 from blockbuster.emit.tile.rings import issues
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.ops import Cast, Functional
+from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
+
+OPERAND = "operand of a dot"
+"""What made a cast that no program asks for: the matrix units take the narrow dtype."""
 
 
 def typed(program: TileProgram, arrays: Mapping[str, str], dtype: str) -> TileProgram:
@@ -227,7 +231,8 @@ class _Casts:
             return arg
         if arg not in made:
             made[arg] = Tile(next(self.names), arg.axes, arg.hint, dtype=dtype)
-            out.append(Let(made[arg], Cast(dtype), (arg,), dot.origin))
+            origin = Origin(OPERAND, (dot.origin,))
+            out.append(Let(made[arg], Cast(dtype), (arg,), origin))
         return made[arg]
 
 
