@@ -22,6 +22,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.traffic import ROWS, SHORT, NestTraffic, traffic_by_nest
+from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
@@ -251,7 +252,7 @@ class Fused:
         if not one.loses_digits:
             return True
         program = self._lower(number).program
-        return not array_dtypes(self.graph, program, setting.given).accurate
+        return not is_accurate(typed_for_gpu(self.graph, program, setting.given))
 
     def _apart(self, number: int) -> Apart | None:
         at = number - 1 - len(self.derivation.snapshots)
