@@ -111,6 +111,7 @@ ALL = TileProgram(
             grid=(M, "C"),
             blocks=(Block(M, 64, ragged=False), Block(N, 8, whole=True)),
             warps=4,
+            accurate=("div", "exp"),
             body=(
                 Init(B, "max"),
                 Init(C, "+"),
@@ -118,9 +119,10 @@ ALL = TileProgram(
                     N,
                     parallel=False,
                     chunk="C",
+                    settled=(C, B),
                     body=(
                         Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3),
-                        Await(A, "X ring"),
+                        Await(A, "X ring", columns=True),
                         Iota(E, M),
                         Guard(D, A, N, -math.inf),
                         Let(Tile("t5", (N, M)), Transpose((), (N, M)), (D,)),
@@ -131,7 +133,7 @@ ALL = TileProgram(
                             (Member(C, "+", E, RESCALED), Member(B, "min", D, Arg(0))),
                             ahead=True,
                         ),
-                        Fold(D, "+", D),
+                        Fold(D, "+", D, onto=A, apart="two_steps"),
                     ),
                 ),
                 For(N, True, (Store(View(KEPT, (M, "C"), "kept"), D),)),
@@ -139,10 +141,10 @@ ALL = TileProgram(
         ),
         Nest(
             (
-                Load(C, View(KEPT, (M, "C"))),
+                Load(C, View(KEPT, (M, "C")), columns=True),
                 Let(Tile("t6", (M,)), Cast("float16"), (C,)),
                 Let(Tile("t7", ("M'",)), Relabel("M", "M'"), (C,)),
-                Let(Tile("t8", (M,)), Functional("add"), (C, C)),
+                Let(Tile("t8", (M,)), Functional("add"), (C, C), into=C, apart="from_zero"),
                 Let(Tile("t9", (M,)), Elementwise(call("sub", Arg(1), Arg(0))), (C, C)),
                 Let(Tile("t10", (M,)), Pointwise(call("sub", Arg(1), Arg(0)), (M,)), (C, C)),
                 Let(Tile("t11", (M,)), Elementwise(call("exp", Arg(0))), (C,)),

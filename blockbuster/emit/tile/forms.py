@@ -42,17 +42,19 @@ from blockbuster.emit.tile.program import (
 from blockbuster.ir.lengths import Rule
 
 STATEMENTS: dict[type, str] = {
-    Load: "{target:made} = load {view:view}",
+    Load: "{target:made} = load {view:view}~ columns{columns:flag}~",
     Issue: "issue {token:word} {ahead:number} ahead of {slots:number}: "
     "{tile:made} = load {view:view}",
-    Await: "{target:made} = await {token:word}",
+    Await: "{target:made} = await {token:word}~ columns{columns:flag}~",
     Iota: "{target:made} = index {dim:dim}",
     Store: "store {view:view} = {value:tile}",
-    Let: "{target:made} = {op,args:operator}",
+    Let: "{target:made} = {op,args:operator}~ into {into:tile}~~ apart {apart:word}~",
     Guard: "{target:made} = guard {value:tile} along {dim:dim} with {fill:scalar}",
     Init: "{target:made} = init {monoid:monoid}",
-    Fold: "{target:tile} {monoid:monoid}= {value:tile}~ ahead{ahead:flag}~{members:members}",
-    For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~ {body:body}",
+    Fold: "{target:tile} {monoid:monoid}= {value:tile}~ onto {onto:tile}~~ ahead{ahead:flag}~"
+    "~ apart {apart:word}~{members:members}",
+    For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~"
+    "~ settled {settled:tiles}~ {body:body}",
 }
 
 FORMS: dict[type, str] = STATEMENTS | {
@@ -64,7 +66,8 @@ FORMS: dict[type, str] = STATEMENTS | {
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
-    Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~\nwarps {warps:number}~{body:statements}",
+    Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~\nwarps {warps:number}~"
+    "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"
     "~\nsizes {rules:rules}~~\nchunks {chunks:chunks}~{nests:nests}",

@@ -363,6 +363,7 @@ _DTYPES = {short: dtype for dtype, short in SHORT.items()}
 # kind of a slot -> how its fields are read
 KINDS: Mapping[str, Callable[[_Reader], Any]] = {
     "word": _Reader.word,
+    "words": lambda reader: reader.listed(reader.word),
     "number": _Reader.number,
     "scalar": _Reader.scalar,
     "length": _Reader._length,
@@ -382,6 +383,7 @@ KINDS: Mapping[str, Callable[[_Reader], Any]] = {
     "view": lambda reader: reader.read(View),
     "made": _Reader.made,
     "tile": _Reader.tile,
+    "tiles": lambda reader: reader.listed(reader.tile),
     "operator": _Reader.operator,
     "members": _Reader.members,
     "statements": _Reader.statements,

@@ -219,6 +219,7 @@ def _axes(axes: Iterable[Any]) -> str:
 # kind of a slot -> the text of its fields
 KINDS: Mapping[str, Callable[..., str]] = {
     "word": lambda _, word: _plain(word),
+    "words": lambda _, words: ", ".join(map(_plain, words)),
     "number": lambda _, number: str(number),
     "scalar": lambda _, number: show_number(number),
     "length": lambda _, length: str(length),
@@ -238,6 +239,7 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "view": _Printer.view,
     "made": _Printer.made,
     "tile": _Printer.tile,
+    "tiles": lambda printer, tiles: ", ".join(map(printer.tile, tiles)),
     "operator": _Printer.operator,
     "members": lambda printer, members: "".join(f"\n  {printer.written(m)}" for m in members),
     "statements": _Printer.statements,
