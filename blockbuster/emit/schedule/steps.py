@@ -15,6 +15,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Applied
 from blockbuster.emit.tile.exact import exact
+from blockbuster.emit.tile.names import comment
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.proof import prove_tiles
 from blockbuster.emit.tile.shared_memory import shared_bytes
@@ -172,8 +173,8 @@ class KernelDerivation:
             lines.append(f"{rule.index + 1:3}  {rule.rule}: {rule.description}")
         for step in self.steps:
             after = step.costs[1]
-            gives = f"    # {after}" if after and after != step.costs[0] else ""
-            lines.append(f"{rules + step.index + 1:3}  {step.line}{gives}")
+            gives = str(after) if after and after != step.costs[0] else ""
+            lines.append(f"{rules + step.index + 1:3}  {step.line}{comment(gives)}")
         return "".join(f"{line}\n" for line in lines)
 
     def __str__(self) -> str:
