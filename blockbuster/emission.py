@@ -15,16 +15,17 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
 from blockbuster.errors import message
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import completed, in_order
+from blockbuster.ir.lengths import in_order
+from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
-from blockbuster.rules import overflowing, safe
+from blockbuster.rules import Derivation, overflowing, safe
 from blockbuster.selection.default_schedule import default_schedule
 from blockbuster.selection.default_tiles import dot_dims
 
 
 def emit(
-    graph: Graph,
+    graph: Graph | Derivation,
     sizes: Mapping[Dim, int],
     dtype: str | Mapping[str, str] = "float16",
     target: str = "sm_90",
@@ -34,6 +35,9 @@ def emit(
     schedule: str | None = None,
 ) -> Kernel:
     """The Triton kernel of ``graph``, after the numerical-safety pass.
+
+    Of a derivation, that is the kernel of its last snapshot, and ``kernel.derivation`` goes on
+    where it ends.
 
     ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
     some dims (powers of two), ``chunks`` in how many chunks loops over some dims are run (powers of
@@ -51,6 +55,7 @@ def emit(
     >>> emit(graph, sizes={"M": 1000}, dtype="float32").tiles
     {'M': 1024}
     """
+    fused, graph = (graph, graph.final) if isinstance(graph, Derivation) else (None, graph)
     check_graph(graph)
     device = target_of(target)
     said: list[str] = []
@@ -58,7 +63,7 @@ def emit(
     program = typed_for_gpu(graph, lower_to_tiles(stable), given_by(dtype))
     _check_dims(program, sizes, tiles or {})
     _check_chunks(program, chunks or {})
-    bound = completed({size_class(d): size for d, size in sizes.items()}, program.rules)
+    bound = bind_sizes((), {}, program.rules, sizes)
     if schedule is None:
         scheduled = default_schedule(program, bound, device=device, tiles=tiles, chunks=chunks)
     elif tiles or chunks:
@@ -67,7 +72,7 @@ def emit(
         before = unscheduled(program, bound, device)
         scheduled = checked_complete(replayed(before, schedule))
     notes = (*overflowing(stable), *dict.fromkeys(said))
-    return written(scheduled, stable, reference=reference, notes=notes)
+    return written(scheduled, stable, reference=reference, notes=notes, fused=fused)
 
 
 def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:

@@ -55,6 +55,7 @@ def message(
     value: object = None,
     listing: str | None = None,
     mark: int | None = None,
+    column: int | None = None,
     origin: str | None = None,
     hint: str | None = None,
 ) -> str:
@@ -62,7 +63,8 @@ def message(
 
     `what` is the broken rule in one sentence and `value` the thing that breaks it.
     `mark` is the position in `listing`, counted from 0, of the line to point at; two lines on
-    either side are shown, and without a mark the whole listing.
+    either side are shown, and without a mark the whole listing. A caret below that line points at
+    its character number `column`, counted from 0.
     `origin` says where the marked thing came from and `hint` what to do about it.
 
     >>> print(message(
@@ -83,7 +85,7 @@ def message(
     if value is not None:
         lines += _paragraph("value: ", repr(value) if isinstance(value, str) else str(value))
     if listing is not None:
-        lines += _window(shown_lines(listing), mark)
+        lines += _window(listing, mark, column)
     if origin is not None:
         lines += _paragraph("", origin)
     if hint is not None:
@@ -136,13 +138,18 @@ def shown_lines(text: str) -> list[str]:
     return [*map(shown, text.removesuffix("\n").split("\n"))]
 
 
-def _window(lines: list[str], mark: int | None) -> list[str]:
+def _window(listing: str, mark: int | None, column: int | None) -> list[str]:
+    lines = shown_lines(listing)
     first, last = (0, len(lines)) if mark is None else (max(mark - CONTEXT, 0), mark + CONTEXT + 1)
-    return [
+    window = [
         (("> " if position == mark else "  ") + "  " + line).rstrip()
         for position, line in enumerate(lines)
         if first <= position < last
     ]
+    if mark is not None and column is not None:
+        before = shown(listing.split("\n")[mark][:column])
+        window.insert(mark - first + 1, " " * (4 + len(before)) + "^")
+    return window
 
 
 def _paragraph(label: str, text: str) -> list[str]:

@@ -47,6 +47,7 @@ CONTENTS = {
     "How to": (
         "docs/read_an_explorer_page",
         "docs/use_jit",
+        "docs/schedules",
         "docs/write_your_own_rule",
         "docs/add_an_operator",
         "docs/targets_and_machines",

@@ -11,10 +11,12 @@ from typing import Any
 from blockbuster.emit.print.numpy.text import reference_text
 from blockbuster.emit.print.triton.text import Heading, triton_text
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.steps import KernelDerivation, derived
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
+from blockbuster.rules import Derivation
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,9 @@ class Kernel:
     """An emitted file: its text, and what it was written for. ``notes`` say what can overflow.
 
     ``chunks``: in how many chunks loops over some dims are run, side by side. ``schedule``: the
-    moves that made it, as text that ``bb.emit(..., schedule=...)`` replays.
+    moves that made it, as text that ``bb.emit(..., schedule=...)`` replays. ``tile_program``: the
+    loops, tiles and loads that the file is printed from; ``print`` shows it on a screen.
+    ``derivation``: how it came about, step by step.
     Calling it runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
 
@@ -37,6 +41,8 @@ class Kernel:
     notes: tuple[str, ...] = ()
     chunks: tuple[tuple[Dim, int], ...] = ()
     schedule: str = field(default="", repr=False)
+    tile_program: TileProgram | None = field(default=None, repr=False, compare=False)
+    derivation: KernelDerivation | None = field(default=None, repr=False, compare=False)
 
     def write(self, path: str | Path) -> Path:
         """Write the file; it runs on its own, without Blockbuster."""
@@ -62,10 +68,16 @@ def written(
     *,
     reference: Graph | str | None = None,
     notes: tuple[str, ...] = (),
+    fused: Derivation | None = None,
 ) -> Kernel:
-    """The file of a scheduled program; ``graph`` is the block program that became it."""
+    """The file of a scheduled program; ``graph`` is the block program that became it.
+
+    ``fused`` is how that was fused, if it is known.
+    """
     program, device = scheduled.program, scheduled.target.name
-    heading = Heading(listing(graph), device, _reference(graph, reference), notes)
+    heading = Heading(
+        listing(graph), device, _reference(graph, reference), notes, scheduled.schedule
+    )
     return Kernel(
         name=_name(program),
         source=triton_text(program, scheduled.sizes, heading),
@@ -78,6 +90,8 @@ def written(
         notes=notes,
         chunks=tuple((c.dim, c.count) for c in program.chunks),
         schedule=scheduled.schedule,
+        tile_program=program,
+        derivation=derived(scheduled, fused),
     )
 
 

@@ -17,8 +17,9 @@ from blockbuster.errors import message, shown
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Rule, completed
+from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.origin import SourceLine
+from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim
 
 if TYPE_CHECKING:
@@ -129,21 +130,9 @@ class ArrayProgram:
         names = [i.name for i in self.inputs]
         if sorted(inputs) != sorted(names):
             raise TypeError(f"{self.name} takes the arrays {names}, got {sorted(inputs)}")
-        sizes = self.sizes
-        for wanted in self.inputs:
-            extents = np.shape(inputs[wanted.name])
-            if len(extents) != len(wanted.shape):
-                raise ValueError(
-                    f"{wanted.name} has shape {extents}, expected {show_shape(wanted.shape)}"
-                )
-            for axis, extent in zip(wanted.shape, extents, strict=True):
-                known = sizes.setdefault(axis, extent) if isinstance(axis, str) else axis
-                if known != extent:
-                    raise ValueError(
-                        f"{wanted.name} has shape {extents}, expected "
-                        f"{show_shape(wanted.shape)} with {axis} = {known}"
-                    )
-        return completed(sizes, self.rules)
+        arrays = [(given.name, given.shape) for given in self.inputs]
+        shapes = {name: np.shape(array) for name, array in inputs.items()}
+        return bind_sizes(arrays, shapes, self.rules, self.sizes, given_in="as traced")
 
     def numpy(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         """The oracle: every equation in whole-array NumPy and double precision.

@@ -14,9 +14,9 @@ import numpy as np
 
 from blockbuster.interp.layout import Array, Layout, whole
 from blockbuster.ir.graph import Graph, Index, Input, Read
-from blockbuster.ir.lengths import completed
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Relabel
+from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import AxisView, array_dim
 
@@ -75,24 +75,23 @@ def dims_of(graph: Graph) -> tuple[Dim, ...]:
 
 def bind(
     graph: Graph,
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Mapping[str, tuple[int, ...]] | None,
     *,
     sizes: Mapping[Dim, int] | None = None,
     blocks: Mapping[Dim, int] | None = None,
     block_sizes: Mapping[Dim, int] | None = None,
 ) -> Layout:
-    """The layout of ``graph`` for inputs of these shapes. Raises ValueError where they disagree."""
+    """The layout of ``graph`` for inputs of these shapes, or for ``sizes`` alone.
+
+    Raises ValueError where they disagree, or where sizes or blocks do not fit the program.
+    """
     dims = dims_of(graph)
     for name, given in (("sizes", sizes), ("blocks", blocks), ("block_sizes", block_sizes)):
         unknown = [d for d in given or () if d not in dims and d not in map(size_class, dims)]
         if unknown:
             raise ValueError(f"unknown dim {unknown[0]} in {name}; known: {', '.join(dims)}")
-    bound = _sizes(graph, shapes, sizes or {})
-    for dim in dims:
-        if size_class(dim) not in bound:
-            raise ValueError(
-                f"the size of {dim} shows in no input: pass sizes={{{size_class(dim)!r}: ...}}"
-            )
+    arrays = [] if shapes is None else _arrays(graph)
+    bound = bind_sizes(arrays, shapes or {}, graph.size_rules, sizes, needed=dims)
     single = list_only(graph)
     spans = {}
     for dim in dims:
@@ -103,35 +102,10 @@ def bind(
     return Layout(bound, spans)
 
 
-def _sizes(
-    graph: Graph, shapes: Mapping[str, tuple[int, ...]], given: Mapping[Dim, int]
-) -> dict[Dim, int]:
-    """The size of each size class, from arguments and shapes, which must agree."""
-    bound: dict[Dim, int] = {}
-    seen_in: dict[Dim, str] = {}
-
-    def note(dim: Dim, size: int, place: str) -> None:
-        known = bound.setdefault(size_class(dim), size)
-        first = seen_in.setdefault(size_class(dim), place)
-        if known != size:
-            raise ValueError(f"dim {dim} has size {size} in {place} but {known} in {first}")
-
-    for dim, size in given.items():
-        note(dim, size, "sizes")
-    for position, value in enumerate(graph.inputs):
-        if isinstance(value.view, Index):
-            continue
-        name, axes = source_of(value, position)
-        shape = shapes[name]
-        if len(shape) != len(axes):
-            expected = ", ".join(d or "1" for d in map(array_dim, axes))
-            raise ValueError(f"input {name} has shape {shape}, expected the axes ({expected})")
-        for axis, (label, size) in enumerate(zip(map(array_dim, axes), shape, strict=True)):
-            if label is not None:
-                note(label, size, f"input {name}")
-            elif size != 1:
-                raise ValueError(f"axis {axis} of input {name} has size {size}, expected 1")
-    return completed(bound, graph.size_rules)
+def _arrays(graph: Graph) -> list[tuple[str, list[Dim | None]]]:
+    """The arrays with their axes, once for each view of them."""
+    views = [source_of(g, at) for at, g in enumerate(graph.inputs) if not isinstance(g.view, Index)]
+    return [(name, [*map(array_dim, axes)]) for name, axes in views]
 
 
 def _block_size(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from blockbuster.ir.expr import Const, Expr, functions_of, rewrite
 from blockbuster.ir.graph import Graph, Index
@@ -16,6 +16,11 @@ LARGE = 2.0**20  # numbers beside which 1 is little
 
 def constants_of(*graphs: Graph) -> tuple[float, ...]:
     """The finite numbers that programs mention, each once."""
+    return constants_in(_expressions(graphs))
+
+
+def constants_in(expressions: Iterable[Expr]) -> tuple[float, ...]:
+    """The finite numbers in scalar expressions, each once."""
     found: dict[float, None] = {}
 
     def note(expr: Expr) -> Expr:
@@ -23,7 +28,7 @@ def constants_of(*graphs: Graph) -> tuple[float, ...]:
             found.setdefault(expr.value)
         return expr
 
-    for expr in _expressions(graphs):
+    for expr in expressions:
         rewrite(expr, note)
     return tuple(found)
 

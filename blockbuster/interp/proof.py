@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -89,6 +89,14 @@ def plain(array: Array) -> Any:
     return np.where(np.isfinite(values), values.astype(object), values.astype(str)).tolist()
 
 
+class Shown(Protocol):
+    """What shows that two programs differ: its text, and plain data."""
+
+    def __str__(self) -> str: ...
+
+    def to_data(self) -> dict[str, Any]: ...
+
+
 @dataclass(frozen=True)
 class Proof:
     """What a comparison of two programs showed; ``equal`` is None where it settled nothing.
@@ -103,7 +111,7 @@ class Proof:
     scope: str
     assumptions: tuple[str, ...]
     false_accept_bound: float | None
-    counterexample: Counterexample | None
+    counterexample: Shown | None
     reason: str
     trials: int
     redraws: int

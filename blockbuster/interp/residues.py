@@ -102,10 +102,11 @@ class Residues(Semantics):
         return made if low.min(initial=0) >= 0 else np.where(low < 0, UNDEFINED, made)
 
     def inverse(self, x: Any) -> Any:
-        """1 / x."""
+        """1 / x; 0 of an infinity, as fractions have it."""
         if (x == 0).any():
             raise ZeroDenominator
-        return np.where(x < 0, UNDEFINED, self.inverses(np.where(x < 0, 1, x)))
+        beyond = np.where(x == UNDEFINED, UNDEFINED, 0)
+        return np.where(x < 0, beyond, self.inverses(np.where(x < 0, 1, x)))
 
     def recip0(self, x: Any) -> Any:
         """1 / x, and 0 at 0."""

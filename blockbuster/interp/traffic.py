@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from blockbuster.interp.binding import sources
+from blockbuster.interp.binding import bind, sources
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.layout import Array
 from blockbuster.interp.observers import Observer, Tensor
 from blockbuster.ir.expr import calls
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise, Rescale, Result
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 
 
 @dataclass
@@ -84,8 +84,9 @@ def graph_traffic(
     graph: Graph, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int] | None = None
 ) -> GraphTraffic:
     """The traffic of a program at these sizes and numbers of blocks, by running it on ones."""
+    bound = bind(graph, None, sizes=sizes, blocks=blocks)
     inputs = {
-        name: np.ones([1 if d is None else sizes[size_class(d)] for d in axes])
+        name: np.ones([1 if d is None else bound.size(d) for d in axes])
         for name, axes in sources(graph).items()
     }
     traffic = GraphTraffic()

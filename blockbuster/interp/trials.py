@@ -156,7 +156,7 @@ class Trials:
                 continue
             except Refused as refused:
                 raise Unsettled(f"ordered arithmetic refuses {refused}") from None
-            if not _differ(draw.semantics, left, right):
+            if not differ(draw.semantics, left, right):
                 return None, redraws
             sizes, steps, name = setting.sizes, setting.block_sizes, repr(draw.semantics)
             given = {n: x.astype(float) if x.dtype == object else x for n, x in draw.inputs.items()}
@@ -176,7 +176,7 @@ class Trials:
         return self.drawn[key]
 
 
-def _differ(semantics: Semantics, left: dict[str, Array], right: dict[str, Array]) -> bool:
+def differ(semantics: Semantics, left: dict[str, Array], right: dict[str, Array]) -> bool:
     """True if an element differs. Raises Unsettled if none does but some are undefined."""
     undefined = False
     for name, x in left.items():

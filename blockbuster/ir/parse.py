@@ -9,39 +9,30 @@ from typing import Any
 
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
-from blockbuster.ir.lengths import ONE, Length, Rule, length_of, whole
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import (
     MONOIDS,
     Accumulate,
-    Cast,
     Collect,
-    Elementwise,
     Functional,
     Head,
     Map,
     Misc,
     Op,
-    Pointwise,
     Reduce,
-    Relabel,
     Rescale,
     Result,
-    Transpose,
 )
-from blockbuster.ir.show import FACTOR_NAMES
+from blockbuster.ir.phrases import OF_ONE, PhraseReader
 from blockbuster.ir.signatures import FUNCTIONALS
-from blockbuster.ir.tokens import TokenReader
-from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.types import Dim
 from blockbuster.ir.verify import verify
-from blockbuster.ir.views import AxisView, Run, Strided, dims_among
+from blockbuster.ir.views import dims_among
 
 _MOST_MAPS = 64  # as many as fusion takes; comparing deeper programs would be a deep recursion
-_LOOSEST, _PRODUCT = 1, INFIX["mul"][1]
-_UNARY = {"-": ("neg", 8), "not": ("not", 4)}
-_BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -70,7 +61,7 @@ class _Scope:
     values: dict[str, Value] = field(default_factory=dict)
 
 
-class _Reader(TokenReader):
+class _Reader(PhraseReader):
     def __init__(self, text: str, functions: Functions) -> None:
         super().__init__(text)
         self._functions = functions
@@ -109,67 +100,12 @@ class _Reader(TokenReader):
                 view = Index("".join(dims_among(axes)), extent) if index else Read(source, axes)
         scope.values[name] = scope.builder.input(type, view, _hint(name))
 
-    def _axis(self) -> AxisView:
-        if self._has("1"):
-            return None
-        of = self._take(kind="name")
-        if not self._has("["):
-            return of
-        runs: list[Run] = []
-        while not self._ends_runs():
-            if runs:
-                self._take(",")
-            dim = self._take(kind="name")
-            size = self._length() if self._has("=") else None
-            runs.append(Run(dim, size, self._length() if self._has("step") else ONE))
-        start = self._length() if self._has("from") else Length()
-        extent = self._length() if self._has("of") else None
-        self._take("]")
-        return Strided(of, tuple(runs), start, extent)
-
-    def _ends_runs(self) -> bool:
-        """True at a bracket, and at a word with a length behind it: dims may have its name, too."""
-        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
-        length = following.kind == "number" or following.text in ("|", "(", "-")
-        return self._next == "]" or (self._next in ("from", "of") and length)
-
-    def _size(self) -> Dim:
-        self._take("|")
-        dim = self._take(kind="name")
-        self._take("|")
-        return dim
-
-    def _length(self) -> Length:
-        """A number of elements, written like a scalar expression over sizes."""
-
-        def leaf(name: str) -> Expr:
-            self._refuse(f"{name} is no size: write |{name}|")
-
-        total, sign = Length(), 1
-        while True:  # a sum may have any number of terms, so it is not read as one expression
-            term = length_of(self._infix(leaf, _PRODUCT))
-            if term is None:
-                self._refuse("a number of elements is a sum of products of sizes")
-            total += term * whole(sign)
-            if self._next not in ("+", "-"):
-                return total
-            sign = 1 if self._take() == "+" else -1
-
     def _output(self, scope: _Scope) -> Output:
         label, name = "", self._take(kind="name")
         if self._has("="):
             label, name = name, self._take(kind="name")
         axes = tuple(self._several(")", self._axis)) if self._has("(") else None
         return Output(self._value(scope, name), label, axes)
-
-    def _type(self) -> Type:
-        lists = []
-        while self._next != "[":
-            lists.append(self._take(kind="name"))
-            if self._next != "[":
-                self._take(",")
-        self._take("[")
-        return Type(tuple(lists), tuple(self._several("]", lambda: self._take(kind="name"))))
 
     def _value(self, scope: _Scope, name: str) -> Value:
         if name not in scope.values:
@@ -211,67 +147,18 @@ class _Reader(TokenReader):
         if word in _FORMS:
             self._take()
             return _FORMS[word](self, scope)
+        if word in OF_ONE:
+            self._take()
+            op = OF_ONE[word](self)
+            return op, self._operands(scope)
         if word in FUNCTIONALS:
             self._take()
             return Functional(word), self._operands(scope)
-        return self._expression(scope)
+        return self._scalar(lambda name: self._value(scope, name))
 
     def _operands(self, scope: _Scope) -> list[Value]:
         self._take("(")
         return self._several(")", lambda: self._operand(scope))
-
-    def _expression(self, scope: _Scope) -> tuple[Op, list[Value]]:
-        operands: list[Value] = []
-
-        def leaf(name: str) -> Expr:
-            value = self._value(scope, name)
-            if value not in operands:
-                operands.append(value)
-            return Arg(operands.index(value))
-
-        expr = self._infix(leaf, _LOOSEST)
-        if self._has("over"):
-            self._take("[")
-            over = self._several("]", lambda: self._take(kind="name"))
-            return Pointwise(expr, tuple(over)), operands
-        return Elementwise(expr), operands
-
-    def _infix(self, leaf: Callable[[str], Expr], floor: int) -> Expr:
-        self._nested += 1
-        self._limit(self._nested, DEEPEST, "an expression nests")
-        left = self._prefix(leaf)
-        while self._next in _BY_SIGN and _BY_SIGN[self._next][1] >= floor:
-            fn, level = _BY_SIGN[self._take()]
-            left = Call(fn, (left, self._infix(leaf, level + (fn != "pow"))))
-            self._limit(left.depth, DEEPEST, "an expression nests")
-        self._nested -= 1
-        return left
-
-    def _prefix(self, leaf: Callable[[str], Expr]) -> Expr:
-        token = self._tokens[self._at]
-        if token.text in _UNARY:
-            self._take()
-            if token.text == "-" and self._tokens[self._at].text in ("inf", "nan"):
-                return Const(-float(self._take()))
-            if token.text == "-" and self._tokens[self._at].kind == "number":
-                return Const(-float(self._take()))
-            fn, floor = _UNARY[token.text]
-            return Call(fn, (self._infix(leaf, floor),))
-        if token.kind == "number" or token.text in ("inf", "nan"):
-            return Const(float(self._take()))
-        if self._has("("):
-            inner = self._infix(leaf, _LOOSEST)
-            self._take(")")
-            return inner
-        if self._next == "|":
-            return Size(self._size())
-        name = self._take(kind="name")
-        if name in FUNCTIONS and self._has("("):
-            args = self._several(")", lambda: self._infix(leaf, _LOOSEST))
-            if len(args) != FUNCTIONS[name]:
-                self._refuse(f"{name} takes {FUNCTIONS[name]} arguments, got {len(args)}")
-            return Call(name, tuple(args))
-        return leaf(name)
 
     def _map(self, scope: _Scope) -> tuple[Op, list[Value]]:
         dim = self._take(kind="name")
@@ -332,18 +219,12 @@ class _Reader(TokenReader):
             if self._has("by"):
                 lead = self._take(kind="name")
                 self._take(":")
-                factor = self._infix(self._factor_name, _LOOSEST)
-                pending.append((len(outputs) - 1, monoid, lead, factor))
+                pending.append((len(outputs) - 1, monoid, lead, self._factor()))
         for port, monoid, lead, factor in pending:
             if lead not in leads:
                 self._refuse(f"{lead} is not a lead: write `yield max {lead} = ...`")
             results[port] = Rescale(monoid, leads[lead], factor)
         return outputs, results
-
-    def _factor_name(self, name: str) -> Expr:
-        if name not in FACTOR_NAMES:
-            self._refuse(f"a factor reads {', '.join(FACTOR_NAMES)}, not {name}")
-        return Arg(FACTOR_NAMES.index(name))
 
     def _reduce(self, scope: _Scope) -> tuple[Op, list[Value]]:
         monoid = self._take()
@@ -351,18 +232,6 @@ class _Reader(TokenReader):
 
     def _head(self, scope: _Scope) -> tuple[Op, list[Value]]:
         return Head(self._take(kind="name")), self._operands(scope)
-
-    def _transpose(self, scope: _Scope) -> tuple[Op, list[Value]]:
-        type = self._type()
-        return Transpose(type.lists, type.axes), self._operands(scope)
-
-    def _relabel(self, scope: _Scope) -> tuple[Op, list[Value]]:
-        old = self._take(kind="name")
-        self._take("->")
-        return Relabel(old, self._take(kind="name")), self._operands(scope)
-
-    def _cast(self, scope: _Scope) -> tuple[Op, list[Value]]:
-        return Cast(self._take(kind="name")), self._operands(scope)
 
     def _misc(self, scope: _Scope) -> tuple[Op, list[Value]]:
         name = self._string()
@@ -392,8 +261,5 @@ _FORMS: dict[str, Callable[[_Reader, _Scope], tuple[Op, list[Value]]]] = {
     "map": _Reader._map,
     "reduce": _Reader._reduce,
     "head": _Reader._head,
-    "transpose": _Reader._transpose,
-    "relabel": _Reader._relabel,
-    "cast": _Reader._cast,
     "misc": _Reader._misc,
 }

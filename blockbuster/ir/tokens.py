@@ -15,7 +15,7 @@ _TOKEN = re.compile(
     r"|(?P<number>\d+(\.\d*)?(e[+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*'*)"
     r"|(?P<string>\"(?:[^\"\\\n]|\\.)*\")"
-    r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],;|!:])",
+    r"|(?P<sign>->|\*\*|<=|>=|==|!=|[-+*/<>=(){}\[\],;|!:?])",
     re.ASCII,
 )
 
@@ -47,6 +47,7 @@ class _Token:
     kind: str
     text: str
     line: int
+    column: int
 
 
 class TokenReader:
@@ -61,22 +62,42 @@ class TokenReader:
 
     def _scan(self, text: str) -> list[_Token]:
         tokens: list[_Token] = []
-        at, line = 0, 0
+        at, line, begin = 0, 0, 0  # where the line begins
         while at < len(text):
             found = _TOKEN.match(text, at)
             if found is None:
-                self._refuse(f"unexpected character {text[at]!r}", line)
+                self._refuse(f"unexpected character {text[at]!r}", line, column=at - begin)
             if found.lastgroup == "name" and not found.group().rstrip("'").isidentifier():
-                self._refuse(f"{found.group()!r} is no name", line)
+                self._refuse(f"{found.group()!r} is no name", line, column=at - begin)
             if found.lastgroup != "space":
-                tokens.append(_Token(str(found.lastgroup), found.group(), line))
+                tokens.append(_Token(str(found.lastgroup), found.group(), line, at - begin))
+            if newline := found.group().rfind("\n") + 1:
+                begin = at + newline
             line += found.group().count("\n")
             at = found.end()
-        return [*tokens, _Token("end", "end of text", line)]
+        last = tokens[-1] if tokens else _Token("end", "", 0, 0)
+        return [*tokens, _Token("end", "end of text", last.line, last.column + len(last.text))]
 
-    def _refuse(self, reason: str, line: int | None = None, hint: str | None = None) -> NoReturn:
+    def _refuse(
+        self,
+        reason: str,
+        line: int | None = None,
+        hint: str | None = None,
+        column: int | None = None,
+    ) -> NoReturn:
+        """Raise ParseError at a line; at the next token's if none is given."""
         mark = self._tokens[self._at].line if line is None else line
-        raise ParseError(message(reason, listing=self._text, mark=mark, hint=hint))
+        text = message(reason, listing=self._text, mark=mark, column=column, hint=hint)
+        raise ParseError(text)
+
+    def _refuse_token(
+        self, reason: str, at: int | None = None, hint: str | None = None
+    ) -> NoReturn:
+        """Raise ParseError with a caret below a token, given by its position; below the next one
+        if none is given.
+        """
+        token = self._tokens[self._at if at is None else at]
+        self._refuse(reason, token.line, hint, token.column)
 
     def _limit(self, depth: int, most: int, what: str) -> None:
         """Refuse a text that nests too deep: reading it is a recursion, as is what follows."""
@@ -92,7 +113,7 @@ class TokenReader:
         token = self._tokens[self._at]
         if (text is not None and token.text != text) or (kind is not None and token.kind != kind):
             wanted = text or ("the end of the text" if kind == "end" else f"a {kind}")
-            self._refuse(f"expected {wanted}, found {token.text!r}")
+            self._refuse_token(f"expected {wanted}, found {token.text!r}")
         self._at += 1
         return token.text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeGuard
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, show_expr
@@ -53,12 +53,18 @@ class Rule:
 
 
 class LocalRule(Rule):
-    """A rule whose sites are found from one node each: the driver looks only where it worked.
+    """A rule whose sites are found from one node each.
 
     ``matches_at`` may look at the node, at what it reads and what reads that, at its readers, and
-    at paths. ``apply`` edits through ``match.edit()``. Both then work on a level that is rewritten
-    in place as well as on a graph.
+    at paths. With ``in_place`` the driver then looks only where something has changed.
     """
+
+    in_place: ClassVar[bool] = False
+    """True if the rule also takes a ``Level``, which the driver rewrites, in place of a graph.
+
+    A level has keys for positions, from ``places``, and only a part of what a graph can be asked.
+    The rule edits it through ``match.edit()``. A subclass does not inherit this: one that asks for
+    more, as any rule of a user may, gets graphs."""
 
     looks_beside: ClassVar[bool] = True
     """False if ``matches_at`` does not look at what else reads the node's operands: a node that
@@ -79,6 +85,11 @@ class UpstreamRule(LocalRule):
     ``matches_at`` may look at the node, at what it depends on, however far away, and at who reads
     that: the driver looks again at all that stands behind what has changed.
     """
+
+
+def takes_levels(rule: Rule) -> TypeGuard[LocalRule]:
+    """True if the rule's own class says that it works in place."""
+    return isinstance(rule, LocalRule) and vars(type(rule)).get("in_place", False)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from blockbuster.ir.level import Level
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import Type
 from blockbuster.ir.verify import Known, verify, verify_nodes
-from blockbuster.rules.base import LocalRule, Match, Rule
+from blockbuster.rules.base import Match, Rule, takes_levels
 from blockbuster.rules.derivation import (
     Application,
     Derivation,
@@ -137,7 +137,7 @@ class _Work:
 
     def _step(self, path: Path, found: Match, todo: Worklist) -> tuple[Path, Worklist]:
         """Apply ``found`` to the level at ``path``; returns where it is now, and its list."""
-        if isinstance(found.rule, LocalRule):
+        if takes_levels(found.rule):
             path = self._edit(path, found, todo)
         else:
             path = self._apply(self._put_back(path, todo.level), found)

@@ -30,6 +30,7 @@ class DuplicateScale(LocalRule):
     number: ClassVar[int | None] = 8
     kind: ClassVar[Kind] = "companion"
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map, Map)
+    in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

@@ -29,6 +29,7 @@ class DuplicateShift(LocalRule):
     name: ClassVar[str] = "duplicate-shift"
     kind: ClassVar[Kind] = "companion"
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map, Map)
+    in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

@@ -35,6 +35,7 @@ class ExtendMapOverAncestors(UpstreamRule):
 
     name: ClassVar[str] = "extend-map-over-ancestors"
     kind: ClassVar[Kind] = "extension"
+    in_place: ClassVar[bool] = True
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:

@@ -43,6 +43,7 @@ class FoldColumns(LocalRule):
     name: ClassVar[str] = "fold-columns"
     kind: ClassVar[Kind] = "companion"
     needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+    in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

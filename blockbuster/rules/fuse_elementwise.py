@@ -33,6 +33,7 @@ class FuseElementwise(LocalRule):
     name: ClassVar[str] = "fuse-elementwise"
     number: ClassVar[int | None] = 9
     kind: ClassVar[Kind] = "companion"
+    in_place: ClassVar[bool] = True
     needs: ClassVar[tuple[type[Op], ...]] = (Elementwise, Elementwise)
 
     def matches_at(

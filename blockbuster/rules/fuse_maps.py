@@ -39,6 +39,7 @@ class FuseMaps(LocalRule):
     name: ClassVar[str] = "fuse-maps"
     number: ClassVar[int | None] = 1
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

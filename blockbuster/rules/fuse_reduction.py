@@ -33,6 +33,7 @@ class FuseReduction(LocalRule):
     name: ClassVar[str] = "fuse-reduction"
     number: ClassVar[int | None] = 3
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Reduce)
+    in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

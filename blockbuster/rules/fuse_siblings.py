@@ -32,6 +32,7 @@ class FuseSiblings(LocalRule):
 
     name: ClassVar[str] = "fuse-siblings"
     number: ClassVar[int | None] = 2
+    in_place: ClassVar[bool] = True
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
     def matches_at(

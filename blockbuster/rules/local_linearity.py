@@ -36,6 +36,7 @@ class LocalLinearity(LocalRule):
     name: ClassVar[str] = "local-linearity"
     kind: ClassVar[Kind] = "companion"
     needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+    in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

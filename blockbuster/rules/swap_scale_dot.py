@@ -34,6 +34,7 @@ class SwapScaleDot(LocalRule):
     number: ClassVar[int | None] = 4
     kind: ClassVar[Kind] = "companion"
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

@@ -42,6 +42,7 @@ class SwapShiftDot(LocalRule):
     number: ClassVar[int | None] = 5
     kind: ClassVar[Kind] = "companion"
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
     def matches_at(

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, cast
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.level import Level
-from blockbuster.rules.base import LocalRule, Match, Rule, UpstreamRule
+from blockbuster.rules.base import LocalRule, Match, Rule, UpstreamRule, takes_levels
 from blockbuster.rules.faults import check_match, raised, result_types
 
 FEW = 32
@@ -101,9 +101,9 @@ class _Places(Protocol):
 
 
 def _places_of(rule: Rule, level: Level) -> _Places:
-    if isinstance(rule, UpstreamRule):
-        return _Behind(rule)
-    return _Near(rule, level) if isinstance(rule, LocalRule) else _Anywhere(rule)
+    if not takes_levels(rule):
+        return _Anywhere(rule)
+    return _Behind(rule) if isinstance(rule, UpstreamRule) else _Near(rule, level)
 
 
 class _Near:
@@ -174,7 +174,7 @@ class _Behind:
 
 
 class _Anywhere:
-    """Whether a rule that looks at a level as a whole may have a site."""
+    """Whether a rule that looks at a level as a whole, as a graph, may have a site."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule

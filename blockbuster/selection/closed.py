@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from blockbuster.errors import message
-from blockbuster.interp.binding import bind, dims_of, sources
+from blockbuster.interp.binding import bind
 from blockbuster.interp.observers import Tensor
 from blockbuster.interp.traffic import Moved
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.selection.footprint import Peak
@@ -119,18 +117,7 @@ class ClosedTraffic:
         block_sizes: Mapping[Dim, int] | None = None,
     ) -> dict[Symbol, int]:
         """The symbols' values at these sizes and blocks, bound as ``evaluate`` binds them."""
-        known = completed({size_class(d): n for d, n in sizes.items()}, self.graph.size_rules)
-        for dim in map(size_class, dims_of(self.graph)):
-            if dim not in known:
-                given = ", ".join(f"{d} = {n}" for d, n in sizes.items()) or "none"
-                raise ValueError(
-                    message(f"no size is given for dim {dim}", hint=f"sizes given: {given}")
-                )
-        shapes = {
-            name: tuple(1 if d is None else known[size_class(d)] for d in axes)
-            for name, axes in sources(self.graph).items()
-        }
-        layout = bind(self.graph, shapes, sizes=sizes, blocks=blocks, block_sizes=block_sizes)
+        layout = bind(self.graph, None, sizes=sizes, blocks=blocks, block_sizes=block_sizes)
         values: dict[Symbol, int] = {}
         for dim, spans in layout.blocks.items():
             values[Symbol("S", size_class(dim))] = layout.size(dim)

@@ -21,7 +21,8 @@ from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.value_dtypes import TRUTH, casts, met, output_dtypes, result_dtype
 from blockbuster.errors import LaunchError, message
 from blockbuster.ir.graph import Graph, Input, Read
-from blockbuster.ir.lengths import Rule, completed
+from blockbuster.ir.lengths import Rule
+from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.choice import CPU, Considered, Fused
 from blockbuster.selection.pieces import Axes, Call, Piece, Pieces, Seen, in_pieces
@@ -130,7 +131,7 @@ class Plan:
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
-        return bind_sizes(self.inputs, shapes, self.rules)
+        return bound(self.inputs, shapes, self.rules)
 
     def checked(self, sizes: dict[Dim, int]) -> dict[Dim, int]:
         """``sizes``, if NumPy can run them: a dim that is one block has to have elements.
@@ -198,7 +199,7 @@ class Family:
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
-        return bind_sizes(self.inputs, shapes, self.rules)
+        return bound(self.inputs, shapes, self.rules)
 
     def at(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:
         """The plan for these sizes: one that is there already, if it serves them."""
@@ -310,31 +311,12 @@ def _source(given: Input) -> str:
     return given.view.source if isinstance(given.view, Read) else ""
 
 
-def bind_sizes(
+def bound(
     inputs: Mapping[str, Axes], shapes: Mapping[str, Sequence[int]], rules: tuple[Rule, ...]
 ) -> dict[Dim, int]:
     """The size of every dim, as ``inputs`` show it; LaunchError where shapes disagree."""
-    sizes: dict[Dim, int] = {}
-    first: dict[Dim, str] = {}
-    for name, axes in inputs.items():
-        shape = tuple(shapes[name])
-        shown = f"({', '.join(axis or '1' for axis in axes)})"
-        if len(shape) != len(axes):
-            raise LaunchError(message(f"{name} has shape {shape}, expected the axes {shown}"))
-        for axis, extent in zip(axes, shape, strict=True):
-            known = 1 if axis is None else sizes.setdefault(axis, extent)
-            if known != extent:
-                place = f" as in {first[axis]}" if axis in first else ""
-                raise LaunchError(
-                    message(
-                        f"{name} has shape {shape}, expected {shown} with "
-                        f"{axis or 'the last'} = {known}{place}"
-                    )
-                )
-            if axis is not None:
-                first.setdefault(axis, name)
     try:
-        return completed(sizes, rules)
+        return bind_sizes([*inputs.items()], shapes, rules)
     except ValueError as error:
         raise LaunchError(message(str(error))) from error
 

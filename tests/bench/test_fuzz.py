@@ -252,8 +252,10 @@ def test_forced_warps_that_are_refused_give_way():
         found = fused.consider(sizes, "float16", "sm_90")
 
     again = [c for c in (found.best, *found.others) if c.snapshot == forced.snapshot]
-    assert forced.scheduled.warps == 4
-    assert {c.scheduled.warps for c in again if c.blocks == forced.blocks} == {8}
+    assert {nest.warps for nest in forced.scheduled.draft.nests} == {4}
+    assert {
+        n.warps for c in again if c.blocks == forced.blocks for n in c.scheduled.draft.nests
+    } == {8}
 
 
 def test_tiles_are_forced():

@@ -11,6 +11,7 @@ from blockbuster.emit.kernel import written
 from blockbuster.emit.target.compiler import compiled_entry, target_of
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.target.shared_base import bases_of_two_swizzles
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses
 from blockbuster.selection.choice import Fused
 from tests.compile.functions import normal
@@ -56,7 +57,7 @@ def test_a_refused_snapshot_has_other_forms_and_the_others_have_none():
         "snapshot 1", "snapshot 2 with 8 warps", "snapshot 2 with 64 lanes for L",
     }  # fmt: skip
     more, padded = found["snapshot 2 with 8 warps"], found["snapshot 2 with 64 lanes for L"]
-    assert (more.scheduled.warps, padded.scheduled.warps) == (8, 4)
+    assert [{n.warps for n in c.scheduled.draft.nests} for c in (more, padded)] == [{8}, {4}]
     assert more.blocks == usual.blocks
     assert padded.blocks == {**usual.blocks, "L": 64}
     x, a, w, out = 64 * 64, 64 * 33, 33 * 8, 64 * 8
@@ -130,7 +131,10 @@ def test_all_padded_dots_swizzle_in_one_way():
             for choice in (c for c in widest.values() if "64 lanes" in c.name):
                 padded += 1
                 scheduled = choice.scheduled
-                uses = [Uses(nest, scheduled.tiling) for nest in scheduled.program.nests]
+                uses = [
+                    Uses(nest, tiling_of(scheduled.program, nest))
+                    for nest in scheduled.program.nests
+                ]
                 assert not any(use.dots_of_several_widths() for use in uses), choice.name
             fused.refuse(considered.best, "it is wrong")
     assert padded >= len(functions)

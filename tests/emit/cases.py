@@ -4,6 +4,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,17 +13,18 @@ import numpy as np
 import blockbuster.frontend as bb
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.bind import bind
-from blockbuster.emit.schedule.chunk_loops import chunk_loops
-from blockbuster.emit.schedule.defer_lane_sums import defer_lane_sums
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.guard import guard
 from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.lead_first import lead_first
 from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.trips import dims_of
+from blockbuster.emit.tile.tiling import blocks_of
+from blockbuster.emit.tile.tiling import fitted as fitted_tiling
+from blockbuster.emit.tile.trips import dims_in, dims_of, sized
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.binding import dims_of as dims_of_graph
 from blockbuster.interp.binding import list_only, sources
@@ -31,6 +33,9 @@ from blockbuster.ir.lengths import fitted, in_order
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import size_class
 from blockbuster.rules import fuse, safe
+from blockbuster.selection.chunk_sizes import in_chunks
+from blockbuster.selection.default_schedule import finished
+from blockbuster.selection.deferral import deferred
 from tests.frontend.programs import OPAQUE, PROGRAMS
 from tests.interp import examples
 
@@ -165,11 +170,38 @@ def blocked_dims(program):
     return tuple(d for d in dims_of(program) if size_class(d) not in program.units)
 
 
-def tiling_of(program, size=100, block=2):
-    """Tiles under which loops have many iterations, and every block has lanes."""
-    sizes = dict.fromkeys(map(size_class, dims_of(program)), size)
-    blocks = {d: 1 if size_class(d) in program.units else block for d in dims_of(program)}
-    return Tiling(sizes, blocks, program.whole, program.units)
+def scheduled_of(program, size=100, block=2, *, processors=1 << 20, sizes=None, blocks=None):
+    """A schedule with blocks under which loops have many iterations, and every block has lanes."""
+    sizes = sizes or fitted(dict.fromkeys(sized(program), size), program.rules)
+    blocks = blocks or dict.fromkeys(blocked_dims(program), block)
+    cut = blocks_of(fitted_tiling(sizes, blocks, program.whole, program.units))
+    nests = tuple(
+        replace(nest, blocks=tuple(b for b in cut if b.dim in dims_in(nest)))
+        for nest in program.nests
+    )
+    target = replace(TARGETS["sm_90"], processors=processors)
+    return Scheduled(program, replace(program, nests=nests), sizes, None, target)
+
+
+def bare(scheduled):
+    """The draft without its blocks."""
+    draft = scheduled.draft
+    return replace(draft, nests=tuple(replace(nest, blocks=()) for nest in draft.nests))
+
+
+def defer_lane_sums(program, *args, **options):
+    """``program`` with all folds deferred that pay."""
+    return bare(deferred(scheduled_of(program, *args, **options)))
+
+
+def finish_rows(program):
+    """``program`` with rows finished, but beside dots."""
+    return bare(finished(scheduled_of(program)))
+
+
+def chunk_loops(program, *, asked=None, **options):
+    """``program`` with loops in chunks, as many as keep the processors busy."""
+    return bare(in_chunks(scheduled_of(program, **options), asked=asked))
 
 
 def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
@@ -189,14 +221,14 @@ def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
     if led != hoisted:
         yield "lead", led, False
         yield "lead guard", guard(led, dims), True
-    deferred = defer_lane_sums(hoisted, tiling_of(tiles))
+    deferred = defer_lane_sums(hoisted)
     yield "defer", deferred, False
     yield "defer guard", guard(deferred, dims), True
     for processors in (200, 1 << 20):  # the first leaves loops with many programs alone
-        chunked, tiling = chunk_loops(hoist(split), tiling_of(tiles), processors=processors)
+        chunked = chunk_loops(hoist(split), processors=processors)
         yield f"chunk {processors}", bind(chunked), False
         yield f"chunk {processors} guard", guard(bind(chunked), dims), True
-        deferred = bind(defer_lane_sums(lead_first(chunked), tiling))
+        deferred = bind(defer_lane_sums(lead_first(chunked)))
         yield f"chunk {processors} lead defer guard", guard(deferred, dims), True
     classes = tuple(dict.fromkeys(map(size_class, dims)))
     for chosen in (classes[::2], classes[1::2], classes):
@@ -206,7 +238,7 @@ def pass_chains(graph) -> Iterator[tuple[str, object, bool]]:
         yield f"drop {','.join(part)} bind hoist", hoist(bind(dropped)), False
         merged = merge_repeats(hoist(bind(dropped)))
         yield f"drop {','.join(part)} merge guard", guard(merged, dims), True
-        deferred = defer_lane_sums(lead_first(merged), tiling_of(dropped))
+        deferred = defer_lane_sums(lead_first(merged))
         yield f"drop {','.join(part)} merge lead defer guard", guard(deferred, dims), True
 
 

@@ -1,7 +1,4 @@
-"""Loops in chunks: which, how many, what the rest reads, and what no chunk may do.
-
-That the numbers stay is tested with every pass, in test_tile_programs and test_random_programs.
-"""
+"""Loops in chunks: which, how many, what the rest reads; test_tile_programs has the numbers."""
 
 import re
 from dataclasses import replace
@@ -13,9 +10,7 @@ import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.bind import bind
-from blockbuster.emit.schedule.chunk_loops import chunk_loops
-from blockbuster.emit.schedule.chunk_sizes import FEWEST, STREAMS, WORTH, ChunkSizes, not_chunkable
-from blockbuster.emit.schedule.defer_lane_sums import defer_lane_sums
+from blockbuster.emit.schedule.chunkable import not_chunkable
 from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import TARGETS, compile_kernel
@@ -28,7 +23,17 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.rules.safety import safe
 from blockbuster.runtime.launch import run_batch, run_interpreted
-from tests.emit.cases import FOLDER, SAFE_ATTENTION, free_sizes, inputs_for, tiling_of
+from blockbuster.selection.chunk_sizes import FEWEST, STREAMS, WORTH, ChunkSizes, in_chunks
+from blockbuster.selection.deferral import deferred
+from tests.emit.cases import (
+    FOLDER,
+    SAFE_ATTENTION,
+    bare,
+    chunk_loops,
+    free_sizes,
+    inputs_for,
+    scheduled_of,
+)
 from tests.emit.test_defer_lane_sums import EXTREMES, PRODUCTS, ROWS, WHOLE
 
 VECTOR = """
@@ -70,11 +75,14 @@ graph(X: M,K[M,K], W: N,K[N,K]) {
 
 def chunked(text, processors=1 << 20, asked=None, **options):
     program = hoist(split_nests(lower_to_tiles(parse(text))))
-    made, tiling = chunk_loops(
-        program, tiling_of(program, **options), processors=processors, asked=asked
-    )
+    made = chunk_loops(program, processors=processors, asked=asked, **options)
     verify_tiles(made)
-    return made, tiling
+    return made
+
+
+def chunk_sizes(text, **options):
+    scheduled = scheduled_of(lower_to_tiles(parse(text)), **options)
+    return ChunkSizes(scheduled, scheduled.draft.nests[0])
 
 
 def loops_of(text):
@@ -90,7 +98,7 @@ def loops_of(text):
 
 
 def test_rows_are_added_in_chunks():
-    made, _ = chunked(ROWS, size=32)
+    made = chunked(ROWS, size=32)
 
     assert listing(made) == (
         "forall m in range(M):\n"
@@ -110,7 +118,7 @@ def test_rows_are_added_in_chunks():
 
 def test_what_follows_is_run_in_chunks_too():
     """Every chunk of the second loop combines what the chunks of the first found."""
-    made, _ = chunked(CENTERED, size=64)
+    made = chunked(CENTERED, size=64)
     grids = [nest.grid for nest in bind(made).nests]
     loads = [
         [s.view.buffer.name for s in statements(nest.body) if isinstance(s, Load)]
@@ -122,7 +130,7 @@ def test_what_follows_is_run_in_chunks_too():
 
 
 def test_a_running_exponent_is_folded_chunk_by_chunk():
-    made, _ = chunked(SAFE_ATTENTION, processors=10_000, asked={"N": 4})
+    made = chunked(SAFE_ATTENTION, processors=10_000, asked={"N": 4})
     folds = [s for nest in made.nests for s in statements(nest.body) if isinstance(s, Fold)]
     groups = [fold for fold in folds if fold.members]
 
@@ -134,8 +142,7 @@ def test_a_running_exponent_is_folded_chunk_by_chunk():
 
 def test_a_short_loop_around_a_long_one_is_distributed():
     program = hoist(lower_to_tiles(parse(WHOLE)))
-    tiling = replace(tiling_of(program), sizes={"M": 4, "N": 1000})
-    made, _ = chunk_loops(program, tiling, processors=132)
+    made = chunk_loops(program, sizes={"M": 4, "N": 1000}, processors=132)
     verify_tiles(made)
 
     assert [nest.grid for nest in bind(made).nests] == [("M", "N_chunk"), ()]
@@ -143,16 +150,18 @@ def test_a_short_loop_around_a_long_one_is_distributed():
 
 
 def test_the_same_dim_counts_chunks_once():
-    made, tiling = chunked(EXTREMES, size=64)
-    (chunks,) = made.chunks
+    program = hoist(split_nests(lower_to_tiles(parse(EXTREMES))))
+    scheduled = in_chunks(scheduled_of(program, size=64))
+    (chunks,) = scheduled.draft.chunks
+    (block,) = {b for nest in scheduled.draft.nests for b in nest.blocks if b.dim == chunks.lanes}
 
-    assert (chunks.number in tiling.units, chunks.lanes in tiling.whole) == (True, True)
-    assert tiling.sizes[chunks.number] == tiling.blocks[chunks.lanes] == chunks.count
-    assert tiling.blocks[chunks.number] == 1
+    assert chunks.number in scheduled.draft.units
+    assert (block.whole, block.ragged) == (True, False)
+    assert scheduled.sizes[chunks.number] == block.lanes == chunks.count
 
 
 def test_names_that_are_taken():
-    made, _ = chunked(ROWS.replace("M", "N_chunk"))
+    made = chunked(ROWS.replace("M", "N_chunk"))
 
     assert {c.dim: c.number for c in made.chunks} == {"N": "N_chunk2"}
 
@@ -164,26 +173,24 @@ def test_names_that_are_taken():
 @pytest.mark.parametrize("rows", [1, 3, 16, 50])
 def test_every_processor_gets_a_program(target, rows):
     loop, *_ = loops_of(ROWS)
-    tiling = replace(tiling_of(lower_to_tiles(parse(ROWS))), sizes={"M": 2 * rows, "N": 10**6})
-    count = ChunkSizes(tiling, target.processors).chunks(loop, ("M",), 1)
+    sizes = {"M": 2 * rows, "N": 10**6}
+    count = chunk_sizes(ROWS, sizes=sizes, processors=target.processors).chunks(loop, ("M",), 1)
 
     assert STREAMS * target.processors <= rows * count < 2 * STREAMS * target.processors
 
 
 def test_a_dot_keeps_a_processor_busy_alone():
     loop, *_ = loops_of(PRODUCTS)
-    tiling = tiling_of(lower_to_tiles(parse(PRODUCTS)), size=10**6)
 
-    assert ChunkSizes(tiling, 132).chunks(loop, (), 1) == 256
+    assert chunk_sizes(PRODUCTS, size=10**6, processors=132).chunks(loop, (), 1) == 256
 
 
 def test_chunks_keep_iterations_and_busy_devices_are_left_alone():
     loop, *_ = loops_of(ROWS)
-    tiling = tiling_of(lower_to_tiles(parse(ROWS)))
 
     def count(rows, columns):
         sizes = {"M": 2 * rows, "N": 2 * columns}
-        return ChunkSizes(replace(tiling, sizes=sizes), 132).chunks(loop, ("M",), 1)
+        return chunk_sizes(ROWS, sizes=sizes, processors=132).chunks(loop, ("M",), 1)
 
     assert count(67, 1000) == count(1000, 1000) == 0
     assert count(66, 1000) == 8
@@ -196,9 +203,8 @@ def test_chunks_keep_iterations_and_busy_devices_are_left_alone():
 
 def test_busy_programs_stay_as_they_are():
     program = hoist(split_nests(lower_to_tiles(parse(ROWS))))
-    tiling = tiling_of(program, size=10_000)
 
-    assert chunk_loops(program, tiling, processors=132) == (program, tiling)
+    assert chunk_loops(program, size=10_000, processors=132) == program
 
 
 # what is refused -----------------------------------------------------------------
@@ -247,7 +253,7 @@ def test_chunks_that_cannot_be(chunks, why):
 
 
 def test_a_chunk_needs_a_loop_over_chunks():
-    made, _ = chunked(ROWS)
+    made = chunked(ROWS)
     (inner,) = (s for s in statements(made.nests[0].body) if isinstance(s, For) and s.chunk)
     (outer,) = (s for s in statements(made.nests[0].body) if isinstance(s, For) and inner in s.body)
     nest = replace(made.nests[0], body=(replace(made.nests[0].body[0], body=outer.body),))
@@ -258,7 +264,7 @@ def test_a_chunk_needs_a_loop_over_chunks():
 
 def test_chunks_of_one_place_are_no_chunks():
     """A store that all chunks make would be a race."""
-    made, _ = chunked(ROWS)
+    made = chunked(ROWS)
     program = bind(made)
     store = program.nests[0].body[-1]
     alone = replace(store, view=replace(store.view, dims=("M", None)))
@@ -277,10 +283,8 @@ def test_two_levels_of_sums_round_less():
     errors = []
     for processors in (1, 132):
         program = hoist(split_nests(lower_to_tiles(parse(WHOLE))))
-        made, tiling = chunk_loops(
-            program, tiling_of(program, size=512, block=1), processors=processors
-        )
-        run = bind(defer_lane_sums(made, tiling))
+        scheduled = in_chunks(scheduled_of(program, size=512, block=1, processors=processors))
+        run = bind(bare(deferred(scheduled)))
         (found,) = run_numpy(
             run, {"X": x}, None, {"M": 1, "N": 1}, dtype=np.float32, padded=True, folder=FOLDER
         ).values()

@@ -12,17 +12,13 @@ import pytest
 from blockbuster.emission import emit
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.bind import bind
-from blockbuster.emit.schedule.defer_lane_sums import (
-    MOST,
-    defer_lane_sums,
-    does_not_pay,
-    not_deferrable,
-)
+from blockbuster.emit.schedule.defer_lane_sums import not_deferrable
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.guard import guard
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Fold, For, Guard, Init, Let, Nest, Store, Tile, statements
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import LaunchError, VerifyError
 from blockbuster.interp.evaluate import evaluate
@@ -30,7 +26,9 @@ from blockbuster.ir.ops import Functional
 from blockbuster.ir.parse import parse
 from blockbuster.runtime.launch import run_batch
 from blockbuster.selection.default_tiles import choose_warps
-from tests.emit.cases import FOLDER, graph_of, tiling_of
+from blockbuster.selection.deferral import MOST, does_not_pay
+from blockbuster.selection.deferral import deferred as deferred_where_it_pays
+from tests.emit.cases import FOLDER, defer_lane_sums, graph_of, scheduled_of
 
 ROWS = """
 graph(X: M,N[M,N]) {
@@ -82,7 +80,7 @@ def lowered(text):
 
 def deferred(text, **options):
     program = lowered(text)
-    return defer_lane_sums(program, tiling_of(program, **options))
+    return defer_lane_sums(program, **options)
 
 
 def loop_of(program):
@@ -152,7 +150,7 @@ def test_without_its_guard_padding_would_show(text, lost):
 
 def test_a_dim_without_a_loop_is_guarded_once_behind():
     program = drop_unit_loops(lowered(WHOLE), ("N",))
-    made = guard(defer_lane_sums(program, tiling_of(program)), ("M", "N"))
+    made = guard(defer_lane_sums(program), ("M", "N"))
     loop, _ = loop_of(made)
     inside = [s.dim for s in loop.body if isinstance(s, Guard)]
     behind = [s.dim for s in made.nests[0].body if isinstance(s, Guard)]
@@ -178,7 +176,7 @@ def test_reasons_to_stay(text, why):
     program = lowered(text)
 
     assert reason(program).endswith(why)
-    assert defer_lane_sums(program, tiling_of(program)) == program
+    assert defer_lane_sums(program) == program
 
 
 def test_a_running_exponent_stays():
@@ -187,7 +185,7 @@ def test_a_running_exponent_stays():
     (loop,) = (loop for loop in loops if any(isinstance(s, Fold) and s.members for s in loop.body))
     (fold,) = (s for s in loop.body if isinstance(s, Fold))
 
-    assert "running exponent" in not_deferrable(fold, loop, [], program.nests[0])
+    assert "running exponent" in not_deferrable(fold, loop, (), program.nests[0])
 
 
 def test_accumulators_that_are_not_the_loops_own_stay():
@@ -216,21 +214,21 @@ def test_accumulators_that_are_not_the_loops_own_stay():
 )
 def test_reasons_that_it_does_not_pay(text, options, why):
     program = lowered(text)
-    tiling = tiling_of(program, **{"size": 1000} | options)
+    scheduled = scheduled_of(program, **{"size": 1000} | options)
+    tiling = tiling_of(program, scheduled.draft.nests[0])
     loops = [s for s in statements(program.nests[0].body) if isinstance(s, For)]
     loop = next(s for s in loops if not s.parallel)
     (fold,) = (s for s in loop.body if isinstance(s, Fold))
 
-    assert why in does_not_pay(fold, loop, tiling)
-    assert defer_lane_sums(program, tiling) == program
+    assert why in does_not_pay(fold, loop, tiling, scheduled.sizes)
+    assert defer_lane_sums(program, **{"size": 1000} | options) == program
 
 
 def test_accumulators_share_the_registers():
     program = lowered(EXTREMES)
     wide = []
     for lanes in (MOST // 16, 3 * MOST // 16):
-        tiling = replace(tiling_of(program, size=10_000), blocks={"M": 4, "N": lanes})
-        made = defer_lane_sums(program, tiling)
+        made = defer_lane_sums(program, size=10_000, blocks={"M": 4, "N": lanes})
         inits = (s for s in statements(made.nests[0].body) if isinstance(s, Init))
         wide.append([init.target.per_lane for init in inits])
 
@@ -253,7 +251,7 @@ def test_many_short_chains_round_less():
     x = np.random.default_rng(1).uniform(size=(512, 64)).astype(np.float32)
     blocks, exact = {"M": 1, "N": 1}, np.exp(x.astype(np.float64)).sum()
     chained = bind(lowered(WHOLE))
-    by_lane = defer_lane_sums(chained, tiling_of(chained))
+    by_lane = defer_lane_sums(chained)
     errors = []
     for program, cut in ((chained, blocks), (by_lane, {"M": 8, "N": 16})):
         (found,) = run_numpy(
@@ -266,11 +264,12 @@ def test_many_short_chains_round_less():
 
 def test_the_number_of_warps_stays():
     before = lowered(ROWS)
-    tiling = replace(tiling_of(before, size=10_000), blocks={"M": 4, "N": MOST // 4})
-    made = defer_lane_sums(before, tiling)
+    scheduled = scheduled_of(before, size=10_000, blocks={"M": 4, "N": MOST // 4})
+    made = deferred_where_it_pays(scheduled)
+    nests = (scheduled.draft.nests[0], made.draft.nests[0])
 
-    assert made != before
-    assert choose_warps(made, tiling) == choose_warps(before, tiling) == 4
+    assert made != scheduled
+    assert [choose_warps(nest, tiling_of(made.draft, nest)) for nest in nests] == [4, 4]
 
 
 def test_a_product_is_rounded_before_lanes_add_it():

@@ -8,7 +8,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emission import emit
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.finish_rows import finish_of, finish_rows, not_finishable
+from blockbuster.emit.schedule.finish_rows import finish_of, not_finishable
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import statements
@@ -16,11 +16,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from blockbuster.runtime.launch import run_interpreted
-from tests.emit.cases import (
-    FOLDER,
-    changed_by,
-    tiling_of,
-)
+from tests.emit.cases import FOLDER, changed_by, finish_rows
 
 NORMALIZED = """
 graph(X: M,N[M,N]) {
@@ -70,7 +66,7 @@ def lowered(text):
 
 def finished(text):
     program = lowered(text)
-    return finish_rows(program, tiling_of(program))
+    return finish_rows(program)
 
 
 def reason(text):
@@ -78,7 +74,7 @@ def reason(text):
     program = lowered(text)
     (nest,) = program.nests
     let = next(s for s in statements(nest.body) if finish_of(s))
-    return not_finishable(let, finish_of(let).functions, program, tiling_of(program))
+    return not_finishable(let, finish_of(let).functions, program)
 
 
 def test_a_row_is_divided_by_its_sum():
@@ -132,14 +128,20 @@ def test_a_reciprocal_without_a_case_for_zero_is_a_plain_divisor():
         ),
         (SHIFTED.replace("row_shift", "row_scale"), "is read as something else"),
         (SHIFTED.replace("row_shift(b, c2)", "c2 - b over [M,N]"), "is read as something else"),
-        (DOTS, "is read in a loop that holds a dot"),
     ],
 )
 def test_what_stays(text, why):
     program = lowered(text)
 
     assert reason(text).endswith(why)
-    assert finish_rows(program, tiling_of(program)) == program
+    assert finish_rows(program) == program
+
+
+def test_rows_beside_a_dot_stay_though_they_could_be_finished():
+    program = lowered(DOTS)
+
+    assert reason(DOTS) == ""
+    assert finish_rows(program) == program
 
 
 def test_reciprocals_of_elements_stay():
@@ -156,7 +158,7 @@ def test_a_value_that_nobody_reads_here_stays():
     let = next(s for s in statements(nest.body) if finish_of(s))
     alone = replace(program, nests=(replace(nest, body=(let,)),))
 
-    assert not_finishable(let, {"mul": "div"}, alone, tiling_of(program)).endswith("not read here")
+    assert not_finishable(let, {"mul": "div"}, alone).endswith("not read here")
 
 
 def test_a_row_that_sums_to_zero_is_zero():
@@ -167,7 +169,7 @@ def test_a_row_that_sums_to_zero_is_zero():
 
 
 def test_every_array_program_keeps_its_numbers():
-    assert changed_by(lambda program: finish_rows(program, tiling_of(program))) >= 3
+    assert changed_by(lambda program: finish_rows(program)) >= 3
 
 
 def test_a_quotient_is_rounded_once():
@@ -227,13 +229,13 @@ def test_other_nests_read_the_parts():
 def test_a_workspace_that_is_read_as_something_else_stays(changed):
     program = lowered(COLUMNS.replace("col_shift(b, c2)", changed))
 
-    assert finish_rows(program, tiling_of(program)) == program
+    assert finish_rows(program) == program
 
 
 def test_a_value_that_is_a_result_too_stays():
     program = lowered(COLUMNS.replace("return Y", "return Y, z"))
 
-    assert len(finish_rows(program, tiling_of(program)).workspaces) == len(program.workspaces)
+    assert len(finish_rows(program).workspaces) == len(program.workspaces)
 
 
 @pytest.mark.interpreter

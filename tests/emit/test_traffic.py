@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blockbuster import layer_norm, lower, trace
-from blockbuster.emit.print.numpy.run import counted_run
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.tile.counting import count_run
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.traffic import Moved, NestTraffic, tile_traffic, traffic_by_nest
 from blockbuster.interp.binding import list_only
@@ -17,11 +17,9 @@ from blockbuster.ir.parse import parse
 from blockbuster.selection.choice import Fused
 from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import (
-    FOLDER,
     PORTS,
     TEXTS,
     graph_of,
-    inputs_for,
     pass_chains,
     ragged_blocks,
     sizes_of,
@@ -48,10 +46,9 @@ def test_equals_the_count(name, data):
     blocks = {
         d: data.draw(st.integers(1, 4), label=f"block of {d}") for d in sizes if d not in single
     }
-    inputs = inputs_for(graph, sizes)
+    known = completed(sizes, program.rules)
 
-    counted = counted_run(program, inputs, sizes, blocks, folder=FOLDER)
-    assert tile_traffic(program, completed(sizes, program.rules), blocks) == counted
+    assert tile_traffic(program, known, blocks) == count_run(program, known, blocks).moved
 
 
 def test_the_paper_s_attention_at_four_blocks_per_dim():

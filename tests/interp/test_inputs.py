@@ -20,8 +20,12 @@ X, Y = np.ones((4, 3)), np.ones((2, 3))
     [
         ({"X": X}, ValueError, "missing input Y: the program reads X, Y"),
         ({"X": X, "Y": Y, "Z": Y}, ValueError, "unknown input Z: the program reads X, Y"),
-        ({"X": X, "Y": Y[0]}, ValueError, r"input Y has shape \(3,\), expected the axes \(N, K\)"),
-        ({"X": X, "Y": Y.T}, ValueError, "dim K has size 2 in input Y but 3 in input X"),
+        ({"X": X, "Y": Y[0]}, ValueError, r"^Y has shape \(3,\), expected the axes \(N, K\)"),
+        (
+            {"X": X, "Y": Y.T},
+            ValueError,
+            r"^Y has shape \(3, 2\), expected \(N, K\) with K = 3 as in X",
+        ),
         ({"X": X, "Y": Y.astype(int)}, TypeError, r"integers .* use \.astype\(float\)"),
         ({"X": X, "Y": Y.tolist()}, TypeError, "input Y is a list, expected a NumPy array"),
         ({"X": X, "Y": Y + 1j}, TypeError, "input Y holds complex128"),
@@ -36,7 +40,7 @@ def test_inputs_that_do_not_fit(inputs, error, text):
     ("given", "text"),
     [
         ({"sizes": {"L": 3}}, "unknown dim L in sizes; known: M, K, N"),
-        ({"sizes": {"M": 5}}, "dim M has size 4 in input X but 5 in sizes"),
+        ({"sizes": {"M": 5}}, r"^X has shape \(4, 3\), expected \(M, K\) with M = 5 as in sizes"),
         ({"blocks": {"L": 3}}, "unknown dim L in blocks; known: M, K, N"),
         ({"blocks": {"M": 3}}, "dim M of size 4 does not make 3 blocks: blocks of 2 make 2"),
         ({"blocks": {"M": 0}}, "blocks of M is 0, expected at least 1"),

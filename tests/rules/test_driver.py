@@ -174,6 +174,7 @@ class MisstateInside(LocalRule):
     """The same one level further in, by an edit of the level around it."""
 
     name: ClassVar[str] = "misstate-inside"
+    in_place: ClassVar[bool] = True
 
     def matches_at(self, graph, position, note=unheard):
         op = graph.nodes[position].op

@@ -37,6 +37,7 @@ class Local(LocalRule):
     """The same, where the driver edits a level in place."""
 
     name: ClassVar[str] = "mine"
+    in_place: ClassVar[bool] = True
 
     def matches_at(self, graph, position, note=unheard):
         if graph.nodes[position].op == EXP:

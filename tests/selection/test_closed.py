@@ -138,7 +138,7 @@ def test_bytes_and_one_block_by_default():
     assert bb.traffic(graph, {"M": 6}, {"M": 3}).loads == 3
     with pytest.raises(ValueError, match="does not make 5 blocks"):
         bb.traffic(graph, {"M": 6}, {"M": 5})
-    with pytest.raises(ValueError, match="no size is given for dim M"):
+    with pytest.raises(ValueError, match="the size of M shows in no input: pass sizes="):
         bb.traffic(graph, {})
 
 

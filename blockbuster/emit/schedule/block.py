@@ -28,6 +28,7 @@ from blockbuster.emit.tile.dataflow import defined, views
 from blockbuster.emit.tile.program import (
     Block,
     For,
+    Issue,
     Let,
     Load,
     Nest,
@@ -181,9 +182,23 @@ def _not_cuttable(cut: Cut, nests: Sequence[Nest], scheduled: Scheduled) -> str:
     size = scheduled.sizes[size_class(cut.dim)]
     if cut.whole and size > cut.lanes:
         return f"{cut.dim} has {size} elements, more than one block of {cut.lanes}"
+    for nest in here if cut.whole else ():
+        if reason := not_one_iteration(nest, cut.dim):
+            return reason
     if not cut.whole and any(cut.dim in unlooped(nest, units) for nest in here):
         return f"no loop runs over {cut.dim}: it is one block, {cut.dim} LANES {WHOLE}"
     return not_a_power_of_two(cut.lanes, f"the block of {cut.dim}", least)
+
+
+def not_one_iteration(nest: Nest, dim: Dim) -> str:
+    """Why the loops of ``nest`` over ``dim`` are needed, however few blocks it has, or ""."""
+    for loop in statements(nest.body):
+        if isinstance(loop, For) and loop.dim == dim:
+            if loop.chunk is not None:
+                return f"the loop over {dim} runs in chunks, of which each takes its part"
+            if any(isinstance(stmt, Issue) for stmt in loop.body):
+                return f"the loads of the loop over {dim} run ahead of its iterations"
+    return ""
 
 
 def not_agreeing(program: TileProgram) -> str:
@@ -269,6 +284,7 @@ def dims_of_dots(nest: Nest, units: tuple[Dim, ...]) -> dict[Dim, None]:
 def whole_program_cut(
     program: TileProgram, blocks: Mapping[Dim, int], whole: Sequence[Dim]
 ) -> tuple[Cut, ...]:
-    """The cuts of all dims of ``program`` that have lanes."""
+    """The cuts of all dims that the nests of ``program`` walk or hold in blocks."""
+    walked = {dim: None for nest in program.nests for dim in dims_in(nest)}
     dims = (dim for dim in dims_of(program) if size_class(dim) not in program.units)
-    return tuple(Cut(dim, blocks[dim], dim in whole) for dim in dims if dim in blocks)
+    return tuple(Cut(dim, blocks[dim], dim in whole) for dim in dims if dim in walked)

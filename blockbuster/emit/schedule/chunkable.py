@@ -55,4 +55,6 @@ def not_apart(before: Body) -> str:
         for tile in folded(stmt):
             if tile not in started:
                 return f"{tile.name}, which starts outside, is folded before the loop"
+            if tile.per_lane and any(isinstance(s, Init) and s.target == tile for s in before):
+                return f"{tile.name}, which has an entry per lane, would cross to another kernel"
     return ""

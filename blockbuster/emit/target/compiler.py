@@ -83,7 +83,7 @@ def compile_kernel(kernel: Kernel, target: str | None = None) -> tuple[CompileRe
     if os.environ.get("TRITON_INTERPRET", "0") == "1":
         raise EmitError("TRITON_INTERPRET=1 is set: Triton compiles nothing in this process")
     module = load_module(kernel.source)
-    return tuple(_report(entry, chosen) for entry in module.KERNELS)
+    return tuple(compile_entry(entry, chosen) for entry in module.KERNELS)
 
 
 KNOBS = ("ptxas", "ptxas_blackwell")  # Triton takes one or the other, by architecture
@@ -132,7 +132,8 @@ def assembling(backend: str, arch: int | str) -> Iterator[Assembler | None]:
             get_ptxas_version.cache_clear()
 
 
-def _report(entry: dict[str, Any], target: Target) -> CompileReport:
+def compile_entry(entry: dict[str, Any], target: Target) -> CompileReport:
+    """What one kernel becomes: an entry of a file's KERNELS. Raises as ``compile_kernel`` does."""
     name = entry["function"].__name__
     compiled, assembler = compiled_entry(entry, target)
     shared = int(compiled.metadata.shared)
@@ -162,7 +163,9 @@ def compiled_entry(entry: dict[str, Any], target: Target) -> tuple[Any, Assemble
     function = entry["function"]
     names = function.arg_names
     ones = dict.fromkeys(entry["equal_to_1"], 1)  # a launch makes constants of these as well
-    constants = {**entry["constants"], **ones, "INDEX": tl.int32}
+    constants = {**entry["constants"], **ones}
+    if "INDEX" in names:  # what emitted kernels count elements in
+        constants["INDEX"] = tl.int32
     signature = {n: "constexpr" if n in constants else entry["signature"][n] for n in names}
     source = ASTSource(
         fn=function,

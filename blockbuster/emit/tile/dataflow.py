@@ -32,6 +32,17 @@ def defined(stmt: Stmt) -> Tile | None:
     return stmt.target if isinstance(stmt, Load | Await | Iota | Let | Guard | Init) else None
 
 
+def accessed(access: Load | Issue | Store) -> Tile:
+    """The tile that an access to global memory fills, or writes."""
+    match access:
+        case Load():
+            return access.target
+        case Issue():
+            return access.tile
+        case Store():
+            return access.value
+
+
 def operands(stmt: Stmt) -> tuple[Tile, ...]:
     """The tiles that ``stmt`` itself reads; a loop reads none, a fold not its own targets."""
     match stmt:

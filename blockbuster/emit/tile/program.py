@@ -327,6 +327,15 @@ class TileProgram:
     chunks: tuple[Chunks, ...] = ()
     dtype: str = ""
 
+    def __str__(self) -> str:
+        return self.show()
+
+    def show(self) -> str:
+        """The text form; ``parse_tiles`` reads it back."""
+        from blockbuster.emit.tile.show import show_tiles
+
+        return show_tiles(self)
+
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """All statements of ``body``, those inside loops included, in program order."""

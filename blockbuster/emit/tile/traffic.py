@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from blockbuster.emit.tile.program import For, Issue, Load, Stmt, Store, Tile, TileProgram
-from blockbuster.emit.tile.trips import bound_blocks
+from blockbuster.emit.tile.dataflow import accessed
+from blockbuster.emit.tile.program import For, Issue, Load, Stmt, Store, TileProgram
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -21,15 +22,12 @@ class Moved:
     tiles_loaded: int = 0
     tiles_stored: int = 0
 
-    def plus(
-        self, *, loaded: int | None = None, stored: int | None = None, tiles: int = 1
-    ) -> Moved:
-        """With ``tiles`` more accesses that move this many elements together."""
+    def __add__(self, other: Moved) -> Moved:
         return Moved(
-            self.elements_loaded + (loaded or 0),
-            self.elements_stored + (stored or 0),
-            self.tiles_loaded + (tiles if loaded is not None else 0),
-            self.tiles_stored + (tiles if stored is not None else 0),
+            self.elements_loaded + other.elements_loaded,
+            self.elements_stored + other.elements_stored,
+            self.tiles_loaded + other.tiles_loaded,
+            self.tiles_stored + other.tiles_stored,
         )
 
 
@@ -38,14 +36,14 @@ def tile_traffic(
 ) -> dict[str, Moved]:
     """Traffic per array, by name. Two views of one array count as one array.
 
-    ``sizes`` gives every size class, ``block_sizes`` what is not one block (1 for list-only dims).
-    Ragged blocks count with the elements they have.
+    ``sizes`` gives every size class, ``block_sizes`` what is not one block (1 for list-only dims)
+    and what nests do not cut themselves. Ragged blocks count with the elements they have.
     """
     buffers = (*program.inputs, *program.outputs, *program.workspaces)
     moved = {buffer.name: Moved() for buffer in buffers}
-    extents = _Extents(sizes, bound_blocks(program, sizes, block_sizes))
+    blocks = bound_blocks(program, sizes, block_sizes)
     for nest in program.nests:
-        _count(nest.body, nest.grid, extents, moved)
+        _count(nest.body, nest.grid, _Extents(sizes, blocks_in(nest, blocks)), moved)
     return moved
 
 
@@ -105,9 +103,10 @@ def traffic_by_nest(
     Lanes past the end of ``padded`` dims count where they are loaded: they are zeros, written to
     shared memory and multiplied like elements. Storing them is masked and costs nothing.
     """
-    extents = _Extents(sizes, bound_blocks(program, sizes, block_sizes), padded)
+    blocks = bound_blocks(program, sizes, block_sizes)
     found = []
     for nest in program.nests:
+        extents = _Extents(sizes, blocks_in(nest, blocks), padded)
         moved: dict[str, Moved] = defaultdict(Moved)
         _count(nest.body, nest.grid, extents, moved)
         elements = sum(m.elements_loaded + m.elements_stored for m in moved.values())
@@ -134,17 +133,11 @@ class _Extents:
 
     def elements(self, access: Load | Issue | Store, loops: tuple[Dim, ...]) -> int:
         """Elements of all tiles of an access: a dim's blocks together are the whole dim."""
-        tile = _accessed(access)
+        tile = accessed(access)
         count = self.size if isinstance(access, Store) else self.lanes
         sliced = dict.fromkeys(access.view.sliced(tile))
         repeated = prod(self.trips(dim) for dim in loops if dim not in sliced)
         return repeated * prod(map(count, sliced))
-
-
-def _accessed(access: Load | Issue | Store) -> Tile:
-    match access:
-        case Load(tile) | Issue(_, tile) | Store(_, tile):
-            return tile
 
 
 def _count(
@@ -158,7 +151,8 @@ def _count(
             buffer = stmt.view.buffer
             elements = extents.elements(stmt, loops)
             tiles = prod(map(extents.trips, loops))
-            if isinstance(stmt, Store):
-                moved[buffer.name] = moved[buffer.name].plus(stored=elements, tiles=tiles)
-            else:
-                moved[buffer.name] = moved[buffer.name].plus(loaded=elements, tiles=tiles)
+            moved[buffer.name] += (
+                Moved(elements_stored=elements, tiles_stored=tiles)
+                if isinstance(stmt, Store)
+                else Moved(elements_loaded=elements, tiles_loaded=tiles)
+            )

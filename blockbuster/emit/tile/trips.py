@@ -16,8 +16,8 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.ir.expr import Expr, Size, rewrite
-from blockbuster.ir.lengths import completed
 from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
@@ -112,24 +112,8 @@ def bound_sizes(
 
     Raises ValueError where they do not, or where a size shows nowhere.
     """
-    bound = {size_class(dim): size for dim, size in (sizes or {}).items()}
-    for buffer in program.inputs:
-        shape = shapes[buffer.name]
-        if len(shape) != len(buffer.axes):
-            raise ValueError(
-                f"input {buffer.name} has shape {shape}, expected {len(buffer.axes)} axes"
-            )
-        for axis, size in zip(buffer.axes, shape, strict=True):
-            known = 1 if axis.dim is None else bound.setdefault(size_class(axis.dim), size)
-            if known != size:
-                raise ValueError(
-                    f"dim {axis.dim or '1'} has size {size} in input {buffer.name} but {known}"
-                )
-    bound = completed(bound, program.rules)
-    for dim in sized(program):
-        if dim not in bound:
-            raise ValueError(f"the size of {dim} shows in no input: pass sizes={{{dim!r}: ...}}")
-    return bound
+    arrays = [(b.name, [axis.dim for axis in b.axes]) for b in program.inputs]
+    return bind_sizes(arrays, shapes, program.rules, sizes, needed=sized(program))
 
 
 def bound_blocks(
@@ -148,3 +132,8 @@ def bound_blocks(
         if bound[dim] < 1:
             raise ValueError(f"block size of {dim} is {bound[dim]}, expected at least 1")
     return bound
+
+
+def blocks_in(nest: Nest, blocks: Mapping[Dim, int]) -> dict[Dim, int]:
+    """The block size of each dim in ``nest``: as it cuts the dim, else as ``blocks`` says."""
+    return {**blocks, **{block.dim: block.lanes for block in nest.blocks}}

@@ -2,7 +2,8 @@
 
 What occurs again (lines of text, polynomials, pictures) is stored once and named by its number.
 A *state* is a program between steps: state 0 the start, state i what step i made; where the
-numerically safe form differs from the last snapshot, it is one more step and state.
+numerically safe form differs from the last snapshot, it is one more step and state. The kernel's
+moves follow: they have states of their own (moves.py).
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, explain
 from blockbuster.view.explorer.costs import Table
 from blockbuster.view.explorer.frames import frames
-from blockbuster.view.explorer.kernel import kernel_text
+from blockbuster.view.explorer.kernel import KernelText, kernel_text
+from blockbuster.view.explorer.moves import moves_data
 from blockbuster.view.explorer.pictures import pictures_data
 from blockbuster.view.explorer.setting import Setting, dims_data, rules_of_sizes
 from blockbuster.view.explorer.source import Source, source_of
 from blockbuster.view.explorer.states import Strings, states_data, text_data
 from blockbuster.view.explorer.steps import left_data, proofs_data, rules_data, steps_data
 
-SCHEMA = "blockbuster.explorer/1"
+SCHEMA = "blockbuster.explorer/2"
 DTYPES = ("float16", "bfloat16", "float32")  # what a kernel is written for
 MOST_LINES = 250_000  # steps times operators: minutes to make, and as much as a browser can show
 
@@ -55,7 +57,7 @@ def explorer_data(
     progress("drawing")
     pictures = pictures_data(graphs)
     progress("emitting the kernel")
-    kernel = _kernel(graphs[-1], derivation.start, dims, setting, strings)
+    kernel = _kernel(graphs[-1], derivation.start, dims, setting)
     return {
         "schema": SCHEMA,
         "title": title or (source.function if source else "block program"),
@@ -70,7 +72,8 @@ def explorer_data(
         "rules": rules_data(dict.fromkeys(a.rule for a in derivation.applications)),
         "proof": whole,
         "left": left_data(derivation.final, explain(derivation.final)),
-        "kernel": kernel,
+        "kernel": _kernel_data(kernel, strings),
+        "moves": moves_data(kernel.derivation, strings),
         "strings": list(strings.numbers),
         "polynomials": table.data(),
         "pictures": pictures,
@@ -89,11 +92,12 @@ def _check_length(derivation: Derivation) -> None:
         raise DrawError(message(what, hint=hint))
 
 
-def _kernel(
-    graph: Graph, reference: Graph, dims: list[Data], setting: Setting, strings: Strings
-) -> Data:
+def _kernel(graph: Graph, reference: Graph, dims: list[Data], setting: Setting) -> KernelText:
     sizes = {dim["name"]: dim["size"] for dim in dims}
-    kernel = kernel_text(graph, reference, sizes, setting.dtype, setting.target)
+    return kernel_text(graph, reference, sizes, setting.dtype, setting.target)
+
+
+def _kernel_data(kernel: KernelText, strings: Strings) -> Data:
     return {
         **text_data(kernel.text, strings),
         "kernels": [list(span) for span in kernel.kernels],

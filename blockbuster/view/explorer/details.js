@@ -12,6 +12,7 @@ function showStep() {
       section("Numbers at these sizes", metricTable(null, numbers(0))), section("Traffic", tensorTable(null, 0)), section("Whole derivation", ...proofLines(data.proof)));
     return;
   }
+  if (move()) { showMove(panel); return; }
   const { rule, level, description, roles } = step(), about = data.rules[rule];
   const before = numbers(at - 1), after = numbers(at), saved = before.bytes - after.bytes;
   panel.replaceChildren(
@@ -31,6 +32,29 @@ function showStep() {
     section("Traffic per tensor", tensorTable(at - 1, at)),
     about.conditions.length ? section("Side conditions, all met", h("ul", { class: "checks" }, about.conditions.map(([name, text]) => h("li", {}, h("span", {}, text, h("small", {}, name)))))) : null,
     section("Proof", ...proofLines(step().proof)),
+  );
+}
+
+/** A move of the kernel: what it is for, and what the kernel asks of a device before and after. */
+function showMove(panel) {
+  const { move: name, line, lead, why } = move(), at = now.at - last;
+  const [before, after] = [data.moves.states[at - 1].cost, data.moves.states[at].cost];
+  const most = (counts) => Math.max(0, ...counts), sum = (counts) => counts.reduce((total, count) => total + count, 0);
+  const rows = [
+    ["elements moved", (cost) => cost.elements, false], ["kernels", (cost) => cost.programs.length, false],
+    ["programs, all kernels", (cost) => sum(cost.programs), false], ["shared memory, about", (cost) => most(cost.shared), true],
+  ].map(([label, of, isBytes]) => h("tr", { "data-cost": label }, h("td", {}, label),
+    before ? cell(of(before), isBytes, { class: "before" }) : h("td", { class: "quiet before" }, "–"),
+    after ? cell(of(after), isBytes, { class: "after" }) : h("td", { class: "quiet after" }, "–"),
+    h("td", { class: "change" }, before && after ? change(of(before), of(after), isBytes) : "")));
+  panel.replaceChildren(
+    h("h2", {}, `${now.at}  ${name}`),
+    h("div", { class: "chips" }, h("span", { class: "chip" }, "a move of the kernel"), line ? h("span", { class: "chip code" }, line) : null),
+    h("p", { class: "lead" }, lead), h("p", {}, why),
+    section("What the kernel asks, at the sizes it was written for",
+      h("div", { class: "table" }, h("table", { id: "costs" }, h("thead", {}, h("tr", {}, ["", "before", "after", "change"].map((text) => h("th", {}, text)))), h("tbody", {}, rows))),
+      before && after ? null : h("p", { class: "quiet" }, "Nothing is counted before every dim is cut into blocks.")),
+    section("The block program", h("p", { class: "quiet" }, "stays as it is: moves change order, place and time, and no value.")),
   );
 }
 
@@ -130,7 +154,7 @@ function showSizes() {
   const name = (at) => (at === 0 ? "start" : isSnapshot(at) ? `snapshot ${data.snapshots.indexOf(at) + 1}` : "safe form");
   const row = (label, at) => h("tr", { "data-state": at }, h("td", {}, h("button", { type: "button", class: "link", onclick: () => go(at) }, label)), columns.map((metric) => cell(numbers(at)[metric], METRICS[metric][1], { class: metric })));
   $("totals").replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), columns.map((metric) => h("th", {}, METRICS[metric][0])))),
-    h("tbody", {}, states.map((at) => row(name(at), at)), states.includes(now.at) ? null : row(`step ${now.at}`, now.at))));
+    h("tbody", {}, states.map((at) => row(name(at), at)), states.includes(Math.min(now.at, last)) ? null : row(`step ${now.at}`, now.at))));
 }
 
 // ---- details: kernel, reasons, source --------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from blockbuster.emission import emit
+from blockbuster.emit.schedule.steps import KernelDerivation
 from blockbuster.errors import EmitError, shown_lines
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
@@ -23,6 +24,7 @@ class KernelText:
     kernels: tuple[Span, ...] = ()
     tiles: Mapping[Dim, int] | None = None
     target: str = ""
+    derivation: KernelDerivation | None = None
 
 
 def kernel_text(
@@ -43,7 +45,8 @@ def kernel_text(
     for first, end in kernels:
         own = _statements(lines[first:end], [place_in(line) for line in other[first:end]])
         places[first:end] = filled(lines[first:end], own)
-    return KernelText(Text(tuple(lines), tuple(places)), kernels, kernel.tiles, kernel.target)
+    text = Text(tuple(lines), tuple(places))
+    return KernelText(text, kernels, kernel.tiles, kernel.target, kernel.derivation)
 
 
 def _kernels(lines: list[str]) -> tuple[Span, ...]:

@@ -1,7 +1,8 @@
 // The data, how elements are made, and closed forms at the sizes and blocks of the moment.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const last = data.states.length - 1;
+const last = data.states.length - 1; // the last state of the block program
+const end = last + data.moves.steps.length; // behind it stand the moves of its kernel
 const $ = (id) => document.getElementById(id);
 const now = {
   at: 0, side: "after", form: "text", depth: Infinity, focus: "", zoom: null,

@@ -2,8 +2,10 @@
 
 // ---- places: a node, wherever it is shown --------------------------------------------------
 
-const shown = () => (now.side === "before" && now.at > 0 ? now.at - 1 : now.at);
-const step = () => (now.at > 0 ? data.steps[now.at - 1] : null);
+/** The block program that is shown; moves of its kernel leave it as it is. */
+const shown = () => Math.min(now.side === "before" && now.at > 0 ? now.at - 1 : now.at, last);
+const step = () => (now.at > 0 && now.at <= last ? data.steps[now.at - 1] : null);
+const move = () => (now.at > last ? data.moves.steps[now.at - last - 1] : null);
 
 /** The places that the step took (in the program before) or made (in the one after). */
 function site() {

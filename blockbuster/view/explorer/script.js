@@ -15,26 +15,27 @@ function showSide() {
 }
 
 function go(at) {
-  const to = clamp(at, 0, last);
+  const to = clamp(at, 0, end);
   now.at = to;
   now.selected = "";
   now.zoom = null;
   if (to === 0) now.side = "after";
   $("slider").value = to;
-  $("slider").setAttribute("aria-valuetext", `${to} of ${last}: ${nameOf(to)}`);
+  $("slider").setAttribute("aria-valuetext", `${to} of ${end}: ${nameOf(to)}`);
   $("steps").querySelectorAll("button").forEach((button, index) => { if (index === to) button.setAttribute("aria-current", "step"); else button.removeAttribute("aria-current"); });
   const current = $("steps").querySelector("[aria-current]");
   if ($("steps").clientHeight) reveal(current, $("steps"));
   $("first").disabled = $("back").disabled = to === 0;
-  $("last").disabled = $("on").disabled = to === last;
+  $("last").disabled = $("on").disabled = to === end;
   history.replaceState(null, "", `#${to}`);
   showStep();
   showSizes();
   drawCurve();
   showSide();
   $("panel-step").scrollTop = 0;
-  const words = to ? `Step ${to} of ${last}: ${nameOf(to)} at ${step().level}.` : `Start, ${last} steps follow.`;
-  $("live").textContent = `${words} ${short(numbers(to).bytes, true)} moved, ${numbers(to).edges} buffered edges.`;
+  const program = numbers(Math.min(to, last));
+  const words = move() ? `Move ${to - last} of ${end - last}: ${move().line || move().move}.` : to ? `Step ${to} of ${end}: ${nameOf(to)} at ${step().level}.` : `Start, ${end} steps follow.`;
+  $("live").textContent = `${words} ${short(program.bytes, true)} moved, ${program.edges} buffered edges.`;
 }
 
 function update() {
@@ -55,18 +56,18 @@ function open(tab) {
   const wide = tab === "kernel";
   if (wide) enlarge(false);
   document.querySelector("main").toggleAttribute("data-wide", wide);
-  if (wide && now.at !== last) { now.form = "loops"; now.side = "after"; press("form", now.form); go(last); } else { drawCurve(); scale(); }
+  if (wide && now.at < last) { now.form = "loops"; now.side = "after"; press("form", now.form); go(last); } else { drawCurve(); scale(); }
 }
 
 function play(on) {
   clearInterval(now.timer);
-  now.timer = on ? setInterval(() => { if (now.at === last) play(false); else go(now.at + 1); }, 1100) : null;
+  now.timer = on ? setInterval(() => { if (now.at === end) play(false); else go(now.at + 1); }, 1100) : null;
   $("play").textContent = on ? "Stop" : "Play";
-  if (on && now.at === last) go(0);
+  if (on && now.at === end) go(0);
 }
 
 const KEYS = {
-  ArrowLeft: () => go(now.at - 1), ArrowRight: () => go(now.at + 1), Home: () => go(0), End: () => go(last),
+  ArrowLeft: () => go(now.at - 1), ArrowRight: () => go(now.at + 1), Home: () => go(0), End: () => go(end),
   " ": () => play(!now.timer),
   b: () => { if (now.at) { now.side = now.side === "before" ? "after" : "before"; showSide(); } },
   e: () => enlarge(),
@@ -93,7 +94,7 @@ function deepen(by) {
 function listen() {
   $("first").onclick = KEYS.Home; $("back").onclick = KEYS.ArrowLeft; $("on").onclick = KEYS.ArrowRight; $("last").onclick = KEYS.End;
   $("play").onclick = KEYS[" "];
-  $("slider").max = last;
+  $("slider").max = end;
   $("slider").oninput = (event) => go(Number(event.target.value));
   $("metric").onchange = (event) => { now.metric = event.target.value; drawCurve(); };
   $("depth").onchange = (event) => { now.depth = Number(event.target.value); now.zoom = null; showPicture(); };
@@ -160,6 +161,7 @@ function showHead() {
   $("title").textContent = data.title;
   const count = data.snapshots[data.snapshots.length - 1], proof = data.proof;
   const parts = [`${count} ${count === 1 ? "step" : "steps"}, ${data.snapshots.length} ${data.snapshots.length === 1 ? "snapshot" : "snapshots"}`];
+  if (data.moves.steps.length) parts.push(`${data.moves.steps.length} moves`);
   parts.push(data.left.length ? `${data.left.length} buffered edges left` : "one kernel");
   $("summary").replaceChildren(parts.join(" · "));
   if (proof) $("summary").append(" · ", h("span", { class: proof.equal ? "proven" : "unproven" }, proof.equal ? "shown equal to its start" : proof.equal === false ? "different from its start" : "equality not settled"), proof.equal ? `, ${proof.bound_in_words}` : "");

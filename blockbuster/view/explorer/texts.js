@@ -6,6 +6,7 @@ const PATTERNS = {
   text: /(?<em>!\w+)|(?<u>\b(?:map|yield|return|graph|reduce|in|relabel|transpose)\b)|(?<s>#.*$)/g,
   loops: /(?<em>\b(?:load|store)\b)|(?<u>\b(?:forall|for|in range)\b)|(?<s>#.*$)/g,
   kernel: /(?<em>\btl\.(?:load|store|atomic_\w+)\b)|(?<u>\b(?:def|for|in|if|return|import|from|class|else|with)\b)|(?<s>#.*$)/g,
+  tiles: /(?<em>\b(?:load|store|issue|await)\b|\d+\?)|(?<u>\b(?:nest|blocks|grid|warps|forall|for|in chunk|init|guard|with|ahead)\b)/g,
   source: /(?<u>\b(?:def|for|in|if|return|import|from|else|with|lambda)\b)|(?<s>#.*$)/g,
 };
 
@@ -32,7 +33,9 @@ function lineList(lines, places, form, { first = 1, marks = new Map(), taken = n
 }
 
 function showText() {
-  const text = data.states[shown()][now.form], pane = $("text");
+  const tiles = now.at > last, pane = $("text");
+  const text = tiles ? data.moves.states[now.at - last - (now.side === "before" ? 1 : 0)] : data.states[shown()][now.form];
+  $("form").hidden = tiles;
   if (text.missing) {
     pane.replaceChildren(h("p", { class: "message" }, `There are no loops for this program.\n${text.missing}`));
     $("changes").textContent = "";
@@ -43,7 +46,7 @@ function showText() {
   for (const [begin, end] of (now.at > 0 && text[kind]) || []) {
     for (let index = begin; index < end; index += 1) marks.set(index, kind);
   }
-  pane.replaceChildren(lineList(strings(text.lines), strings(text.places), now.form, { marks, taken: new Set(site()) }));
+  pane.replaceChildren(lineList(strings(text.lines), strings(text.places), tiles ? "tiles" : now.form, { marks, taken: new Set(site()) }));
   $("changes").textContent = now.at === 0 ? "" : marks.size ? `${marks.size} ${marks.size === 1 ? "line" : "lines"} ${kind === "come" ? "new" : "to go"}` : "no line changes";
   pane.scrollTop = 0;
   reveal(pane.querySelector(`.${kind}`), pane);
@@ -53,7 +56,7 @@ function showText() {
 // ---- the steps: list, curve ----------------------------------------------------------------
 
 const isSnapshot = (at) => data.snapshots.includes(at);
-const nameOf = (at) => (at === 0 ? "start" : data.steps[at - 1].rule);
+const nameOf = (at) => (at === 0 ? "start" : at > last ? data.moves.steps[at - last - 1].move : data.steps[at - 1].rule);
 
 function buildSteps() {
   $("steps").replaceChildren(...data.states.flatMap((_, at) => {
@@ -63,25 +66,33 @@ function buildSteps() {
     const item = h("li", {}, button);
     return isSnapshot(at) ? [item, h("li", { class: "cut" }, `snapshot ${data.snapshots.indexOf(at) + 1} of ${data.snapshots.length}`)] : [item];
   }));
+  const moves = data.moves.steps.map(({ move: name, line, lead }, index) => {
+    const at = last + 1 + index;
+    const button = h("button", { type: "button", class: "move", onclick: () => go(at), title: line || lead },
+      h("span", { class: "number" }, String(at)), h("span", { class: "name" }, name),
+      h("span", { class: "level" }, line.replace(name, "").trim()));
+    return h("li", {}, button);
+  });
+  if (moves.length) $("steps").append(h("li", { class: "cut" }, "moves of its kernel"), ...moves);
 }
 
 function drawCurve() {
   const svg = $("curve"), width = svg.clientWidth || 600, height = svg.clientHeight || 62;
   const isBytes = METRICS[now.metric][1];
-  const values = data.states.map((_, at) => numbers(at)[now.metric]);
+  const values = Array.from({ length: end + 1 }, (_, at) => numbers(Math.min(at, last))[now.metric]);
   const top = Math.max(...values, 1), floor = height - 6;
-  const x = (at) => 8 + (last ? (at / last) * (width - 16) : 0);
+  const x = (at) => 8 + (end ? (at / end) * (width - 16) : 0);
   const y = (number) => floor - (number / top) * (floor - 18);
   const line = values.map((number, at) => `${x(at).toFixed(1)},${y(number).toFixed(1)}`).join(" ");
-  const gap = last ? (width - 16) / last : width;
+  const gap = end ? (width - 16) / end : width;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren(
-    s("polygon", { class: "area", points: `${x(0)},${floor} ${line} ${x(last)},${floor}` }),
+    s("polygon", { class: "area", points: `${x(0)},${floor} ${line} ${x(end)},${floor}` }),
     s("polyline", { class: "path", points: line }),
     s("line", { class: "now", x1: x(now.at), x2: x(now.at), y1: 14, y2: floor }),
     ...values.map((number, at) => {
-      const kind = `dot${isSnapshot(at) ? " snapshot" : ""}${at === now.at ? " current" : ""}`;
-      return s("circle", { class: kind, cx: x(at), cy: y(number), r: isSnapshot(at) ? 4.5 : at === now.at ? 4 : last > 60 ? 1.5 : 2.5, "data-at": at, "data-value": number });
+      const kind = `dot${isSnapshot(at) ? " snapshot" : ""}${at > last ? " move" : ""}${at === now.at ? " current" : ""}`;
+      return s("circle", { class: kind, cx: x(at), cy: y(number), r: isSnapshot(at) ? 4.5 : at === now.at ? 4 : end > 60 ? 1.5 : 2.5, "data-at": at, "data-value": number });
     }),
     ...values.map((number, at) => {
       const hit = s("rect", { class: "hit", x: Math.max(x(at) - gap / 2, 0), y: 0, width: Math.min(gap, width - Math.max(x(at) - gap / 2, 0)), height, "data-at": at }, s("title", {}, document.createTextNode(`${at} ${nameOf(at)}: ${short(number, isBytes)}`)));
@@ -102,7 +113,7 @@ function drawCurve() {
   const near = s("text", { class: "tag", x: place, y: 10, "text-anchor": "middle" });
   near.textContent = short(values[now.at], isBytes);
   svg.append(near);
-  for (const [at, anchor] of [[0, "start"], [last, "end"]]) {
+  for (const [at, anchor] of [[0, "start"], [end, "end"]]) {
     if (Math.abs(x(at) - place) < 90) continue;
     const text = s("text", { x: anchor === "start" ? 2 : width - 2, y: 10, "text-anchor": anchor });
     text.textContent = short(values[at], isBytes);

@@ -14,7 +14,6 @@ from blockbuster.emit.schedule.wide_sums import wide_sums
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.traffic import Moved
 from blockbuster.emit.tile.trips import bound_blocks, bound_sizes
 from blockbuster.ir.types import Dim
 
@@ -55,48 +54,6 @@ def run_numpy(
         empty=poisoned,
     )
     return results
-
-
-def counted_run(
-    program: TileProgram,
-    inputs: Mapping[str, Array],
-    sizes: Mapping[Dim, int] | None = None,
-    block_sizes: Mapping[Dim, int] | None = None,
-    *,
-    folder: Path | None = None,
-) -> dict[str, Moved]:
-    """What a run moves between arrays and tiles, per array: the oracle of ``tile_traffic``."""
-    counters = {b.name: Counted(np.asarray(inputs[b.name])) for b in program.inputs}
-    shapes = {name: counter.array.shape for name, counter in counters.items()}
-    bound = bound_sizes(program, shapes, sizes)
-    made: list[Counted] = []
-
-    def empty(shape: tuple[int, ...], dtype: Any) -> Counted:
-        made.append(Counted(poisoned(shape, dtype)))
-        return made[-1]
-
-    module = load_module(numpy_text(program), folder)
-    module.run(counters, bound, bound_blocks(program, bound, block_sizes), empty=empty)
-    names = [b.name for b in (*program.outputs, *program.workspaces)]
-    counters.update(zip(names, made, strict=True))
-    return {name: counter.moved for name, counter in counters.items()}
-
-
-class Counted:
-    """An array that counts what is read from it and written to it."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-        self.moved = Moved()
-
-    def __getitem__(self, index: Any) -> Any:
-        tile = self.array[index]
-        self.moved = self.moved.plus(loaded=np.size(tile))
-        return tile
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.array[index] = value
-        self.moved = self.moved.plus(stored=np.size(self.array[index]))
 
 
 def poisoned(shape: tuple[int, ...], dtype: Any) -> Array:

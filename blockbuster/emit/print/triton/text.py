@@ -43,6 +43,7 @@ class Heading:
     target: str
     reference: str
     notes: tuple[str, ...] = ()
+    schedule: str = ""
 
 
 def triton_text(
@@ -72,6 +73,13 @@ def triton_text(
         COMMANDS.strip(),
     ]
     return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+def _schedule(text: str) -> str:
+    """The moves that made the kernel, if there are any, and how to have them again."""
+    lines = "".join(f"    {line}\n" for line in shown_lines(text)) if text else ""
+    words = "These moves made it of the program above; bb.emit(..., schedule=TEXT) replays them."
+    return f"{words}\n\n{lines}\n" if lines else ""
 
 
 def _refuse_block_axes(program: TileProgram) -> None:
@@ -149,6 +157,7 @@ class _FileText:
         number = len(self._program.nests)
         kernels = "one Triton kernel" if number == 1 else f"{number} Triton kernels"
         listing = "\n".join(f"    {line}" for line in shown_lines(heading.listing))
+        schedule = _schedule(heading.schedule)
         promise = "\n".join((self._promise(), *(f"Note: {note}." for note in heading.notes)))
         text = f"""{outputs} from {inputs}, in {kernels}.
 
@@ -157,7 +166,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
 {listing}
 
-{promise}
+{schedule}{promise}
 
     from this_file import launch
     {", ".join(self.file.buffer(b) for b in self._program.outputs)} = launch({names})

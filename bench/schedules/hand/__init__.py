@@ -1,0 +1,1 @@
+"""Kernels written by hand in Triton: what schedules are measured against, one file a family."""

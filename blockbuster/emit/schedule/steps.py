@@ -1,0 +1,147 @@
+"""The second half of a derivation: the moves that made a kernel, one by one, and what each gives.
+
+The first half are the rules that fused its block program (rules/derivation.py). Both are lists of
+named steps that can be replayed; before the first move stands the program as it was lowered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from blockbuster.emit.schedule.base import Move
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.script import BY_NAME
+from blockbuster.emit.schedule.site import Applied
+from blockbuster.emit.tile.program import Nest, TileProgram
+from blockbuster.emit.tile.shared_memory import shared_bytes
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.traffic import traffic_by_nest
+from blockbuster.emit.tile.trips import dims_in
+from blockbuster.errors import EmitError, message
+from blockbuster.ir.types import size_class
+from blockbuster.rules import Derivation
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a tile program asks of a device, at the sizes for which it is made.
+
+    ``elements``: moved between global memory and tiles by all kernels. ``programs``: in the grid of
+    each kernel, in order. ``shared``: bytes of shared memory that a program of each takes, roughly.
+    """
+
+    elements: int
+    programs: tuple[int, ...]
+    shared: tuple[int, ...]
+
+    def __str__(self) -> str:
+        programs = " + ".join(f"{count:,}" for count in self.programs)
+        return (
+            f"{self.elements:,} elements, {programs} programs, "
+            f"{max(self.shared, default=0):,} bytes of shared memory"
+        )
+
+
+def cost_of(scheduled: Scheduled) -> Cost | None:
+    """The cost of what is printed; None where some dim is not cut into blocks yet."""
+    program = scheduled.program
+    if any(not _is_cut(program, nest) for nest in program.nests):
+        return None
+    found = [_of_nest(program, nest, scheduled) for nest in program.nests]
+    return Cost(
+        sum(elements for elements, _, _ in found),
+        tuple(programs for _, programs, _ in found),
+        tuple(shared for _, _, shared in found),
+    )
+
+
+def _of_nest(program: TileProgram, nest: Nest, scheduled: Scheduled) -> tuple[int, int, int]:
+    """Elements, programs, bytes: each nest may cut dims in its own way."""
+    alone = replace(program, nests=(nest,))
+    blocks = tiling_of(program, nest).blocks
+    (traffic,) = traffic_by_nest(alone, scheduled.sizes, blocks)
+    return traffic.elements, traffic.programs, shared_bytes(program, nest)
+
+
+def _is_cut(program: TileProgram, nest: Nest) -> bool:
+    cut = tiling_of(program, nest).blocks
+    return all(dim in cut for dim in dims_in(nest) if size_class(dim) not in program.units)
+
+
+@dataclass(frozen=True)
+class TileStep:
+    """A move within its derivation. ``before`` and ``after``: all that is decided around it."""
+
+    index: int
+    applied: Applied
+    before: Scheduled = field(repr=False)
+    after: Scheduled = field(repr=False)
+
+    @property
+    def move(self) -> Move:
+        """What was applied."""
+        return BY_NAME[self.applied.move]
+
+    @property
+    def line(self) -> str:
+        """The line of the schedule's text."""
+        return str(self.applied)
+
+    @cached_property
+    def costs(self) -> tuple[Cost | None, Cost | None]:
+        """What the program asks of a device before the move and after it."""
+        return cost_of(self.before), cost_of(self.after)
+
+
+@dataclass(frozen=True)
+class KernelDerivation:
+    """How a kernel came about: how its block program was fused, and the moves behind that.
+
+    ``fused`` is None if the kernel was emitted from a program alone.
+    """
+
+    start: Scheduled = field(repr=False)
+    moves: tuple[Applied, ...]
+    final: Scheduled = field(repr=False)
+    fused: Derivation | None = None
+
+    @cached_property
+    def steps(self) -> tuple[TileStep, ...]:
+        """The moves in order, replayed from the start."""
+        found: list[TileStep] = []
+        before = self.start
+        for index, applied in enumerate(self.moves):
+            after = BY_NAME[applied.move].apply(before, applied.site, **applied.args)
+            found.append(TileStep(index, applied, before, after))
+            before = after
+        return tuple(found)
+
+    def replay(self) -> Scheduled:
+        """Apply every move again. Raises EmitError if another program comes of it."""
+        made = self.steps[-1].after if self.steps else self.start
+        if made.draft != self.final.draft:
+            listing = f"{self.final.draft.show()}---\n{made.draft.show()}"
+            raise EmitError(message("replaying the moves gives another program", listing=listing))
+        return made
+
+    def show(self) -> str:
+        """A line for each step: its number, what was applied, and what the program then asks."""
+        lines = list[str]()
+        rules = len(self.fused.steps) if self.fused else 0
+        for rule in self.fused.steps if self.fused else ():
+            lines.append(f"{rule.index + 1:3}  {rule.rule}: {rule.description}")
+        for step in self.steps:
+            after = step.costs[1]
+            gives = f"    # {after}" if after and after != step.costs[0] else ""
+            lines.append(f"{rules + step.index + 1:3}  {step.line}{gives}")
+        return "".join(f"{line}\n" for line in lines)
+
+    def __str__(self) -> str:
+        return self.show()
+
+
+def derived(scheduled: Scheduled, fused: Derivation | None = None) -> KernelDerivation:
+    """How ``scheduled`` came about; ``fused`` is how its block program did."""
+    start = replace(scheduled, draft=scheduled.start, moves=())
+    return KernelDerivation(start, scheduled.moves, scheduled, fused)

@@ -1,0 +1,78 @@
+"""What a run of a tile program moves and computes, counted: the oracle of ``tile_traffic``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from blockbuster.emit.tile.interpreter import run_tiles
+from blockbuster.emit.tile.observer import Real, TileObserver
+from blockbuster.emit.tile.program import Fold, Let, TileProgram, View
+from blockbuster.emit.tile.traffic import Moved
+from blockbuster.interp.layout import Array
+from blockbuster.ir.expr import calls
+from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.ir.types import Dim, size_class
+
+WIDTHS = {"bfloat16": 2}  # bytes of dtypes that NumPy does not have
+
+
+@dataclass
+class TileCounts(TileObserver):
+    """Loads and stores per array, by name; dots, and flops as ``GraphTraffic`` counts them.
+
+    ``bytes``: loaded and stored, of the arrays whose elements have a dtype.
+    """
+
+    moved: dict[str, Moved] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+    dots: int = 0
+    flops: dict[str, int] = field(default_factory=lambda: {"matrix": 0, "vector": 0})
+
+    def load(self, view: View, elements: Array) -> None:
+        self._move(view, elements, Moved(elements_loaded=elements.size, tiles_loaded=1))
+
+    def store(self, view: View, elements: Array) -> None:
+        self._move(view, elements, Moved(elements_stored=elements.size, tiles_stored=1))
+
+    def _move(self, view: View, elements: Array, more: Moved) -> None:
+        name, dtype = view.buffer.name, view.buffer.dtype
+        self.moved[name] = self.moved.get(name, Moved()) + more
+        if dtype:
+            width = WIDTHS.get(dtype) or np.dtype(dtype).itemsize
+            self.bytes[name] = self.bytes.get(name, 0) + elements.size * width
+
+    def let(self, stmt: Let, args: Sequence[Array], made: Array, real: Real) -> None:
+        match stmt.op:
+            case Functional("dot"):
+                self.dots += 1
+                self.flops["matrix"] += 2 * args[0].size * args[1].shape[0]
+            case Functional("outer"):
+                self.flops["vector"] += made.size
+            case Functional():
+                self.flops["vector"] += args[0].size
+            case Elementwise(expr) | Pointwise(expr):
+                self.flops["vector"] += calls(expr) * made.size
+
+    def fold(self, stmt: Fold, values: Sequence[Array], real: Real) -> None:
+        self.flops["vector"] += 0 if stmt.ahead else values[0].size
+        for member, value in zip(stmt.members, values[1:], strict=True):
+            rescaled = calls(member.factor) * (1 if stmt.ahead else 2)
+            self.flops["vector"] += (1 + rescaled) * value.size
+
+
+def count_run(
+    program: TileProgram, sizes: Mapping[Dim, int], block_sizes: Mapping[Dim, int] | None = None
+) -> TileCounts:
+    """What a run at these sizes counts; ``sizes`` are by size class. It runs on ones."""
+    counts = TileCounts()
+    inputs = {}
+    for buffer in program.inputs:
+        shape = [1 if axis.dim is None else sizes[size_class(axis.dim)] for axis in buffer.axes]
+        inputs[buffer.name] = np.ones(shape)
+    run_tiles(program, inputs, sizes, block_sizes, observer=counts)
+    names = (b.name for b in (*program.inputs, *program.outputs, *program.workspaces))
+    counts.moved = {name: counts.moved.get(name, Moved()) for name in names}
+    return counts

@@ -1,0 +1,402 @@
+"""The interpreter of tile programs: runs one statement after the other, under any semantics.
+
+What operators mean is the business of ``interp.semantics``, as it is for block programs. Parallel
+iterations run in a random order; arrays start without values; a load that runs ahead may complete
+at any time that its tokens allow. What only luck would make right raises ``Hazard``, with the line
+of the listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count, product
+from typing import Any
+
+import numpy as np
+
+from blockbuster.emit.tile.dataflow import views
+from blockbuster.emit.tile.located import located
+from blockbuster.emit.tile.memory import Hazard, Memory, Path
+from blockbuster.emit.tile.observer import TileObserver
+from blockbuster.emit.tile.program import (
+    Await,
+    Buffer,
+    Fold,
+    For,
+    Guard,
+    Init,
+    Iota,
+    Issue,
+    Let,
+    Load,
+    Member,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+)
+from blockbuster.emit.tile.slots import Ring
+from blockbuster.emit.tile.scope import Scope
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks, bound_sizes
+from blockbuster.interp.accumulators import aligned
+from blockbuster.interp.layout import Array
+from blockbuster.interp.semantics import Float64, Floats, Semantics
+from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import Dim
+
+
+def run_tiles(
+    program: TileProgram,
+    inputs: Mapping[str, Array],
+    sizes: Mapping[Dim, int] | None = None,
+    block_sizes: Mapping[Dim, int] | None = None,
+    *,
+    semantics: Semantics = Float64,
+    seed: int | None = None,
+    padded: bool = False,
+    observer: TileObserver | None = None,
+) -> dict[str, Array]:
+    """Outputs by name, for whole arrays by name.
+
+    ``block_sizes`` are for dims whose blocks the program does not name itself; by default a dim is
+    one block (and 1 for list-only dims). With a ``seed``, parallel iterations run in a random
+    order. ``padded``: tiles have all lanes of their blocks, as on a GPU: loads put 0 past the end
+    of a dim, stores cut. Raises Hazard, with a line of the listing, where a statement reads what is
+    not there; ValueError where sizes do not fit, or where lanes are to be padded with a semantics
+    other than ``Floats``, whose arithmetic goes wrong on them (``lanes.py`` checks guards instead).
+    """
+    if padded and not isinstance(semantics, Floats):
+        raise ValueError(f"padded lanes need floats, not {semantics!r}: use check_lanes")
+    arrays = {b.name: semantics.item(np.asarray(inputs[b.name])) for b in program.inputs}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    bound = bound_sizes(program, shapes, sizes)
+    walker = TileInterpreter(
+        program, bound, bound_blocks(program, bound, block_sizes), semantics, seed, padded
+    )
+    return walker.run(arrays, observer or TileObserver())
+
+
+@dataclass
+class Total:
+    """An accumulator, as wide as the semantics adds up, and the iteration that it belongs to."""
+
+    array: Array
+    path: Path
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The tile of an iteration, where a load that ran ahead brought it."""
+
+    array: Array
+    ring: Ring
+    iteration: int
+
+
+Tiles = dict[Tile, Array | Total | Arrived]
+
+
+@dataclass
+class Frame:
+    """The tiles that statements of one iteration see, and the rings of its loop, by token."""
+
+    scope: Scope
+    tiles: Tiles = field(default_factory=dict)
+    rings: dict[str, Ring] = field(default_factory=dict)
+    iteration: int = 0
+    later: Callable[[int], Scope | None] = lambda _: None
+
+
+class TileInterpreter:
+    """A tile program with all numbers known: sizes by size class, block sizes by dim."""
+
+    def __init__(
+        self,
+        program: TileProgram,
+        sizes: Mapping[Dim, int],
+        blocks: Mapping[Dim, int],
+        semantics: Semantics,
+        seed: int | None = None,
+        padded: bool = False,
+    ) -> None:
+        self.program, self.semantics, self.padded = program, semantics, padded
+        self.wide = semantics.accumulator
+        self.sizes, self.blocks = sizes, blocks
+        self._random = None if seed is None else np.random.default_rng(seed)
+        self._runs = count()
+
+    def run(self, arrays: Mapping[str, Array], observer: TileObserver) -> dict[str, Array]:
+        """The outputs for arrays of the sizes given, made of the semantics' items."""
+        self.observer, self.memory = observer, Memory()
+        for buffer in self.program.inputs:
+            self.memory.give(buffer, arrays[buffer.name])
+        for buffer in (*self.program.outputs, *self.program.workspaces):
+            self.memory.allocate(buffer, self._shape(buffer), self.semantics.dtype)
+        with np.errstate(all="ignore"):
+            for nest in self.program.nests:
+                self.memory.new_nest()
+                self._nest(nest)
+        for buffer in self.program.outputs:
+            missing = self.memory.unwritten(buffer)
+            if missing is not None:
+                raise Hazard(f"{buffer.name}{list(missing)} is never written")
+        return {buffer.name: self.memory.arrays[buffer] for buffer in self.program.outputs}
+
+    def _shape(self, buffer: Buffer) -> tuple[int, ...]:
+        scope = Scope(self.sizes, self.blocks)
+        return tuple(
+            self._entries(buffer, at)
+            if axis.per_block
+            else 1
+            if axis.dim is None
+            else scope.size(axis.dim)
+            for at, axis in enumerate(buffer.axes)
+        )
+
+    def _entries(self, buffer: Buffer, at: int) -> int:
+        """How many blocks the nests that access ``buffer`` make of the dim of an axis.
+
+        Raises ValueError where they do not make equally many.
+        """
+        found = {
+            self._trips(nest, dim)
+            for nest in self.program.nests
+            for view in views(replace(self.program, nests=(nest,)))
+            if view.buffer == buffer and isinstance(dim := view.dims[at], str)
+        }
+        if len(found) > 1:
+            raise ValueError(f"nests differ in how many blocks axis {at} of {buffer.name} has")
+        return found.pop() if found else 1
+
+    def _trips(self, nest: Nest, dim: Dim) -> int:
+        if dim in self.program.whole or any(b.dim == dim and b.whole for b in nest.blocks):
+            return 1
+        return len(Scope(self.sizes, blocks_in(nest, self.blocks)).steps(dim))
+
+    # loops -----------------------------------------------------------------------------
+
+    def _nest(self, nest: Nest) -> None:
+        scope = Scope(self.sizes, blocks_in(nest, self.blocks), self.padded)
+        run = next(self._runs)
+        cells = list(product(*(scope.steps(dim) for dim in nest.grid)))
+        for number in self._order(len(cells), parallel=True):
+            inner = scope
+            for dim, start in zip(nest.grid, cells[number], strict=True):
+                inner = inner.inside(dim, start, ((run, number, dim),))
+            self._body(nest.body, Frame(inner))
+
+    def _order(self, trips: int, *, parallel: bool) -> list[int]:
+        if not parallel or self._random is None:
+            return list(range(trips))
+        return [int(number) for number in self._random.permutation(trips)]
+
+    def _loop(self, loop: For, frame: Frame) -> None:
+        scope, run = frame.scope, next(self._runs)
+        steps = scope.steps(loop.dim, loop.chunk)
+        order = self._order(len(steps), parallel=loop.parallel)
+
+        def later(iteration: int) -> Scope | None:
+            if iteration >= len(order):
+                return None
+            number = order[iteration]
+            own = ((run, number, loop.dim),) if loop.parallel else ()
+            return scope.inside(loop.dim, steps[number], (*scope.path, *own))
+
+        issues = [stmt for stmt in loop.body if isinstance(stmt, Issue)]
+        rings = {issue.token: Ring(issue) for issue in issues}
+        for issue in issues:
+            for iteration in range(issue.ahead):
+                ahead = issue, rings[issue.token], iteration, later(iteration)
+                self._at(issue, partial(self._start, *ahead))
+        for iteration in range(len(order)):
+            inner = later(iteration)
+            assert inner is not None
+            self._body(loop.body, Frame(inner, dict(frame.tiles), rings, iteration, later))
+        for issue in issues:
+            self._at(issue, rings[issue.token].finish)
+
+    def _body(self, body: tuple[Stmt, ...], frame: Frame) -> None:
+        for stmt in body:
+            if isinstance(stmt, For):
+                self._loop(stmt, frame)
+            else:
+                self._at(stmt, partial(MEANING[type(stmt)], self, stmt, frame))
+
+    def _at(self, stmt: Stmt, act: Callable[[], Any]) -> Any:
+        """What ``act`` gives; a hazard gets the line of ``stmt``."""
+        try:
+            return act()
+        except Hazard as hazard:
+            raise Hazard(located(self.program, stmt, str(hazard))) from None
+
+    # loads and stores --------------------------------------------------------------------
+
+    def _read(self, tile: Tile, frame: Frame) -> Array:
+        held = frame.tiles.get(tile)
+        if held is None:
+            raise Hazard(f"{tile.name} is read before it is made")
+        if isinstance(held, Total):
+            return self.semantics.item(held.array)
+        if isinstance(held, Arrived):
+            held.ring.read(held.iteration)
+            return held.array
+        return held
+
+    def _tile(self, elements: Array, view: View, tile: Tile, scope: Scope) -> Array:
+        """Elements as they lie in an array, as a tile: transposed, with zeros past the end."""
+        order = view.sliced(tile)
+        array = elements.transpose([order.index(dim) for dim in tile.axes])
+        if not scope.padded:
+            return array
+        lanes = np.zeros(scope.extents(tile), array.dtype)
+        lanes[tuple(map(slice, array.shape))] = array
+        return lanes
+
+    def _load(self, stmt: Load, frame: Frame) -> None:
+        view, scope = stmt.view, frame.scope
+        elements = self.memory.load(view.buffer, scope.place(view, stmt.target), scope.path)
+        self.observer.load(view, elements)
+        frame.tiles[stmt.target] = self._tile(elements, view, stmt.target, scope)
+
+    def _issue(self, stmt: Issue, frame: Frame) -> None:
+        if stmt.token not in frame.rings:
+            raise Hazard(f"{stmt.token} runs ahead of no loop")
+        iteration = frame.iteration + stmt.ahead
+        self._start(stmt, frame.rings[stmt.token], iteration, frame.later(iteration))
+
+    def _start(self, stmt: Issue, ring: Ring, iteration: int, scope: Scope | None) -> None:
+        if scope is not None:
+            place = scope.place(stmt.view, stmt.tile)
+            elements = ring.start(iteration, place, self.memory, scope.path)
+            self.observer.load(stmt.view, elements)
+
+    def _await(self, stmt: Await, frame: Frame) -> None:
+        ring = frame.rings.get(stmt.token)
+        if ring is None:
+            raise Hazard(f"{stmt.target.name} waits for {stmt.token}, which no load brings")
+        elements = ring.wait(frame.iteration, self.memory, frame.scope.path)
+        array = self._tile(elements, ring.issue.view, stmt.target, frame.scope)
+        frame.tiles[stmt.target] = Arrived(array, ring, frame.iteration)
+
+    def _store(self, stmt: Store, frame: Frame) -> None:
+        view, tile, scope = stmt.view, stmt.value, frame.scope
+        array = self._read(tile, frame)
+        if scope.padded:
+            array = array[tuple(slice(scope.real(dim)) for dim in tile.axes)]
+        array = array.transpose([tile.axes.index(dim) for dim in view.sliced(tile)])
+        self.memory.store(view.buffer, scope.place(view, tile), array, scope.path)
+        self.observer.store(view, array)
+
+    # operators ---------------------------------------------------------------------------
+
+    def _iota(self, stmt: Iota, frame: Frame) -> None:
+        (extent,) = frame.scope.extents(stmt.target)
+        numbers = frame.scope.start(stmt.dim) + np.arange(extent, dtype=float)
+        frame.tiles[stmt.target] = self.semantics.positions(stmt.dim, numbers)
+
+    def _guard(self, stmt: Guard, frame: Frame) -> None:
+        value = self._read(stmt.value, frame)
+        if frame.scope.padded:
+            axes = stmt.value.axes
+            lanes = np.arange(value.shape[axes.index(stmt.dim)])
+            inside = lanes.reshape([-1 if dim == stmt.dim else 1 for dim in axes])
+            fill = self.semantics.constant(stmt.fill)
+            value = np.where(inside < frame.scope.real(stmt.dim), value, fill)
+        frame.tiles[stmt.target] = value
+
+    def _let(self, stmt: Let, frame: Frame) -> None:
+        args = [self._read(arg, frame) for arg in stmt.args]
+        made = self._value(stmt, args, frame.scope)
+        self.observer.let(stmt, args, made, frame.scope.real)
+        frame.tiles[stmt.target] = made
+
+    def _value(self, stmt: Let, args: list[Array], scope: Scope) -> Array:
+        match stmt.op:
+            case Functional(name):
+                return self.semantics.functional(name, args)
+            case Elementwise(expr):
+                return np.asarray(self.semantics.expression(expr, args, scope.size))
+            case Pointwise(expr, axes):
+                given = list(zip(args, stmt.args, strict=True))
+                same = [aligned(array, tile.axes, axes) for array, tile in given]
+                made = self.semantics.expression(expr, same, scope.size)
+                shape = dict(zip(axes, scope.extents(stmt.target), strict=True))
+                for array, tile in given:
+                    shape.update(zip(tile.axes, array.shape, strict=True))
+                return np.broadcast_to(made, [shape[dim] for dim in axes])
+            case Cast(dtype):
+                return self.semantics.cast(args[0], dtype)
+            case Transpose():
+                (tile,) = stmt.args
+                return args[0].transpose([tile.axes.index(dim) for dim in stmt.target.axes])
+            case Relabel():
+                return args[0]
+        raise AssertionError(stmt.op)
+
+    # accumulators --------------------------------------------------------------------------
+
+    def _init(self, stmt: Init, frame: Frame) -> None:
+        start = self.wide.identity(stmt.monoid, frame.scope.extents(stmt.target))
+        frame.tiles[stmt.target] = Total(start, frame.scope.path)
+
+    def _total(self, tile: Tile, frame: Frame) -> Total:
+        held = frame.tiles.get(tile)
+        if not isinstance(held, Total):
+            raise Hazard(f"{tile.name} is folded into without an init")
+        if held.path != frame.scope.path:
+            raise Hazard(f"iterations of a parallel loop share the accumulator {tile.name}")
+        return held
+
+    def _fold(self, stmt: Fold, frame: Frame) -> None:
+        lead, wide = self._total(stmt.target, frame), self.wide
+        values = [self._read(v, frame) for v in (stmt.value, *(m.value for m in stmt.members))]
+        self.observer.fold(stmt, values, frame.scope.real)
+        value, *others = map(wide.item, values)
+        lanes = tuple(
+            slice(extent) if dim in stmt.target.per_lane else slice(None)
+            for dim, extent in zip(stmt.target.axes, value.shape, strict=True)
+        )
+        old = lead.array[(*lanes, ...)]
+        new = value if stmt.ahead else wide.fold(stmt.monoid, old, value)
+        leads = stmt.target.axes, old, value, new
+        for member, other in zip(stmt.members, others, strict=True):
+            self._rescale(member, other, leads, frame, ahead=stmt.ahead)
+        lead.array = np.array(lead.array)
+        lead.array[(*lanes, ...)] = new
+
+    def _rescale(
+        self,
+        member: Member,
+        value: Array,
+        leads: tuple[tuple[Dim, ...], Array, Array, Array],
+        frame: Frame,
+        *,
+        ahead: bool,
+    ) -> None:
+        total, wide, axes = self._total(member.target, frame), self.wide, member.target.axes
+        old, own, new = (aligned(lead, leads[0], axes) for lead in leads[1:])
+
+        def rescaled(x: Array, r: Array) -> Array:
+            return np.asarray(wide.expression(member.factor, (x, r, new), frame.scope.size))
+
+        value = aligned(value, member.value.axes, axes)
+        added = value if ahead else rescaled(value, own)
+        total.array = wide.fold(member.monoid, rescaled(total.array, old), added)
+
+
+MEANING: dict[type, Callable[..., None]] = {
+    Load: TileInterpreter._load,
+    Issue: TileInterpreter._issue,
+    Await: TileInterpreter._await,
+    Iota: TileInterpreter._iota,
+    Store: TileInterpreter._store,
+    Let: TileInterpreter._let,
+    Guard: TileInterpreter._guard,
+    Init: TileInterpreter._init,
+    Fold: TileInterpreter._fold,
+}
+

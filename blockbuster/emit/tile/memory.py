@@ -1,0 +1,113 @@
+"""The arrays of a running tile program: who wrote each element, and whether a reader may see it.
+
+Outputs and workspaces start without values. An element that is read before it is written, or while
+a parallel iteration writes it that runs at the same time, raises ``Hazard``: under no semantics is
+a value needed that stands for "not written".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from blockbuster.emit.tile.program import Buffer
+from blockbuster.errors import VerifyError
+from blockbuster.interp.layout import Array
+from blockbuster.ir.types import Dim
+
+Path = tuple[tuple[int, int, Dim], ...]
+"""The parallel iterations around a statement: number of the loop's run, of the iteration, dim."""
+Index = tuple[Any, ...]
+
+NOBODY = -1
+
+
+class Hazard(VerifyError):
+    """A tile program reads what is not there, not there yet, or not there any more."""
+
+
+@dataclass
+class Memory:
+    """Arrays by buffer; ``writers[buffer]`` has for each element the number of its last store."""
+
+    arrays: dict[Buffer, Array] = field(default_factory=dict)
+    writers: dict[Buffer, Array] = field(default_factory=dict)
+    _paths: list[Path] = field(default_factory=list)
+    _first: int = 0
+
+    def give(self, buffer: Buffer, array: Array) -> None:
+        """An array that holds values from the start."""
+        self.arrays[buffer] = array
+
+    def allocate(self, buffer: Buffer, shape: tuple[int, ...], dtype: Any) -> None:
+        """An array that nobody has written yet."""
+        self.arrays[buffer] = np.empty(shape, dtype)
+        self.writers[buffer] = np.full(shape, NOBODY)
+
+    def new_nest(self) -> None:
+        """All stores so far are complete, whatever is parallel from here on."""
+        self._first = len(self._paths)
+
+    def load(self, buffer: Buffer, index: Index, path: Path) -> Array:
+        """The elements at ``index``. Raises Hazard where one is not, or not surely, written."""
+        self._check(buffer, index, path, "reads")
+        return np.array(self.arrays[buffer][(*index, ...)])
+
+    def version(self, buffer: Buffer, index: Index) -> Array | None:
+        """What tells whether the elements at ``index`` were written meanwhile."""
+        writers = self.writers.get(buffer)
+        return None if writers is None else np.array(writers[(*index, ...)])
+
+    def store(self, buffer: Buffer, index: Index, value: Array, path: Path) -> None:
+        """Write ``value``. Raises Hazard where an iteration at the same time writes there, too."""
+        if buffer not in self.writers:
+            raise Hazard(f"the input {buffer.name} is stored")
+        self._check(buffer, index, path, "writes")
+        self.arrays[buffer][(*index, ...)] = value
+        self.writers[buffer][(*index, ...)] = len(self._paths)
+        self._paths.append(path)
+
+    def unwritten(self, buffer: Buffer) -> tuple[int, ...] | None:
+        """The first element of ``buffer`` that nobody wrote, or None."""
+        return _first_where(self.writers[buffer] == NOBODY)
+
+    def _check(self, buffer: Buffer, index: Index, path: Path, what: str) -> None:
+        writers = self.writers.get(buffer)
+        if writers is None:
+            return
+        here = np.asarray(writers[(*index, ...)])
+        if what == "reads" and (here == NOBODY).any():
+            place = self._place(buffer, index, _first_where(here == NOBODY) or ())
+            raise Hazard(f"{place} is read before it is written")
+        for store in np.unique(here[here >= self._first]).tolist():
+            dim = _apart(self._paths[store], path)
+            if dim is not None:
+                place = self._place(buffer, index, _first_where(here == store) or ())
+                raise Hazard(f"an iteration over {dim} {what} {place}, which another one writes")
+
+    def _place(self, buffer: Buffer, index: Index, at: tuple[int, ...]) -> str:
+        shape = np.shape(self.arrays[buffer][(*index, ...)])
+        entry = [int(np.broadcast_to(axis, shape)[at]) for axis in index]
+        return f"{buffer.name}{entry}"
+
+
+def _first_where(found: Array) -> tuple[int, ...] | None:
+    places = np.argwhere(found)
+    return tuple(map(int, places[0])) if len(places) else None
+
+
+def _apart(written: Path, read: Path) -> Dim | None:
+    """The dim of a parallel loop in whose iterations both run, but not in the same one."""
+    iterations = {run: number for run, number, _ in written}
+    for run, number, dim in read:
+        if iterations.get(run, number) != number:
+            return dim
+    return None
+
+
+def same_version(before: Array | None, now: Array | None) -> bool:
+    """True if nothing was written between two versions."""
+    return before is None or now is None or bool(np.array_equal(before, now))
+

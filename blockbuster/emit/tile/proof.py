@@ -1,0 +1,279 @@
+"""Is a tile program equal to another, or to a block program? By the tiers of ``prove_equal``.
+
+Both are run on random residues with uninterpreted functions, at small sizes and blocks, parallel
+iterations in a random order: programs that agree are equal as terms, but for luck, which is bounded
+as for block programs. What changes the order of sums, products and maxima needs no more. What
+rests on a law of exp is asked of tier B; what rests on order, of random orders and of fractions.
+A difference is called one if floats differ, or if the second program reads what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.memory import Hazard
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.sides import Cut, Program, Side, cuts
+from blockbuster.emit.tile.verify import verify_tiles
+from blockbuster.errors import VerifyError
+from blockbuster.interp.apart import clearly_apart, close
+from blockbuster.interp.characters import Characters, representative
+from blockbuster.interp.degree import VARIABLE, Bound, Degree, chance
+from blockbuster.interp.layout import Array
+from blockbuster.interp.ordered import Refused
+from blockbuster.interp.proof import Proof, plain
+from blockbuster.interp.residues import ZeroDenominator
+from blockbuster.interp.semantics import Float32, Float64
+from blockbuster.interp.tiers import AT, CHARACTERS, DRAWN, FREE, FREE_CHARACTERS, ORDERED, Tier
+from blockbuster.interp.trials import DRAWS, Unsettled, differ
+
+ORDER_ALONE = "max, min and < follow one random total order per trial"
+
+
+class Generic(Characters):
+    """Characters of which only those are equal that are the same: no data are zero by chance."""
+
+    def same(self, x: Any, y: Any) -> Any:
+        return self._decided(representative(x) == representative(y))
+
+
+GENERIC = replace(
+    CHARACTERS,
+    scope="equality of values where exp turns sums into products (and log, sqrt follow), wherever "
+    f"numbers that are compared with == differ unless they are equal as terms, {AT}",
+    assumptions=(*CHARACTERS.assumptions[:2], ORDER_ALONE),
+    semantics=lambda random, near: Generic(int(random.integers(2**62)), near),
+)
+LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, GENERIC, ORDERED)
+"""The tiers that are asked where terms differ and floats do not."""
+
+
+@dataclass(frozen=True)
+class TileCounterexample:
+    """Inputs, sizes and blocks on which two programs give different outputs."""
+
+    programs: tuple[Program, Program]
+    cut: Cut
+    inputs: Mapping[str, Array]
+    left: Mapping[str, Array]
+    right: Mapping[str, Array]
+    semantics: str
+
+    def __str__(self) -> str:
+        setting = self.cut.setting
+        lines = [f"sizes {dict(setting.sizes)}, blocks {dict(setting.block_sizes)}"]
+        lines += [f"{name} = {array.tolist()}" for name, array in self.inputs.items()]
+        outputs = (self.left, self.right)
+        for program, made in zip(self.programs, outputs, strict=True):
+            lines += ["", listing(program).removesuffix("\n")]
+            lines += [f"  {name} = {array.tolist()}" for name, array in made.items()]
+        return "\n".join(lines)
+
+    def to_data(self) -> dict[str, Any]:
+        """The counterexample as plain data."""
+        arrays = {"inputs": self.inputs, "left": self.left, "right": self.right}
+        return {
+            "sizes": dict(self.cut.setting.sizes),
+            "block_sizes": dict(self.cut.setting.block_sizes),
+            "semantics": self.semantics,
+            **{key: {n: plain(a) for n, a in held.items()} for key, held in arrays.items()},
+        }
+
+
+def prove_tiles(
+    before: Program,
+    after: TileProgram,
+    *,
+    trials: int = 8,
+    seed: int = 0,
+    lanes: bool = False,
+) -> Proof:
+    """Compare a tile program with the program that it was made from, on random inputs and sizes.
+
+    ``equal`` is True where they agree in every trial of some tier, False where floats differ or
+    ``after`` is ill-formed or reads what is not there, None where neither shows. ``lanes``: the
+    padded lanes of ``after`` must not count either, as after ``guard``. Raises ValueError where
+    interfaces differ or ``trials`` is below 1, VerifyError where ``before`` is at fault.
+    """
+    if trials < 1:
+        raise ValueError(f"trials is {trials}, expected at least 1")
+    comparison = Comparison((Side(before), Side(after)), trials, seed)
+    if isinstance(before, TileProgram):
+        verify_tiles(before)
+    try:
+        verify_tiles(after)
+        if lanes:
+            comparison.check_lanes()
+        return comparison.proof()
+    except Fault as fault:
+        return comparison.found(False, FREE, str(fault))
+    except VerifyError as error:
+        return comparison.found(False, FREE, str(error))
+
+
+class Fault(Exception):
+    """The second program reads what is not there; the text says where."""
+
+
+@dataclass(frozen=True)
+class Trialled:
+    """What the trials of a tier gave: whether all agree, and where they were."""
+
+    agree: bool
+    redraws: int
+    cuts: Sequence[Cut]
+
+
+class Comparison:
+    """Two programs with one interface, compared in trials."""
+
+    def __init__(self, sides: tuple[Side, Side], trials: int, seed: int) -> None:
+        self.sides, self.trials, self.seed = sides, trials, seed
+        self.each = 2 if trials >= 4 else 1  # how often each setting is tried, as in ``Trials``
+        self.constants = tuple(dict.fromkeys(c for side in sides for c in side.constants))
+        before, after = sides
+        if before.sources != after.sources:
+            raise ValueError(
+                f"the programs read different arrays: {before.sources} and {after.sources}"
+            )
+        if before.outputs != after.outputs:
+            raise ValueError(
+                f"the programs return different arrays: {before.outputs} and {after.outputs}"
+            )
+
+    def proof(self) -> Proof:
+        """What the first tier says that settles it."""
+        why = "the programs differ as terms, but no difference shows in floating point"
+        try:
+            free = self.tried(FREE)
+            if free.agree:
+                return self.agreed(FREE, free, bound=self.bound(free))
+        except Unsettled as unsettled:
+            why = str(unsettled)
+        visible = self.float_difference()
+        if visible is not None:
+            reason = "the programs differ as terms, and in floating point"
+            return self.found(False, FREE, reason, counterexample=visible)
+        for tier in LADDER:
+            try:
+                outcome = self.tried(tier)
+            except Unsettled:
+                continue
+            if outcome.agree:
+                return self.agreed(tier, outcome)
+        return self.found(None, FREE, why)
+
+    def agreed(self, tier: Tier, outcome: Trialled, *, bound: float | None = None) -> Proof:
+        """A yes."""
+        reason = "the programs agree in every trial"
+        facts = {"false_accept_bound": bound, "redraws": outcome.redraws}
+        return self.found(True, tier, reason, **facts)
+
+    def found(self, equal: bool | None, tier: Tier, reason: str, **more: Any) -> Proof:
+        """The answer, with the words of its tier."""
+        facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
+        return Proof(
+            equal, tier.name, tier.scope, tier.assumptions, reason=reason, trials=self.trials,
+            **facts,
+        )  # fmt: skip
+
+    def cuts(self, tier: Tier) -> tuple[Cut, ...]:
+        """Where trials of a tier are made."""
+        random = np.random.default_rng([self.seed, 0])
+        return tuple(cuts(self.sides, -(-self.trials // self.each), random, tier.sizes))
+
+    def run(
+        self, cut: Cut, draw: Callable[[Sequence[int]], Array], semantics: Any
+    ) -> tuple[dict[str, Array], ...]:
+        """The inputs drawn, and the outputs of both sides."""
+        sizes = cut.setting.sizes
+        inputs = {
+            name: draw([1 if d is None else sizes[d] for d in axes])
+            for name, axes in sorted(self.sides[0].sources.items())
+        }
+        before, after = self.sides
+        left = before.run(inputs, cut, semantics)
+        try:
+            return inputs, left, after.run(inputs, cut, semantics)
+        except Hazard as hazard:
+            raise Fault(str(hazard)) from None
+
+    def tried(self, tier: Tier) -> Trialled:
+        """Both sides compared in each trial, up to the first difference. Raises Unsettled."""
+        tried, redraws = self.cuts(tier), 0
+        for number in range(self.trials):
+            agree, more = self._compared(tier, tried[number % len(tried)], number)
+            redraws += more
+            if not agree:
+                return Trialled(False, redraws, tried)
+        return Trialled(True, redraws, tried)
+
+    def _compared(self, tier: Tier, cut: Cut, number: int) -> tuple[bool, int]:
+        for redraw in range(DRAWS):
+            random = np.random.default_rng([self.seed, 2 + number, redraw])
+            semantics = tier.semantics(random, self.constants)
+
+            def draw(shape: Sequence[int], semantics: Any = semantics, random: Any = random) -> Any:
+                return tier.inputs(semantics, random, shape, self.constants)
+
+            try:
+                _, left, right = self.run(cut, draw, semantics)
+            except ZeroDenominator:
+                continue
+            except Refused as refused:
+                raise Unsettled(f"ordered arithmetic refuses {refused}") from None
+            return not differ(semantics, left, right), redraw
+        raise Unsettled(f"a denominator was zero in each of {DRAWS} draws")
+
+    def bound(self, outcome: Trialled) -> float:
+        """The chance that trials of tier A hid a difference at one of their sizes."""
+        worst = 0.0
+        for cut in outcome.cuts:
+            bounds = []
+            for side in self.sides:
+                degree = Degree()
+                inputs = {
+                    name: np.full([1 if d is None else cut.setting.sizes[d] for d in axes], VARIABLE)
+                    for name, axes in side.sources.items()
+                }
+                bounds.append(Bound(side.run(inputs, cut, degree), degree.noted))
+            worst = max(worst, chance(*bounds))
+        return worst ** (self.trials // len(outcome.cuts))
+
+    def float_difference(self) -> TileCounterexample | None:
+        """Inputs on which outputs differ by far more than rounding can explain."""
+        random = np.random.default_rng([self.seed, 1])
+        for cut in self.cuts(FREE):
+            for lowest in (1, -8):  # of quarters: positive ones first
+
+                def draw(shape: Sequence[int], lowest: int = lowest) -> Any:
+                    return random.integers(lowest, 9, shape) / 4
+
+                inputs, left, right = self.run(cut, draw, Float64)
+                if all(close(x, right[name]) for name, x in left.items()):
+                    continue
+                rough = [side.run(inputs, cut, Float32) for side in self.sides]
+                for name, x in left.items():
+                    y = right[name]
+                    shapes = x.shape != y.shape
+                    if shapes or clearly_apart(x, y, *(made[name] for made in rough)):
+                        programs = (self.sides[0].program, self.sides[1].program)
+                        return TileCounterexample(
+                            programs, cut, inputs, left, right, "bb.Float64"
+                        )
+        return None
+
+    def check_lanes(self) -> None:
+        """Raise Fault where padded lanes of the second side count."""
+        for cut in self.cuts(FREE):
+            try:
+                self.sides[1].check_lanes(cut)
+            except Hazard as hazard:
+                raise Fault(str(hazard)) from None
+
+

@@ -1,0 +1,91 @@
+"""Where a statement of a running tile program stands, and where the tiles that it accesses lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from blockbuster.emit.tile.memory import Index, Path
+from blockbuster.emit.tile.program import Tile, View
+from blockbuster.interp.layout import Array
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import AxisView, Strided
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The loops around a statement.
+
+    ``sizes``: by size class. ``blocks``: by dim. ``at``: the first element of the current block of
+    each dim that a loop or the grid runs over. ``path``: the parallel iterations around.
+    ``padded``: tiles have all lanes of their blocks.
+    """
+
+    sizes: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    padded: bool = False
+    at: Mapping[Dim, int] | None = None
+    path: Path = ()
+
+    def inside(self, dim: Dim, start: int, path: Path) -> Scope:
+        """The scope of an iteration over ``dim`` that begins at ``start``."""
+        return replace(self, at={**(self.at or {}), dim: start}, path=path)
+
+    def size(self, dim: Dim) -> int:
+        """The number of elements of ``dim``."""
+        return self.sizes[size_class(dim)]
+
+    def start(self, dim: Dim) -> int:
+        """The first element of the current block of ``dim``."""
+        return (self.at or {}).get(dim, 0)
+
+    def real(self, dim: Dim) -> int:
+        """How many elements of ``dim`` the current block has."""
+        if dim not in (self.at or {}):
+            return self.size(dim)
+        return min(self.blocks[dim], self.size(dim) - self.start(dim))
+
+    def extents(self, tile: Tile) -> tuple[int, ...]:
+        """The shape of a tile here."""
+        return tuple(
+            self.blocks[dim] if self.padded or dim in tile.per_lane else self.real(dim)
+            for dim in tile.axes
+        )
+
+    def steps(self, dim: Dim, chunk: Dim | None = None) -> range:
+        """The first elements of the blocks of ``dim`` that a loop here runs over."""
+        steps = range(0, self.size(dim), self.blocks[dim])
+        if chunk is None:
+            return steps
+        each = -(-len(steps) // max(self.size(chunk), 1))
+        number = self.start(chunk)
+        return steps[number * each : (number + 1) * each]
+
+    def place(self, view: View, tile: Tile) -> Index:
+        """The positions of the real elements of a tile, an array or a number for each axis.
+
+        They broadcast to the shape of the tile with its axes as they lie in the array.
+        """
+        order = view.sliced(tile)
+        axes = zip(view.dims, view.buffer.axes, strict=True)
+        return tuple(self._along(dim, axis.per_block, order) for dim, axis in axes)
+
+    def _along(self, axis: AxisView, per_block: bool, order: tuple[Dim, ...]) -> Array | int:
+        if axis is None:
+            return 0
+        if isinstance(axis, Strided):
+            total: Array | int = axis.start.value(self.sizes)
+            for run in axis.runs:
+                total = total + self._lane(run.dim, order) * run.step.value(self.sizes)
+            return total
+        if per_block:
+            return self.start(axis) // self.blocks[axis]
+        return self._lane(axis, order)
+
+    def _lane(self, dim: Dim, order: tuple[Dim, ...]) -> Array | int:
+        if dim not in order:
+            return self.start(dim)
+        shape = [-1 if other == dim else 1 for other in order]
+        return (self.start(dim) + np.arange(self.real(dim))).reshape(shape)

@@ -1,0 +1,195 @@
+"""Two programs side by side: block programs or tile programs, run at drawn sizes and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import lcm
+
+import numpy as np
+
+from blockbuster.emit.tile.interpreter import run_tiles
+from blockbuster.emit.tile.lanes import check_lanes
+from blockbuster.emit.tile.program import Let, TileProgram, statements
+from blockbuster.emit.tile.trips import sized
+from blockbuster.interp.binding import dims_of, sources
+from blockbuster.interp.constants import constants_in, constants_of
+from blockbuster.interp.layout import Array
+from blockbuster.interp.semantics import Semantics
+from blockbuster.interp.setting import Setting
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import Rule, fitted
+from blockbuster.ir.list_only import list_only
+from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.types import Dim, size_class
+
+Program = Graph | TileProgram
+Lanes = Mapping[tuple[Dim, int], int]
+"""Small blocks for those that a program names: by size class and lanes."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Sizes and blocks of one trial, by size class; ``lanes`` stand for a program's own blocks."""
+
+    setting: Setting
+    lanes: Lanes
+    seed: int
+
+
+@dataclass(frozen=True)
+class Side:
+    """A program that can be run on drawn inputs, at drawn sizes, under any semantics."""
+
+    program: Program
+
+    @cached_property
+    def sources(self) -> dict[str, tuple[Dim | None, ...]]:
+        """The size class of each axis of each array that the program takes."""
+        if isinstance(self.program, Graph):
+            found = sources(self.program)
+        else:
+            found = {b.name: tuple(axis.dim for axis in b.axes) for b in self.program.inputs}
+        return {
+            name: tuple(None if d is None else size_class(d) for d in axes)
+            for name, axes in found.items()
+        }
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the arrays that the program gives."""
+        if isinstance(self.program, Graph):
+            return tuple(dict.fromkeys(self.program.output_names))
+        return tuple(buffer.name for buffer in self.program.outputs)
+
+    @cached_property
+    def classes(self) -> tuple[Dim, ...]:
+        """The size classes of the program."""
+        if isinstance(self.program, Graph):
+            return tuple(dict.fromkeys(map(size_class, dims_of(self.program))))
+        return sized(self.program)
+
+    @cached_property
+    def single(self) -> tuple[Dim, ...]:
+        """The size classes whose blocks have one element."""
+        if isinstance(self.program, Graph):
+            return tuple(list_only(self.program))
+        return self.program.units
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What the program says about sizes."""
+        if isinstance(self.program, Graph):
+            return tuple(self.program.size_rules)
+        return self.program.rules
+
+    @cached_property
+    def whole(self) -> tuple[Dim, ...]:
+        """The size classes of dims that have to be one block."""
+        return () if isinstance(self.program, Graph) else _classes(self.program.whole)
+
+    @cached_property
+    def blocks(self) -> dict[tuple[Dim, int], bool]:
+        """The blocks of several that the program names: whether the last may be ragged."""
+        if isinstance(self.program, Graph):
+            return {}
+        found = [b for nest in self.program.nests for b in nest.blocks if not b.whole]
+        return {
+            key: all(b.ragged for b in found if (size_class(b.dim), b.lanes) == key)
+            for key in ((size_class(block.dim), block.lanes) for block in found)
+        }
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """The finite numbers that the program mentions."""
+        if isinstance(self.program, Graph):
+            return constants_of(self.program)
+        lets = [s for n in self.program.nests for s in statements(n.body) if isinstance(s, Let)]
+        return constants_in(
+            let.op.expr for let in lets if isinstance(let.op, Elementwise | Pointwise)
+        )
+
+    def run(
+        self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics
+    ) -> dict[str, Array]:
+        """The outputs. Raises Hazard, ZeroDenominator, or Refused."""
+        if isinstance(self.program, Graph):
+            return cut.setting.run(self.program, inputs, semantics)
+        program, sizes = cut_by(self.program, cut), cut.setting.sizes
+        steps = _steps(program, cut)
+        return run_tiles(program, inputs, sizes, steps, semantics=semantics, seed=cut.seed)
+
+    def check_lanes(self, cut: Cut) -> None:
+        """Raise Hazard where padded lanes count: the last block of each dim that may be is ragged.
+
+        A block program has none, and chunks fill theirs.
+        """
+        if isinstance(self.program, Graph):
+            return
+        sizes = cut.setting.sizes
+        full = [chunks.lanes for chunks in self.program.chunks]
+        ragged = [dim for dim in self.program.whole if dim not in full]
+        one_more = {dim: sizes[size_class(dim)] + 1 for dim in ragged}
+        program = cut_by(self.program, cut)
+        check_lanes(program, sizes, {**_steps(program, cut), **one_more}, seed=cut.seed)
+
+
+def _classes(dims: Sequence[Dim]) -> tuple[Dim, ...]:
+    return tuple(dict.fromkeys(map(size_class, dims)))
+
+
+def _steps(program: TileProgram, cut: Cut) -> dict[Dim, int]:
+    """Blocks for nests that do not cut a dim themselves: as other nests cut it, else as drawn."""
+    own = {block.dim: block.lanes for nest in program.nests for block in nest.blocks}
+    return {**cut.setting.block_sizes, **own}
+
+
+def cut_by(program: TileProgram, cut: Cut) -> TileProgram:
+    """``program`` with small blocks for those that it names."""
+    sizes = cut.setting.sizes
+
+    def lanes(dim: Dim, own: int, *, whole: bool, ragged: bool) -> int:
+        size = sizes[size_class(dim)]
+        return size + ragged if whole else cut.lanes[size_class(dim), own]
+
+    nests = (
+        replace(
+            nest,
+            blocks=tuple(
+                replace(b, lanes=lanes(b.dim, b.lanes, whole=b.whole, ragged=b.ragged))
+                for b in nest.blocks
+            ),
+        )
+        for nest in program.nests
+    )
+    return replace(program, nests=tuple(nests))
+
+
+def cuts(
+    sides: Sequence[Side], count: int, random: np.random.Generator, sizes: Sequence[int]
+) -> Iterator[Cut]:
+    """Small sizes and blocks for all sides; in the first, dims have several blocks, one ragged.
+
+    As far as there are enough sizes, no two dims have the same.
+    """
+    classes = sorted({dim for side in sides for dim in side.classes})
+    single = {dim for side in sides for dim in side.single}
+    whole = {dim for side in sides for dim in side.whole}
+    rules = tuple(dict.fromkeys(rule for side in sides for rule in side.rules))
+    named = {key: ragged for side in sides for key, ragged in side.blocks.items()}
+    for number in range(count):
+        several = [s for s in sizes if s > 2 and (s % 2 or s == sizes[-1])]
+        order = random.permutation(sizes if number else several)
+        chosen = {dim: int(order[at % len(order)]) for at, dim in enumerate(classes)}
+        steps = {
+            dim: 1 if dim in single else 2 if not number else int(random.integers(1, size + 1))
+            for dim, size in chosen.items()
+        }
+        lanes = {key: int(random.integers(1, 4)) if number else 2 for key in named}
+        for dim in classes:
+            even = lcm(*(n for key, n in lanes.items() if key[0] == dim and not named[key]))
+            chosen[dim] = -(-chosen[dim] // even) * even
+        known = fitted(chosen, rules)
+        steps |= {dim: known[dim] for dim in classes if dim in whole and dim not in single}
+        yield Cut(Setting(known, steps), lanes, int(random.integers(2**31)))

@@ -1,0 +1,162 @@
+"""Reading what graphs and tile programs have in common as text: axes, lengths, operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from blockbuster.ir.expr import DEEPEST, FUNCTIONS, INFIX, Arg, Call, Const, Expr, Size
+from blockbuster.ir.lengths import ONE, Length, length_of, whole
+from blockbuster.ir.ops import Cast, Elementwise, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.show import FACTOR_NAMES
+from blockbuster.ir.tokens import TokenReader
+from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.views import AxisView, Run, Strided
+
+T = TypeVar("T")
+LOOSEST, _PRODUCT = 1, INFIX["mul"][1]
+_UNARY = {"-": ("neg", 8), "not": ("not", 4)}
+_BY_SIGN = {sign: (fn, level) for fn, (sign, level) in INFIX.items()}
+
+
+class PhraseReader(TokenReader):
+    """A text, and how far it is read: its phrases, which need no program around them."""
+
+    def _axis(self) -> AxisView:
+        if self._has("1"):
+            return None
+        of = self._take(kind="name")
+        if not self._has("["):
+            return of
+        runs: list[Run] = []
+        while not self._ends_runs():
+            if runs:
+                self._take(",")
+            dim = self._take(kind="name")
+            size = self._length() if self._has("=") else None
+            runs.append(Run(dim, size, self._length() if self._has("step") else ONE))
+        start = self._length() if self._has("from") else Length()
+        extent = self._length() if self._has("of") else None
+        self._take("]")
+        return Strided(of, tuple(runs), start, extent)
+
+    def _ends_runs(self) -> bool:
+        """True at a bracket, and at a word with a length behind it: dims may have its name, too."""
+        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        length = following.kind == "number" or following.text in ("|", "(", "-")
+        return self._next == "]" or (self._next in ("from", "of") and length)
+
+    def _size(self) -> Dim:
+        self._take("|")
+        dim = self._take(kind="name")
+        self._take("|")
+        return dim
+
+    def _length(self) -> Length:
+        """A number of elements, written like a scalar expression over sizes."""
+
+        def leaf(name: str) -> Expr:
+            self._refuse(f"{name} is no size: write |{name}|")
+
+        total, sign = Length(), 1
+        while True:  # a sum may have any number of terms, so it is not read as one expression
+            term = length_of(self._infix(leaf, _PRODUCT))
+            if term is None:
+                self._refuse("a number of elements is a sum of products of sizes")
+            total += term * whole(sign)
+            if self._next not in ("+", "-"):
+                return total
+            sign = 1 if self._take() == "+" else -1
+
+    def _type(self) -> Type:
+        lists = []
+        while self._next != "[":
+            lists.append(self._take(kind="name"))
+            if self._next != "[":
+                self._take(",")
+        return Type(tuple(lists), self._dims_in_brackets())
+
+    def _dims_in_brackets(self) -> tuple[Dim, ...]:
+        self._take("[")
+        return tuple(self._several("]", lambda: self._take(kind="name")))
+
+    def _scalar(self, named: Callable[[str], T]) -> tuple[Op, list[T]]:
+        """A pointwise or elementwise operator and its operands: what ``named`` gives for names."""
+        operands: list[T] = []
+
+        def leaf(name: str) -> Expr:
+            value = named(name)
+            if value not in operands:
+                operands.append(value)
+            return Arg(operands.index(value))
+
+        expr = self._infix(leaf, LOOSEST)
+        if self._has("over"):
+            return Pointwise(expr, self._dims_in_brackets()), operands
+        return Elementwise(expr), operands
+
+    def _factor(self) -> Expr:
+        """How a significand is rescaled: an expression over ``FACTOR_NAMES``."""
+        return self._infix(self._factor_name, LOOSEST)
+
+    def _factor_name(self, name: str) -> Expr:
+        if name not in FACTOR_NAMES:
+            self._refuse(f"a factor reads {', '.join(FACTOR_NAMES)}, not {name}")
+        return Arg(FACTOR_NAMES.index(name))
+
+    def _transpose(self) -> Op:
+        type = self._type()
+        return Transpose(type.lists, type.axes)
+
+    def _relabel(self) -> Op:
+        old = self._take(kind="name")
+        self._take("->")
+        return Relabel(old, self._take(kind="name"))
+
+    def _cast(self) -> Op:
+        return Cast(self._take(kind="name"))
+
+    def _infix(self, leaf: Callable[[str], Expr], floor: int) -> Expr:
+        self._nested += 1
+        self._limit(self._nested, DEEPEST, "an expression nests")
+        left = self._prefix(leaf)
+        while self._next in _BY_SIGN and _BY_SIGN[self._next][1] >= floor:
+            fn, level = _BY_SIGN[self._take()]
+            left = Call(fn, (left, self._infix(leaf, level + (fn != "pow"))))
+            self._limit(left.depth, DEEPEST, "an expression nests")
+        self._nested -= 1
+        return left
+
+    def _prefix(self, leaf: Callable[[str], Expr]) -> Expr:
+        token = self._tokens[self._at]
+        if token.text in _UNARY:
+            self._take()
+            if token.text == "-" and self._tokens[self._at].text in ("inf", "nan"):
+                return Const(-float(self._take()))
+            if token.text == "-" and self._tokens[self._at].kind == "number":
+                return Const(-float(self._take()))
+            fn, floor = _UNARY[token.text]
+            return Call(fn, (self._infix(leaf, floor),))
+        if token.kind == "number" or token.text in ("inf", "nan"):
+            return Const(float(self._take()))
+        if self._has("("):
+            inner = self._infix(leaf, LOOSEST)
+            self._take(")")
+            return inner
+        if self._next == "|":
+            return Size(self._size())
+        name = self._take(kind="name")
+        if name in FUNCTIONS and self._has("("):
+            args = self._several(")", lambda: self._infix(leaf, LOOSEST))
+            if len(args) != FUNCTIONS[name]:
+                self._refuse(f"{name} takes {FUNCTIONS[name]} arguments, got {len(args)}")
+            return Call(name, tuple(args))
+        return leaf(name)
+
+
+# operators of one operand, by the word that they begin with: what stands before the operand
+OF_ONE: dict[str, Callable[[PhraseReader], Op]] = {
+    "transpose": PhraseReader._transpose,
+    "relabel": PhraseReader._relabel,
+    "cast": PhraseReader._cast,
+}

@@ -1,0 +1,411 @@
+"""The text form of tile programs: it reads back, says everything, and points at mistakes."""
+
+import dataclasses
+import inspect
+import math
+import random
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blockbuster as bb
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.script import MOVES
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.tile import program as tile_programs
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
+from blockbuster.emit.tile.forms import DTYPES, FORMS, UNWRITTEN, fields_of, form_of, reserved
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.parse import parse_tiles
+from blockbuster.emit.tile.program import (
+    INPUT,
+    OUTPUT,
+    WORKSPACE,
+    Await,
+    Block,
+    Buffer,
+    BufferAxis,
+    Chunks,
+    Fold,
+    For,
+    Guard,
+    Init,
+    Iota,
+    Issue,
+    Let,
+    Load,
+    Member,
+    Nest,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
+from blockbuster.emit.tile.show import WIDTH, show_tiles
+from blockbuster.emit.tile.trips import sized
+from blockbuster.errors import ParseError
+from blockbuster.ir.expr import Arg, call
+from blockbuster.ir.lengths import Rule, completed, share_of, size, whole
+from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import size_class
+from blockbuster.ir.views import Run, Strided
+from blockbuster.rules.safety import RESCALED
+from blockbuster.testing.strategies import block_graphs
+from tests.frontend.programs import OPAQUE, PROGRAMS
+
+KINDS = [
+    kind
+    for _, kind in inspect.getmembers(tile_programs, dataclasses.is_dataclass)
+    if kind.__module__ == tile_programs.__name__
+]
+
+
+def parts_of(value):
+    """Every dataclass value in ``value``, itself included."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from parts_of(item)
+    elif dataclasses.is_dataclass(value):
+        yield value
+        for field in dataclasses.fields(value):
+            yield from parts_of(getattr(value, field.name))
+
+
+def hints_of(program):
+    """The words of tiles and views, which are no part of what a program is."""
+    return [part.hint for part in parts_of(program) if isinstance(part, Tile)]
+
+
+def assert_reads_back(program):
+    text = show_tiles(program)
+    read = parse_tiles(text)
+
+    assert read == program, text
+    assert show_tiles(read) == text
+    return text
+
+
+# one program with every field of every class at a value that is not the usual one ---------
+
+M, N = "M", "N'"
+IN = Buffer("X", (BufferAxis("M"), BufferAxis(None), BufferAxis("N")), INPUT, dtype="bfloat16")
+MASK = Buffer("odd name", (BufferAxis("M"), BufferAxis("N")), "shared", "bool")
+OUT = Buffer("out", (BufferAxis("M"), BufferAxis("N")), OUTPUT, dtype="float32")
+KEPT = Buffer("I1", (BufferAxis("M", per_block=True), BufferAxis("C")), WORKSPACE, dtype="int32")
+HALF = Strided("N", (Run(N, size("N") * share_of(2), whole(2)),), whole(1), size("N"))
+A = Tile("t1", (M, N), "x", dtype="bfloat16")
+B = Tile("t2", (M, N), "a b", (N,), "float32")
+C = Tile("t3", (M,), dtype="float64")
+D = Tile("sum_4", (M, N))
+E = Tile("load", (), "π")
+ALL = TileProgram(
+    inputs=(IN, MASK),
+    outputs=(OUT,),
+    workspaces=(KEPT,),
+    nests=(
+        Nest(
+            grid=(M, "C"),
+            blocks=(Block(M, 64, ragged=False), Block(N, 8, whole=True)),
+            warps=4,
+            body=(
+                Init(B, "max"),
+                Init(C, "+"),
+                For(
+                    N,
+                    parallel=False,
+                    chunk="C",
+                    body=(
+                        Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3),
+                        Await(A, "X ring"),
+                        Iota(E, M),
+                        Guard(D, A, N, -math.inf),
+                        Let(Tile("t5", (N, M)), Transpose((), (N, M)), (D,)),
+                        Fold(
+                            B,
+                            "max",
+                            A,
+                            (Member(C, "+", E, RESCALED), Member(B, "min", D, Arg(0))),
+                            ahead=True,
+                        ),
+                        Fold(D, "+", D),
+                    ),
+                ),
+                For(N, True, (Store(View(KEPT, (M, "C"), "kept"), D),)),
+            ),
+        ),
+        Nest(
+            (
+                Load(C, View(KEPT, (M, "C"))),
+                Let(Tile("t6", (M,)), Cast("float16"), (C,)),
+                Let(Tile("t7", ("M'",)), Relabel("M", "M'"), (C,)),
+                Let(Tile("t8", (M,)), Functional("add"), (C, C)),
+                Let(Tile("t9", (M,)), Elementwise(call("sub", Arg(1), Arg(0))), (C, C)),
+                Let(Tile("t10", (M,)), Pointwise(call("sub", Arg(1), Arg(0)), (M,)), (C, C)),
+                Let(Tile("t11", (M,)), Elementwise(call("exp", Arg(0))), (C,)),
+            )
+        ),
+    ),
+    units=("C",),
+    whole=(N, "Cs"),
+    rules=(Rule("C", whole(4)), Rule("N", size("M") + whole(1), exact=False)),
+    chunks=(Chunks(N, 4, "C", "Cs"),),
+)
+
+
+def test_everything_that_a_program_holds_is_written():
+    assert_reads_back(ALL)
+
+
+def test_words_of_users_are_read_back():
+    read = parse_tiles(show_tiles(ALL))
+
+    assert hints_of(read) == hints_of(ALL)
+    views = [[p.hint for p in parts_of(made) if isinstance(p, View)] for made in (ALL, read)]
+    assert views[0] == views[1] == ["half", "kept", ""]
+
+
+def test_every_field_of_every_class_is_in_its_form():
+    for kind in KINDS:
+        fields = {field.name for field in dataclasses.fields(kind)} - {*UNWRITTEN}
+        assert fields == {*fields_of(kind)}, kind.__name__
+    assert {*KINDS} <= {*FORMS}
+
+
+def test_every_field_of_the_example_is_not_as_usual_somewhere():
+    """So that the test that everything is written cannot pass on what is left out."""
+    for kind in KINDS:
+        made = [part for part in parts_of(ALL) if type(part) is kind]
+        for field in dataclasses.fields(kind):
+            held = [getattr(part, field.name) for part in made]
+            assert held
+            if field.default is not dataclasses.MISSING and field.name not in UNWRITTEN:
+                assert any(value != field.default for value in held), (kind, field.name)
+            if isinstance(held[0], bool):
+                assert {*held} == {True, False}, (kind, field.name)
+
+
+def test_a_form_says_each_field_once():
+    for kind in FORMS:
+        assert len([*fields_of(kind)]) == len({*fields_of(kind)}), kind.__name__
+        assert form_of(kind)
+
+
+# random programs --------------------------------------------------------------------------
+
+
+def moved(graph, draw):
+    """What random moves at random places make of a program: the draft, and what is printed."""
+    program = typed_for_gpu(graph, lower_to_tiles(graph), given_by("float16"))
+    sizes = completed(dict.fromkeys(map(size_class, sized(program)), 96), program.rules)
+    scheduled = unscheduled(program, sizes, target_of("sm_90"))
+    for move in draw(st.lists(st.sampled_from(MOVES), max_size=8), label="moves"):
+        if sites := list(move.sites(scheduled)):
+            site = draw(st.sampled_from(sites), label=f"place of {move.name}")
+            if args := list(islice(move.arguments(scheduled, site), 4)):
+                scheduled = move.apply(scheduled, site, **draw(st.sampled_from(args)))
+    return scheduled.draft, scheduled.program
+
+
+def decorated(program, seed):
+    """``program`` with blocks, warps and dtypes that fit nothing: the text says what is there."""
+    chosen = random.Random(seed)
+    dtypes = ("", "bool", "int", *DTYPES)
+
+    def changed(value):
+        if isinstance(value, tuple):
+            return tuple(map(changed, value))
+        if not dataclasses.is_dataclass(value) or isinstance(value, Rule | Strided | Op):
+            return value
+        fields = {f.name: changed(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        if isinstance(value, Tile | Buffer):
+            fields["dtype"] = random.Random(f"{seed} {value.name}").choice(dtypes)
+        if isinstance(value, Nest):
+            dims = {s.dim for s in statements(value.body) if isinstance(s, For)} | {*value.grid}
+            fields["blocks"] = tuple(
+                Block(dim, 1 << chosen.randrange(9), *chosen.choices((True, False), k=2))
+                for dim in sorted(dims)
+            )
+            fields["warps"] = 1 << chosen.randrange(5)
+        return type(value)(**fields)
+
+    return changed(program)
+
+
+def issued(program):
+    """``program`` with each load of an innermost serial loop on its way one iteration before."""
+
+    def changed(body, inside):
+        for stmt in body:
+            if isinstance(stmt, For):
+                yield replace(stmt, body=tuple(changed(stmt.body, not stmt.parallel)))
+            elif isinstance(stmt, Load) and inside:
+                yield Issue(stmt.target.name, stmt.target, stmt.view, 1, 2)
+                yield Await(stmt.target, stmt.target.name)
+            else:
+                yield stmt
+
+    nests = (replace(nest, body=tuple(changed(nest.body, False))) for nest in program.nests)
+    return replace(program, nests=tuple(nests))
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_random_programs_read_back(data):
+    graph = data.draw(block_graphs(), label="program")
+    for program in moved(graph, data.draw):
+        assert_reads_back(program)
+        assert_reads_back(issued(decorated(program, data.draw(st.integers(0, 99)))))
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in OPAQUE])
+def test_programs_read_back(name):
+    function, dims = PROGRAMS[name]
+    assert_reads_back(lower_to_tiles(bb.safe(bb.fuse(bb.lower(bb.trace(function, **dims))).final)))
+
+
+# the picture --------------------------------------------------------------------------------
+
+
+def attention(q, k, v):
+    return bb.softmax(q @ k.T / 8.0) @ v
+
+
+@pytest.mark.parametrize("size", [4096, 4000])
+def test_attention_fits_on_one_screen(size):
+    program = bb.fuse(bb.lower(bb.trace(attention, q="M D", k="N D", v="N L"))).final
+    kernel = bb.emit(program, {"M": size, "N": size, "D": 64, "L": 64}, chunks={})
+    text = str(kernel.tile_program)
+    lines = text.splitlines()
+
+    assert parse_tiles(text) == kernel.tile_program
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    assert any(isinstance(s, Issue) for n in kernel.tile_program.nests for s in statements(n.body))
+    assert ("?" in text) == (size == 4000)
+
+
+def test_long_lines_are_continued():
+    buffers = tuple(Buffer(f"input{number}", (BufferAxis("M"),), INPUT) for number in range(30))
+    text = assert_reads_back(replace(ALL, inputs=(IN, *buffers), nests=(), outputs=()))
+
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+# ill-formed programs have a text, too --------------------------------------------------------
+
+
+def test_a_tile_that_nothing_makes_is_declared():
+    broken = replace(ALL, nests=(Nest((Store(View(OUT, (M, N)), D),)),))
+
+    assert '    tile "sum_4": [M, N\']\n    store out' in assert_reads_back(broken)
+
+
+def test_an_array_that_is_not_the_programs_is_declared():
+    broken = replace(ALL, inputs=(), nests=(Nest((Load(A, View(IN, (M, None, N))),)),))
+
+    assert "array X: bf16[M, 1, N] in input\n" in assert_reads_back(broken)
+
+
+def test_two_tiles_of_one_name_are_told_apart():
+    other = replace(C, axes=(N,))
+    view = View(OUT, (M, N))
+    body = (Init(C, "+"), Init(other, "max"), Store(view, C), Store(view, other), Init(C, "+"))
+
+    assert_reads_back(replace(ALL, nests=(Nest(body),)))
+
+
+@pytest.mark.parametrize(
+    "name", ["t1", "acc", "x_3", "load", "exp", "t01", "t_1", "in", "a b", "2"]
+)
+@pytest.mark.parametrize("hint", ["", "t", "x_3", "load", "a b", 'say "x"', "größe", "M'"])
+def test_any_name_is_read_back(name, hint):
+    tile = Tile(name, (), hint)
+    doubled = Let(Tile("t2", ()), Elementwise(call("mul", Arg(0), 2)), (tile,))
+    program = replace(ALL, nests=(Nest((Init(tile, "+"), doubled)),))
+    assert_reads_back(program)
+
+    assert hints_of(parse_tiles(show_tiles(program))) == hints_of(program)
+
+
+def test_words_of_the_form_are_quoted_as_names_of_tiles():
+    for word in sorted(reserved()):
+        assert_reads_back(replace(ALL, nests=(Nest((Init(Tile(word, ()), "+"),)),)))
+
+
+# mistakes -------------------------------------------------------------------------------------
+
+PROGRAM = """tiles {{
+  inputs X: f16[M, N]
+  outputs Y: f32[M]
+  nest 1 {{
+    blocks M 64, N 32?
+    s_1: f32[M 64] = init +
+    for N 32? {{
+      x_2: f16[M 64, N 32?] = load X[M, N]
+      {line}
+    }}
+    store Y[M] = s_1
+  }}
+}}
+"""
+MISTAKES = {
+    "s_1 += ^t9": "t9 is not defined before, in this nest",
+    "t3: f32[M] = exp(^t9)": "t9 is not defined before, in this nest",
+    "t3: f32[M] = row_sum(^t9)": "t9 is not defined before, in this nest",
+    "t3: f32[^M 32] = init +": "blocks of M are not what the nest says: M 64",
+    "t3: f32[^N 32] = init +": r"blocks of N are not what the nest says: N 32\?",
+    "t3: f32[^K 32] = init +": "blocks of K are not what the nest says",
+    "t3: f32[M] = load ^Z[M]": "Z is no array of the program",
+    "t3: f32[M] = init ^times": r"expected \+, max, min, found 'times'",
+    "t3 ^= init +": "expected :, found '='",
+    "^s_1 times= x_2": "expected a statement, found 's_1'",
+    "s_1 +^x_2": "expected =, found 'x_2'",
+    "^= x_2": "expected a statement, found '='",
+    "t3: f32[M] = guard x_2 ^N with 0": "expected along, found 'N'",
+    "t3: f32[M] = guard x_2 along N with ^zero": "expected a number, found 'zero'",
+    "issue x ^two ahead of 3: t3: f32[M] = load X[M, N]": "expected a whole number, found 'two'",
+    "t3: f32[M] = x1 - ^y of (s_1, s_1)": "y is no operand: 2 stand behind `of`, named x1, x2",
+    "store X[^+] = x_2": r"expected a name, found '\+'",
+    "t3: f32[M] ^load X": "expected =, found 'load'",
+    "^with s_1 + x_2": "expected a statement, found 'with'",
+    "^while N { }": "expected a statement, found 'while'",
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_mistakes_are_pointed_at(line):
+    text = PROGRAM.format(line=line.replace("^", ""))
+    with pytest.raises(ParseError, match=MISTAKES[line]) as error:
+        parse_tiles(text)
+
+    shown = str(error.value).splitlines()
+    (marked,) = [number for number, row in enumerate(shown) if row.startswith(">")]
+    column = shown[marked].index(line.replace("^", "")) + line.index("^")
+    assert shown[marked + 1] == " " * column + "^"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("", "expected tiles, found 'end of text'"),
+        ("tiles {", "expected }, found 'end of text'"),
+        ("tiles { } tiles", "expected the end of the text, found 'tiles'"),
+        ("tiles { nest 2 { } }", "expected 1: nests are numbered in order"),
+        ("tiles { sizes |M| is 4 }", "expected = or >=, found 'is'"),
+        ("tiles { inputs X: f16 }", "expected \\[, found '}'"),
+        ("tiles { nest 1 { warps -1 } }", "expected a whole number, found '-'"),
+    ],
+)
+def test_texts_that_are_none(wrong, reason):
+    with pytest.raises(ParseError, match=reason):
+        parse_tiles(wrong)
+
+
+def test_the_text_without_mistakes_reads():
+    program = parse_tiles(PROGRAM.format(line="s_1 += x_2"))
+
+    assert isinstance(program.nests[0].body[1].body[1], Fold)
