@@ -153,6 +153,7 @@ ALL = TileProgram(
     whole=(N, "Cs"),
     rules=(Rule("C", whole(4)), Rule("N", size("M") + whole(1), exact=False)),
     chunks=(Chunks(N, 4, "C", "Cs"),),
+    dtype="bfloat16",
 )
 
 
