@@ -64,27 +64,25 @@ PROGRAM = bb.trace(rows, x="M N")
 GRAPH = bb.lower(PROGRAM)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        bb.verify,
-        bb.explain,
-        bb.traffic,
-        bb.emit,
-        lambda graph, _: bb.prove_equal(GRAPH, graph),
-        lambda graph, _: bb.prove_equal(graph, GRAPH),
-        bb.evaluate,
-        lambda graph, _: bb.fuse(graph),
-        lambda graph, _: bb.safe(graph),
-        lambda graph, _: bb.overflowing(graph),
-    ],
-)
+TAKE_GRAPHS = [
+    bb.verify,
+    bb.explain,
+    bb.traffic,
+    lambda graph, _: bb.prove_equal(GRAPH, graph),
+    lambda graph, _: bb.prove_equal(graph, GRAPH),
+    bb.evaluate,
+    lambda graph, _: bb.fuse(graph),
+    lambda graph, _: bb.safe(graph),
+    lambda graph, _: bb.overflowing(graph),
+]
+
+
+@pytest.mark.parametrize("function", [*TAKE_GRAPHS, bb.emit])
 @pytest.mark.parametrize(
     ("given", "text"),
     [
         (rows, r"a function is no block program[\s\S]*bb\.lower\(bb\.trace\(fn"),
         (PROGRAM, r"a ArrayProgram is no block program[\s\S]*bb\.lower\(program\)"),
-        (bb.fuse(GRAPH), r"a Derivation is no block program[\s\S]*derivation\.final"),
         (3, r"a int is no block program[\s\S]*bb\.lower\(bb\.trace\(fn"),
         (GRAPH.show(), r"a str is no block program[\s\S]*bb\.parse\(text\)"),
     ],
@@ -92,6 +90,13 @@ GRAPH = bb.lower(PROGRAM)
 def test_what_is_no_block_program_is_told_by_its_name(function, given, text):
     with pytest.raises(TypeError, match=text):
         function(given, {})
+
+
+@pytest.mark.parametrize("function", TAKE_GRAPHS)
+def test_a_derivation_is_a_block_program_to_emit_alone(function):
+    text = r"a Derivation is no block program[\s\S]*derivation\.final"
+    with pytest.raises(TypeError, match=text):
+        function(bb.fuse(GRAPH), {})
 
 
 def test_what_is_no_array_program_or_function():

@@ -22,7 +22,8 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import LaunchError, VerifyError
 from blockbuster.interp.evaluate import evaluate
-from blockbuster.ir.ops import Functional
+from blockbuster.ir.expr import Arg, call
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.parse import parse
 from blockbuster.runtime.launch import run_batch
 from blockbuster.selection.default_tiles import choose_warps
@@ -240,7 +241,8 @@ def test_lanes_are_no_elements():
     (body,) = (nest.body for nest in program.nests)
     loop = body[0]
     (init,) = (s for s in loop.body if isinstance(s, Init))
-    squared = Let(Tile("t99", ("M", "N")), Functional("mul"), (init.target, init.target))
+    product = Pointwise(call("mul", Arg(0), Arg(1)), ("M", "N"))
+    squared = Let(Tile("t99", ("M", "N")), product, (init.target, init.target))
     broken = replace(loop, body=(*loop.body, squared))
 
     with pytest.raises(VerifyError, match="has an entry per lane of N, and is read"):

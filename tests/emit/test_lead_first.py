@@ -14,7 +14,8 @@ from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Fold, For, Let, Store, Tile, View, statements
 from blockbuster.emit.tile.verify import verify_tiles
-from blockbuster.ir.ops import Functional
+from blockbuster.ir.expr import Arg, call
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.parse import parse
 from tests.emit.cases import FOLDER, changed_by, graph_of
 
@@ -179,7 +180,8 @@ def test_what_is_stored_or_read_in_an_inner_loop_stays():
 
 def test_a_lead_that_is_read_or_made_elsewhere_stays():
     loop, fold = the_loop(group())
-    reader = Let(Tile("t92", ("M",)), Functional("add"), (fold.target, fold.value))
+    total = Pointwise(call("add", Arg(0), Arg(1)), ("M",))
+    reader = Let(Tile("t92", ("M",)), total, (fold.target, fold.value))
 
     assert "is read in the loop" in not_leading(fold, (*loop.body, reader))
     outside = tuple(s for s in loop.body if defined(s) != fold.value)

@@ -40,7 +40,7 @@ from blockbuster.emit.tile.uses import Uses
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.ir.expr import Arg
-from blockbuster.ir.ops import Elementwise
+from blockbuster.ir.ops import Pointwise
 from blockbuster.selection.default_schedule import schedule
 from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, ragged_blocks, sizes_of
 
@@ -229,7 +229,7 @@ def test_what_a_loop_stores_is_not_loaded_ahead_in_it():
 def test_an_issue_behind_all_reads_needs_one_slot_less():
     """The slot of this iteration is free by then: the load of a later one may arrive in it."""
     issue = Issue("p", Tile("t2", ("M",)), COLUMN, 2, 2)
-    awaited, read = Await(TILE, "p"), Let(Tile("t3", ("M",)), Elementwise(Arg(0)), (TILE,))
+    awaited, read = Await(TILE, "p"), Let(Tile("t3", ("M",)), Pointwise(Arg(0), ("M",)), (TILE,))
 
     def reasons(*body):
         nest = Nest((For("M", False, body),))

@@ -109,7 +109,7 @@ def test_programs_without_steps_loops_or_pictures(
 
 
 def test_keys_buttons_and_slider_move(attention):
-    last = len(data("attention")["states"]) - 1
+    last = len(data("attention")["steps"]) + len(data("attention")["moves"]["steps"])
     keys = {"right": "\ue014", "left": "\ue012", "home": "\ue011", "end": "\ue010"}
 
     attention.press(keys["right"], keys["right"], keys["left"])
@@ -149,9 +149,10 @@ def test_it_plays_until_it_is_stopped_or_at_the_end(attention):
     attention.press("\ue010")  # end
     attention.click("#play")
     assert attention.at == 0
-    for _ in data("attention")["steps"]:
+    steps = [*data("attention")["steps"], *data("attention")["moves"]["steps"]]
+    for _ in steps:
         attention.js("clock()")
-    assert attention.at == len(data("attention")["steps"])
+    assert attention.at == len(steps)
     attention.js("clock()")
     assert attention.find("#play").text == "Play"
     assert attention.js("return clock") is None
@@ -332,3 +333,38 @@ def test_the_page_opens_in_a_second(attention):
     assert any(0 < seconds() < 3 for _ in range(5)), (
         "the promise is one second; a busy machine gets three, and five attempts"
     )
+
+
+def test_moves_of_the_kernel_stand_behind_the_rules(attention):
+    moves = data("attention")["moves"]
+    last = len(data("attention")["states"]) - 1
+    for at, step in enumerate(moves["steps"], start=1):
+        attention.enter("#slider", last + at, "input")
+        assert attention.at == last + at
+        assert attention.find("#panel-step h2").text == f"{last + at} {step['move']}"
+        assert len(attention.all("#text li")) == len(moves["states"][at]["lines"])
+        assert len(attention.all("#text .come")) == sum(
+            end - begin for begin, end in moves["states"][at]["come"]
+        )
+        attention.press("b")
+        assert len(attention.all("#text li")) == len(moves["states"][at - 1]["lines"])
+        attention.press("b")
+        assert not attention.find("#form").is_displayed()
+    attention.press("\ue012")  # left
+    attention.wait(lambda: attention.all("#canvas svg"))
+
+    attention.enter("#slider", last, "input")
+    assert attention.find("#form").is_displayed()
+
+
+def test_a_move_shows_what_the_kernel_asks_before_and_after(attention):
+    shown = data("attention")
+    moves, last = shown["moves"], len(shown["states"]) - 1
+    (at,) = (i for i, step in enumerate(moves["steps"], 1) if step["move"] == "stage")
+    attention.click(f"#steps button.move[title='{moves['steps'][at - 1]['line']}']")
+    assert attention.at == last + at
+    for side, state in (("before", at - 1), ("after", at)):
+        cost = moves["states"][state]["cost"]
+        assert attention.number(f"#costs [data-cost='elements moved'] .{side}") == cost["elements"]
+        shared = attention.number(f"#costs [data-cost='shared memory, about'] .{side}")
+        assert shared == max(cost["shared"])

@@ -45,11 +45,8 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.expr import Arg, Call, Expr, call
-from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim
-
-FUNCTIONS = {"mul": "mul", "row_scale": "mul", "col_scale": "mul",
-             "add": "add", "sub": "sub", "row_shift": "add", "col_shift": "add"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,9 @@ def finish_rows(program: TileProgram, units: tuple[Dim, ...]) -> TileProgram:
 
 def finish_of(stmt: Stmt) -> Finish | None:
     """How the value of ``stmt`` is best applied, if there is a better way than it as a whole."""
-    if not isinstance(stmt, Let) or not isinstance(stmt.op, Elementwise):
+    if not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
+        return None
+    if any(arg.axes != stmt.op.axes for arg in stmt.args):
         return None
     match stmt.op.expr:
         case Call("recip0", (Arg(0) as x,)):
@@ -200,24 +199,17 @@ def _applied(
     stmt: Stmt, value: Tile, functions: Mapping[str, str], parts: tuple[Tile, ...]
 ) -> Let | None:
     """``stmt`` with ``parts`` applied one by one where it applies ``value``, or None."""
-    if not isinstance(stmt, Let) or stmt.args.count(value) != 1:
+    if not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
+        return None
+    if stmt.args.count(value) != 1:
         return None
     at = stmt.args.index(value)
     more = range(len(stmt.args), len(stmt.args) + len(parts) - 1)
-    made = _rewritten(_expression(stmt), at, functions, (at, *more))
+    made = _rewritten(stmt.op.expr, at, functions, (at, *more))
     if made is None:
         return None
     args = (*stmt.args[:at], parts[0], *stmt.args[at + 1 :], *parts[1:])
     return replace(stmt, op=Pointwise(made, stmt.target.axes), args=args)
-
-
-def _expression(stmt: Let) -> Expr:
-    match stmt.op:
-        case Elementwise(expr) | Pointwise(expr):
-            return expr
-        case Functional(name) if name in FUNCTIONS:
-            return Call(FUNCTIONS[name], (Arg(0), Arg(1)))
-    return Arg(0)
 
 
 def _rewritten(
@@ -280,7 +272,7 @@ class _Spread:
                 yield replace(stmt, body=tuple(self.over(stmt.body)))
             elif stmt == self.let:
                 pairs = zip(self.parts[stmt.target], self.finish.parts, strict=True)
-                yield from (replace(stmt, target=t, op=Elementwise(e)) for t, e in pairs)
+                yield from (replace(stmt, target=t, op=Pointwise(e, t.axes)) for t, e in pairs)
             elif isinstance(stmt, Load) and _moves(stmt, self.spaces):
                 loads = zip(self.parts[stmt.target], self._views(stmt.view), strict=True)
                 yield from (replace(stmt, target=tile, view=view) for tile, view in loads)

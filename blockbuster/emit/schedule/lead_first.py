@@ -33,7 +33,7 @@ from blockbuster.emit.tile.program import (
     kept_empty,
 )
 from blockbuster.ir.expr import Arg, Call, Expr
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Transpose
+from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose
 from blockbuster.rules.safety import RESCALED
 
 
@@ -139,10 +139,10 @@ def _follow(stmt: Stmt, moves: dict[Tile, Moves], lead: Tile) -> str:
 
 def _through(op: Op, args: Sequence[Moves]) -> Known:
     match op:
-        case Elementwise(expr) | Pointwise(expr):
+        case Pointwise(expr):
             return _of(expr, args)
         case Functional(name):
-            return LAWS[FUNCTIONS.get(name, name)](*args)
+            return LAWS[name](*args)
         case Transpose():
             return args[0]
         case Cast():
@@ -187,6 +187,7 @@ LAWS: dict[str, Callable[..., Known]] = {
     "sub0": _sum(-1.0),
     "neg": lambda a: Moves(-a.added, a.scaled),
     "mul": _product(1.0),
+    "dot": _product(1.0),
     "div": _product(-1.0),
     "exp": lambda a: None if a.scaled else Moves(scaled=a.added),
     "maximum": lambda a, b: a if a == b else None,
@@ -196,5 +197,3 @@ LAWS: dict[str, Callable[..., Known]] = {
     "row_min": lambda a: a,
     "row_sum": lambda a: None if a.added else a,
 }
-FUNCTIONS = {"row_shift": "add", "col_shift": "add", "row_scale": "mul", "col_scale": "mul",
-             "dot": "mul", "outer": "mul"}  # fmt: skip

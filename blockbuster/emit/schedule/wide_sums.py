@@ -34,7 +34,7 @@ from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.typed import retyped, with_dtypes
 from blockbuster.ir.expr import Call, Expr, is_predicate
-from blockbuster.ir.ops import Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
 
 STEPS = ("where", "sub0", "recip0")
@@ -136,7 +136,7 @@ def _carries(stmt: Let, carried: set[Tile], units: tuple[Dim, ...]) -> bool:
     match stmt.op:
         case Functional("row_sum"):
             return True
-        case Elementwise(expr) | Pointwise(expr, _):
+        case Pointwise(expr, _):
             axes = {dim for dim in stmt.target.axes if size_class(dim) not in units}
             small = any(axes <= set(arg.axes) for arg in given)
             return small and not _jumps(expr)

@@ -39,8 +39,8 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
-from blockbuster.emit.tile.slots import Ring
 from blockbuster.emit.tile.scope import Scope
+from blockbuster.emit.tile.slots import Ring
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks, bound_sizes
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
@@ -399,4 +399,3 @@ MEANING: dict[type, Callable[..., None]] = {
     Init: TileInterpreter._init,
     Fold: TileInterpreter._fold,
 }
-

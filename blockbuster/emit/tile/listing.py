@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.dataflow import defined, reads
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.pointwise import paper_name
 from blockbuster.emit.tile.program import (
     Await,
     Fold,
@@ -32,7 +33,7 @@ from blockbuster.errors import shown
 from blockbuster.ir.expr import show_expr, show_number
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import ONE
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Strided
@@ -112,7 +113,10 @@ class _Listing:
             case Guard():
                 return f"guard({self._name(stmt.value)},{stmt.dim},{show_number(stmt.fill)})"
             case Let():
-                return SPELLING[type(stmt.op)](stmt.op, [self._name(a) for a in stmt.args])
+                names = [self._name(a) for a in stmt.args]
+                if isinstance(stmt.op, Pointwise) and (name := paper_name(stmt.op, stmt.args)):
+                    return f"{name}({','.join(names)})"
+                return SPELLING[type(stmt.op)](stmt.op, names)
         raise AssertionError(stmt)
 
     def _fold(self, fold: Fold, inlined: dict[Tile, Let]) -> Iterator[Line]:
@@ -184,7 +188,6 @@ def _loop(dim: Dim, parallel: bool, chunk: Dim | None = None) -> str:
 # operator class -> how it is written, given the names of its operands
 SPELLING: dict[type, Callable[[Any, list[str]], str]] = {
     Functional: lambda op, xs: f"{op.name}({','.join(xs)})",
-    Elementwise: lambda op, xs: show_expr(op.expr, xs),
     Pointwise: lambda op, xs: show_expr(op.expr, xs),
     Cast: lambda op, xs: f"{op.dtype}({xs[0]})",
     Transpose: lambda op, xs: f"transpose({xs[0]})",

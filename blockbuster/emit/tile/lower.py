@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import defined, workspaces_in_order
+from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
     OUTPUT,
@@ -210,7 +211,7 @@ class _Lowering:
     def _let(self, level: Level, position: int, node: Node) -> None:
         args = tuple(self._tile(level, value) for value in node.operands)
         tile = self._new(node.types[0].axes, node.hints[0] if node.hints else "")
-        level.body.append(Let(tile, node.op, args, node.origin))
+        level.body.append(Let(tile, in_tiles(node.op, tile.axes), args, node.origin))
         level.values[Value(position)] = tile
 
     def _readdress(self, level: Level, position: int, node: Node) -> None:

@@ -110,4 +110,3 @@ def _apart(written: Path, read: Path) -> Dim | None:
 def same_version(before: Array | None, now: Array | None) -> bool:
     """True if nothing was written between two versions."""
     return before is None or now is None or bool(np.array_equal(before, now))
-

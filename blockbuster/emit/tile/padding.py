@@ -25,7 +25,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.ir.expr import Arg, Const, Expr, Size
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel
 from blockbuster.ir.types import Dim
 
 Lane: TypeAlias = float | str
@@ -85,10 +85,10 @@ class LaneState:
         if isinstance(op, Relabel):
             return self.lane(stmt.args[0], op.old if dim == op.new else dim)
         args = [self.lane(arg, dim) for arg in stmt.args]
-        if isinstance(op, Elementwise | Pointwise):
+        if isinstance(op, Pointwise):
             return lane_of(op.expr, args)
         if isinstance(op, Functional):
-            return FUNCTIONAL_LANES.get(op.name, _scalar(op.name))(args)
+            return FUNCTIONAL_LANES[op.name](args)
         if isinstance(op, Cast):
             return args[0] if _is_exact(args[0]) else UNKNOWN
         return args[0]
@@ -152,10 +152,6 @@ def _exact(fn: str, numbers: Sequence[float]) -> Lane:
     return UNKNOWN if math.isnan(value) else value
 
 
-def _scalar(name: str) -> Callable[[Sequence[Lane]], Lane]:
-    return lambda args: applied(SCALAR_OF.get(name, name), args)
-
-
 def _zero_kept(args: Sequence[Lane]) -> Lane:
     """A sum of products: zero where an operand is zero and the others are data."""
     return 0.0 if 0.0 in args and UNKNOWN not in args else UNKNOWN
@@ -164,10 +160,6 @@ def _zero_kept(args: Sequence[Lane]) -> Lane:
 def _constant_kept(args: Sequence[Lane]) -> Lane:
     return args[0] if isinstance(args[0], float) else UNKNOWN
 
-
-SCALAR_OF = {
-    "row_shift": "add", "row_scale": "mul", "col_shift": "add", "col_scale": "mul", "outer": "mul",
-}  # fmt: skip
 
 # reductions: the lanes along the axes that remain
 FUNCTIONAL_LANES: Mapping[str, Callable[[Sequence[Lane]], Lane]] = {

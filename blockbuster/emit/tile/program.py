@@ -165,7 +165,8 @@ class Store:
 class Let:
     """A block operator applied to tiles.
 
-    ``op`` is local: Functional, Elementwise, Pointwise, Cast, Transpose or Relabel.
+    ``op`` is local: Pointwise, a Functional that is a dot or reduces rows, Cast, Transpose or
+    Relabel (``pointwise.py``).
 
     It computes in float32, or float64 where its target is that: operands are converted first, and
     the result is converted to the dtype of its target. Two cases are exact in narrower dtypes, and

@@ -238,7 +238,9 @@ class Comparison:
             for side in self.sides:
                 degree = Degree()
                 inputs = {
-                    name: np.full([1 if d is None else cut.setting.sizes[d] for d in axes], VARIABLE)
+                    name: np.full(
+                        [1 if d is None else cut.setting.sizes[d] for d in axes], VARIABLE
+                    )
                     for name, axes in side.sources.items()
                 }
                 bounds.append(Bound(side.run(inputs, cut, degree), degree.noted))
@@ -263,9 +265,7 @@ class Comparison:
                     shapes = x.shape != y.shape
                     if shapes or clearly_apart(x, y, *(made[name] for made in rough)):
                         programs = (self.sides[0].program, self.sides[1].program)
-                        return TileCounterexample(
-                            programs, cut, inputs, left, right, "bb.Float64"
-                        )
+                        return TileCounterexample(programs, cut, inputs, left, right, "bb.Float64")
         return None
 
     def check_lanes(self) -> None:
@@ -275,5 +275,3 @@ class Comparison:
                 self.sides[1].check_lanes(cut)
             except Hazard as hazard:
                 raise Fault(str(hazard)) from None
-
-

@@ -110,9 +110,7 @@ class Side:
             let.op.expr for let in lets if isinstance(let.op, Elementwise | Pointwise)
         )
 
-    def run(
-        self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics
-    ) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics) -> dict[str, Array]:
         """The outputs. Raises Hazard, ZeroDenominator, or Refused."""
         if isinstance(self.program, Graph):
             return cut.setting.run(self.program, inputs, semantics)

@@ -16,7 +16,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.ir.expr import Expr, Size, rewrite
-from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
@@ -86,7 +86,7 @@ def _dims_in(nest: Nest) -> Iterator[Dim]:
             yield stmt.dim
         elif isinstance(stmt, Load | Issue | Store):
             yield from stmt.view.runs
-        elif isinstance(stmt, Let) and isinstance(stmt.op, Elementwise | Pointwise):
+        elif isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
             yield from sizes_in(stmt.op.expr)
 
 

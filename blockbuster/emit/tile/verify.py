@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from blockbuster.emit.tile import rings
 from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
     LARGER,
@@ -231,6 +232,14 @@ def _accessed(stmt: Load | Issue | Store) -> Tile:
             return tile
 
 
+def operators_are_of_tiles(program: TileProgram) -> Iterator[str]:
+    """What applies a scalar function to elements is ``Pointwise``, under whatever name it came."""
+    for nest in program.nests:
+        for _, stmt in placed(nest):
+            if isinstance(stmt, Let) and in_tiles(stmt.op, stmt.target.axes) != stmt.op:
+                yield f"{stmt.target.name} has an operator of block programs: expected pointwise"
+
+
 def loops_do_not_repeat(program: TileProgram) -> Iterator[str]:
     """No loop runs inside another over the same dim, nor over a dim that is one block."""
     for nest in program.nests:
@@ -252,5 +261,6 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     leads_are_folded_ahead,
     parallel_stores_are_apart,
     loads_read_what_is_there,
+    operators_are_of_tiles,
     *rings.CHECKS,
 )

@@ -161,7 +161,8 @@ function showHead() {
   $("title").textContent = data.title;
   const count = data.snapshots[data.snapshots.length - 1], proof = data.proof;
   const parts = [`${count} ${count === 1 ? "step" : "steps"}, ${data.snapshots.length} ${data.snapshots.length === 1 ? "snapshot" : "snapshots"}`];
-  if (data.moves.steps.length) parts.push(`${data.moves.steps.length} moves`);
+  const moves = data.moves.steps.filter((made) => made.line).length;
+  if (moves) parts.push(moves === 1 ? "1 move" : `${moves} moves`);
   parts.push(data.left.length ? `${data.left.length} buffered edges left` : "one kernel");
   $("summary").replaceChildren(parts.join(" · "));
   if (proof) $("summary").append(" · ", h("span", { class: proof.equal ? "proven" : "unproven" }, proof.equal ? "shown equal to its start" : proof.equal === false ? "different from its start" : "equality not settled"), proof.equal ? `, ${proof.bound_in_words}` : "");

@@ -6,7 +6,7 @@ const PATTERNS = {
   text: /(?<em>!\w+)|(?<u>\b(?:map|yield|return|graph|reduce|in|relabel|transpose)\b)|(?<s>#.*$)/g,
   loops: /(?<em>\b(?:load|store)\b)|(?<u>\b(?:forall|for|in range)\b)|(?<s>#.*$)/g,
   kernel: /(?<em>\btl\.(?:load|store|atomic_\w+)\b)|(?<u>\b(?:def|for|in|if|return|import|from|class|else|with)\b)|(?<s>#.*$)/g,
-  tiles: /(?<em>\b(?:load|store|issue|await)\b|\d+\?)|(?<u>\b(?:nest|blocks|grid|warps|forall|for|in chunk|init|guard|with|ahead)\b)/g,
+  tiles: /(?<em>\b(?:load|store|issue|await)\b)|(?<u>\b(?:nest|blocks|grid|warps|forall|for|in chunk|init|guard|with|ahead)\b)|(?<s>\d+\?)/g,
   source: /(?<u>\b(?:def|for|in|if|return|import|from|else|with|lambda)\b)|(?<s>#.*$)/g,
 };
 

@@ -13,15 +13,12 @@ from functools import cached_property
 from blockbuster.ir.expr import INFIX, Arg, Call, Const, Expr, Size, is_predicate, show_number
 from blockbuster.ir.types import Dim
 
-# Table 1 and ours; items are arrays with the axes of the operand
+# dots and reductions; items are arrays with the axes of the operand
 FUNCTIONAL_TEXT: dict[str, str] = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
-    "row_shift": "{0} + {1}[:, None]", "row_scale": "{0} * {1}[:, None]",
-    "col_shift": "{0} + {1}[None, :]", "col_scale": "{0} * {1}[None, :]",
     "row_sum": "{0}.sum(axis=-1)",
     "row_max": "{0}.max(axis=-1, initial=-np.inf)",
     "row_min": "{0}.min(axis=-1, initial=np.inf)",
-    "dot": "{0} @ {1}.T", "outer": "{0}[:, None] * {1}[None, :]",
+    "dot": "{0} @ {1}.T",
 }  # fmt: skip
 
 # computed in double precision and rounded once, so that float32 errs no more than eager does
@@ -213,7 +210,7 @@ class Spelling:
         return self.number(first, names, floor)
 
     def functional(self, name: str, args: Sequence[str]) -> str:
-        """An operator of Table 1 on operands of these names."""
+        """A dot or reduction of operands of these names."""
         if name in self._exact:
             return f"{self.helper(self._exact[name])}({', '.join(args)})"
         return FUNCTIONAL_TEXT[name].format(*args)

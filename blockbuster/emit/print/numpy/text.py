@@ -46,7 +46,7 @@ from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
@@ -342,10 +342,6 @@ class _Text:
         assert isinstance(stmt.op, Functional)
         return self._spell(stmt.target).functional(stmt.op.name, self._operands(stmt))
 
-    def _elementwise(self, stmt: Let, scope: Scope) -> str:
-        assert isinstance(stmt.op, Elementwise)
-        return self._spell(stmt.target).value(stmt.op.expr, self._operands(stmt))
-
     def _pointwise(self, stmt: Let, scope: Scope) -> str:
         op = stmt.op
         assert isinstance(op, Pointwise)
@@ -390,7 +386,6 @@ WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
 }
 SPELLING: dict[type, Callable[[_Text, Let, Scope], str]] = {
     Functional: _Text._functional,
-    Elementwise: _Text._elementwise,
     Pointwise: _Text._pointwise,
     Cast: _Text._cast,
     Transpose: _Text._transposed,

@@ -13,9 +13,9 @@ from blockbuster.emit.print.triton.scalars import (
     as_float,
     is_literal,
 )
-from blockbuster.emit.tile.result_dtypes import FLOAT, SCALAR_OF
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.ir.expr import Arg, Call, Const, Expr
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
 
 Lanes = tuple[Dim, ...]
@@ -45,7 +45,6 @@ def spread(lanes: Lanes, target: Lanes) -> str:
 
 
 _PRODUCT = Call("mul", (Arg(0), Arg(1)))
-_EXPRESSION: dict[str, Expr] = {n: Call(fn, (Arg(0), Arg(1))) for n, fn in SCALAR_OF.items()}
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,9 @@ class OpPrinter:
         match op:
             case Functional("dot"):
                 return self._dot(args[0], args[1], lanes)
-            case Functional(name) if name in _EXPRESSION:
-                return self._pointwise(_EXPRESSION[name], args, lanes, summed=summed)
             case Functional(name):
                 return self._reduced(name.removeprefix("row_"), args[0], lanes)
-            case Elementwise(expr) | Pointwise(expr):
+            case Pointwise(expr):
                 return self._pointwise(expr, args, lanes, summed=summed)
             case Cast(dtype):
                 return as_dtype(args[0].text, dtype)

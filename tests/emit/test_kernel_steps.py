@@ -1,0 +1,155 @@
+"""How a kernel came about: its moves one by one, what each gives, and where it says so."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil
+
+import pytest
+
+import blockbuster as bb
+from bench.programs import WORKLOADS
+from blockbuster.emit.schedule.script import BY_NAME
+from blockbuster.emit.schedule.site import EVERYWHERE
+from blockbuster.emit.schedule.steps import cost_of
+from blockbuster.emit.tile.traffic import tile_traffic
+from blockbuster.errors import EmitError
+from tests.docs.pages import ROOT
+
+SIZES = {"M": 4000, "N": 4096, "D": 64, "L": 64}
+
+
+def attention(q, k, v):
+    return bb.softmax(q @ k.T / 8.0) @ v
+
+
+FUSED = bb.fuse(bb.lower(bb.trace(attention, q="M D", k="N D", v="N L")))
+KERNEL = bb.emit(FUSED, SIZES, chunks={"N": 4})
+STEPS = KERNEL.derivation.steps
+
+
+def test_the_steps_are_the_lines_of_the_schedule():
+    assert [step.line for step in STEPS] == KERNEL.schedule.splitlines()
+    assert [step.move.name for step in STEPS] == ["block", "chunk", "warps", "stage"]
+
+
+def test_each_step_goes_on_where_the_one_before_ends():
+    assert STEPS[0].before.moves == ()
+    for step, following in pairwise(STEPS):
+        assert following.before == step.after
+    assert STEPS[-1].after.program == KERNEL.tile_program
+
+
+def test_it_is_replayed():
+    assert KERNEL.derivation.replay().draft == KERNEL.derivation.final.draft
+
+
+def test_a_replay_that_gives_another_program_is_refused():
+    other = replace(KERNEL.derivation.final, draft=STEPS[0].after.draft)
+
+    with pytest.raises(EmitError, match="replaying the moves gives another program"):
+        replace(KERNEL.derivation, final=other).replay()
+
+
+def test_the_first_half_is_how_the_program_was_fused():
+    assert KERNEL.derivation.fused is FUSED
+    assert bb.emit(FUSED.final, SIZES).derivation.fused is None
+
+
+def test_emitting_a_derivation_emits_its_last_snapshot():
+    assert bb.emit(FUSED, SIZES) == bb.emit(FUSED.final, SIZES)
+
+
+def test_it_prints_both_halves_numbered_through():
+    rows = str(KERNEL.derivation).splitlines()
+
+    assert [int(row.split()[0]) for row in rows] == [*range(1, len(FUSED.steps) + len(STEPS) + 1)]
+    assert rows[0].split()[1] == f"{FUSED.steps[0].rule}:"
+    assert rows[-1].split("#")[0].split()[1:] == STEPS[-1].line.split()
+
+
+# what each gives ----------------------------------------------------------------------------
+
+
+def test_nothing_is_counted_before_every_dim_is_cut():
+    assert STEPS[0].costs[0] is None
+    assert all(step.costs[1] is not None for step in STEPS)
+
+
+def test_programs_are_those_of_the_grids():
+    rows = ceil(SIZES["M"] / 64)
+
+    assert STEPS[0].costs[1].programs == (rows,)
+    assert STEPS[1].costs[1].programs == (4 * rows, rows)
+
+
+def test_elements_are_those_of_the_traffic():
+    blocks = {"M": 64, "N": 64, "D": 64, "L": 64}
+    sizes = {**SIZES, "N_chunk": 4, "N_chunks": 4}
+    moved = tile_traffic(KERNEL.tile_program, sizes, blocks).values()
+
+    assert STEPS[-1].costs[1].elements == sum(m.elements_loaded + m.elements_stored for m in moved)
+    assert STEPS[1].costs[1].elements > STEPS[0].costs[1].elements, "what chunks hand on is moved"
+
+
+def test_nests_that_are_cut_apart_are_counted_apart():
+    """A nest of its own blocks: half as many rows in a program, twice as many programs."""
+    split = STEPS[1].after.draft
+    halved = replace(
+        split.nests[0],
+        blocks=tuple(replace(b, lanes=32) if b.dim == "M" else b for b in split.nests[0].blocks),
+    )
+    other = replace(STEPS[1].after, draft=replace(split, nests=(halved, *split.nests[1:])))
+
+    assert cost_of(other).programs == (4 * SIZES["M"] // 32, ceil(SIZES["M"] / 64))
+    assert cost_of(other).elements > STEPS[1].costs[1].elements
+
+
+def test_running_ahead_takes_a_slot_more():
+    tile = 64 * 64 * 2
+    assert STEPS[2].costs[1].shared == (3 * tile, 0)
+    assert STEPS[3].costs[1].shared == (5 * tile, 0), "of K and of V two, Q once"
+    deeper = BY_NAME["stage"].apply(STEPS[3].before, STEPS[3].applied.site, stages=4)
+    assert cost_of(deeper).shared == (9 * tile, 0)
+
+
+@pytest.mark.parametrize("name", ["attention", "geglu", "grouped-attention", "linear-relu"])
+def test_shared_memory_is_what_a_compiler_takes_on_hopper(name):
+    """What Triton took when the committed records were made, for whole blocks in float16."""
+    golden = json.loads((ROOT / "tests" / "golden" / "targets.json").read_text("utf-8"))
+    case = f"{name} timed float16 default"
+    (record,) = (r for r in golden["records"] if (r["case"], r["target"]) == (case, "sm_90"))
+    workload = WORKLOADS[name]
+    program = bb.fuse(bb.lower(bb.trace(workload.fn, **workload.inputs))).final
+    kernel = bb.emit(program, workload.sizes_of("timed"), "float16", "sm_90")
+    ours = kernel.derivation.steps[-1].costs[1].shared
+
+    assert len(ours) == len(record["functions"])
+    for estimate, (_, taken, *_) in zip(ours, record["functions"], strict=True):
+        assert estimate == taken or (estimate == 0 and taken <= 512)
+
+
+# where it is said ---------------------------------------------------------------------------
+
+
+def test_the_file_says_which_moves_made_it():
+    head = KERNEL.source.split('"""')[1]
+
+    assert "These moves made it" in head
+    assert all(f"\n    {line}\n" in head for line in KERNEL.schedule.splitlines())
+
+
+def test_the_lines_in_a_file_replay_to_that_file():
+    head = KERNEL.source.split('"""')[1]
+    lines = head.partition("replays them.\n\n")[2].partition("\n\n")[0]
+
+    assert bb.emit(FUSED.final, SIZES, schedule=lines).source == KERNEL.source
+
+
+def test_equality_and_text_of_a_kernel_do_not_hold_how_it_came_about():
+    kernel = bb.emit(FUSED, SIZES)
+
+    assert kernel == replace(kernel, derivation=None, tile_program=None)
+    assert "derivation" not in repr(kernel)
+    assert "TileProgram" not in repr(kernel)
+    assert EVERYWHERE in {step.applied.site for step in kernel.derivation.steps}
