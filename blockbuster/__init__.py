@@ -12,7 +12,7 @@
 from blockbuster.check.kernel import check_kernel
 from blockbuster.check.report import KernelReport
 from blockbuster.compile import Jitted, compile, jit, load
-from blockbuster.emission import emit
+from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.kernel import Kernel
 from blockbuster.errors import (
     BlockbusterError,
@@ -109,7 +109,7 @@ __all__ = [
     # cost
     "traffic", "Traffic",
     # kernels
-    "emit", "Kernel", "check_kernel", "KernelReport",
+    "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
     "jit", "compile", "load", "Jitted", "Compiled", "Plan",
     # errors
     "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",

@@ -14,6 +14,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
 from blockbuster.errors import message
+from blockbuster.interp.report import ProofReport
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.sizes import bind_sizes
@@ -73,6 +74,33 @@ def emit(
         scheduled = checked_complete(replayed(before, schedule))
     notes = (*overflowing(stable), *dict.fromkeys(said))
     return written(scheduled, stable, reference=reference, notes=notes, fused=fused)
+
+
+def check_schedule(
+    graph: Graph,
+    schedule: str,
+    sizes: Mapping[Dim, int],
+    dtype: str | Mapping[str, str] = "float16",
+    target: str = "sm_90",
+    *,
+    trials: int = 8,
+    seed: int = 0,
+) -> ProofReport:
+    """A proof of every move of a schedule's text, by running the program before and after it.
+
+    Programs are run by the interpreter of tile programs on random inputs, at random small sizes and
+    blocks: exactly where that settles it, with parallel iterations in random order, results and
+    workspaces poisoned, loads that run ahead as late and slots reused as early as they may be.
+    Raises as ``emit`` does for a schedule that cannot be read or does not apply.
+
+    >>> from blockbuster.ir.parse import parse
+    >>> graph = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y } return Y }")
+    >>> check_schedule(graph, "block M 64; warps 4", {"M": 1000}).equal
+    True
+    """
+    derivation = emit(graph, sizes, dtype, target, schedule=schedule).derivation
+    assert derivation is not None
+    return derivation.prove(trials=trials, seed=seed)
 
 
 def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:

@@ -26,7 +26,13 @@ author = copyright = "The Blockbuster authors"
 version = release = blockbuster.__version__
 
 root_doc = "README"
-include_patterns = ["*.md", "docs/**.md", "bench/results/**.md", "notebooks/*.ipynb"]
+include_patterns = [
+    "*.md",
+    "docs/**.md",
+    "bench/results/**.md",
+    "bench/schedules/*.md",
+    "notebooks/*.ipynb",
+]
 exclude_patterns = [".*", "**/.*", "build", "dist", "tests", "blockbuster", "*.egg-info"]
 
 extensions = ["myst_nb", "sphinx.ext.autodoc"]

@@ -18,7 +18,7 @@ from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.types import Type
-from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, Rule
+from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, UNFUSING_RULES, Rule
 from blockbuster.runtime.machines import MACHINES
 from blockbuster.view.cli import build_parser
 
@@ -71,7 +71,11 @@ def contents() -> str:
     found = {
         **CONTENTS,
         "Notebooks": notebooks,
-        "Results": ("docs/results", *_documents("bench/results/**/*.md")),
+        "Results": (
+            "docs/results",
+            *_documents("bench/results/**/*.md"),
+            "bench/schedules/README",
+        ),
         "Project": ("CONTRIBUTING", "CHANGELOG"),
     }
     return "".join(
@@ -98,8 +102,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def rules() -> str:
     """One section for each rule: what its module says of it."""
-    sets = {"RULES": RULES, "PAPER_RULES": PAPER_RULES, "PEELING_RULES": PEELING_RULES}
-    every = dict.fromkeys((*RULES, *PAPER_RULES, *PEELING_RULES))
+    sets = {
+        "RULES": RULES,
+        "PAPER_RULES": PAPER_RULES,
+        "PEELING_RULES": PEELING_RULES,
+        "UNFUSING_RULES": UNFUSING_RULES,
+    }
+    every = dict.fromkeys(rule for held in sets.values() for rule in held)
     ordered = sorted(every, key=lambda rule: (rule.number or 100, rule.name))
     return "\n".join(
         _rule(rule, [name for name, held in sets.items() if rule in held]) for rule in ordered

@@ -34,7 +34,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "selection": ("errors", "ir", "rules", "interp", "emit"),
     "runtime": ("errors", "ir", "frontend", "emit", "selection"),
     "check": ("errors", "ir", "frontend", "emit", "selection", "runtime"),
-    "emission": ("errors", "ir", "rules", "emit", "selection"),
+    "emission": ("errors", "ir", "rules", "interp", "emit", "selection"),
     "examples": ("errors", "ir", "frontend"),
     "compile": EVERYTHING_BELOW,
     "__init__": (*EVERYTHING_BELOW, "compile"),

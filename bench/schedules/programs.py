@@ -15,6 +15,7 @@ from typing import Any
 import blockbuster
 from blockbuster.frontend import functions as bb
 from blockbuster.ir.graph import Graph
+from blockbuster.rules.materialize import materialize
 
 Array = Any
 INF = float("inf")
@@ -70,7 +71,8 @@ def row_softmax(x: Array) -> Array:
 class Case:
     """A program at the sizes that its schedule is for.
 
-    ``snapshot``: which of the fused graphs is scheduled (-1: the last). ``hand`` and ``reference``
+    ``snapshot``: which of the fused graphs is scheduled (-1: the last), with the statistics of the
+    names in ``apart`` made by maps of their own. ``hand`` and ``reference``
     name a tuple of forms and a function of a module of ``bench.schedules.hand``; ``options`` are
     further arguments of the reference. ``library`` is the best call of torch's.
     ``small``: sizes at which hand forms are tested without a GPU; ``few``: sizes at which the
@@ -87,6 +89,7 @@ class Case:
     library: Callable[..., Any]
     few: Mapping[str, int]
     snapshot: int = -1
+    apart: tuple[str, ...] = ()
     options: Mapping[str, Any] | None = None
     small_options: Mapping[str, Any] | None = None
 
@@ -113,7 +116,12 @@ class Case:
     def graph(self) -> Graph:
         """The block program that is scheduled."""
         program = blockbuster.trace(self.fn, **self.inputs)
-        return blockbuster.fuse(blockbuster.lower(program)).snapshots[self.snapshot]
+        graph = blockbuster.fuse(blockbuster.lower(program)).snapshots[self.snapshot]
+        if self.apart:
+            graph = blockbuster.safe(graph)  # statistics are those of the safe form
+        for name in self.apart:
+            graph = materialize(graph, name)
+        return graph
 
     def forms(self) -> tuple[Any, ...]:
         """The hand forms. Imports Triton."""
@@ -216,7 +224,7 @@ def _softmax(x: Array) -> Array:
 HEADS = dict(q="H M D", k="H N D", v="H N L")
 AT_4096 = dict(H=16, M=4096, N=4096, D=128, L=128)
 FEW_HEADS = dict(H=2, M=128, N=128, D=128, L=128)
-FEW_ROWS = dict(M=128, K=256, N=256)
+FEW_ROWS = dict(M=128, K=4096, N=256)
 FEW = dict(H=2, M=40, N=40, D=16, L=16)
 CASES = (
     Case("attention", attention, HEADS, AT_4096, dict(FEW, N=56),
@@ -226,7 +234,8 @@ CASES = (
          "attention.CAUSAL_FORMS", "attention.reference", partial(_sdpa, causal=True), FEW_HEADS,
          options=dict(seen=1), small_options=dict(seen=1)),
     Case("window-attention", window_attention, HEADS, AT_4096, dict(FEW, M=70, N=70),
-         "attention.WINDOW_FORMS", "attention.reference", partial(_sdpa, window=1024), FEW_HEADS,
+         "attention.WINDOW_FORMS", "attention.reference", partial(_sdpa, window=1024),
+         dict(H=1, M=1152, N=1152, D=128, L=128),
          options=dict(seen=2, window=1024), small_options=dict(seen=2, window=20)),
     Case("matmul", matmul, dict(x="M K", w="K N"), dict(M=2048, K=4096, N=4096),
          dict(M=40, K=40, N=48), "matmul.FORMS", "matmul.reference", _mm,
@@ -237,7 +246,11 @@ CASES = (
     Case("layer-norm-matmul", layer_norm_matmul, dict(x="M K", y="K N"),
          dict(M=2048, K=4096, N=4096), dict(M=24, K=40, N=48),
          "normed_matmul.LAYER_NORM_FORMS", "normed_matmul.layer_norm_matmul", _layer_norm_mm,
-         FEW_ROWS, snapshot=0),
+         FEW_ROWS, apart=("c, r per M",)),
+    Case("layer-norm-sums", layer_norm_matmul, dict(x="M K", y="K N"),
+         dict(M=2048, K=4096, N=4096), dict(M=24, K=40, N=48),
+         "normed_matmul.LAYER_NORM_FORMS", "normed_matmul.layer_norm_matmul", _layer_norm_mm,
+         FEW_ROWS, snapshot=0, apart=("c, r per M", "row_sum over K per N")),
     Case("rms-norm-matmul", rms_norm_matmul, dict(x="M K", y="K N"),
          dict(M=2048, K=4096, N=4096), dict(M=24, K=40, N=48),
          "normed_matmul.RMS_NORM_FORMS", "normed_matmul.rms_norm_matmul", _rms_norm_mm,

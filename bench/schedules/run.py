@@ -3,6 +3,7 @@
     python3 -m bench.schedules.run --out $OUT               all, in under five minutes
     python3 -m bench.schedules.run --out $OUT --only matmul,decode --default
     python3 -m bench.schedules.run --compile                what they compile to; needs no GPU
+    python3 -m bench.schedules.run --cpu                    few blocks, in Triton's interpreter
 
 Every program runs in a process of its own: one that dies or hangs loses one row. What is timed is
 first compared with float64 on several draws; what is wrong is not timed. Then ours, the hand forms,
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -42,48 +43,71 @@ ROUNDS = 5
 # one program, in a process of its own ----------------------------------------------
 
 
-def measured(case: Case, *, default: bool, rounds: int = ROUNDS) -> Record:
-    """What is found out about a case, on the GPU at hand."""
+@dataclass(frozen=True)
+class Place:
+    """Where a case is measured: on a GPU at its sizes, or on the CPU at few blocks, untimed."""
+
+    device: str
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.device == "cuda"
+
+    def sizes(self, case: Case) -> Mapping[str, int]:
+        return case.sizes if self.is_gpu else case.few
+
+
+GPU, CPU = Place("cuda"), Place("cpu")
+
+
+def measured(case: Case, place: Place = GPU, *, default: bool, rounds: int = ROUNDS) -> Record:
+    """What is found out about a case."""
     import torch
 
     from blockbuster.emit.target.compiler import assembling_here
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    record: Record = {"program": case.name, "sizes": dict(case.sizes), "schedule": case.text}
+    sizes = dict(place.sizes(case))
+    record: Record = {"program": case.name, "sizes": sizes, "schedule": case.text, "errors": {}}
     with assembling_here() as assembler:
         record["assembler"] = str(assembler or "")
+    runs, bad = {}, {}
     with torch.no_grad():
-        inputs = drawn(case, seed=0)
-        runs, bad = {}, {}
-        for name, make in contestants(case, default=default):
+        inputs = drawn(case, place, seed=0)
+        for name, make in contestants(case, place, default=default):
             try:
-                run = make(inputs)
-                record.setdefault("errors", {})[name] = checked(case, make)
-                runs[name] = run
+                record["errors"][name] = checked(case, place, make)
+                runs[name] = make(inputs)
             except Exception as error:  # one that fails must not hide the others
                 bad[name] = f"{type(error).__name__}: {error}"[:800]
         record["failed"] = bad
-        record["times"] = times_of(runs, rounds)
+        record["times"] = times_of(runs, rounds) if place.is_gpu else {}
     return record
 
 
-def contestants(
-    case: Case, *, default: bool
-) -> Iterator[tuple[str, Callable[[Mapping[str, Array]], Run]]]:
-    """What is timed: a name, and what makes it for inputs."""
-    yield "ours", partial(ours, case, case.text)
+Make = Callable[[Mapping[str, Array]], Run]
+
+
+def contestants(case: Case, place: Place, *, default: bool) -> Iterator[tuple[str, Make]]:
+    """What is compared: a name, and what makes it for inputs."""
+    sizes = place.sizes(case)
+    yield "ours", partial(ours, case, case.text, sizes)
     for word, text in case.alternatives().items():
-        yield f"ours {word}", partial(ours, case, text)
+        yield f"ours {word}", partial(ours, case, text, sizes)
     if default:
-        yield "default", partial(ours, case, None)
+        yield "default", partial(ours, case, None, sizes)
     for form in case.forms():
-        yield f"hand {form.name}", partial(by_hand, form)
-    yield "library", lambda inputs: lambda: (case.library(**inputs),)
+        if place.is_gpu or not form.settings.get("dependent"):  # no interpreter has such launches
+            yield f"hand {form.name}", partial(by_hand, form)
+    if place.is_gpu:
+        yield "library", lambda inputs: lambda: (case.library(**inputs),)
 
 
-def ours(case: Case, schedule: str | None, inputs: Mapping[str, Array]) -> Run:
+def ours(
+    case: Case, schedule: str | None, sizes: Mapping[str, int], inputs: Mapping[str, Array]
+) -> Run:
     """The kernel of a schedule's text, with outputs of its own; None: the default schedule."""
-    kernel = emitted(case, schedule)
+    kernel = emitted(case, schedule, sizes)
     outputs = {name: result_like(case, inputs) for name in kernel.outputs}
 
     def run() -> tuple[Array, ...]:
@@ -103,10 +127,10 @@ def by_hand(form: Any, inputs: Mapping[str, Array]) -> Run:
     return ready.run
 
 
-def emitted(case: Case, schedule: str | None) -> Any:
+def emitted(case: Case, schedule: str | None, sizes: Mapping[str, int]) -> Any:
     import blockbuster as bb
 
-    return bb.emit(case.graph(), case.sizes, DTYPE, "sm_90", schedule=schedule)
+    return bb.emit(case.graph(), sizes, DTYPE, "sm_90", schedule=schedule)
 
 
 def result_like(case: Case, inputs: Mapping[str, Array]) -> Array:
@@ -119,37 +143,37 @@ def result_like(case: Case, inputs: Mapping[str, Array]) -> Array:
     return torch.empty(result.shape, dtype=first.dtype, device=first.device)
 
 
-def drawn(case: Case, seed: int) -> dict[str, Array]:
+def drawn(case: Case, place: Place, seed: int) -> dict[str, Array]:
     """Normally distributed inputs; weights are scaled so that results stay near one."""
     import torch
 
-    random = torch.Generator(device="cuda").manual_seed(seed)
+    random = torch.Generator(device=place.device).manual_seed(seed)
     made = {}
-    for name, shape in case.shapes(case.sizes).items():
-        x = torch.randn(shape, generator=random, device="cuda", dtype=torch.float32)
+    for name, shape in case.shapes(place.sizes(case)).items():
+        x = torch.randn(shape, generator=random, device=place.device, dtype=torch.float32)
         scale = shape[-2] ** -0.5 if name in case.weights else 1.0
         made[name] = (x * scale).to(getattr(torch, DTYPE))
     return made
 
 
-def checked(case: Case, make: Callable[[Mapping[str, Array]], Run]) -> float:
+def checked(case: Case, place: Place, make: Make) -> float:
     """The largest error of some draws, each run twice. Raises ValueError if one is not right."""
     import torch
 
     worst = 0.0
-    for seed in range(1, DRAWS + 1):
-        inputs = drawn(case, seed)
+    for seed in range(1, DRAWS + 1 if place.is_gpu else 2):
+        inputs = drawn(case, place, seed)
         right = case.oracle()(**{name: x.double() for name, x in inputs.items()})
         run = make(inputs)
         first = [y.clone() for y in poisoned(run)]
-        for y, z in zip(first, poisoned(run), strict=True):
-            if not torch.equal(y, z):
-                raise ValueError("two runs on the same inputs differ")
         for y, exact in zip(first, right, strict=True):
             error = float((y.double() - exact).norm() / exact.norm())
             if not error <= LARGEST:
                 raise ValueError(f"the error is {error:.1e} of the result, above {LARGEST:.0e}")
             worst = max(worst, error)
+        for y, z in zip(first, poisoned(run), strict=True):
+            if not torch.equal(y, z):
+                raise ValueError("two runs on the same inputs differ")
     return worst
 
 
@@ -206,7 +230,7 @@ def compiled(case: Case) -> Record:
     from blockbuster.emit.target.compiler import compile_kernel
 
     texts = {"ours": case.text} | {f"ours {w}": t for w, t in case.alternatives().items()}
-    made = {name: compile_kernel(emitted(case, text)) for name, text in texts.items()}
+    made = {name: compile_kernel(emitted(case, text, case.sizes)) for name, text in texts.items()}
     mine = {name: [asdict(report) for report in reports] for name, reports in made.items()}
     return {"program": case.name, "kernels": {**mine, **compiled_forms(case)}}
 
@@ -278,8 +302,10 @@ def child(name: str, options: argparse.Namespace, seconds: float) -> Record:
         return {"program": name, "error": "no time was left"}
     out = options.out / f"{name}.json"
     command = [sys.executable, "-m", "bench.schedules.run", "--one", name, "--out", str(out)]
-    command += ["--default"] if options.default else []
+    command += [f"--{flag}" for flag in ("default", "cpu") if getattr(options, flag)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if options.cpu:
+        environment["TRITON_INTERPRET"] = "1"
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=seconds, env=environment, check=False
@@ -314,17 +340,13 @@ def table(records: list[Record]) -> str:
         times = record.get("times", {})
         hand = {n: t for n, t in times.items() if n.startswith("hand ")}
         best = min(hand, key=lambda n: hand[n], default="")
-        cells = [
-            times.get("ours"),
-            hand.get(best),
-            None,
-            times.get("library"),
-            times.get("default"),
-        ]
-        shown = [f"{'-' if t is None else format(t, '.1f'):>8}" for t in cells]
         ratio = times["ours"] / hand[best] if "ours" in times and best else None
-        shown[2] = f"{'-' if ratio is None else format(ratio, '.2f'):>6}"
+        shown = (
+            *(_cell(times.get("ours"), 8, 1), _cell(hand.get(best), 8, 1), _cell(ratio, 6, 2)),
+            *(_cell(times.get(name), 8, 1) for name in ("library", "default")),
+        )
         lines.append(f"{record['program']:20} {' '.join(shown)}  {best.removeprefix('hand ')}")
+        lines += [f"  {name}: {t:.1f}" for name, t in times.items() if name.startswith("ours ")]
         if "error" in record:
             lines.append(f"  FAILED: {record['error'][:400]}")
         lines += [f"  FAILED {n}: {why[:400]}" for n, why in record.get("failed", {}).items()]
@@ -344,13 +366,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=280)
     parser.add_argument("--default", action="store_true", help="time the default schedule, too")
     parser.add_argument("--compile", action="store_true", help="compile for sm_90, run nothing")
+    parser.add_argument("--cpu", action="store_true", help="few blocks, in Triton's interpreter")
     parser.add_argument("--one", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = [n for n in options.only.split(",") if n] or [case.name for case in CASES]
     if unknown := [n for n in names if n not in BY_NAME]:
         parser.error(f"unknown: {', '.join(unknown)}; programs: {', '.join(BY_NAME)}")
     if options.one:
-        record = measured(BY_NAME[options.one], default=options.default)
+        place = CPU if options.cpu else GPU
+        record = measured(BY_NAME[options.one], place, default=options.default)
         options.out.write_text(json.dumps(record), encoding="utf-8")
         return 0
     return compile_all(names) if options.compile else run_all(names, options)

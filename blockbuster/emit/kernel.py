@@ -91,7 +91,7 @@ def written(
         chunks=tuple((c.dim, c.count) for c in program.chunks),
         schedule=scheduled.schedule,
         tile_program=program,
-        derivation=derived(scheduled, fused),
+        derivation=derived(scheduled, fused, graph),
     )
 
 

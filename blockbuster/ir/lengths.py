@@ -13,6 +13,7 @@ from itertools import islice, product
 from math import lcm, prod
 
 from blockbuster.ir.expr import Call, Const, Expr, Size, call, show_expr
+from blockbuster.ir.polynomial import Polynomial
 from blockbuster.ir.types import Dim, size_class
 
 Product = tuple[Dim, ...]
@@ -20,19 +21,8 @@ Product = tuple[Dim, ...]
 
 
 @dataclass(frozen=True)
-class Length:
+class Length(Polynomial[Dim, Fraction]):
     """The sum of ``share`` times the sizes of ``dims`` multiplied, over (dims, share) in terms."""
-
-    terms: tuple[tuple[Product, Fraction], ...] = ()
-
-    def __add__(self, other: Length) -> Length:
-        return _sum((*self.terms, *other.terms))
-
-    def __sub__(self, other: Length) -> Length:
-        return self + other * whole(-1)
-
-    def __mul__(self, other: Length) -> Length:
-        return _sum((tuple(sorted((*a, *b))), x * y) for a, x in self.terms for b, y in other.terms)
 
     @property
     def constant(self) -> int | None:
@@ -45,7 +35,7 @@ class Length:
     @property
     def dims(self) -> tuple[Dim, ...]:
         """The dims whose sizes are read."""
-        return tuple(dict.fromkeys(dim for dims, _ in self.terms for dim in dims))
+        return self.symbols
 
     def value(self, sizes: Mapping[Dim, int]) -> int:
         """The number for these sizes (by size class). Raises ValueError where it is not whole."""
@@ -80,16 +70,10 @@ class Length:
         ('(d * h)', '(D - 1)')
         """
         terms, divisor = self.parts()
-        text = ""
-        for times, dims in sorted(terms, key=lambda term: term[0] < 0):
-            factors = [name(d) for d in dims]
-            if abs(times) != 1 or not factors:
-                factors.insert(0, str(abs(times)))
-            sign = ("-" if times < 0 else "") if not text else " - " if times < 0 else " + "
-            text += sign + " * ".join(factors)
+        text = Polynomial(tuple((dims, times) for times, dims in terms)).written(name, " * ")
         if divisor != 1:
             text = f"{f'({text})' if len(terms) > 1 else text} // {divisor}"
-        return f"({text})" if " " in text else text or "0"
+        return f"({text})" if " " in text else text
 
     def __str__(self) -> str:
         text = ""  # as ``expr`` prints, which nests as deep as there are terms
@@ -119,17 +103,9 @@ def _product(dims: Product, share: Fraction) -> Expr:
     return term if share.denominator == 1 else call("div", term, share.denominator)
 
 
-def _sum(terms: Iterable[tuple[Product, Fraction]]) -> Length:
-    found: dict[Product, Fraction] = {}
-    for dims, share in terms:
-        found[dims] = found.get(dims, Fraction()) + share
-    ordered = sorted(found.items(), key=lambda term: (-len(term[0]), term[0]))
-    return Length(tuple((dims, share) for dims, share in ordered if share))
-
-
 def whole(number: int) -> Length:
     """A plain number."""
-    return _sum([((), Fraction(number))])
+    return Length.of([((), Fraction(number))])
 
 
 def share_of(divisor: int) -> Length:

@@ -21,6 +21,7 @@ from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.fuse_reduction import FuseReduction
 from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.local_linearity import LocalLinearity
+from blockbuster.rules.materialize import Materialize, materialize
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.safety import safe
@@ -60,6 +61,10 @@ PEELING_RULES: tuple[Rule, ...] = (
     PeelFirstIteration(),  # 7: instead of 6, where no work may be repeated
 )
 
+UNFUSING_RULES: tuple[Rule, ...] = (
+    Materialize(),  # for programs that are fused: rules 1 to 3 and 6 undo what it does
+)
+
 
 def fuse(graph: Graph, rules: Sequence[Rule] = RULES) -> Derivation:
     """Fuse a block program: a derivation with its steps, snapshots and final program.
@@ -81,6 +86,7 @@ __all__ = [
     "PAPER_RULES",
     "PEELING_RULES",
     "RULES",
+    "UNFUSING_RULES",
     "Derivation",
     "DuplicateScale",
     "DuplicateScalePartially",
@@ -95,6 +101,7 @@ __all__ = [
     "FuseSiblings",
     "LocalLinearity",
     "Match",
+    "Materialize",
     "PeelFirstIteration",
     "Refusal",
     "Rule",
@@ -103,6 +110,7 @@ __all__ = [
     "SwapShiftDot",
     "explain",
     "fuse",
+    "materialize",
     "overflowing",
     "reasons",
     "safe",

@@ -100,6 +100,26 @@ class Derivation:
             graph = apply_at(graph, application)[0]
         return graph
 
+    def at_snapshot(self, number: int) -> Derivation:
+        """The first part of this derivation, up to snapshot ``number``, counted from 1."""
+        counts = self.snapshots_after[:number]
+        last = counts[-1]
+        kept = {count: graph for count, graph in self.checkpoints.items() if count <= last}
+        return Derivation(self.start, self.applications[:last], counts, kept)
+
+    def then(self, found: Match) -> Derivation:
+        """This derivation and one more step, at a site of the final program; then a snapshot.
+
+        So a rule that no rule set holds is applied to what was fused. Raises ValueError for a site
+        of another program.
+        """
+        if found.graph != self.final:
+            raise ValueError("the site is not one of the final program: rule.matches(d.final)")
+        step = Application(found.rule, (), dict(found.nodes), found.rule.describe(found))
+        done = (*self.applications[: self.snapshots_after[-1]], step)
+        checkpoints = {**self.checkpoints, len(done): found.rule.apply(found)}
+        return Derivation(self.start, done, (*self.snapshots_after, len(done)), checkpoints)
+
     def replay(self) -> Graph:
         """Apply every step again from the start; raises RuleError where a checkpoint differs."""
         graph = self.start

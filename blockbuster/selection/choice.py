@@ -22,16 +22,19 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.traffic import ROWS, SHORT, NestTraffic, traffic_by_nest
+from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import Uses
-from blockbuster.errors import EmitError, message, shown_lines
+from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.alternatives import Form, alternatives
+from blockbuster.selection.apart import LOSES, Apart, statistics_apart
 from blockbuster.selection.default_schedule import default_schedule
 from blockbuster.selection.default_tiles import choose_warps, halved_tiles
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
+from blockbuster.selection.refusals import Refusals
 
 CPU = "cpu"
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
@@ -144,8 +147,16 @@ class Fused:
 
     @cached_property
     def snapshots(self) -> tuple[Graph, ...]:
-        """What may be chosen, least fused first; the unfused program is the last resort."""
-        return self.derivation.snapshots
+        """What may be chosen, least fused first; the unfused program is the last resort.
+
+        Behind the snapshots of the derivation stand those with statistics apart (apart.py).
+        """
+        return *self.derivation.snapshots, *(one.graph for one in self.apart)
+
+    @cached_property
+    def apart(self) -> tuple[Apart, ...]:
+        """Snapshots with statistics apart."""
+        return statistics_apart(self.derivation)
 
     def refuse(self, choice: Choice, reason: str) -> None:
         """Never choose this again: a compiler does not take it."""
@@ -167,7 +178,7 @@ class Fused:
         where it refused every one, all are considered again with smaller tiles. Raises EmitError
         where no snapshot, nor the unfused program, has a form for the target that compiles.
         """
-        refusals = _Refusals()
+        refusals = Refusals()
         found: list[Choice] = []
         setting = Setting(sizes, given_by(dtype), target, in_chunks=not one_kernel)
         for choices in self._rounds(setting, refusals):
@@ -188,7 +199,7 @@ class Fused:
         instead = best.name if refusals.by_compiler else ""
         return Considered(best, others, tuple(refusals.errors), instead)
 
-    def _rounds(self, setting: Setting, refusals: _Refusals) -> Iterator[list[Choice]]:
+    def _rounds(self, setting: Setting, refusals: Refusals) -> Iterator[list[Choice]]:
         """The snapshots, at smaller tiles too if a compiler refused some; last the unfused program.
 
         What is no choice is noted in ``refusals``.
@@ -199,7 +210,7 @@ class Fused:
                 yield [c for n in numbers for c in self._usable(setting, n, halved, refusals)]
 
     def _usable(
-        self, setting: Setting, number: int, halved: int, refusals: _Refusals
+        self, setting: Setting, number: int, halved: int, refusals: Refusals
     ) -> Iterator[Choice]:
         """A snapshot as usual or, where a compiler refused that, its other forms.
 
@@ -224,16 +235,33 @@ class Fused:
                 yield choice
 
     def _formed(
-        self, setting: Setting, number: int, form: Form, refusals: _Refusals
+        self, setting: Setting, number: int, form: Form, refusals: Refusals
     ) -> Choice | None:
         """A snapshot in some form; None, and noted in ``refusals``, where it has none."""
         try:
-            return self._choice(setting, number, form)
+            return self._choice(setting, number, form) if self._fits(setting, number) else None
         except EmitError as error:
             refusals.note(f"{self._name(number)}{form.words}", error)
             return None
 
+    def _fits(self, setting: Setting, number: int) -> bool:
+        """False where statistics are better not apart: on the CPU, and where digits count."""
+        one = self._apart(number)
+        if one is None or setting.target == CPU:
+            return one is None
+        if not one.loses_digits:
+            return True
+        program = self._lower(number).program
+        return not is_accurate(typed_for_gpu(self.graph, program, setting.given))
+
+    def _apart(self, number: int) -> Apart | None:
+        at = number - 1 - len(self.derivation.snapshots)
+        return self.apart[at] if 0 <= at < len(self.apart) else None
+
     def _name(self, number: int) -> str:
+        one = self._apart(number)
+        if one is not None:
+            return one.name
         return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
 
     def _lower(self, number: int) -> _Lowered:
@@ -241,6 +269,8 @@ class Fused:
             graph = (*self.snapshots, self.graph)[number - 1]
             said: list[str] = []
             stable = safe(graph, said.append)
+            one = self._apart(number)
+            said += [LOSES] if one and one.loses_digits else []
             notes = tuple(dict.fromkeys(said))
             program = lower_to_tiles(stable)
             self._lowered[number] = _Lowered(graph, stable, program, overflowing(stable), notes)
@@ -281,28 +311,6 @@ class Fused:
             notes=lowered.notes,
             scheduled=found.scheduled,
         )
-
-
-@dataclass
-class _Refusals:
-    """What is no choice: errors by what is said of them, and whether a compiler refused any."""
-
-    errors: dict[str, EmitError] = field(default_factory=dict)
-    by_compiler: bool = False
-
-    def note(self, name: str, error: EmitError) -> None:
-        """``error`` is why ``name`` is no choice."""
-        reason = shown_lines(str(error))[0]
-        self.errors.setdefault(f"{name} is no choice: {reason}", error)
-
-    def note_refused(self, choice: Choice, reason: str) -> None:
-        """A compiler refused ``choice``."""
-        tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in choice.blocks.items())
-        nests = choice.scheduled.draft.nests if choice.scheduled else ()
-        counts = dict.fromkeys(str(nest.warps) for nest in nests)
-        warps = f" and {' or '.join(counts)} warps" if counts else ""
-        self.note(choice.name, EmitError(f"with tiles {tiles}{warps}, {reason}"))
-        self.by_compiler = True
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from blockbuster.interp.traffic import Moved
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
+from blockbuster.selection.closed_forms import ClosedForm, Symbol, total
 from blockbuster.selection.footprint import Peak
-from blockbuster.selection.polynomials import Polynomial, Symbol, total
 from blockbuster.selection.walk import Tally, Walk
 
 
@@ -61,10 +61,10 @@ class Traffic:
 class MovedForm:
     """``Moved`` in closed form: items and their elements, to and from one tensor."""
 
-    loads: Polynomial
-    stores: Polynomial
-    loaded_elements: Polynomial
-    stored_elements: Polynomial
+    loads: ClosedForm
+    stores: ClosedForm
+    loaded_elements: ClosedForm
+    stored_elements: ClosedForm
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class ClosedTraffic:
 
     graph: Graph = field(repr=False)
     tensors: Mapping[Tensor, MovedForm]
-    flops: Mapping[str, Polynomial]
-    dots: Polynomial
+    flops: Mapping[str, ClosedForm]
+    dots: ClosedForm
     footprint: Peak
 
     def at(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import blockbuster.selection.polynomials as polynomials
+import blockbuster.selection.closed_forms as closed_forms
 from blockbuster.ir.types import Dim, Type
-from blockbuster.selection.polynomials import ONE, Polynomial, first_block, product, size
+from blockbuster.selection.closed_forms import ONE, ClosedForm, first_block, product, size
 
 
 class OfList(NamedTuple):
@@ -27,7 +27,7 @@ class OfLoop(NamedTuple):
     depth: int
 
 
-Extent = Polynomial | OfList | OfLoop
+Extent = ClosedForm | OfList | OfLoop
 
 
 class Loop(NamedTuple):
@@ -67,32 +67,33 @@ def folded(extents: Sequence[Extent], depth: int, dim: Dim) -> tuple[Extent, ...
     return tuple(first_block(dim) if e == OfLoop(depth) else e for e in extents)
 
 
-def elements(extents: Sequence[Extent], loops: Sequence[Loop]) -> Polynomial:
+def elements(extents: Sequence[Extent], loops: Sequence[Loop]) -> ClosedForm:
     """The elements of an item of these extents, over all iterations of the loops together."""
-    own = product(e for e in extents if isinstance(e, Polynomial))
+    own = product(e for e in extents if isinstance(e, ClosedForm))
     return own * product(
         sum_of_extents(loop, sum(e == OfLoop(depth) for e in extents))
         for depth, loop in enumerate(loops)
     )
 
 
-def sum_of_extents(loop: Loop, power: int) -> Polynomial:
+def sum_of_extents(loop: Loop, power: int) -> ClosedForm:
     """The sum of the extents of a loop's blocks, each to ``power``.
 
     Power 0 counts the blocks, and power 1 gives the whole dim, less the first block where the loop
     starts at 1. A block whose two axes follow one loop (a diagonal one) has power 2.
     """
-    count, first = polynomials.blocks(loop.dim), first_block(loop.dim)
-    skipped = first**power * polynomials.number(loop.start)
+    count, first = closed_forms.blocks(loop.dim), first_block(loop.dim)
+    skipped = product([first] * power) * closed_forms.number(loop.start)
     if power == 0:
         return count - skipped
     if power == 1:
         return size(loop.dim) - skipped
     full = count - ONE
-    return full * first**power + (size(loop.dim) - full * first) ** power - skipped
+    last = size(loop.dim) - full * first
+    return full * product([first] * power) + product([last] * power) - skipped
 
 
-def largest(extents: Sequence[Extent], loops: Sequence[Loop]) -> Polynomial:
+def largest(extents: Sequence[Extent], loops: Sequence[Loop]) -> ClosedForm:
     """The elements of the largest item of these extents: that of first blocks."""
     return product(
         first_block(loops[e.depth].dim) if isinstance(e, OfLoop) else e

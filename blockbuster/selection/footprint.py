@@ -14,15 +14,15 @@ from collections.abc import Callable, Collection, Mapping
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Relabel, Transpose
-from blockbuster.selection.polynomials import ZERO, Polynomial, total
+from blockbuster.selection.closed_forms import ZERO, ClosedForm, total
 
-Peak = tuple[Polynomial, ...]
+Peak = tuple[ClosedForm, ...]
 """Candidates for a maximum, none of which exceeds another everywhere."""
 
 
 def peak(
     graph: Graph,
-    room: Callable[[Value], Polynomial],
+    room: Callable[[Value], ClosedForm],
     loaded: Collection[int],
     inner: Mapping[int, Peak],
 ) -> Peak:
@@ -33,7 +33,7 @@ def peak(
     """
     spans = _spans(graph, loaded)
     sizes = {value: room(value) for value in spans}
-    found: list[Polynomial] = []
+    found: list[ClosedForm] = []
     for position in range(-1, len(graph.nodes)):
         live = [sizes[v] for v, (made, last) in spans.items() if made <= position <= last]
         found += [total((*live, more)) for more in inner.get(position, (ZERO,))]
@@ -64,9 +64,9 @@ def _spans(graph: Graph, loaded: Collection[int]) -> dict[Value, tuple[int, int]
     return spans
 
 
-def largest_of(candidates: Collection[Polynomial]) -> Peak:
+def largest_of(candidates: Collection[ClosedForm]) -> Peak:
     """Those candidates that no other one covers."""
-    kept: list[Polynomial] = []
+    kept: list[ClosedForm] = []
     for one in dict.fromkeys(candidates):
         if not any(one.at_most(other) for other in kept):
             kept = [other for other in kept if not other.at_most(one)]

@@ -31,6 +31,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.types import Dim, Type
+from blockbuster.selection.closed_forms import ZERO, ClosedForm, first_block, number, size
 from blockbuster.selection.extents import (
     Extent,
     Loop,
@@ -44,7 +45,6 @@ from blockbuster.selection.extents import (
     whole_extents,
 )
 from blockbuster.selection.footprint import Peak, peak
-from blockbuster.selection.polynomials import ZERO, Polynomial, first_block, number, size
 
 
 class Held(NamedTuple):
@@ -63,10 +63,10 @@ class Held(NamedTuple):
 class Tally:
     """What moves to and from one tensor: sums that are not yet added up."""
 
-    loads: list[Polynomial] = field(default_factory=list)
-    stores: list[Polynomial] = field(default_factory=list)
-    loaded_elements: list[Polynomial] = field(default_factory=list)
-    stored_elements: list[Polynomial] = field(default_factory=list)
+    loads: list[ClosedForm] = field(default_factory=list)
+    stores: list[ClosedForm] = field(default_factory=list)
+    loaded_elements: list[ClosedForm] = field(default_factory=list)
+    stored_elements: list[ClosedForm] = field(default_factory=list)
 
 
 class Site(NamedTuple):
@@ -91,8 +91,8 @@ class Walk:
 
     def __init__(self) -> None:
         self.tallies: dict[Tensor, Tally] = {}
-        self.flops: dict[str, list[Polynomial]] = {"matrix": [], "vector": []}
-        self.dots: list[Polynomial] = []
+        self.flops: dict[str, list[ClosedForm]] = {"matrix": [], "vector": []}
+        self.dots: list[ClosedForm] = []
 
     def run(self, graph: Graph) -> Peak:
         """Walk over a program."""
@@ -134,7 +134,7 @@ class Walk:
             made.append(found)
             inner[position] = extra
 
-        def room(value: Value) -> Polynomial:
+        def room(value: Value) -> ClosedForm:
             return largest(held(value).extents, loops)
 
         outputs = [held(output.value) for output in graph.outputs]

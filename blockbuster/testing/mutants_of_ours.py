@@ -94,10 +94,43 @@ def peeled() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
+def apart() -> tuple[Mutant, ...]:
+    """materialize."""
+    rule, found = "Materialize", "statistics"
+    return (
+        Mutant("materialize: a peeled map", rule, found,
+               "_inside_a_peeled_map(graph, path)\n        or", "", "cases"),
+        Mutant("materialize: a group", rule, found, "or in_a_group(part)", "", "cases"),
+        Mutant("materialize: a matmul twice", rule, found, "or holds_matmul(part)", "", "cases"),
+        Mutant("materialize: an exponential", rule, found,
+               "or holds_exponential(part)", "", "cases"),
+        Mutant("materialize: a block out of sight", rule, found,
+               "or spread_over_blocks(graph, path, part)", "", "cases"),
+        Mutant("materialize: nothing gets smaller", rule, found,
+               "or no_smaller(graph, part)", "", "cases"),
+        Mutant("materialize: again and again", rule, found,
+               "already_stored(graph, path, part) if part", '"" if part'),
+        Mutant("materialize: folded is stored", rule, found, "if lists and all", "if all", "cases"),
+        Mutant("materialize: every sum is stored", rule, found,
+               "return elsewhere or value in level.output_values", "return True", "cases"),
+        Mutant("materialize: results are not needed", rule, found,
+               "return elsewhere or value in level.output_values", "return elsewhere", "cases"),
+        Mutant("materialize: lists are sums", rule, found,
+               "return not isinstance(node.op.results[port], Collect)", "return True", "cases"),
+        Mutant("materialize: the first iteration's", rule, found,
+               "return any(_map(node)", "return all(_map(node)"),
+        Mutant("materialize: values confused", rule, "materialize",
+               "edit.redirect_all(values, given)", "edit.redirect_all(values, given[::-1])"),
+        Mutant("materialize: another result of the node", rule, "materialize",
+               "Value(node, int(port or 0))", "Value(node, 0)", "cases"),
+    )  # fmt: skip
+
+
 MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *local_linearity(),
     *ancestors(),
     *duplicates(),
     *columns(),
     *peeled(),
+    *apart(),
 )

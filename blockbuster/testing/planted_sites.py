@@ -157,6 +157,45 @@ SITES: Mapping[str, tuple[str, ...]] = {
           return p
         }}""",
     ),
+    "materialize": (
+        """graph(X: M,K[M,K], W: N,K[N,K]) {
+          Y = map M (x in !X, w = !W) {
+            z = map N (x_1 = !x, w_1 in !w) {
+              p, s = map K (a in !x_1, b in !w_1) {
+                d = dot(a, b) q = square(a) t = row_sum(q) yield +d yield +t
+              }
+              r = s + 1
+              u = row_scale(p, r)
+              yield u
+            }
+            yield z
+          }
+          return Y
+        }""",
+        """graph(X: M,K[M,K], W: N,K[N,K], c: M[M]) {
+          Y = map M (x in !X, w = !W, c_1 in !c) {
+            z = map N (x_1 = !x, w_1 in !w, c_2 = c_1) {
+              p, t, s = map K (a in !x_1, b in !w_1) {
+                d = dot(a, b) v = row_sum(b) e = row_max(a) yield +d yield +v yield max e
+              }
+              f = c_2 - s
+              o = outer(f, t)
+              u = add(o, p)
+              yield u
+            }
+            yield z
+          }
+          return Y
+        }""",
+        """graph(X: M,K[M,K], G: K[K]) {
+          Y = map M (x in !X, g = !G) {
+            s = map K (g_1 in !g) { t = row_sum(g_1) yield +t }
+            z = map K (a in !x, s_1 = s) { u = a * s_1 over [M,K] yield u }
+            yield z
+          }
+          return Y
+        }""",
+    ),
     "peel-first-iteration": (
         """graph(X: N[M,N] = port, VT: L,N[L,N]) {
           E = map N (x in !X) { e = exp(x) yield e }

@@ -15,7 +15,7 @@ from random import Random
 from blockbuster.interp.trials import Trials
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
-from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, fuse
+from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, UNFUSING_RULES, fuse
 from blockbuster.rules.base import Match, Rule
 from blockbuster.testing.check import minimal
 from blockbuster.testing.generators import GENERATORS
@@ -23,7 +23,9 @@ from blockbuster.testing.report import Failure
 from blockbuster.testing.sites import UNSETTLED, Finder, Site, flaw
 
 RULE_SETS = (PAPER_RULES, RULES, PEELING_RULES)
-EVERY_RULE: tuple[Rule, ...] = tuple(dict.fromkeys(rule for rules in RULE_SETS for rule in rules))
+EVERY_RULE: tuple[Rule, ...] = tuple(
+    dict.fromkeys(rule for rules in (*RULE_SETS, UNFUSING_RULES) for rule in rules)
+)
 MOST_STEPS = 7
 LARGEST = 150  # nodes at all levels: extensions in random order copy, and copies of copies grow
 RANDOM, ORDERED = "random rule at a random site", "in the order of a rule set"

@@ -194,6 +194,13 @@ def _add_emit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     command.add_argument(
         "--snapshot", type=int, metavar="K", help="which snapshot, from 0 (default: the last)"
     )
+    command.add_argument(
+        "--schedule", type=Path, metavar="FILE", help="a schedule's text instead of the default"
+    )
+    command.add_argument(
+        "--show", choices=("source", "schedule", "tiles"), default="source",
+        help="what to print: the Triton file (default), its schedule, or its loops over tiles",
+    )  # fmt: skip
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")
 
 
@@ -285,11 +292,13 @@ def run_emit(arguments: argparse.Namespace) -> int:
         target=arguments.target,
         tiles=parse_sizes(arguments.tiles, "--tiles") or None,
         reference=derivation.start,
+        schedule=arguments.schedule and arguments.schedule.read_text(encoding="utf-8"),
     )
     for note in kernel.notes:
         warn(f"note: {note}")
     if arguments.output is None:
-        say(kernel.source)
+        shown = {"source": kernel.source, "schedule": kernel.schedule}
+        say(shown.get(arguments.show) or str(kernel.tile_program))
     else:
         kernel.write(arguments.output)
         say(f"wrote {arguments.output}; check it with: python {arguments.output} --check")

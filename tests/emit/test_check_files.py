@@ -11,8 +11,7 @@ FILE = """
 import ctypes, os, sys
 import numpy as np
 import blockbuster as bb
-from blockbuster.check import kernel as check
-from blockbuster.check import own_process
+from blockbuster.check import kernel as check, own_process
 
 def serve(kernel, arrays, *, own_process, limit):  # as for tensors on a GPU
     from blockbuster.check.kernel_process import Served

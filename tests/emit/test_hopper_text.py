@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.emit.schedule.work_around_locality import THREADS
 from blockbuster.emit.target.load import load_module
-from blockbuster.emit.tile.uses import THREADS
 from blockbuster.runtime.launch import run_interpreted
 
 

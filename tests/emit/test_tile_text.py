@@ -17,7 +17,7 @@ from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile import program as tile_programs
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
-from blockbuster.emit.tile.forms import DTYPES, FORMS, UNWRITTEN, fields_of, form_of, reserved
+from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, fields_of, form_of, reserved
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import (
@@ -47,7 +47,6 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.show import WIDTH, show_tiles
 from blockbuster.emit.tile.trips import sized
-from blockbuster.errors import ParseError
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.lengths import Rule, completed, share_of, size, whole
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
@@ -111,6 +110,7 @@ ALL = TileProgram(
             grid=(M, "C"),
             blocks=(Block(M, 64, ragged=False), Block(N, 8, whole=True)),
             warps=4,
+            accurate=("div", "exp"),
             body=(
                 Init(B, "max"),
                 Init(C, "+"),
@@ -118,9 +118,10 @@ ALL = TileProgram(
                     N,
                     parallel=False,
                     chunk="C",
+                    settled=(C, B),
                     body=(
                         Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3),
-                        Await(A, "X ring"),
+                        Await(A, "X ring", columns=True),
                         Iota(E, M),
                         Guard(D, A, N, -math.inf),
                         Let(Tile("t5", (N, M)), Transpose((), (N, M)), (D,)),
@@ -131,7 +132,7 @@ ALL = TileProgram(
                             (Member(C, "+", E, RESCALED), Member(B, "min", D, Arg(0))),
                             ahead=True,
                         ),
-                        Fold(D, "+", D),
+                        Fold(D, "+", D, onto=A, apart="two_steps"),
                     ),
                 ),
                 For(N, True, (Store(View(KEPT, (M, "C"), "kept"), D),)),
@@ -139,10 +140,10 @@ ALL = TileProgram(
         ),
         Nest(
             (
-                Load(C, View(KEPT, (M, "C"))),
+                Load(C, View(KEPT, (M, "C")), columns=True),
                 Let(Tile("t6", (M,)), Cast("float16"), (C,)),
                 Let(Tile("t7", ("M'",)), Relabel("M", "M'"), (C,)),
-                Let(Tile("t8", (M,)), Functional("add"), (C, C)),
+                Let(Tile("t8", (M,)), Functional("add"), (C, C), into=C, apart="from_zero"),
                 Let(Tile("t9", (M,)), Elementwise(call("sub", Arg(1), Arg(0))), (C, C)),
                 Let(Tile("t10", (M,)), Pointwise(call("sub", Arg(1), Arg(0)), (M,)), (C, C)),
                 Let(Tile("t11", (M,)), Elementwise(call("exp", Arg(0))), (C,)),
@@ -214,7 +215,7 @@ def moved(graph, draw):
 def decorated(program, seed):
     """``program`` with blocks, warps and dtypes that fit nothing: the text says what is there."""
     chosen = random.Random(seed)
-    dtypes = ("", "bool", "int", *DTYPES)
+    dtypes = ("", "bool", "int", *SHORT)
 
     def changed(value):
         if isinstance(value, tuple):
@@ -335,78 +336,3 @@ def test_any_name_is_read_back(name, hint):
 def test_words_of_the_form_are_quoted_as_names_of_tiles():
     for word in sorted(reserved()):
         assert_reads_back(replace(ALL, nests=(Nest((Init(Tile(word, ()), "+"),)),)))
-
-
-# mistakes -------------------------------------------------------------------------------------
-
-PROGRAM = """tiles {{
-  inputs X: f16[M, N]
-  outputs Y: f32[M]
-  nest 1 {{
-    blocks M 64, N 32?
-    s_1: f32[M 64] = init +
-    for N 32? {{
-      x_2: f16[M 64, N 32?] = load X[M, N]
-      {line}
-    }}
-    store Y[M] = s_1
-  }}
-}}
-"""
-MISTAKES = {
-    "s_1 += ^t9": "t9 is not defined before, in this nest",
-    "t3: f32[M] = exp(^t9)": "t9 is not defined before, in this nest",
-    "t3: f32[M] = row_sum(^t9)": "t9 is not defined before, in this nest",
-    "t3: f32[^M 32] = init +": "blocks of M are not what the nest says: M 64",
-    "t3: f32[^N 32] = init +": r"blocks of N are not what the nest says: N 32\?",
-    "t3: f32[^K 32] = init +": "blocks of K are not what the nest says",
-    "t3: f32[M] = load ^Z[M]": "Z is no array of the program",
-    "t3: f32[M] = init ^times": r"expected \+, max, min, found 'times'",
-    "t3 ^= init +": "expected :, found '='",
-    "^s_1 times= x_2": "expected a statement, found 's_1'",
-    "s_1 +^x_2": "expected =, found 'x_2'",
-    "^= x_2": "expected a statement, found '='",
-    "t3: f32[M] = guard x_2 ^N with 0": "expected along, found 'N'",
-    "t3: f32[M] = guard x_2 along N with ^zero": "expected a number, found 'zero'",
-    "issue x ^two ahead of 3: t3: f32[M] = load X[M, N]": "expected a whole number, found 'two'",
-    "t3: f32[M] = x1 - ^y of (s_1, s_1)": "y is no operand: 2 stand behind `of`, named x1, x2",
-    "store X[^+] = x_2": r"expected a name, found '\+'",
-    "t3: f32[M] ^load X": "expected =, found 'load'",
-    "^with s_1 + x_2": "expected a statement, found 'with'",
-    "^while N { }": "expected a statement, found 'while'",
-}
-
-
-@pytest.mark.parametrize("line", MISTAKES)
-def test_mistakes_are_pointed_at(line):
-    text = PROGRAM.format(line=line.replace("^", ""))
-    with pytest.raises(ParseError, match=MISTAKES[line]) as error:
-        parse_tiles(text)
-
-    shown = str(error.value).splitlines()
-    (marked,) = [number for number, row in enumerate(shown) if row.startswith(">")]
-    column = shown[marked].index(line.replace("^", "")) + line.index("^")
-    assert shown[marked + 1] == " " * column + "^"
-
-
-@pytest.mark.parametrize(
-    ("wrong", "reason"),
-    [
-        ("", "expected tiles, found 'end of text'"),
-        ("tiles {", "expected }, found 'end of text'"),
-        ("tiles { } tiles", "expected the end of the text, found 'tiles'"),
-        ("tiles { nest 2 { } }", "expected 1: nests are numbered in order"),
-        ("tiles { sizes |M| is 4 }", "expected = or >=, found 'is'"),
-        ("tiles { inputs X: f16 }", "expected \\[, found '}'"),
-        ("tiles { nest 1 { warps -1 } }", "expected a whole number, found '-'"),
-    ],
-)
-def test_texts_that_are_none(wrong, reason):
-    with pytest.raises(ParseError, match=reason):
-        parse_tiles(wrong)
-
-
-def test_the_text_without_mistakes_reads():
-    program = parse_tiles(PROGRAM.format(line="s_1 += x_2"))
-
-    assert isinstance(program.nests[0].body[1].body[1], Fold)

@@ -121,11 +121,11 @@ def test_a_kernel_of_few_programs_is_not_chosen_for_its_traffic_alone():
 def test_long_loops_of_dots_that_wait_for_arithmetic_count_twice():
     found = layer_norm_matmul().consider({"M": 2048, "K": 1024, "N": 1024}, "float16", "sm_90")
 
-    (other,) = found.others
-    assert found.best.snapshot == 2
-    assert [nest.pipelined for nest in found.best.nests] == [True]
+    other, whole = sorted(found.others, key=lambda choice: choice.snapshot)
+    assert found.best.name == "snapshot 1 with statistics apart"
+    assert [nest.pipelined for nest in whole.nests] == [True]
     assert [nest.pipelined for nest in other.nests] == [True, True, False]
-    assert other.moved < found.best.moved < other.weighed
+    assert other.moved < whole.moved < other.weighed
     assert other.weighed == other.moved + other.nests[-1].elements
     assert "not pipelined" in other.amount
     assert "idle" not in other.amount

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from blockbuster.interp.trials import Trials
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.verify import verify
-from blockbuster.rules import RULES, fuse
+from blockbuster.rules import RULES, UNFUSING_RULES, fuse
 from blockbuster.rules.base import Match, Rule
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.generators import GENERATORS
@@ -87,7 +87,10 @@ def test_every_rule_fires_on_generated_programs():
     graphs = [MatrixPrograms(Random(seed)).graph() for seed in range(60)]
     for graph in graphs + norm_programs(40):
         for rules in RULE_SETS:
-            fired.update({step.rule for step in fuse(graph, rules).steps})
+            derivation = fuse(graph, rules)
+            fired.update({step.rule for step in derivation.steps})
+            undone = sites(derivation.final, UNFUSING_RULES)
+            fired.update({site.match.rule.name for site in undone})
         fired.update({site.match.rule.name for site in sites(graph, EVERY_RULE)})
 
     assert {rule.name: fired[rule.name] for rule in EVERY_RULE if not fired[rule.name]} == {}

@@ -2,25 +2,34 @@
 
 ``tidied`` brings a draft into its normal form after every move. ``closed`` makes the program that
 is printed: groups under leads that are folded first, guards where lanes past the end would count,
-workspaces in the dtype of the dots that read them, and each nest's outer loops on the grid. Neither
-takes a decision.
+workspaces in the dtype of the dots that read them, and each nest's outer loops on the grid; then
+facts that a printer spells: shared factors, tiles that lie as columns, sums that the matrix units
+add to, how exact functions are, and what is done for a compiler's sake. Neither takes a decision.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from blockbuster.emit.schedule.accumulate import accumulate
+from blockbuster.emit.schedule.accurate_functions import accurate_functions
 from blockbuster.emit.schedule.bind import bind
 from blockbuster.emit.schedule.guard import guard_nests
 from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.lead_first import lead_first
+from blockbuster.emit.schedule.load_columns import load_columns
 from blockbuster.emit.schedule.merge_repeats import merge_repeats
 from blockbuster.emit.schedule.narrow_workspaces import narrow_workspaces
+from blockbuster.emit.schedule.round_products import round_products
+from blockbuster.emit.schedule.share_factors import share_factors
 from blockbuster.emit.schedule.split_nests import conflicts
+from blockbuster.emit.schedule.work_around_locality import work_around_locality
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.typed import retyped
 
-CLOSING = (lead_first, guard_nests, narrow_workspaces, bind)
+REWRITES = (lead_first, guard_nests, narrow_workspaces, bind, share_factors)
+FACTS = (load_columns, accumulate, round_products, work_around_locality, accurate_functions)
+CLOSING = (*REWRITES, *FACTS)
 
 
 def tidied(program: TileProgram) -> TileProgram:

@@ -51,7 +51,8 @@ def operands(stmt: Stmt) -> tuple[Tile, ...]:
         case Store() | Guard():
             return (stmt.value,)
         case Fold():
-            return (stmt.value, *(member.value for member in stmt.members))
+            onto = () if stmt.onto is None else (stmt.onto,)
+            return (stmt.value, *(member.value for member in stmt.members), *onto)
         case _:
             return ()
 
@@ -94,7 +95,9 @@ def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
             return replace(stmt, value=alias.get(stmt.value, stmt.value))
         case Fold():
             members = tuple(replace(m, value=alias.get(m.value, m.value)) for m in stmt.members)
-            return replace(stmt, value=alias.get(stmt.value, stmt.value), members=members)
+            onto = None if stmt.onto is None else alias.get(stmt.onto, stmt.onto)
+            value = alias.get(stmt.value, stmt.value)
+            return replace(stmt, value=value, members=members, onto=onto)
         case _:
             return stmt
 

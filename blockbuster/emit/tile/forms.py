@@ -42,17 +42,19 @@ from blockbuster.emit.tile.program import (
 from blockbuster.ir.lengths import Rule
 
 STATEMENTS: dict[type, str] = {
-    Load: "{target:made} = load {view:view}",
+    Load: "{target:made} = load {view:view}~ columns{columns:flag}~",
     Issue: "issue {token:word} {ahead:number} ahead of {slots:number}: "
     "{tile:made} = load {view:view}",
-    Await: "{target:made} = await {token:word}",
+    Await: "{target:made} = await {token:word}~ columns{columns:flag}~",
     Iota: "{target:made} = index {dim:dim}",
     Store: "store {view:view} = {value:tile}",
-    Let: "{target:made} = {op,args:operator}",
+    Let: "{target:made} = {op,args:operator}~ into {into:tile}~~ apart {apart:word}~",
     Guard: "{target:made} = guard {value:tile} along {dim:dim} with {fill:scalar}",
     Init: "{target:made} = init {monoid:monoid}",
-    Fold: "{target:tile} {monoid:monoid}= {value:tile}~ ahead{ahead:flag}~{members:members}",
-    For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~ {body:body}",
+    Fold: "{target:tile} {monoid:monoid}= {value:tile}~ onto {onto:tile}~~ ahead{ahead:flag}~"
+    "~ apart {apart:word}~{members:members}",
+    For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~"
+    "~ settled {settled:tiles}~ {body:body}",
 }
 
 FORMS: dict[type, str] = STATEMENTS | {
@@ -64,8 +66,9 @@ FORMS: dict[type, str] = STATEMENTS | {
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
-    Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~\nwarps {warps:number}~{body:statements}",
-    TileProgram: "~\ndots take {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
+    Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~\nwarps {warps:number}~"
+    "~\naccurate {accurate:words}~{body:statements}",
+    TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"
     "~\nsizes {rules:rules}~~\nchunks {chunks:chunks}~{nests:nests}",
 }
@@ -76,10 +79,11 @@ UNWRITTEN = ("origin",)
 SPACES = {"inputs": INPUT, "outputs": OUTPUT, "workspaces": WORKSPACE}
 """The space of the arrays of a list, if they do not say another."""
 
-DTYPES = {
+SHORT = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
 }  # fmt: skip
+"""How dtypes are written; others as they are."""
 
 PROGRAM, NEST = "tiles", "nest"
 DECLARED_TILE, DECLARED_ARRAY = "tile", "array"

@@ -361,7 +361,8 @@ class TileInterpreter:
             for dim, extent in zip(stmt.target.axes, value.shape, strict=True)
         )
         old = lead.array[(*lanes, ...)]
-        new = value if stmt.ahead else wide.fold(stmt.monoid, old, value)
+        onto = old if stmt.onto is None else wide.item(self._read(stmt.onto, frame))
+        new = value if stmt.ahead else wide.fold(stmt.monoid, onto, value)
         leads = stmt.target.axes, old, value, new
         for member, other in zip(stmt.members, others, strict=True):
             self._rescale(member, other, leads, frame, ahead=stmt.ahead)

@@ -126,6 +126,10 @@ class _Listing:
         lead = self._name(fold.target)
         value = self._operand(fold.value, inlined)
         update = f"{lead} = {value}" if fold.ahead else self._update(lead, fold.monoid, value, "+=")
+        if fold.onto is not None:
+            onto = self._operand(fold.onto, inlined)
+            plain = f"{onto} + {value}" if fold.monoid == "+" else f"{fold.monoid}({onto},{value})"
+            update = f"{lead} = {plain}"
         yield update, origin(fold.value)
         for member in fold.members:
             value = self._operand(member.value, inlined)

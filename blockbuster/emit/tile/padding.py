@@ -69,7 +69,8 @@ class LaneState:
                 self.of[stmt.target][stmt.dim] = stmt.fill
             case Fold():
                 start = IDENTITY[stmt.monoid]
-                kept = {d for d in stmt.target.axes if self.lane(stmt.value, d) == start}
+                sides = (stmt.value,) if stmt.onto is None else (stmt.value, stmt.onto)
+                kept = {d for d in stmt.target.axes if all(self.lane(x, d) == start for x in sides)}
                 self._set(stmt.target, lambda d: start if d in kept else UNKNOWN)
                 for member in stmt.members:
                     self._set(member.target, lambda _: UNKNOWN)

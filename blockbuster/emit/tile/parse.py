@@ -9,9 +9,9 @@ from typing import Any
 from blockbuster.emit.tile.forms import (
     DECLARED_ARRAY,
     DECLARED_TILE,
-    DTYPES,
     NEST,
     PROGRAM,
+    SHORT,
     SPACES,
     STATEMENTS,
     Maybe,
@@ -351,11 +351,12 @@ def _first_words() -> tuple[dict[str, type], dict[str, type]]:
 
 _BEGINNING, _MAKING = _first_words()
 _WITH = next(part.tokens[0] for part in form_of(Member) if isinstance(part, Words))
-_DTYPES = {short: dtype for dtype, short in DTYPES.items()}
+_DTYPES = {short: dtype for dtype, short in SHORT.items()}
 
 # kind of a slot -> how its fields are read
 KINDS: Mapping[str, Callable[[_Reader], Any]] = {
     "word": _Reader.word,
+    "words": lambda reader: reader.listed(reader.word),
     "number": _Reader.number,
     "scalar": _Reader.scalar,
     "length": _Reader._length,
@@ -375,6 +376,7 @@ KINDS: Mapping[str, Callable[[_Reader], Any]] = {
     "view": lambda reader: reader.read(View),
     "made": _Reader.made,
     "tile": _Reader.tile,
+    "tiles": lambda reader: reader.listed(reader.tile),
     "operator": _Reader.operator,
     "members": _Reader.members,
     "statements": _Reader.statements,

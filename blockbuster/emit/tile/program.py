@@ -107,11 +107,16 @@ class Tile:
 
 @dataclass(frozen=True)
 class Load:
-    """Read the tile of the current iteration from global memory."""
+    """Read the tile of the current iteration from global memory.
+
+    ``columns``: it lies in registers with its two axes exchanged, as the matrix units take their
+    second operand.
+    """
 
     target: Tile
     view: View
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,12 +140,14 @@ class Issue:
 class Await:
     """The tile of this iteration, which an ``Issue`` of the same loop started to load.
 
-    Until the iteration ends, reading ``target`` reads the place where it arrived.
+    Until the iteration ends, reading ``target`` reads the place where it arrived. ``columns``: as
+    of a ``Load``.
     """
 
     target: Tile
     token: str
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -173,12 +180,17 @@ class Let:
     computed there: indices, which are added and compared as integers; and a dot on the matrix
     units, whose operands are both in the dtype of the program (its products are added in float32).
     ``result_dtypes.py`` says which dtype each operator gives: a cast its own, a comparison "bool".
+
+    ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
+    ``apart``: why the result is rounded on its own before it is added to others (workarounds.py).
     """
 
     target: Tile
     op: Op
     args: tuple[Tile, ...]
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    into: Tile | None = None
+    apart: str = ""
 
 
 @dataclass(frozen=True)
@@ -227,7 +239,8 @@ def kept_empty(factor: Expr, monoid: str) -> Expr:
 
 
 LARGER = call("maximum", Arg(0), Arg(1))
-"""A lead that is folded ahead: of the lead before, and of what is folded into it."""
+COMBINED = {"+": call("add", Arg(0), Arg(1)), "max": LARGER, "min": call("minimum", Arg(0), Arg(1))}
+"""What is folded ahead: the target before, and what is folded into it."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +248,8 @@ class Fold:
     """``target`` becomes target (monoid) value; then the members of its group follow.
 
     ``ahead``: ``value`` is what ``target`` becomes, folded before the members' values were computed
-    under it.
+    under it. ``onto``: what ``value`` is folded onto instead of ``target``: its rescaled value.
+    ``apart``: why it is done in two operations, which give the same value (workarounds.py).
     """
 
     target: Tile
@@ -244,6 +258,8 @@ class Fold:
     members: tuple[Member, ...] = ()
     ahead: bool = False
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    onto: Tile | None = None
+    apart: str = ""
 
 
 @dataclass(frozen=True)
@@ -252,7 +268,8 @@ class For:
 
     ``chunk``: a list-only dim that a loop around this one walks. The blocks are then cut into as
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
-    this loop is over the chunk that has the number of the current element.
+    this loop is over the chunk that has the number of the current element. ``settled``: sums of the
+    loop that are read once more behind it, without a change of their value (workarounds.py).
     """
 
     dim: Dim
@@ -260,6 +277,7 @@ class For:
     body: tuple[Stmt, ...]
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     chunk: Dim | None = None
+    settled: tuple[Tile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -298,13 +316,15 @@ class Nest:
 
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
-    ``warps``: of a program of its grid; 0 until ``warps``.
+    ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
+    computed to the accuracy of float32; for others the target's approximations do.
     """
 
     body: tuple[Stmt, ...]
     grid: tuple[Dim, ...] = ()
     blocks: tuple[Block, ...] = ()
     warps: int = 0
+    accurate: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

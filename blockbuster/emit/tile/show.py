@@ -12,9 +12,9 @@ from typing import Any
 from blockbuster.emit.tile.forms import (
     DECLARED_ARRAY,
     DECLARED_TILE,
-    DTYPES,
     NEST,
     PROGRAM,
+    SHORT,
     SPACES,
     Maybe,
     Slot,
@@ -208,10 +208,11 @@ def _axes(axes: Iterable[Any]) -> str:
 # kind of a slot -> the text of its fields
 KINDS: Mapping[str, Callable[..., str]] = {
     "word": lambda _, word: _plain(word),
+    "words": lambda _, words: ", ".join(map(_plain, words)),
     "number": lambda _, number: str(number),
     "scalar": lambda _, number: show_number(number),
     "length": lambda _, length: str(length),
-    "dtype": lambda _, dtype: str(DTYPES.get(dtype, dtype)),
+    "dtype": lambda _, dtype: str(SHORT.get(dtype, dtype)),
     "dim": lambda _, dim: str(dim),
     "axis": lambda _, dim: _axes([dim]),
     "monoid": lambda _, monoid: monoid,
@@ -227,6 +228,7 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "view": _Printer.view,
     "made": _Printer.made,
     "tile": _Printer.tile,
+    "tiles": lambda printer, tiles: ", ".join(map(printer.tile, tiles)),
     "operator": _Printer.operator,
     "members": lambda printer, members: "".join(f"\n  {printer.written(m)}" for m in members),
     "statements": _Printer.statements,

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
+from functools import cached_property
 
 from blockbuster.emit.tile.dataflow import operands
 from blockbuster.emit.tile.program import (
-    Buffer,
-    Fold,
     For,
-    Guard,
     Let,
     Nest,
     Stmt,
-    Store,
     Tile,
     statements,
 )
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.typed import takes_matrix_units
-from blockbuster.ir.ops import Cast, Functional, Relabel, Transpose
+from blockbuster.ir.ops import Cast
 from blockbuster.ir.types import Dim, size_class
 
 SWIZZLED = 64  # lanes of two bytes that the widest swizzle takes
-THREADS = 128  # of the fewest warps that a kernel runs with
 
 
 def is_matrix_dot(stmt: Stmt, tiling: Tiling) -> bool:
@@ -44,12 +38,15 @@ class Uses:
 
     def of(self, tile: Tile) -> list[tuple[Stmt, int]]:
         """The statements that read ``tile``, with the operand position."""
-        return [
-            (stmt, index)
-            for stmt in statements(self.nest.body)
-            for index, operand in enumerate(operands(stmt))
-            if operand == tile
-        ]
+        return self._readers.get(tile, [])
+
+    @cached_property
+    def _readers(self) -> dict[Tile, list[tuple[Stmt, int]]]:
+        found: dict[Tile, list[tuple[Stmt, int]]] = {}
+        for stmt in statements(self.nest.body):
+            for index, operand in enumerate(operands(stmt)):
+                found.setdefault(operand, []).append((stmt, index))
+        return found
 
     def behind_casts(self, tile: Tile) -> list[tuple[Stmt, int]]:
         """The same, but the readers of what it is cast to instead of a cast."""
@@ -65,24 +62,6 @@ class Uses:
         """True if every use is as an operand of a matrix dot, as it is or cast."""
         uses = self.behind_casts(tile)
         return bool(uses) and all(is_matrix_dot(stmt, self.tiling) for stmt, _ in uses)
-
-    def read_transposed(self, tile: Tile) -> bool:
-        """True if every use is as the second operand of a matrix dot, which wants columns."""
-        return self.only_in_dots(tile) and all(index == 1 for _, index in self.behind_casts(tile))
-
-    def summed(self, tile: Tile) -> bool:
-        """True if lanes of ``tile`` are added up, as it is or after moves, casts and masks."""
-        return any(map(self._sums, (stmt for stmt, _ in self.of(tile))))
-
-    def _sums(self, stmt: Stmt) -> bool:
-        match stmt:
-            case Let(op=Functional("row_sum")):
-                return True
-            case Fold(target, "+") if target.per_lane:
-                return True  # a loop of one iteration leaves the product itself
-            case Guard() | Let(op=Relabel() | Transpose() | Cast()):
-                return self.summed(stmt.target)
-        return False
 
     def dots_of_several_widths(self) -> bool:
         """True if matrix dots of narrow dtypes may swizzle their operands in several ways.
@@ -143,69 +122,3 @@ class Uses:
             if any(is_matrix_dot(stmt, self.tiling) for stmt in loop.body)
         ]
         return max((-(-sizes[size_class(d)] // blocks[d]) for d in dims), default=0)
-
-    def accumulated(self, body: tuple[Stmt, ...]) -> dict[Tile, Let]:
-        """Matrix dots of ``body`` whose result is only added, as it is, to a sum of ``body``.
-
-        Keyed by the dot's result: the accumulator is the dot's third operand.
-        """
-        found = {}
-        for stmt in body:
-            if isinstance(stmt, Let) and is_matrix_dot(stmt, self.tiling):
-                uses = self.of(stmt.target)
-                if len(uses) == 1 and _adds(*uses[0]) and uses[0][0] in body:
-                    found[stmt.target] = stmt
-        return found
-
-    def shared_sums(self, loop: For) -> list[Tile]:
-        """Sums over rows that a serial loop adds up, unless all that reads them is one store.
-
-        Triton 3.6 fails to compile such a loop if its sum is not read exactly once behind it (an
-        assertion in its pass OptimizeThreadLocality), as x * x does, and many a scalar function.
-        """
-        if loop.parallel:
-            return []
-        rows = {s.target for s in loop.body if isinstance(s, Let) and self._reduces(s)}
-        found = [s.target for s in loop.body if _is_plain_sum(s) and s.value in rows]
-        return [tile for tile in found if [type(s) for s, _ in self.of(tile)] != [Store]]
-
-    def loaded_over_blocks(self, fold: Fold) -> Buffer | None:
-        """The array that ``fold`` reduces, if threads hold several blocks along the kept lanes.
-
-        "reduction in a loop over several blocks a thread": for loaded float32 values Triton's pass
-        OptimizeThreadLocality, up to Triton 3.6 at least, then exchanges rows (exchanged_rows.py).
-        It looks for a reduction of what a load gives, which one operation folds into what the
-        loop hands on. How many elements in a row a thread loads is known at launch only: one is
-        assumed.
-        """
-        made = {s.target: s for s in statements(self.nest.body) if isinstance(s, Let | Guard)}
-        reduction = made.get(fold.value)
-        if fold.members or not isinstance(reduction, Let) or not self._reduces(reduction):
-            return None
-        if math.prod(self.tiling.blocks[d] for d in self.tiling.lanes(fold.value)) <= THREADS:
-            return None
-        loaded_from = {tile: view.buffer for tile, view in arrivals(self.nest.body)}
-        source = reduction.args[0]
-        while source not in loaded_from:
-            match made.get(source):
-                case Guard(value=value) | Let(op=Relabel() | Cast(), args=(value,)):
-                    source = value
-                case _:
-                    return None
-        return loaded_from[source]
-
-    def _reduces(self, stmt: Let) -> bool:
-        lanes = len(self.tiling.lanes(stmt.target))
-        fewer = any(len(self.tiling.lanes(arg)) > lanes for arg in stmt.args)
-        return fewer and not is_matrix_dot(stmt, self.tiling)
-
-
-def _is_plain_sum(stmt: Stmt) -> TypeGuard[Fold]:
-    return isinstance(stmt, Fold) and stmt.monoid == "+" and not stmt.members
-
-
-def _adds(stmt: Stmt, position: int) -> bool:
-    """True if ``stmt`` adds its operand to a sum, without a factor."""
-    if isinstance(stmt, Fold) and stmt.ahead and position > 0:
-        return stmt.members[position - 1].monoid == "+"
-    return _is_plain_sum(stmt)

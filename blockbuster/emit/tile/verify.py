@@ -15,8 +15,8 @@ from blockbuster.emit.tile import rings
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
+    COMBINED,
     INPUT,
-    LARGER,
     Buffer,
     Fold,
     For,
@@ -134,7 +134,7 @@ def accumulators_are_private(program: TileProgram) -> Iterator[str]:
 
 
 def leads_are_folded_ahead(program: TileProgram) -> Iterator[str]:
-    """What a fold takes for its lead already folded is the maximum of the lead and something."""
+    """What a fold takes for its target already folded is that of the target and something."""
     for nest in program.nests:
         made = {let.target: let for _, let in placed(nest) if isinstance(let, Let)}
         for _, stmt in placed(nest):
@@ -142,7 +142,7 @@ def leads_are_folded_ahead(program: TileProgram) -> Iterator[str]:
                 let = made.get(stmt.value)
                 if (
                     let is None
-                    or let.op != Pointwise(LARGER, let.target.axes)
+                    or let.op != Pointwise(COMBINED[stmt.monoid], let.target.axes)
                     or stmt.target not in let.args
                 ):
                     yield f"{stmt.value.name} is not {stmt.target.name} folded"
@@ -232,6 +232,24 @@ def _accessed(stmt: Load | Issue | Store) -> Tile:
             return tile
 
 
+def dots_are_added_once(program: TileProgram) -> Iterator[str]:
+    """A dot that is made where it is added is read there, by one fold, and nowhere else."""
+    for nest in program.nests:
+        lets = {s.target: s for _, s in placed(nest) if isinstance(s, Let) and s.into is not None}
+        readers: dict[Tile, list[tuple[Place, Stmt]]] = {tile: [] for tile in lets}
+        homes: dict[Tile, Place] = {}
+        for place, stmt in placed(nest):
+            homes |= {stmt.target: place} if isinstance(stmt, Let) else {}
+            for tile in (tile for tile in operands(stmt) if tile in lets):
+                readers[tile].append((place, stmt))
+        for tile, let in lets.items():
+            match readers[tile]:
+                case [(place, Fold(target, "+", value, members=(), ahead=False))]:
+                    if value == tile and target == let.into and place == homes[tile]:
+                        continue
+            yield f"{tile.name} is not what is added to {let.into.name if let.into else ''} once"
+
+
 def operators_are_of_tiles(program: TileProgram) -> Iterator[str]:
     """What applies a scalar function to elements is ``Pointwise``, under whatever name it came."""
     for nest in program.nests:
@@ -261,6 +279,7 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     leads_are_folded_ahead,
     parallel_stores_are_apart,
     loads_read_what_is_there,
+    dots_are_added_once,
     operators_are_of_tiles,
     *rings.CHECKS,
 )

@@ -11,7 +11,7 @@ from blockbuster.interp.observers import Tensor
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.closed import ClosedTraffic, closed_traffic
-from blockbuster.selection.polynomials import Polynomial
+from blockbuster.selection.closed_forms import ClosedForm
 from blockbuster.view.explorer.places import place_name
 
 KINDS = "SBF"  # of a symbol: size, number of blocks, elements of the first block
@@ -26,7 +26,7 @@ class Table:
     dims: Sequence[Dim]
     rows: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
 
-    def number(self, polynomial: Polynomial) -> int:
+    def number(self, polynomial: ClosedForm) -> int:
         """The place of ``polynomial`` in the table; it is added if it is new."""
         row = tuple(
             (times, *(self._symbol(s.kind, s.dim) for s in symbols))

@@ -312,9 +312,10 @@ class _Text:
     def _fold(self, stmt: Fold, scope: Scope) -> list[str]:
         lead, value = stmt.target, self._read(stmt.value, stmt.target)
         place = lead.name if self._padded else lead.name + lanes_of(lead, stmt.value)
-        folded = MONOID_TEXT[stmt.monoid].format(place, value)
+        onto = place if stmt.onto is None else self._read(stmt.onto, lead)
+        folded = MONOID_TEXT[stmt.monoid].format(onto, value)
         if not stmt.members:
-            return [f"{place} = {folded}"]
+            return [f"{place} = {value if stmt.ahead else folded}"]
         new = value if stmt.ahead else f"{lead.name}_new"
         lines = [] if stmt.ahead else [f"{new} = {folded}"]
         for member in stmt.members:

@@ -54,20 +54,15 @@ class OpPrinter:
     scalars: ScalarPrinter
     shape: Callable[[Lanes], str]
 
-    def text(self, op: Op, args: list[Operand], lanes: Lanes, *, summed: bool = False) -> Text:
-        """``op`` applied to ``args``; the result has ``lanes``, which are ``summed`` later or not.
-
-        A product that lanes add up is rounded first, by an fma with zero. Left to itself, the
-        compiler fuses it with the first addition, in which each lane rounds the other's product
-        but not its own: then lanes hold different sums of one row, and which one counts is a race.
-        """
+    def text(self, op: Op, args: list[Operand], lanes: Lanes, *, apart: bool = False) -> Text:
+        """``op`` applied to ``args``; the result has ``lanes``. ``apart``: products are rounded."""
         match op:
             case Functional("dot"):
-                return self._dot(args[0], args[1], lanes)
+                return self._dot(args[0], args[1], lanes, apart)
             case Functional(name):
                 return self._reduced(name.removeprefix("row_"), args[0], lanes)
             case Pointwise(expr):
-                return self._pointwise(expr, args, lanes, summed=summed)
+                return self._pointwise(expr, args, lanes, apart)
             case Cast(dtype):
                 return as_dtype(args[0].text, dtype)
             case Transpose():
@@ -89,26 +84,27 @@ class OpPrinter:
         twice = Call(fn, (Call(fn, (Arg(0), Arg(1))), again))
         return self.scalars.text(twice, [left, right])
 
-    def matrix_dot(self, a: Operand, b: Operand, columns: bool, total: str = "") -> Text:
+    def matrix_dot(
+        self, a: Operand, b: Operand, columns: bool, total: str = "", *, apart: bool = False
+    ) -> Text:
         """A dot on the matrix units, added to ``total``; ``columns``: b was loaded as columns.
 
-        In float32 each tile is summed from zero and then added: one long chain of additions has
-        several times its rounding error. An fma, because Triton turns a plain sum of a dot and an
-        accumulator back into that chain.
+        ``apart``: it is summed from zero, and added then as an fma.
         """
         left, right = a.text, b.text if columns else _transposed(b.text)
+        parts = [left.text, right.text, *([total] if total and not apart else [])]
         if left.dtype == FLOAT:
-            product = f'tl.dot({left.text}, {right.text}, input_precision="ieee")'
-            return Text(f"tl.fma({product}, 1.0, {total})" if total else product)
-        parts = [left.text, right.text, *([total] if total else [])]
-        return Text(f"tl.dot({', '.join(parts)})")
+            parts.append('input_precision="ieee"')
+        text = f"tl.dot({', '.join(parts)})"
+        return Text(f"tl.fma({text}, 1.0, {total})" if total and apart else text)
 
-    def _dot(self, a: Operand, b: Operand, lanes: Lanes) -> Text:
+    def _dot(self, a: Operand, b: Operand, lanes: Lanes, apart: bool) -> Text:
         """A dot of which an operand lacks lanes: products, summed along what both have."""
         both = tuple(dict.fromkeys((*a.lanes, *b.lanes)))
         rest = tuple(d for d in both if d not in lanes)
         order = (*lanes, *rest)
-        product = self.scalars.summand(_PRODUCT, [a.over(order), b.over(order)])
+        spelled = self.scalars.summand if apart else self.scalars.text
+        product = spelled(_PRODUCT, [a.over(order), b.over(order)])
         return Text(f"tl.sum({product.text}, {len(lanes)})") if rest else product
 
     def _reduced(self, kind: str, arg: Operand, lanes: Lanes) -> Text:
@@ -123,10 +119,8 @@ class OpPrinter:
         self.scalars.helpers.setdefault(helper)
         return Text(f"tl.reduce({value.text}, {axis}, {helper})")
 
-    def _pointwise(
-        self, expr: Expr, args: list[Operand], lanes: Lanes, *, summed: bool = False
-    ) -> Text:
-        spelled = self.scalars.summand if summed else self.scalars.text
+    def _pointwise(self, expr: Expr, args: list[Operand], lanes: Lanes, apart: bool) -> Text:
+        spelled = self.scalars.summand if apart else self.scalars.text
         text = spelled(expr, [arg.over(lanes) for arg in args])
         return self.filled(text, lanes, tuple(d for arg in args for d in arg.lanes))
 

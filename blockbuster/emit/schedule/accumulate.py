@@ -1,0 +1,74 @@
+"""accumulate: a matrix dot that is only added to a sum is added there by the matrix units.
+
+before   t3 = dot(t1,t2)                  after   t3 = dot(t1,t2)   into t4
+         t4 += t3                                 t4 += t3
+
+Saves the dot's own accumulator and an addition per element. In float32 each dot is summed from zero
+and added then: one long chain of additions has several times its rounding error. Triton turns a
+plain sum of a dot and an accumulator back into that chain, so the dot is kept ``apart``: it is
+added as an fma.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.emit.tile.dataflow import folded
+from blockbuster.emit.tile.program import (
+    Fold,
+    For,
+    Let,
+    Stmt,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.workarounds import FROM_ZERO
+
+
+def accumulate(program: TileProgram) -> TileProgram:
+    """``program`` with its dots marked that the matrix units add to sums."""
+    apart = FROM_ZERO if program.dtype == FLOAT else ""
+    nests = (
+        replace(nest, body=_marked(nest.body, Uses(nest, tiling_of(program, nest)), apart))
+        for nest in program.nests
+    )
+    return replace(program, nests=tuple(nests))
+
+
+def not_accumulated(dot: Let, body: tuple[Stmt, ...], uses: Uses) -> str:
+    """Why ``dot`` of ``body`` cannot be made where it is added, or ""."""
+    if not is_matrix_dot(dot, uses.tiling):
+        return f"{dot.target.name} is no dot on the matrix units"
+    readers = uses.of(dot.target)
+    if len(readers) != 1:
+        return f"{dot.target.name} is read {len(readers)} times"
+    (fold, _), *_ = readers
+    if not isinstance(fold, Fold) or fold.value != dot.target:
+        return f"{dot.target.name} is not folded as it is"
+    if fold.monoid != "+" or fold.ahead:
+        return f"{dot.target.name} is folded, but not added"
+    if fold.members:
+        return f"{dot.target.name} leads a group: its own fold comes before others"
+    if fold not in body:
+        return f"{dot.target.name} is added in another loop than it is made in"
+    between = body[body.index(dot) : body.index(fold)]
+    changing = [tile for stmt in statements(between) for tile in folded(stmt) if tile in dot.args]
+    if changing:
+        return f"{changing[0].name} changes before {dot.target.name} is added"
+    return ""
+
+
+def _marked(body: tuple[Stmt, ...], uses: Uses, apart: str) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, For):
+            stmt = replace(stmt, body=_marked(stmt.body, uses, apart))
+        elif isinstance(stmt, Let) and not not_accumulated(stmt, body, uses):
+            ((fold, _),) = uses.of(stmt.target)
+            assert isinstance(fold, Fold)
+            stmt = replace(stmt, into=fold.target, apart=apart)
+        out.append(stmt)
+    return tuple(out)

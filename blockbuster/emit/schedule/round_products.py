@@ -1,0 +1,67 @@
+"""round-products: a product whose lanes are added up is rounded before that.
+
+before   t2 = t1 * t1                     after   t2 = t1 * t1   apart
+         t3 = row_sum(t2)                         t3 = row_sum(t2)
+
+Left to itself, a compiler fuses the product with the first addition of the sum, in which each lane
+rounds the other's product but not its own. Then lanes hold different sums of one row, and which one
+counts is a race: results would differ from run to run. Costs nothing: an fma with zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.emit.tile.dataflow import mapped
+from blockbuster.emit.tile.program import (
+    Fold,
+    Guard,
+    Let,
+    Stmt,
+    Tile,
+    TileProgram,
+)
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.workarounds import ROUNDED
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+
+
+def round_products(program: TileProgram) -> TileProgram:
+    """``program`` with the products marked that lanes add up."""
+    nests = []
+    for nest in program.nests:
+        uses = Uses(nest, tiling_of(program, nest))
+
+        def mark(stmt: Stmt, uses: Uses = uses) -> Stmt:
+            if isinstance(stmt, Let) and not not_summed(stmt, uses):
+                return replace(stmt, apart=ROUNDED)
+            return stmt
+
+        nests.append(replace(nest, body=mapped(nest.body, mark)))
+    return replace(program, nests=tuple(nests))
+
+
+def not_summed(let: Let, uses: Uses) -> str:
+    """Why no lanes of products in ``let`` are added up, or ""."""
+    if let.op == Functional("dot"):
+        return "the matrix units add" if is_matrix_dot(let, uses.tiling) else ""
+    if not isinstance(let.op, Pointwise):
+        return f"{let.target.name} is no scalar function"
+    return "" if _added_up(let.target, uses) else f"lanes of {let.target.name} are not added up"
+
+
+def _added_up(tile: Tile, uses: Uses) -> bool:
+    """True if lanes of ``tile`` are added up, as it is or after moves, casts and masks."""
+    return any(_adds(stmt, uses) for stmt, _ in uses.of(tile))
+
+
+def _adds(stmt: Stmt, uses: Uses) -> bool:
+    match stmt:
+        case Let(op=Functional("row_sum")):
+            return True
+        case Fold(target, "+") if target.per_lane:
+            return True  # a loop of one iteration leaves the product itself
+        case Guard() | Let(op=Relabel() | Transpose() | Cast()):
+            return _added_up(stmt.target, uses)
+    return False

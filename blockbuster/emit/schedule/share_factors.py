@@ -1,0 +1,119 @@
+"""share-factors: what rescales a group's partial results is computed once, in its own statement.
+
+before   t1 = max(t1,t4)                          after   t8 = max(t1,t4)
+         t2 (+)= t5   # rescaled by t1                    t9 = exp(sub0(t1,t8))
+         t3 (+)= t6   # rescaled by t1                    t10 = exp(sub0(t4,t8))
+                                                          t11 = t2 * t9
+                                                          t12 = t5 * t10
+                                                          t2 = t11 + t12
+                                                          t13 = t3 * t9
+                                                          t14 = t6 * t10
+                                                          t3 = t13 + t14
+                                                          t1 = t8
+
+A factor belongs to a lead, of which a row has one: all members of the group share it. Where the
+lead is folded ahead, what is folded in comes under the new lead already and needs no factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from blockbuster.emit.tile.dataflow import fresh_names
+from blockbuster.emit.tile.program import (
+    COMBINED,
+    Fold,
+    For,
+    Let,
+    Member,
+    Stmt,
+    Tile,
+    TileProgram,
+)
+from blockbuster.emit.tile.typed import arithmetic_of
+from blockbuster.ir.expr import Arg, Call, Expr, arguments
+from blockbuster.ir.ops import Pointwise
+
+PRODUCT = Call("mul", (Arg(0), Arg(1)))
+
+
+def share_factors(program: TileProgram) -> TileProgram:
+    """``program`` without groups: every fold has one target, which is rescaled before it."""
+    dtype = arithmetic_of(program) if program.dtype else ""
+    made = (Tile(name, (), dtype=dtype) for name in fresh_names(program))
+    nests = (replace(nest, body=_walked(nest.body, made)) for nest in program.nests)
+    return replace(program, nests=tuple(nests))
+
+
+def not_shared(factor: Expr) -> str:
+    """Why partial results under one lead have no factor in common, or "".
+
+    They have one where ``factor`` is x * g(r, r2), whatever x is.
+    """
+    match factor:
+        case Call("mul", (Arg(0), scale)) | Call("mul", (scale, Arg(0))):
+            if 0 not in arguments(scale):
+                return ""
+    return "it is no product of the partial result and a function of the leads"
+
+
+def _scale(factor: Expr) -> Expr:
+    assert isinstance(factor, Call)
+    left, right = factor.args
+    return right if left == Arg(0) else left
+
+
+def _walked(body: tuple[Stmt, ...], made: Iterator[Tile]) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, For):
+            out.append(replace(stmt, body=_walked(stmt.body, made)))
+        elif isinstance(stmt, Fold) and stmt.members:
+            out += _Group(stmt, made).statements()
+        else:
+            out.append(stmt)
+    return tuple(out)
+
+
+@dataclass
+class _Group:
+    fold: Fold
+    tiles: Iterator[Tile]
+    made: list[Stmt] = field(default_factory=list)
+    scales: dict[tuple[Expr, Tile], Tile] = field(default_factory=dict)
+
+    def statements(self) -> list[Stmt]:
+        """The statements that take the place of the fold."""
+        fold, lead = self.fold, self.fold.target
+        new = fold.value
+        if not fold.ahead:
+            hint = f"{lead.hint or lead.name}_next"
+            new = self._let(hint, COMBINED[fold.monoid], lead.axes, (lead, fold.value))
+        for member in fold.members:
+            onto = self._rescaled(member, member.target, lead, new)
+            value = member.value
+            if not fold.ahead:
+                value = self._rescaled(member, value, fold.value, new)
+            self.made.append(
+                Fold(member.target, member.monoid, value, origin=fold.origin, onto=onto)
+            )
+        self.made.append(replace(fold, value=new, members=(), ahead=True))
+        return self.made
+
+    def _rescaled(self, member: Member, item: Tile, old: Tile, new: Tile) -> Tile:
+        """``item``, which was computed under the lead ``old``, under the lead ``new``."""
+        axes, word = member.target.axes, f"{item.hint or item.name}_rescaled"
+        if not_shared(member.factor):
+            return self._let(word, member.factor, axes, (item, old, new))
+        scale = _scale(member.factor)
+        if (scale, old) not in self.scales:
+            side = "old" if old == self.fold.target else "new"
+            args = (old, old, new)  # the first is not read: x stands for what is rescaled
+            self.scales[scale, old] = self._let(f"scale_{side}", scale, new.axes, args)
+        return self._let(word, PRODUCT, axes, (item, self.scales[scale, old]))
+
+    def _let(self, hint: str, expr: Expr, axes: tuple[str, ...], args: tuple[Tile, ...]) -> Tile:
+        tile = replace(next(self.tiles), axes=axes, hint=hint)
+        self.made.append(Let(tile, Pointwise(expr, axes), args, self.fold.origin))
+        return tile

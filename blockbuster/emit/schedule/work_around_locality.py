@@ -1,0 +1,122 @@
+"""work-around-locality: folds of loops as Triton's pass OptimizeThreadLocality leaves them right.
+
+before   for n in range(N):               after   for n in range(N):
+          t2 = load(X[m,n])                        t2 = load(X[m,n])
+          t3 = row_sum(t2)                         t3 = row_sum(t2)
+          t1 += t3                                 t1 += t3        in two operations
+         t4 = t1 * t1                             t1 read once more
+                                                  t4 = t1 * t1
+
+The pass moves a reduction out of a loop. It has two faults up to Triton 3.6 at least. It exchanges
+rows of a tile of which a thread holds several blocks along the kept axis (exchanged_rows.py): it
+looks for a reduction of what a load gives, which one operation folds into what the loop hands on,
+so two operations are taken. And it fails to compile a loop whose sum is not read exactly once
+behind it (an assertion), so the sum is read once, by an addition of zero. Both keep every value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from blockbuster.emit.tile.program import (
+    Fold,
+    For,
+    Guard,
+    Let,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.rings import arrivals
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.workarounds import TWO_STEPS
+from blockbuster.ir.ops import Cast, Relabel
+
+THREADS = 128  # of the fewest warps that a kernel runs with
+
+
+def work_around_locality(program: TileProgram) -> TileProgram:
+    """``program`` with the folds and loops marked that the pass would break."""
+    nests = (_Nest(program, nest).marked() for nest in program.nests)
+    return replace(program, nests=tuple(nests))
+
+
+def not_exchanged(fold: Fold, uses: Uses) -> str:
+    """Why the pass does not exchange rows of what ``fold`` reduces, or "".
+
+    How many elements in a row a thread loads is known at launch only:
+    one is assumed.
+    """
+    made = {s.target: s for s in statements(uses.nest.body) if isinstance(s, Let | Guard)}
+    reduction = made.get(fold.value)
+    if fold.members or fold.ahead or fold.onto is not None:
+        return f"{fold.target.name} is rescaled"
+    if not isinstance(reduction, Let):
+        return f"{fold.value.name} is no reduction"
+    if not reduces(reduction, uses):
+        return f"{fold.value.name} keeps all lanes"
+    kept = math.prod(uses.tiling.blocks[d] for d in uses.tiling.lanes(fold.value))
+    if kept <= THREADS:
+        return f"{kept} rows of {fold.value.name} are one for each thread"
+    loaded_from = {tile: view.buffer for tile, view in arrivals(uses.nest.body)}
+    source = reduction.args[0]
+    while source not in loaded_from:
+        match made.get(source):
+            case Guard(value=value) | Let(op=Relabel() | Cast(), args=(value,)):
+                source = value
+            case _:
+                return f"{source.name} is computed, not loaded"
+    buffer = loaded_from[source]
+    return "" if buffer.dtype == FLOAT else f"{buffer.name} is converted after it is loaded"
+
+
+def not_settled(tile: Tile, uses: Uses) -> str:
+    """Why the sum ``tile`` of a loop needs no further read, or ""."""
+    readers = [type(stmt) for stmt, _ in uses.of(tile)]
+    return f"{tile.name} is stored, and not read otherwise" if readers == [Store] else ""
+
+
+def reduces(stmt: Let, uses: Uses) -> bool:
+    """True if ``stmt`` has fewer lanes than an operand, and the matrix units do not make it."""
+    lanes = len(uses.tiling.lanes(stmt.target))
+    fewer = any(len(uses.tiling.lanes(arg)) > lanes for arg in stmt.args)
+    return fewer and not is_matrix_dot(stmt, uses.tiling)
+
+
+@dataclass
+class _Nest:
+    program: TileProgram
+    nest: Nest
+
+    def __post_init__(self) -> None:
+        self.uses = Uses(self.nest, tiling_of(self.program, self.nest))
+
+    def marked(self) -> Nest:
+        """The nest with its facts."""
+        return replace(self.nest, body=tuple(self._body(self.nest.body)))
+
+    def _body(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+        for stmt in body:
+            if isinstance(stmt, For):
+                tiles = tuple(self._settled(stmt))
+                stmt = replace(stmt, body=tuple(self._body(stmt.body)), settled=tiles)
+            elif isinstance(stmt, Fold) and not not_exchanged(stmt, self.uses):
+                stmt = replace(stmt, apart=TWO_STEPS)
+            yield stmt
+
+    def _settled(self, loop: For) -> Iterator[Tile]:
+        if loop.parallel:
+            return
+        rows = {s.target for s in loop.body if isinstance(s, Let) and reduces(s, self.uses)}
+        for stmt in loop.body:
+            match stmt:
+                case Fold(target, "+", value, members=(), ahead=False, onto=None):
+                    if value in rows and not not_settled(target, self.uses):
+                        yield target

@@ -1,0 +1,142 @@
+"""materialize: what a statistic is computed from becomes a map of its own, and its result a list.
+
+before   Y = map M (x in !X, W = !W) {       after   R = map M (x in !X) {
+           y = map N (x2 = !x, w in !W) {              s = map K (a in !x) {
+             p, s = map K (a in !x2, b in !w) {          q = row_sum(square(a))
+               d = dot(a, b)                             yield +q
+               q = row_sum(square(a))                  }
+               yield +d                                r = rsqrt(s)
+               yield +q                                yield r
+             }                                       }
+             r = rsqrt(s)                            Y = map M (x in !X, W = !W, r in !R) {
+             z = row_scale(p, r)                       y = map N (x2 = !x, w in !W, r2 = r) {
+             yield z                                     p = map K (a in !x2, b in !w) {
+           }                                               d = dot(a, b)
+           yield y                                         yield +d
+         }                                               }
+                                                         z = row_scale(p, r2)
+                                                         yield z  }  yield y  }
+
+The inverse of fusion, for values that are small: the dims of the new maps are those over which the
+statistic differs, so it is computed once instead of once for each block of the other dims, and a
+loop of dots no longer adds up the tiles that its dots read.
+Costs a buffered edge, a kernel, and one more load of what the statistic is computed from. Rules of
+fusion undo it: it is for programs that are fused already, and no rule set holds it.
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.errors import RuleError, message
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Map, Op
+from blockbuster.ir.origin import Origin
+from blockbuster.ir.types import Type
+from blockbuster.rules.base import Kind, Match, Note, Rule, label, unheard
+from blockbuster.rules.legality import map_at
+from blockbuster.rules.statistics import (
+    Path,
+    Statistics,
+    added,
+    hint_of,
+    name_of,
+    slice_of,
+    statistics,
+)
+
+
+@dataclass(frozen=True)
+class Materialize(Rule):
+    """Fusion undone for statistics.
+
+    A site is named by the map at this level and, in its roles, the places of the values inside:
+    ``value 0.2:1`` is result 1 of node 2 in the map that is node 0 of the body.
+    """
+
+    name: ClassVar[str] = "materialize"
+    kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
+        for position, _ in graph.of_type(Map):
+            for found in statistics(self, graph, position, note):
+                roles = [_role(found.path, value) for value in found.values]
+                yield Match(self, graph, dict.fromkeys(roles, position), _words(graph, found))
+
+    def apply(self, match: Match) -> Graph:
+        path, values = _site(match)
+        graph, node = match.graph, match.graph.nodes[path[0]]
+        origin = Origin(self.name, (node.origin,))
+        part = slice_of(graph, path, values, origin)
+        edit = Builder(graph)
+        made = added(edit, node, part.body, origin)
+        types = [edit.type_of(value) for value in made]
+        op = _reading(graph, path, values, part.walks, types)
+        operands = (*op.entering(node.operands), *made)
+        edit.replace_op(path[0], op, operands)
+        return edit.finish()
+
+    def describe(self, match: Match) -> str:
+        (position,) = set(match.nodes.values())
+        return f"{match.detail} leave {label(match.graph.nodes[position])}"
+
+
+def materialize(graph: Graph, value: str) -> Graph:
+    """``graph`` with the statistics of this name, as ``Materialize`` gives them, in a map apart.
+
+    Raises RuleError, with the names there are, where no site has this one.
+    """
+    rule, found = Materialize(), []
+    for match in rule.matches(graph):
+        if match.detail == value:
+            return rule.apply(match)
+        found.append(match.detail)
+    hint = f"there are: {'; '.join(found)}" if found else "the program has none"
+    raise RuleError(message("no statistics have this name", value=value, hint=hint))
+
+
+def _reading(
+    graph: Graph, path: Path, values: Sequence[Value], walks: Sequence[bool], types: Sequence[Type]
+) -> Map:
+    """The outermost map around ``values``, which reads them, of these ``types``, instead."""
+    op = map_at(graph, path[0])
+    edit = Builder(op.body)
+    items = [type.element() if walks[0] else type for type in types]
+    level = graph.at(path)
+    hints = [hint_of(level, value) for value in values]
+    given = [edit.input(type, hint=hint) for type, hint in zip(items, hints, strict=True)]
+    if len(path) == 1:
+        edit.redirect_all(values, given)
+    else:
+        inner = _reading(op.body, path[1:], values, walks[1:], items)
+        operands = op.body.nodes[path[1]].operands
+        edit.replace_op(path[1], inner, (*inner.entering(operands), *given))
+    iterated = (*op.iterated, *(walks[0] for _ in values))
+    return Map(op.dim, edit.finish(), iterated, op.results)
+
+
+def _role(path: Path, value: Value) -> str:
+    place = ".".join(map(str, (*path[1:], value.node)))
+    return f"value {place}:{value.port}" if value.port else f"value {place}"
+
+
+def _site(match: Match) -> tuple[Path, tuple[Value, ...]]:
+    values: list[Value] = []
+    path: Path = ()
+    for role, position in match.nodes.items():
+        place, _, port = role.removeprefix("value ").partition(":")
+        *inner, node = map(int, place.split("."))
+        path = (position, *inner)
+        values.append(Value(node, int(port or 0)))
+    return path, tuple(values)
+
+
+def _words(graph: Graph, found: Statistics) -> str:
+    level = graph.at(found.path)
+    names = ", ".join(name_of(level, value) for value in found.values)
+    return f"{names} per {', '.join(found.rate)}" if found.rate else f"{names} once"

@@ -1,0 +1,107 @@
+"""Snapshots whose loops of dots are free of statistics: candidates beside the snapshots.
+
+Fusing a norm with a matmul ends in one loop that takes the dots and adds up rows of what they read.
+On an H200 that is 1.3 to 2.2 times slower than a kernel for the sums and one for the dots, whose
+loads then run ahead. ``Materialize`` takes them apart; which of both is cheaper is for choice.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Collect, Functional, Map
+from blockbuster.rules import Derivation, Match, Materialize, safe
+
+LOSES = (
+    "statistics are computed apart: rows times columns, less mean times sums of columns, loses "
+    "digits where the mean is more than a hundred deviations"
+)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Snapshot ``number`` of the program, counted from 1, with statistics taken out of its loops.
+
+    ``derivation`` ends with the steps that do so, ``fused`` is the whole one that the snapshot is
+    from.
+    """
+
+    number: int
+    derivation: Derivation
+    fused: Derivation
+
+    @property
+    def graph(self) -> Graph:
+        """The program."""
+        return self.derivation.final
+
+    @property
+    def name(self) -> str:
+        """What it is called among the snapshots."""
+        return f"snapshot {self.number} with statistics apart"
+
+    @cached_property
+    def loses_digits(self) -> bool:
+        """True if a mean is taken off after the dots, where some snapshot would do so before them.
+
+        The safe form of a program normalizes rows where it knows their variance (centering.py).
+        Products of float32 then keep digits that a difference of sums has lost; those of float16
+        have fewer digits than their sums.
+        """
+        own = _outer_products(safe(self.graph))
+        others = self.fused.snapshots if own else ()
+        return any(own > _outer_products(safe(graph)) for graph in others)
+
+
+def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
+    """What there is to gain in each snapshot, least fused first; nothing twice."""
+    found: dict[Graph, Apart] = {}
+    for number in range(1, len(derivation.snapshots_after) + 1):
+        whole = derivation.at_snapshot(number)
+        made = _taken_apart(whole)
+        if made is not whole:
+            found.setdefault(made.final, Apart(number, made, derivation))
+    return tuple(found.values())
+
+
+def _taken_apart(derivation: Derivation) -> Derivation:
+    """With all statistics of maps that hold dots materialized, if a loop of dots adds one up."""
+    beside, rule, made = sums_beside_dots(derivation.final), Materialize(), derivation
+    while beside:
+        sites = rule.matches(made.final)
+        found = next((site for site in sites if _holds_dots(site)), None)
+        if found is None:
+            break
+        made = made.then(found)
+    return made if sums_beside_dots(made.final) < beside else derivation
+
+
+def _holds_dots(site: Match) -> bool:
+    level = site.graph
+    ops = [level.nodes[position].op for position in site.nodes.values()]
+    bodies = [op.body for op in ops if isinstance(op, Map)]
+    inner = (node for body in bodies for _, graph in body.walk() for node in graph.nodes)
+    return any(node.op == Functional("dot") for node in inner)
+
+
+def sums_beside_dots(graph: Graph) -> int:
+    """How many results of maps that sum dots, at all levels, are folds of something else."""
+    count = 0
+    for _, level in graph.walk():
+        for _, op in level.of_type(Map):
+            ends = zip(op.body.outputs, op.results, strict=True)
+            folded = [o.value for o, result in ends if not isinstance(result, Collect)]
+            dots = sum(_is_dot(op.body, value) for value in folded)
+            count += len(folded) - dots if dots else 0
+    return count
+
+
+def _is_dot(body: Graph, value: Value) -> bool:
+    return value.node >= 0 and body.nodes[value.node].op == Functional("dot")
+
+
+def _outer_products(graph: Graph) -> int:
+    nodes = (node for _, level in graph.walk() for node in level.nodes)
+    return sum(node.op == Functional("outer") for node in nodes)

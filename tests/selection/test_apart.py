@@ -1,0 +1,166 @@
+"""Statistics apart: which programs have such a form, what its kernels do, and when it is chosen."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from bench.programs import OURS, WORKLOADS
+from blockbuster.emit.tile.program import Let, statements
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.uses import Uses
+from blockbuster.errors import LaunchError
+from blockbuster.ir.parse import parse
+from blockbuster.rules import safe
+from blockbuster.runtime.launch import run_batch
+from blockbuster.selection.apart import LOSES, statistics_apart, sums_beside_dots
+from blockbuster.selection.choice import Fused
+
+LARGE = {"M": 2048, "K": 4096, "N": 4096}
+APART = {"layernorm-matmul", "rmsnorm-matmul", "rmsnorm-swiglu", "residual-block",
+         "pairwise-scores", "l2-normalized-scores"}  # fmt: skip
+
+
+@cache
+def fused(name):
+    workload = WORKLOADS[name]
+    return Fused(bb.lower(bb.trace(workload.fn, **workload.inputs)))
+
+
+def test_programs_with_statistics_beside_dots():
+    assert {w.name for w in OURS if fused(w.name).apart} == APART
+
+
+@pytest.mark.parametrize("name", sorted(APART))
+def test_they_compute_the_same_and_leave_no_sum_beside_a_dot(name):
+    one = fused(name)
+    for made in one.apart:
+        whole = made.derivation.at_snapshot(made.number).final
+        assert whole == one.derivation.snapshots[made.number - 1]
+        assert 0 == sums_beside_dots(made.graph) < sums_beside_dots(whole)
+        assert bb.prove_equal(whole, made.graph).equal
+        assert made.derivation.replay() == made.graph
+
+
+def test_a_program_whose_sums_must_stay_has_no_other_form():
+    graph = parse("""graph(x: M,K[M,K], w: N,K[N,K]) {
+      y = map M (x_1 in !x, w_1 = !w) {
+        z = map N (x_2 = !x_1, w_2 in !w_1) {
+          p, s = map K (a in !x_2, b in !w_2) {
+            d = dot(a, b)
+            e = exp(a)
+            t = row_sum(e)
+            yield +d
+            yield +t
+          }
+          u = row_scale(p, s)
+          yield u
+        }
+        yield z
+      }
+      return y
+    }""")
+    derivation = bb.fuse(graph)
+
+    assert sums_beside_dots(derivation.final) == 1
+    assert statistics_apart(derivation) == ()
+
+
+@pytest.mark.parametrize(("name", "kernels"), [("rmsnorm-matmul", 2), ("layernorm-matmul", 3)])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_the_kernel_of_the_dots_reads_nothing_for_two_ends(name, kernels, dtype):
+    made = fused(name).apart[-1]
+    program = bb.emit(made.graph, LARGE, dtype, chunks={}).tile_program
+    matmul = program.nests[-1]
+    uses = [Uses(nest, tiling_of(program, nest)) for nest in program.nests]
+
+    assert len(program.nests) == kernels
+    assert [is_dot(nest) for nest in program.nests] == [False] * (kernels - 1) + [True]
+    assert not any(use.mixed() for use in uses)
+    assert not any(isinstance(s, Let) and "sum" in str(s.op) for s in statements(matmul.body))
+
+
+def is_dot(nest):
+    lets = (s for s in statements(nest.body) if isinstance(s, Let))
+    return any("dot" in str(s.op) for s in lets)
+
+
+@pytest.mark.parametrize("name", ["rmsnorm-matmul", "layernorm-matmul"])
+def test_without_it_a_loop_does_both(name):
+    program = bb.emit(fused(name).derivation.final, LARGE, "float16", chunks={}).tile_program
+
+    assert [is_dot(nest) for nest in program.nests] == [True]
+    assert any(isinstance(s, Let) and "sum" in str(s.op) for s in statements(program.nests[0].body))
+
+
+def chosen(name, dtype="float16", target="sm_90", kind="timed", **rest):
+    return fused(name).consider(WORKLOADS[name].sizes_of(kind), dtype, target, **rest)
+
+
+def test_only_layer_norm_and_matmul_change_what_is_chosen():
+    best = {name: chosen(name).best for name in sorted(APART)}
+
+    assert {n for n, choice in best.items() if "apart" in choice.name} == {"layernorm-matmul"}
+    assert all("apart" not in chosen(name, target="cpu").best.name for name in APART)
+
+
+def test_the_choice_says_what_it_costs_in_digits():
+    found = chosen("layernorm-matmul")
+
+    assert found.best.name == "snapshot 1 with statistics apart"
+    assert LOSES in found.notes
+    assert "snapshot 1 with statistics apart moves" in found.reason
+    assert found.best.weighed < min(c.weighed for c in found.others)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "target", "rest"),
+    [("float32", "sm_90", {}), ("float16", "cpu", {}), ("float16", "sm_90", {"one_kernel": True})],
+)
+def test_where_it_is_not_chosen(dtype, target, rest):
+    found = chosen("layernorm-matmul", dtype, target, **rest)
+
+    assert "apart" not in found.best.name
+    assert LOSES not in found.notes
+
+
+def test_short_loops_stay_as_they_are():
+    assert "apart" not in chosen("layernorm-matmul", kind="tiny").best.name
+
+
+def test_what_does_not_lose_digits_is_considered_in_float32():
+    found = chosen("rmsnorm-matmul", "float32")
+
+    assert [c.name for c in found.others if "apart" in c.name] == [
+        "snapshot 2 with statistics apart"
+    ]
+    assert not fused("rmsnorm-matmul").apart[0].loses_digits
+    assert fused("layernorm-matmul").apart[0].loses_digits
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("name", ["rmsnorm-matmul", "layernorm-matmul", "rmsnorm-swiglu"])
+def test_the_kernels_compute_the_program(name):
+    workload = WORKLOADS[name]
+    program = bb.trace(workload.fn, **workload.inputs)
+    sizes = {d: n for d, n in zip("MKND", (40, 70, 50, 36), strict=True) if d in workload.sizes}
+    draw = np.random.default_rng(7)
+    arrays = {
+        n: draw.standard_normal([sizes[d] for d in dims.split()]).astype(np.float32)
+        for n, dims in workload.inputs.items()
+    }
+    wanted = program.numpy({n: a.astype(float) for n, a in arrays.items()})
+    jobs = [(bb.emit(made.graph, sizes, "float32"), arrays) for made in fused(name).apart]
+    for got in run_batch(jobs):
+        assert not isinstance(got, LaunchError), got
+        for array, right in zip(got.values(), wanted.values(), strict=True):
+            np.testing.assert_allclose(array, right, rtol=1e-4, atol=1e-4)
+
+
+def test_safe_forms_of_all_of_them_are_what_they_say():
+    for name in APART:
+        for made in fused(name).apart:
+            said = []
+            safe(made.graph, said.append)
+            assert said == []
