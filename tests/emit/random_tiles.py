@@ -30,10 +30,10 @@ def random_graph(random):
 
 def lowered(graph, random):
     """The tile program of ``graph``, not scheduled yet, for random sizes."""
-    tiles = typed_for_gpu(graph, lower_to_tiles(graph), given_by("float32"))
+    tiles = lower_to_tiles(graph)
     drawn = {dim: 3 if dim in tiles.units else random.choice(SIZES) for dim in sized(tiles)}
     sizes = fitted(drawn, tiles.rules)
-    return unscheduled(tiles, sizes, TARGET)
+    return unscheduled(typed_for_gpu(graph, tiles, given_by("float32")), sizes, TARGET)
 
 
 TARGET = target_of("sm_90")
