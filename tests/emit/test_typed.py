@@ -1,4 +1,4 @@
-"""Dtypes of tile programs: given once, kept by every move, and what breaks each of their rules."""
+"""Dtypes of tile programs: given once, kept by every move."""
 
 from dataclasses import replace
 from string import ascii_uppercase
@@ -7,25 +7,23 @@ import numpy as np
 import pytest
 
 from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.guard import guard
 from blockbuster.emit.schedule.narrow_workspaces import narrow_workspaces, not_narrow
 from blockbuster.emit.schedule.wide_sums import wide_sums
 from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_cpu, typed_for_gpu
-from blockbuster.emit.tile.dataflow import retargeted
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.padding import UNKNOWN, LaneState
 from blockbuster.emit.tile.program import (
     INPUT,
     OUTPUT,
     WORKSPACE,
-    Await,
     Buffer,
     BufferAxis,
     Fold,
-    For,
     Guard,
     Init,
     Iota,
-    Issue,
     Let,
     Load,
     Nest,
@@ -33,26 +31,18 @@ from blockbuster.emit.tile.program import (
     Tile,
     TileProgram,
     View,
-    statements,
 )
-from blockbuster.emit.tile.result_dtypes import INDEX, WHOLE, call_dtype, literal_dtype, value_dtype
 from blockbuster.emit.tile.typed import retyped, typed, with_dtypes
 from blockbuster.emit.tile.verify import verify_tiles
-from blockbuster.errors import EmitError, VerifyError
-from blockbuster.ir.expr import Arg, Const, call
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel
+from blockbuster.errors import EmitError
+from blockbuster.ir.expr import Arg, call
+from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.rules import fuse, safe
 from blockbuster.selection.default_schedule import default_schedule
-from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, sizes_of
+from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, lets, sizes_of
 from tests.frontend.programs import OPAQUE, PROGRAMS
 
 NARROW = ("float16", "bfloat16")
-
-
-def lets(program, kind):
-    """The operators of a class in a program."""
-    stmts = (stmt for nest in program.nests for stmt in statements(nest.body))
-    return [stmt for stmt in stmts if isinstance(stmt, Let) and isinstance(stmt.op, kind)]
 
 
 # what a program is given ---------------------------------------------------------------
@@ -147,45 +137,7 @@ def test_casts_to_a_wider_dtype_than_the_arithmetic_are_refused():
     assert typed(program, {"X": "float64", "Y": "float64"}, "float64").dtype == "float64"
 
 
-# the dtype of what an operator gives ----------------------------------------------------
-
-
-GIVEN = [
-    (Cast("bfloat16"), ["float32"], "bfloat16"),
-    (Relabel("M", "N"), ["float16"], "float16"),
-    (Relabel("M", "N"), ["bool"], "bool"),
-    (Functional("dot"), ["float16", "float16"], "float32"),
-    (Functional("row_max"), ["float16"], "float32"),
-    (Pointwise(Arg(0), ("M",)), ["float16"], "float16"),
-    (Pointwise(call("exp", Arg(0)), ("M",)), ["float16"], "float32"),
-    (Pointwise(call("lt", Arg(0), Arg(1)), ("M",)), ["float16", "float32"], "bool"),
-    (Pointwise(call("not", Arg(0)), ("M",)), ["bool"], "bool"),
-    (Pointwise(call("add", Arg(0), 3.0), ("M",)), [INDEX], INDEX),
-    (Pointwise(call("sub", Arg(0), Arg(1)), ("M",)), [INDEX, INDEX], INDEX),
-    (Pointwise(call("add", Arg(0), 0.5), ("M",)), [INDEX], "float32"),
-    (Pointwise(call("add", Arg(0), Arg(1)), ("M",)), [INDEX, "float16"], "float32"),
-    (Pointwise(call("mul", Arg(0), 2.0), ("M",)), [INDEX], "float32"),
-    (Pointwise(Const(2.0), ("M",)), [], "float32"),
-    (Pointwise(call("where", Arg(0), Arg(1), 0.0), ("M",)), ["bool", "float16"], "float32"),
-]
-
-
-@pytest.mark.parametrize(("op", "operands", "dtype"), GIVEN)
-def test_what_an_operator_gives(op, operands, dtype):
-    assert value_dtype(op, operands) == dtype
-    wide = value_dtype(op, ["float64" if d.startswith("float") else d for d in operands], "float64")
-    if dtype == "float32":
-        assert wide == "float64"
-
-
-def test_literals():
-    assert [literal_dtype(x) == WHOLE for x in (2.0, -3.0, 0.5, float("inf"), 1e300)] == [
-        True, True, False, False, False,
-    ]  # fmt: skip
-    assert call_dtype("add", [WHOLE, WHOLE]) == "float32"  # no index among them
-
-
-# rules, each with a program that breaks it ----------------------------------------------
+# arrays of the programs below
 
 
 M, N, D = BufferAxis("M"), BufferAxis("N"), BufferAxis("D")
@@ -200,130 +152,6 @@ P = View(Buffer("I1", (M, N), WORKSPACE), ("M", "N"))
 
 def one(*body, inputs=(X1.buffer,), outputs=(Y1.buffer,), workspaces=()):
     return TileProgram(inputs, outputs, workspaces, (Nest(body),))
-
-
-def matmul():
-    """exp(X) @ W, with indices and truth values beside it: every rule has a statement."""
-    x, w, e = Tile("t1", ("M", "D")), Tile("t2", ("N", "D")), Tile("t3", ("M", "D"))
-    made, total = Tile("t4", ("M", "N")), Tile("t5", ("M", "N"))
-    at, before = Tile("t6", ("M",)), Tile("t7", ("M",))
-    product, held = Tile("t8", ("M", "N")), Tile("t9", ("N", "D"))
-    loop = For(
-        "D",
-        False,
-        (
-            Issue("W", w, W, 1, 2),
-            Load(x, X),
-            Let(e, Pointwise(call("exp", Arg(0)), ("M", "D")), (x,)),
-            Await(w, "W"),
-            Guard(held, w, "D", 0.0),
-            Let(made, Functional("dot"), (e, held)),
-            Fold(total, "+", made),
-        ),
-    )
-    inner = (
-        Iota(at, "M"),
-        Let(before, Pointwise(call("lt", Arg(0), 5.0), ("M",)), (at,)),
-        Init(total, "+"),
-        loop,
-        Let(product, Pointwise(call("mul", Arg(0), Arg(1)), ("M", "N")), (total, before)),
-        Store(Y, product),
-    )
-    body = (For("M", True, (For("N", True, inner),)),)
-    program = TileProgram((X.buffer, W.buffer), (Y.buffer,), (), (Nest(body),))
-    return typed(program, ARRAYS, "float16")
-
-
-def with_tile(program, name, **changed):
-    """``program`` with a tile of that name that is different, wherever it stands."""
-    tiles = {
-        tile
-        for nest in program.nests
-        for stmt in statements(nest.body)
-        for tile in (
-            getattr(stmt, "target", None),
-            getattr(stmt, "tile", None),
-            getattr(stmt, "value", None),
-            *getattr(stmt, "args", ()),
-        )
-        if isinstance(tile, Tile) and tile.name == name
-    }
-    assert tiles
-    new = {tile: replace(tile, **changed) for tile in tiles}
-
-    def over(body):
-        return tuple(
-            replace(stmt, body=over(stmt.body)) if isinstance(stmt, For) else retargeted(stmt, new)
-            for stmt in body
-        )
-
-    nests = tuple(replace(nest, body=over(nest.body)) for nest in program.nests)
-    return replace(program, nests=nests)
-
-
-def test_the_program_that_the_others_break():
-    program = matmul()
-    verify_tiles(program)
-    tiles = {
-        tile.name: tile.dtype
-        for nest in program.nests
-        for stmt in statements(nest.body)
-        if isinstance(tile := getattr(stmt, "target", None), Tile)
-    }
-    assert tiles == {
-        "t1": "float16", "t2": "float16", "t3": "float32", "t4": "float32", "t5": "float32",
-        "t6": "int", "t7": "bool", "t8": "float32", "t9": "float16", "t10": "float16",
-    }  # fmt: skip
-
-
-BROKEN = {
-    "X has dtype ''": lambda p: with_dtypes(p, {"X": ""}),
-    "X has dtype 'int'": lambda p: with_dtypes(p, {"X": "int"}),
-    "t3 has dtype ''": lambda p: with_tile(p, "t3", dtype=""),
-    "X has dtype 'float16' in a program without dtypes": lambda p: replace(p, dtype=""),
-    "X is loaded as float32, not float16": lambda p: with_tile(p, "t1", dtype="float32"),
-    "W is loaded as float32, not float16": lambda p: with_tile(p, "t2", dtype="float32"),
-    "the indices of M are float32, not int": lambda p: with_tile(p, "t6", dtype="float32"),
-    "t7 is float32, but its operator gives bool": lambda p: with_tile(p, "t7", dtype="float32"),
-    "t3 is float16, but its operator gives float32": lambda p: with_tile(p, "t3", dtype="float16"),
-    "t10 is float32, but its operator gives float16": lambda p: with_tile(
-        p, "t10", dtype="float32"
-    ),
-    "t10, of float16, is read by a dot of bfloat16": lambda p: replace(p, dtype="bfloat16"),
-    "t2 is guarded as bfloat16, not float16": lambda p: with_tile(p, "t9", dtype="bfloat16"),
-    "the accumulator t5 is float16": lambda p: with_tile(p, "t5", dtype="float16"),
-}
-
-
-@pytest.mark.parametrize("reason", BROKEN)
-def test_broken(reason):
-    with pytest.raises(VerifyError) as caught:
-        verify_tiles(BROKEN[reason](matmul()))
-
-    assert reason in str(caught.value)
-
-
-def test_dots_of_operands_as_they_are_computed_are_ill_formed():
-    program = matmul()
-    (cast,) = lets(program, Cast)
-    (dot,) = lets(program, Functional)
-    broken = replace_in(program, {dot: replace(dot, args=(cast.args[0], dot.args[1]))})
-
-    with pytest.raises(VerifyError, match="t3, of float32, is read by a dot of float16"):
-        verify_tiles(broken)
-
-
-def replace_in(program, new):
-    """``program`` with other statements."""
-
-    def over(body):
-        return tuple(
-            replace(stmt, body=over(stmt.body)) if isinstance(stmt, For) else new.get(stmt, stmt)
-            for stmt in body
-        )
-
-    nests = tuple(replace(nest, body=over(nest.body)) for nest in program.nests)
-    return replace(program, nests=nests)
 
 
 # casts ------------------------------------------------------------------------------------
@@ -476,3 +304,64 @@ def test_workspaces_hold_what_is_stored():
     nests = (Nest(both), Nest((Load(held, space), Store(Y1, held))))
     program = TileProgram((X1.buffer,), (Y1.buffer,), (space.buffer,), nests)
     assert [b.dtype for b in typed(program, ARRAYS, "float16").workspaces] == ["float32"]
+
+
+# guards and casts ---------------------------------------------------------------------------
+
+
+def weighted(*, changing=False):
+    """log(X) @ W times the rows' sums of log(X); ``changing``: of an accumulator instead."""
+    x, w, e = Tile("t1", ("M", "D")), Tile("t2", ("N", "D")), Tile("t3", ("M", "D"))
+    made, total, out = Tile("t4", ("M", "N")), Tile("t5", ("M",)), Tile("t6", ("M", "N"))
+    log = Tile("t7", ("M", "D")) if changing else e
+    body = (
+        Load(x, X),
+        Load(w, W),
+        Let(log, Pointwise(call("log", Arg(0)), ("M", "D")), (x,)),
+        *((Init(e, "+"), Fold(e, "+", log)) if changing else ()),
+        Let(total, Functional("row_sum"), (e,)),
+        Let(made, Functional("dot"), (e, w)),
+        Let(out, Pointwise(call("mul", Arg(0), Arg(1)), ("M", "N")), (made, total)),
+        Store(Y, out),
+    )
+    return typed(
+        TileProgram((X.buffer, W.buffer), (Y.buffer,), (), (Nest(body),)), ARRAYS, "float16"
+    )
+
+
+def test_what_a_cast_rounds_is_guarded_once_for_all_its_readers():
+    guarded = guard(weighted(), ["D"])
+    (made,) = (s for s in guarded.nests[0].body if isinstance(s, Guard))
+    (cast,) = lets(guarded, Cast)
+    row_sum, dot = lets(guarded, Functional)
+
+    verify_tiles(guarded)
+    assert made.value.dtype == made.target.dtype == "float32"
+    assert row_sum.args == cast.args == (made.target,)
+    assert cast.target in dot.args
+
+
+def test_the_cast_of_an_accumulator_is_guarded_itself():
+    """Its operand may have changed since it was cast."""
+    program = weighted(changing=True)
+    lanes = LaneState(["D"])
+    (cast,) = lets(program, Cast)
+    guarded = guard(program, ["D"])
+    guards = [s for s in guarded.nests[0].body if isinstance(s, Guard)]
+
+    verify_tiles(guarded)
+    assert lanes.lane(cast.target, "D") == UNKNOWN
+    assert cast.target in [made.value for made in guards]
+
+
+@pytest.mark.parametrize(
+    ("number", "kept"), [(0.0, True), (1.0, True), (0.375, True), (1 / 3, False), (1e5, False)]
+)
+def test_what_padded_lanes_hold_after_a_cast(number, kept):
+    """A number that every narrow dtype holds is known; another may have been rounded."""
+    lanes = LaneState(["M"])
+    given, made = Tile("t1", ("M",)), Tile("t2", ("M",))
+    lanes.of[given] = {"M": number}
+    lanes.step(Let(made, Cast("bfloat16"), (given,)))
+
+    assert lanes.lane(made, "M") == (number if kept else UNKNOWN)
