@@ -23,12 +23,12 @@ def told(scheduled, proof):
     return f"\n{scheduled.schedule}\n{proof}"
 
 
-@settings(max_examples=12, phases=UNSHRUNK)
+@settings(max_examples=6, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_every_move_keeps_what_a_program_means(random):
     start = start_of(random_graph(random), random)
     for move in MOVES:
-        for site, args in applications(move, start, random, most=2):
+        for site, args in applications(move, start, random, most=1):
             after = move.apply(start, site, **args)
             proof = prove_tiles(start.draft, after.draft, trials=2, seed=random.randint(0, 99))
             assert proof.equal, told(after, proof)
@@ -46,7 +46,7 @@ def test_what_is_printed_means_what_the_block_program_does(random):
     assert proof.equal, told(end, proof)
 
 
-@settings(max_examples=12, phases=UNSHRUNK)
+@settings(max_examples=6, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_two_moves_in_both_orders(random):
     start = start_of(random_graph(random), random, most=2)
@@ -67,7 +67,7 @@ def test_two_moves_in_both_orders(random):
 @given(RANDOMS)
 def test_traffic_in_closed_form_is_what_a_run_counts(random):
     end = start_of(random_graph(random), random)
-    for program in (end.draft, end.program):
+    for program in (end.draft, end.program) if is_cut(end) else (end.draft,):
         verify_tiles(program)
         (cut,) = cuts([Side(program)], 1, np.random.default_rng(random.randint(0, 99)), SIZES)
         small, sizes, blocks = cut_by(program, cut), cut.setting.sizes, cut.setting.block_sizes
