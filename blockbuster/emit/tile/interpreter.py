@@ -331,18 +331,18 @@ class TileInterpreter:
         values = [self._read(v, frame) for v in (stmt.value, *(m.value for m in stmt.members))]
         self.observer.fold(stmt, values, frame.scope.real)
         value, *others = map(wide.item, values)
-        lanes = tuple(
+        lanes: tuple[slice, ...] = tuple(
             slice(extent) if dim in stmt.target.per_lane else slice(None)
             for dim, extent in zip(stmt.target.axes, value.shape, strict=True)
         )
-        old = lead.array[(*lanes, ...)]
+        old = np.asarray(lead.array[lanes])
         onto = old if stmt.onto is None else wide.item(self._read(stmt.onto, frame))
         new = value if stmt.ahead else wide.fold(stmt.monoid, onto, value)
         leads = stmt.target.axes, old, value, new
         for member, other in zip(stmt.members, others, strict=True):
             self._rescale(member, other, leads, frame, ahead=stmt.ahead)
         lead.array = np.array(lead.array)
-        lead.array[(*lanes, ...)] = new
+        lead.array[lanes] = new
 
     def _rescale(
         self,
