@@ -61,7 +61,13 @@ CONTENTS = {
         "docs/tile_programs",
         "ARCHITECTURE",
     ),
-    "Reference": ("docs/api", "docs/rules", "docs/command_line", "docs/text_form"),
+    "Reference": (
+        "docs/api",
+        "docs/rules",
+        "docs/command_line",
+        "docs/text_form",
+        "docs/tile_text",
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from blockbuster.emit.print.numpy.text import reference_text
 from blockbuster.emit.print.triton.text import Heading, triton_text
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.steps import KernelDerivation, derived
+from blockbuster.emit.target.assembler import dots_may_break
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.graph import Graph
@@ -76,7 +77,12 @@ def written(
     """
     program, device = scheduled.program, scheduled.target.name
     heading = Heading(
-        listing(graph), device, _reference(graph, reference), notes, scheduled.schedule
+        listing(graph),
+        device,
+        _reference(graph, reference),
+        notes,
+        scheduled.schedule,
+        checks_assembler=dots_may_break(program, device),
     )
     return Kernel(
         name=_name(program),

@@ -5,8 +5,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
 from bench.compare_targets import differences  # noqa: E402
+from bench.schedules.measure import CPU, checked, contestants, drawn, judged  # noqa: E402
 from bench.schedules.programs import BY_NAME  # noqa: E402
-from bench.schedules.run import CPU, checked, contestants, drawn, measured, table  # noqa: E402
+from bench.schedules.run import table  # noqa: E402
 
 CASE = BY_NAME["chain-one-kernel"]
 
@@ -93,8 +94,8 @@ def test_one_that_fails_does_not_hide_the_others(monkeypatch):
         yield "ours", lambda inputs: 1 / 0
         yield "hand form", exact
 
-    monkeypatch.setattr("bench.schedules.run.contestants", contestants)
-    record = measured(CASE, CPU, default=False)
+    monkeypatch.setattr("bench.schedules.measure.contestants", contestants)
+    record = judged(CASE, CPU, default=False)
 
     assert record["failed"] == {"ours": "ZeroDivisionError: division by zero"}
     assert [*record["errors"]] == ["hand form"]
@@ -102,11 +103,12 @@ def test_one_that_fails_does_not_hide_the_others(monkeypatch):
 
 def test_the_table_compares_with_the_best_hand_form():
     times = {"ours": 30.0, "hand a": 25.0, "hand b": 20.0, "library": 10.0, "ours wide": 28.0}
-    records = [{"program": "p", "times": times}, {"program": "q", "error": "code 1"}]
+    first = {"program": "p", "times": times, "errors": {"ours": 2e-4}}
+    records = [first, {"program": "q", "error": "code 1"}]
 
     lines = table(records).splitlines()
 
-    assert lines[1].split() == ["p", "30.0", "20.0", "1.50", "10.0", "-", "b"]
+    assert lines[1].split() == ["p", "30.0", "20.0", "1.50", "10.0", "-", "2.0e-04|-", "b"]
     assert lines[2] == "  ours wide: 28.0"
     assert lines[-1] == "  FAILED: code 1"
 

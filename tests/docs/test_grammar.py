@@ -32,7 +32,7 @@ NEVER_IN_THEM = (
 
 def read_grammar(text):
     """Rule name -> its tokens, for the rules that the page spells out."""
-    joined = re.sub(r"\n +(?=[|\"])", " ", text)
+    joined = re.sub(r"\n +", " ", text)
     rules = dict(re.findall(r"^(\w+) += (.+)$", joined, re.MULTILINE))
     return {
         n: re.findall(r'"[^"]*"|\w+|[\[\]{}()|]', t) for n, t in rules.items() if n not in IN_WORDS
@@ -61,17 +61,18 @@ def alternatives(tokens):
 class Recognizer:
     """Where in a text a part of the grammar can end, for every place where it can begin."""
 
-    def __init__(self, text):
+    def __init__(self, text, rules=RULES, start="graph", never=NEVER_IN_THEM):
         self.tokens = TokenReader(text)._tokens
+        self.rules, self.start, self.never = rules, start, never
         self.ends_of_rule = cache(self._ends_of_rule)
 
     def _ends_of_rule(self, name, at):
         if name in IN_WORDS:
-            stop = next(i for i in range(at, len(self.tokens)) if self._text(i) in NEVER_IN_THEM)
+            stop = next(i for i in range(at, len(self.tokens)) if self._text(i) in self.never)
             return frozenset(range(at + 1, stop + 1))
         if name in WORDS:
             return frozenset({at + 1} if self.tokens[at].kind == WORDS[name] else ())
-        return self.ends(alternatives(list(RULES[name])), at)
+        return self.ends(alternatives(list(self.rules[name])), at)
 
     def _text(self, at):
         return self.tokens[at].text
@@ -101,7 +102,7 @@ class Recognizer:
         return found
 
     def accepts(self):
-        return len(self.tokens) - 1 in self.ends_of_rule("graph", 0)
+        return len(self.tokens) - 1 in self.ends_of_rule(self.start, 0)
 
 
 def test_goldens_are_in_the_grammar():

@@ -180,7 +180,7 @@ def scheduled_of(program, size=100, block=2, *, processors=1 << 20, sizes=None, 
         for nest in program.nests
     )
     target = replace(TARGETS["sm_90"], processors=processors)
-    return Scheduled(program, replace(program, nests=nests), sizes, None, target)
+    return Scheduled(program, replace(program, nests=nests), sizes, target)
 
 
 def bare(scheduled):

@@ -7,7 +7,7 @@ from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.schedule.site import EVERYWHERE, nests_at
 from blockbuster.emit.target.compiler import target_of
-from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import dims_in, sized
 from blockbuster.ir.lengths import fitted
@@ -33,7 +33,7 @@ def lowered(graph, random):
     tiles = lower_to_tiles(graph)
     drawn = {dim: 3 if dim in tiles.units else random.choice(SIZES) for dim in sized(tiles)}
     sizes = fitted(drawn, tiles.rules)
-    return unscheduled(tiles, sizes, array_dtypes(graph, tiles, given_by("float32")), TARGET)
+    return unscheduled(typed_for_gpu(graph, tiles, given_by("float32")), sizes, TARGET)
 
 
 TARGET = target_of("sm_90")

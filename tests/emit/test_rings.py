@@ -8,7 +8,7 @@ import pytest
 from blockbuster.emit.kernel import written
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.target.compiler import compile_kernel, target_of
-from blockbuster.emit.tile.array_dtypes import array_dtypes, given_by
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.padding import padding
@@ -120,9 +120,8 @@ def test_the_listing_says_what_is_on_its_way():
 
 def scheduled(name="attention safe", target="sm_90", dtype="float16", **options):
     graph = graph_of(name)
-    tiles = lower_to_tiles(graph)
-    dtypes = array_dtypes(graph, tiles, given_by(dtype))
-    made = default_schedule(tiles, SIZES, dtypes=dtypes, device=target_of(target), **options)
+    tiles = typed_for_gpu(graph, lower_to_tiles(graph), given_by(dtype))
+    made = default_schedule(tiles, SIZES, device=target_of(target), **options)
     return graph, made
 
 

@@ -5,6 +5,7 @@ import inspect
 import math
 import random
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 
 import pytest
@@ -47,8 +48,8 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.show import WIDTH, show_tiles
 from blockbuster.emit.tile.trips import sized
-from blockbuster.ir.expr import Arg, call
-from blockbuster.ir.lengths import Rule, completed, share_of, size, whole
+from blockbuster.ir.expr import Arg, Expr, call
+from blockbuster.ir.lengths import Rule, fitted, share_of, size, whole
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import size_class
 from blockbuster.ir.views import Run, Strided
@@ -199,12 +200,26 @@ def test_a_form_says_each_field_once():
 # random programs --------------------------------------------------------------------------
 
 
+FUSED = ("attention", "causal", "layer norm matmul", "rms norm weight", "sum all", "rope")
+
+
+@cache
+def fused(name):
+    function, dims = PROGRAMS[name]
+    return bb.safe(bb.fuse(bb.lower(bb.trace(function, **dims))).final)
+
+
+graphs = st.one_of(block_graphs(), st.sampled_from(FUSED).map(fused))
+
+
 def moved(graph, draw):
     """What random moves at random places make of a program: the draft, and what is printed."""
     program = typed_for_gpu(graph, lower_to_tiles(graph), given_by("float16"))
-    sizes = completed(dict.fromkeys(map(size_class, sized(program)), 96), program.rules)
+    sizes = fitted(dict.fromkeys(map(size_class, sized(program)), 96), program.rules)
     scheduled = unscheduled(program, sizes, target_of("sm_90"))
-    for move in draw(st.lists(st.sampled_from(MOVES), max_size=8), label="moves"):
+    cut = [move for move in MOVES if move.name == "block"]
+    more = draw(st.lists(st.sampled_from(MOVES), max_size=8), label="moves")
+    for move in (*cut, *more):
         if sites := list(move.sites(scheduled)):
             site = draw(st.sampled_from(sites), label=f"place of {move.name}")
             if args := list(islice(move.arguments(scheduled, site), 4)):
@@ -220,7 +235,7 @@ def decorated(program, seed):
     def changed(value):
         if isinstance(value, tuple):
             return tuple(map(changed, value))
-        if not dataclasses.is_dataclass(value) or isinstance(value, Rule | Strided | Op):
+        if not dataclasses.is_dataclass(value) or isinstance(value, Rule | Strided | Op | Expr):
             return value
         fields = {f.name: changed(getattr(value, f.name)) for f in dataclasses.fields(value)}
         if isinstance(value, Tile | Buffer):
@@ -257,10 +272,27 @@ def issued(program):
 @settings(max_examples=40)
 @given(data=st.data())
 def test_random_programs_read_back(data):
-    graph = data.draw(block_graphs(), label="program")
+    graph = data.draw(graphs, label="program")
     for program in moved(graph, data.draw):
         assert_reads_back(program)
         assert_reads_back(issued(decorated(program, data.draw(st.integers(0, 99)))))
+
+
+def test_random_programs_hold_what_there_is_to_hold():
+    """So that the test above reads back more than loads and stores."""
+    held = set()
+
+    @settings(max_examples=60, derandomize=True, database=None)
+    @given(data=st.data())
+    def note(data):
+        program = moved(data.draw(graphs), data.draw)[1]
+        held.update(type(part).__name__ for part in parts_of(program))
+        held.update("per lane" for part in parts_of(program) if getattr(part, "per_lane", ()))
+
+    note()
+
+    assert {kind.__name__ for kind in KINDS} - held == set()
+    assert "per lane" in held
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in OPAQUE])

@@ -29,7 +29,7 @@ MISTAKES = {
     "t3: f32[^K 32] = init +": "blocks of K are not what the nest says",
     "t3: f32[M] = load ^Z[M]": "Z is no array of the program",
     "t3: f32[M] = init ^times": r"expected \+, max, min, found 'times'",
-    "t3 ^= init +": "expected :, found '='",
+    "^t3 = init +": "t3 is not defined before, in this nest",
     "^s_1 times= x_2": "expected a statement, found 's_1'",
     "s_1 +^x_2": "expected =, found 'x_2'",
     "^= x_2": "expected a statement, found '='",

@@ -19,6 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blockbuster.emit.target import driver
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.uses import Uses
 from blockbuster.errors import EmitError, message
 
 Version = tuple[int, ...]
@@ -51,6 +55,17 @@ class Assembler:
 def dotted(version: Version) -> str:
     """A version as it is written."""
     return ".".join(map(str, version))
+
+
+def dots_may_break(program: TileProgram, target: str) -> bool:
+    """True if there is a ptxas for ``target`` that breaks dots as ``program`` has them.
+
+    Those of narrow dtypes whose operands are swizzled in several ways (shared_base.py).
+    """
+    if target not in CHOSEN_FOR or program.dtype == FLOAT:
+        return False
+    uses = (Uses(nest, tiling_of(program, nest)) for nest in program.nests)
+    return any(use.dots_of_several_widths() for use in uses)
 
 
 def assembler_for(target: str, own: str, folder: Path) -> Assembler:

@@ -13,7 +13,7 @@ from blockbuster.emit.tile.program import Fold, Let, TileProgram, View
 from blockbuster.emit.tile.traffic import Moved
 from blockbuster.interp.layout import Array
 from blockbuster.ir.expr import calls
-from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 WIDTHS = {"bfloat16": 2}  # bytes of dtypes that NumPy does not have
@@ -49,11 +49,9 @@ class TileCounts(TileObserver):
             case Functional("dot"):
                 self.dots += 1
                 self.flops["matrix"] += 2 * args[0].size * args[1].shape[0]
-            case Functional("outer"):
-                self.flops["vector"] += made.size
             case Functional():
                 self.flops["vector"] += args[0].size
-            case Elementwise(expr) | Pointwise(expr):
+            case Pointwise(expr):
                 self.flops["vector"] += calls(expr) * made.size
 
     def fold(self, stmt: Fold, values: Sequence[Array], real: Real) -> None:

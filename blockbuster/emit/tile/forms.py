@@ -85,7 +85,7 @@ SHORT = {
 }  # fmt: skip
 """How dtypes are written; others as they are."""
 
-PROGRAM, NEST = "tiles", "nest"
+PROGRAM, NEST, ELEMENTWISE = "tiles", "nest", "elementwise"
 DECLARED_TILE, DECLARED_ARRAY = "tile", "array"
 """Lines that say what a tile or an array is that no line before does: the program is ill-formed."""
 
@@ -153,7 +153,7 @@ def written_name(word: str) -> re.Match[str] | None:
 @cache
 def reserved() -> frozenset[str]:
     """The words of the text form: a tile of such a name is quoted."""
-    words = {PROGRAM, NEST, DECLARED_TILE, DECLARED_ARRAY}
+    words = {PROGRAM, NEST, ELEMENTWISE, DECLARED_TILE, DECLARED_ARRAY}
     for kind in FORMS:
         for part in form_of(kind):
             for inner in part.parts if isinstance(part, Maybe) else (part,):

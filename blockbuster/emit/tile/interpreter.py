@@ -9,7 +9,7 @@ of the listing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count, product
 from typing import Any
@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from blockbuster.emit.tile.dataflow import views
+from blockbuster.emit.tile.frame import Arrived, Frame, Total
 from blockbuster.emit.tile.located import located
-from blockbuster.emit.tile.memory import Hazard, Memory, Path
+from blockbuster.emit.tile.memory import Hazard, Memory
 from blockbuster.emit.tile.observer import TileObserver
 from blockbuster.emit.tile.program import (
     Await,
@@ -39,13 +40,14 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
+from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.scope import Scope
 from blockbuster.emit.tile.slots import Ring
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks, bound_sizes
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64, Floats, Semantics
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
 
 
@@ -58,6 +60,7 @@ def run_tiles(
     semantics: Semantics = Float64,
     seed: int | None = None,
     padded: bool = False,
+    converts: bool = False,
     observer: TileObserver | None = None,
 ) -> dict[str, Array]:
     """Outputs by name, for whole arrays by name.
@@ -65,7 +68,7 @@ def run_tiles(
     ``block_sizes`` are for dims whose blocks the program does not name itself; by default a dim is
     one block (and 1 for list-only dims). With a ``seed``, parallel iterations run in a random
     order. ``padded``: tiles have all lanes of their blocks, as on a GPU: loads put 0 past the end
-    of a dim, stores cut. Raises Hazard, with a line of the listing, where a statement reads what is
+    of a dim, stores cut. ``converts``: stores round to the dtypes that arrays have. Raises Hazard, with a line of the listing, where a statement reads what is
     not there; ValueError where sizes do not fit, or where lanes are to be padded with a semantics
     other than ``Floats``, whose arithmetic goes wrong on them (``lanes.py`` checks guards instead).
     """
@@ -74,41 +77,9 @@ def run_tiles(
     arrays = {b.name: semantics.item(np.asarray(inputs[b.name])) for b in program.inputs}
     shapes = {name: array.shape for name, array in arrays.items()}
     bound = bound_sizes(program, shapes, sizes)
-    walker = TileInterpreter(
-        program, bound, bound_blocks(program, bound, block_sizes), semantics, seed, padded
-    )
+    blocks = bound_blocks(program, bound, block_sizes)
+    walker = TileInterpreter(program, bound, blocks, semantics, seed, padded, converts)
     return walker.run(arrays, observer or TileObserver())
-
-
-@dataclass
-class Total:
-    """An accumulator, as wide as the semantics adds up, and the iteration that it belongs to."""
-
-    array: Array
-    path: Path
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """The tile of an iteration, where a load that ran ahead brought it."""
-
-    array: Array
-    ring: Ring
-    iteration: int
-
-
-Tiles = dict[Tile, Array | Total | Arrived]
-
-
-@dataclass
-class Frame:
-    """The tiles that statements of one iteration see, and the rings of its loop, by token."""
-
-    scope: Scope
-    tiles: Tiles = field(default_factory=dict)
-    rings: dict[str, Ring] = field(default_factory=dict)
-    iteration: int = 0
-    later: Callable[[int], Scope | None] = lambda _: None
 
 
 class TileInterpreter:
@@ -122,8 +93,10 @@ class TileInterpreter:
         semantics: Semantics,
         seed: int | None = None,
         padded: bool = False,
+        converts: bool = False,
     ) -> None:
-        self.program, self.semantics, self.padded = program, semantics, padded
+        self.program, self.semantics = program, semantics
+        self.padded, self.converts = padded, converts
         self.wide = semantics.accumulator
         self.sizes, self.blocks = sizes, blocks
         self._random = None if seed is None else np.random.default_rng(seed)
@@ -288,6 +261,9 @@ class TileInterpreter:
         if scope.padded:
             array = array[tuple(slice(scope.real(dim)) for dim in tile.axes)]
         array = array.transpose([tile.axes.index(dim) for dim in view.sliced(tile)])
+        dtype = view.buffer.dtype
+        if self.converts and WIDTHS.get(tile.dtype, 0) > WIDTHS.get(dtype, 0) > 0:
+            array = self.semantics.cast(array, dtype)
         self.memory.store(view.buffer, scope.place(view, tile), array, scope.path)
         self.observer.store(view, array)
 
@@ -318,8 +294,6 @@ class TileInterpreter:
         match stmt.op:
             case Functional(name):
                 return self.semantics.functional(name, args)
-            case Elementwise(expr):
-                return np.asarray(self.semantics.expression(expr, args, scope.size))
             case Pointwise(expr, axes):
                 given = list(zip(args, stmt.args, strict=True))
                 same = [aligned(array, tile.axes, axes) for array, tile in given]

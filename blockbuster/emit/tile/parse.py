@@ -9,6 +9,7 @@ from typing import Any
 from blockbuster.emit.tile.forms import (
     DECLARED_ARRAY,
     DECLARED_TILE,
+    ELEMENTWISE,
     NEST,
     PROGRAM,
     SHORT,
@@ -68,6 +69,7 @@ class _Reader(PhraseReader):
         self._arrays: dict[str, Buffer] = {}
         self._tiles: dict[str, Tile] = {}
         self._cuts: dict[Dim, Block] = {}
+        self._axes: tuple[Dim, ...] = ()  # of the tile that was made last
 
     def program(self) -> TileProgram:
         """The whole text."""
@@ -260,11 +262,15 @@ class _Reader(PhraseReader):
     def made(self) -> Tile:
         """A tile where it is made: by name, or with a type where no line has said that."""
         word = self._next
-        if self._tokens[self._at + 1].text == "=" and word in self._tiles:
-            return self.tile()
-        tile: Tile = self.read(Tile)
-        self._tiles[word] = tile
-        return tile
+        if self._tokens[self._at + 1].text == "=":
+            if word not in self._tiles:
+                hint = f"say what it is where it is made: {word}: f32[M] = ..."
+                self._refuse_token(f"{word} is not defined before, in this nest", hint=hint)
+            made = self.tile()
+        else:
+            made = self._tiles[word] = self.read(Tile)
+        self._axes = made.axes
+        return made
 
     def tile(self) -> Tile:
         """A tile that was defined before."""
@@ -305,18 +311,19 @@ class _Reader(PhraseReader):
         return tuple(self._several(")", self.tile))
 
     def _expression(self) -> tuple[Op, tuple[Tile, ...]]:
-        begin = self._at
-        op, words = self._scalar(lambda word: word)
+        begin, axes = self._at, self._axes
+        op, words = self._scalar(str)
         assert isinstance(op, Elementwise | Pointwise)
-        if self._has("of"):
-            args = self._operands()
-            formal = {f"x{number}": Arg(number - 1) for number in range(1, len(args) + 1)}
-            if strange := [word for word in words if word not in formal]:
-                reason = f"{strange[0]} is no operand: {len(args)} stand behind `of`, named x1, x2"
-                self._refuse_token(reason, self._position(strange[0], begin))
-            expr: Expr = substitute(op.expr, [formal[word] for word in words])
-            return replace(op, expr=expr), args
-        return op, tuple(self._defined(word, self._position(word, begin)) for word in words)
+        if isinstance(op, Elementwise) and not self._has(ELEMENTWISE):
+            op = Pointwise(op.expr, axes)
+        if not self._has("of"):
+            return op, tuple(self._defined(word, self._position(word, begin)) for word in words)
+        args = self._operands()
+        formal = {f"x{number}": Arg(number - 1) for number in range(1, len(args) + 1)}
+        if strange := [word for word in words if word not in formal]:
+            reason = f"{strange[0]} is no operand: {len(args)} stand behind `of`, named x1, x2"
+            self._refuse_token(reason, self._position(strange[0], begin))
+        return replace(op, expr=substitute(op.expr, [formal[word] for word in words])), args
 
     def _position(self, word: str, begin: int) -> int:
         """The position of the first token at or behind ``begin`` that is ``word``."""

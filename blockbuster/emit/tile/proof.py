@@ -5,11 +5,16 @@ iterations in a random order: programs that agree are equal as terms, but for lu
 as for block programs. What changes the order of sums, products and maxima needs no more. What
 rests on a law of exp is asked of tier B; what rests on order, of random orders and of fractions.
 A difference is called one if floats differ, or if the second program reads what is not there.
+
+A tile program with dtypes rounds where a block program does not, and where a sum is cut decides
+what is rounded. So programs that are not equal with their roundings, each an unknown function, are
+compared without, and the proof says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,6 +56,7 @@ GENERIC = replace(
 )
 LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, GENERIC, ORDERED)
 """The tiers that are asked where terms differ and floats do not."""
+UNROUNDED = "numbers are not rounded: what casts and dtypes do to them is left out"
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,13 @@ def prove_tiles(
         return comparison.found(False, FREE, str(error))
 
 
+def unrounded(semantics: Any) -> Any:
+    """The same meaning of operators, but for casts, which change nothing."""
+    other = copy(semantics)
+    other.cast = lambda item, dtype: item
+    return other
+
+
 class Fault(Exception):
     """The second program reads what is not there; the text says where."""
 
@@ -134,6 +147,7 @@ class Comparison:
 
     def __init__(self, sides: tuple[Side, Side], trials: int, seed: int) -> None:
         self.sides, self.trials, self.seed = sides, trials, seed
+        self.rounding = True
         self.each = 2 if trials >= 4 else 1  # how often each setting is tried, as in ``Trials``
         self.constants = tuple(dict.fromkeys(c for side in sides for c in side.constants))
         before, after = sides
@@ -148,6 +162,10 @@ class Comparison:
 
     def proof(self) -> Proof:
         """What the first tier says that settles it."""
+        typed = [side.typed for side in self.sides]
+        if all(typed) and (proof := self._rounded_alike()):
+            return proof
+        self.rounding = not any(typed)
         why = "the programs differ as terms, but no difference shows in floating point"
         try:
             free = self.tried(FREE)
@@ -168,6 +186,14 @@ class Comparison:
                 return self.agreed(tier, outcome)
         return self.found(None, FREE, why)
 
+    def _rounded_alike(self) -> Proof | None:
+        """A yes where programs with dtypes are equal with all their roundings."""
+        try:
+            free = self.tried(FREE)
+        except Unsettled:
+            return None
+        return self.agreed(FREE, free, bound=self.bound(free)) if free.agree else None
+
     def agreed(self, tier: Tier, outcome: Trialled, *, bound: float | None = None) -> Proof:
         """A yes."""
         reason = "the programs agree in every trial"
@@ -177,10 +203,10 @@ class Comparison:
     def found(self, equal: bool | None, tier: Tier, reason: str, **more: Any) -> Proof:
         """The answer, with the words of its tier."""
         facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
+        assumed = tier.assumptions if self.rounding else (*tier.assumptions, UNROUNDED)
         return Proof(
-            equal, tier.name, tier.scope, tier.assumptions, reason=reason, trials=self.trials,
-            **facts,
-        )  # fmt: skip
+            equal, tier.name, tier.scope, assumed, reason=reason, trials=self.trials, **facts
+        )
 
     def cuts(self, tier: Tier) -> tuple[Cut, ...]:
         """Where trials of a tier are made."""
@@ -197,9 +223,11 @@ class Comparison:
             for name, axes in sorted(self.sides[0].sources.items())
         }
         before, after = self.sides
-        left = before.run(inputs, cut, semantics)
+        if not self.rounding:
+            semantics = unrounded(semantics)
+        left = before.run(inputs, cut, semantics, converts=self.rounding)
         try:
-            return inputs, left, after.run(inputs, cut, semantics)
+            return inputs, left, after.run(inputs, cut, semantics, converts=self.rounding)
         except Hazard as hazard:
             raise Fault(str(hazard)) from None
 
@@ -236,14 +264,15 @@ class Comparison:
         for cut in outcome.cuts:
             bounds = []
             for side in self.sides:
-                degree = Degree()
+                degree = Degree() if self.rounding else unrounded(Degree())
                 inputs = {
                     name: np.full(
                         [1 if d is None else cut.setting.sizes[d] for d in axes], VARIABLE
                     )
                     for name, axes in side.sources.items()
                 }
-                bounds.append(Bound(side.run(inputs, cut, degree), degree.noted))
+                made = side.run(inputs, cut, degree, converts=self.rounding)
+                bounds.append(Bound(made, degree.noted))
             worst = max(worst, chance(*bounds))
         return worst ** (self.trials // len(outcome.cuts))
 
@@ -259,7 +288,8 @@ class Comparison:
                 inputs, left, right = self.run(cut, draw, Float64)
                 if all(close(x, right[name]) for name, x in left.items()):
                     continue
-                rough = [side.run(inputs, cut, Float32) for side in self.sides]
+                semantics = Float32 if self.rounding else unrounded(Float32)
+                rough = [side.run(inputs, cut, semantics, converts=False) for side in self.sides]
                 for name, x in left.items():
                     y = right[name]
                     shapes = x.shape != y.shape

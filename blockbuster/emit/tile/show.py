@@ -12,6 +12,7 @@ from typing import Any
 from blockbuster.emit.tile.forms import (
     DECLARED_ARRAY,
     DECLARED_TILE,
+    ELEMENTWISE,
     NEST,
     PROGRAM,
     SHORT,
@@ -78,7 +79,7 @@ class _Printer:
         self.tiles: dict[str, Tile] = {}
         self.words: dict[Tile, str] = {}
         self.cuts: dict[Dim, Block] = {}
-        self.space = ""
+        self.axes: tuple[Dim, ...] = ()  # of the tile that was made last
         self.declared: list[str] = []
 
     def program(self, program: TileProgram) -> str:
@@ -140,6 +141,7 @@ class _Printer:
 
     def made(self, tile: Tile) -> str:
         """A tile where it is made: its name and, where that is new, its dtype and axes."""
+        self.axes = tile.axes
         word = self.words.setdefault(tile, _word(tile.name, tile.hint))
         if self.tiles.get(word) == tile:
             return word.split(" ")[0]
@@ -150,7 +152,9 @@ class _Printer:
         """A tile that was defined before, by name."""
         word = self.words.get(tile)
         if word is None or self.tiles[word] != tile:
+            around = self.axes
             self.declared.append(f"{DECLARED_TILE} {self.made(tile)}")
+            self.axes = around
         return self.words[tile].split(" ")[0]  # without the user's word behind a name in quotes
 
     def view(self, view: View) -> str:
@@ -161,14 +165,21 @@ class _Printer:
         return self.written(view, hint=view.buffer.name if view.hint else "")
 
     def operator(self, op: Op, args: tuple[Tile, ...]) -> str:
-        """An operator and its operands; ``x1 - x2 of (t5, t5)`` where their order does not show."""
+        """An operator and its operands; ``x1 - x2 of (t5, t5)`` where their order does not show.
+
+        An expression over the axes of the tile that is made does not say them.
+        """
         words = [self.tile(arg) for arg in args]
-        if isinstance(op, Elementwise | Pointwise):
-            in_order = arguments(op.expr) == tuple(range(len(args)))
-            if not in_order or len(set(args)) < len(args):
-                numbered = [f"x{number}" for number in range(1, len(args) + 1)]
-                return f"{SPELLING[type(op)](op, numbered)} of ({', '.join(words)})"
-        return SPELLING[type(op)](op, words)
+        if not isinstance(op, Elementwise | Pointwise):
+            return SPELLING[type(op)](op, words)
+        in_order = arguments(op.expr) == tuple(range(len(args))) and len(set(args)) == len(args)
+        names = words if in_order else [f"x{number}" for number in range(1, len(args) + 1)]
+        text = show_expr(op.expr, names)
+        if isinstance(op, Elementwise):
+            text = f"{text} {ELEMENTWISE}"
+        elif op.axes != self.axes:
+            text = f"{text} over [{', '.join(op.axes)}]"
+        return text if in_order else f"{text} of ({', '.join(words)})"
 
     def each(self, values: Iterable[Any]) -> str:
         """Values of one class, with commas."""

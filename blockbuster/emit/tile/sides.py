@@ -21,7 +21,7 @@ from blockbuster.interp.setting import Setting
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
-from blockbuster.ir.ops import Elementwise, Pointwise
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 Program = Graph | TileProgram
@@ -106,17 +106,24 @@ class Side:
         if isinstance(self.program, Graph):
             return constants_of(self.program)
         lets = [s for n in self.program.nests for s in statements(n.body) if isinstance(s, Let)]
-        return constants_in(
-            let.op.expr for let in lets if isinstance(let.op, Elementwise | Pointwise)
-        )
+        return constants_in(let.op.expr for let in lets if isinstance(let.op, Pointwise))
 
-    def run(self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics) -> dict[str, Array]:
+    @property
+    def typed(self) -> bool:
+        """True for a tile program with dtypes, which rounds where its block program does not."""
+        return not isinstance(self.program, Graph) and bool(self.program.dtype)
+
+    def run(
+        self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics, *, converts: bool = True
+    ) -> dict[str, Array]:
         """The outputs. Raises Hazard, ZeroDenominator, or Refused."""
         if isinstance(self.program, Graph):
             return cut.setting.run(self.program, inputs, semantics)
         program, sizes = cut_by(self.program, cut), cut.setting.sizes
         steps = _steps(program, cut)
-        return run_tiles(program, inputs, sizes, steps, semantics=semantics, seed=cut.seed)
+        return run_tiles(
+            program, inputs, sizes, steps, semantics=semantics, seed=cut.seed, converts=converts
+        )
 
     def check_lanes(self, cut: Cut) -> None:
         """Raise Hazard where padded lanes count: the last block of each dim that may be is ragged.

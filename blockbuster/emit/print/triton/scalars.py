@@ -88,6 +88,17 @@ _OWN = {
     "tanh": "_tanh", "sigmoid": "_sigmoid", "silu": "_silu", "gelu": "_gelu", "sub0": "_sub0",
     "recip0": "_recip0", "pow": "_power",
 }  # fmt: skip
+_POWERS: dict[float, tuple[str, ...]] = {
+    1.0: (), 2.0: ("square",), 4.0: ("square", "square"), 0.5: ("sqrt",), -0.5: ("rsqrt",),
+    -1.0: ("reciprocal",),
+}  # fmt: skip
+"""Powers with a known exponent as multiplications and roots, one after the other."""
+_FACTORS: dict[str, Callable[[Call], tuple[Expr, Expr]]] = {
+    "mul": lambda product: (product.args[0], product.args[1]),
+    "square": lambda product: (product.args[0], product.args[0]),
+    **dict.fromkeys(("neg", "silu", "gelu", "pow"), lambda product: (product, Const(1.0))),
+}
+"""Functions that are a product, or end in one: what a rounded product multiplies."""
 ACCURATE_CALLS = {"div": "tl.div_rn", "sqrt": "tl.sqrt_rn", "exp": "_exp"}
 
 
@@ -116,8 +127,11 @@ class ScalarPrinter:
                 return Text(number(value), literal_dtype(value), _UNARY if value < 0 else ATOM)
             case Size(dim):
                 return Text(self._size_text(dim))
+            case Call("pow", (base, Const(exponent))) if exponent in _POWERS:
+                return as_float(self.text(_powered(base, exponent), args))
             case Call("pow", (base, Const(exponent))):
-                return self._power(self.text(base, args), exponent)
+                tensor = Text(f"tl.full((), {number(exponent)}, tl.float32)")
+                return self._float_call("pow", [as_float(self.text(base, args)), tensor])
             case Call(fn, operands):
                 return self._call(fn, [self.text(a, args) for a in operands])
         raise AssertionError(expr)
@@ -125,12 +139,10 @@ class ScalarPrinter:
     def summand(self, expr: Expr, args: Sequence[Text]) -> Text:
         """``expr`` as what lanes will add up: a product is rounded before it meets an addition."""
         match expr:
-            case Call("mul", (left, right)):
-                factors = left, right
-            case Call("square", (base,)) | Call("pow", (base, Const(2.0))):
-                factors = base, base
-            case Call("neg" | "silu" | "gelu" | "pow"):  # a product inside
-                factors = expr, Const(1.0)
+            case Call("pow", (base, Const(exponent))) if exponent in _POWERS:
+                return self.summand(_powered(base, exponent), args)
+            case Call(fn) if fn in _FACTORS:
+                factors = _FACTORS[fn](expr)
             case _:
                 return self.text(expr, args)
         a, b = (as_float(self.text(factor, args)).text for factor in factors)
@@ -181,17 +193,12 @@ class ScalarPrinter:
         own = name.startswith("_")
         return self.helper(name, *given) if own else Text(f"{name}({', '.join(given)})")
 
-    def _power(self, base: Text, exponent: float) -> Text:
-        """A power with a known exponent: multiplications and roots where they do."""
-        known = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
-        if exponent in known:
-            return self._call(known[exponent], [base])
-        if exponent == 1.0:
-            return as_float(base)
-        if exponent == 4.0:
-            return self._call("square", [self._call("square", [base])])
-        tensor = Text(f"tl.full((), {number(exponent)}, tl.float32)")
-        return self._float_call("pow", [as_float(base), tensor])
+
+def _powered(base: Expr, exponent: float) -> Expr:
+    """``base`` to a power that is in the table."""
+    for fn in _POWERS[exponent]:
+        base = Call(fn, (base,))
+    return base
 
 
 def _infix(fn: str, args: Sequence[Text]) -> Text:

@@ -12,13 +12,11 @@ from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.print.triton.table import kernel_table
 from blockbuster.emit.tile.dataflow import stored
-from blockbuster.emit.tile.dtypes import FLOAT32, MEMORY, dtype_of
+from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.typed import is_accurate
-from blockbuster.emit.tile.uses import Uses
 from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
 from blockbuster.ir.lengths import in_order
@@ -37,13 +35,17 @@ _RESERVED = (
 
 @dataclass(frozen=True)
 class Heading:
-    """What the head of a file says besides what follows from the program."""
+    """What a file says besides what follows from the program.
+
+    ``checks_assembler``: it looks at the assembler before it launches.
+    """
 
     listing: str
     target: str
     reference: str
     notes: tuple[str, ...] = ()
     schedule: str = ""
+    checks_assembler: bool = False
 
 
 def triton_text(
@@ -66,10 +68,10 @@ def triton_text(
         *helper_sources(text.file.helpers, text.file.accurate),
         *(text.function(kernel) for kernel in text.kernels),
         kernel_table(text.file, text.kernels),
-        launcher_text(program, text.file, text.kernels, guarded=text.guarded(heading.target)),
+        launcher_text(program, text.file, text.kernels, guarded=heading.checks_assembler),
         reference,
         ARRAYS.strip(),
-        *([ASSEMBLER.strip()] if text.guarded(heading.target) else []),
+        *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
     ]
     return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
@@ -115,7 +117,7 @@ class _FileText:
         self._program = program
         self._cuts = [(nest, tiling_of(program, nest)) for nest in program.nests]
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
-        dtype, accurate = dtype_of(program.dtype), is_accurate(program)
+        dtype, accurate = dtype_of(program.dtype), any(nest.accurate for nest in program.nests)
         self.file = File(dtype, Names(_RESERVED), accurate, sizes)
         self._dims, self._free = sizes_shown(program)
         self._claim_names()
@@ -140,12 +142,6 @@ class _FileText:
         name = self.file.names.of(("kernel", nest), f"{written}_kernel")
         options = {"num_warps": nest.warps, "num_stages": 1}  # loops say how far loads run ahead
         return Kernel(name, nest, tiling, body, parameters, options)
-
-    def guarded(self, target: str) -> bool:
-        """True if there is a ptxas that breaks dots as the kernels have them."""
-        if target != "sm_90" or self.file.dtype == FLOAT32:
-            return False
-        return any(Uses(nest, tiling).dots_of_several_widths() for nest, tiling in self._cuts)
 
     # head ------------------------------------------------------------------------
 

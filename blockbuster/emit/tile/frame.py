@@ -1,0 +1,43 @@
+"""What statements of one iteration of a running tile program see: tiles, and rings of loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from blockbuster.emit.tile.memory import Path
+from blockbuster.emit.tile.program import Tile
+from blockbuster.emit.tile.scope import Scope
+from blockbuster.emit.tile.slots import Ring
+from blockbuster.interp.layout import Array
+
+
+@dataclass
+class Total:
+    """An accumulator, as wide as the semantics adds up, and the iteration that it belongs to."""
+
+    array: Array
+    path: Path
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The tile of an iteration, where a load that ran ahead brought it."""
+
+    array: Array
+    ring: Ring
+    iteration: int
+
+
+Tiles = dict[Tile, Array | Total | Arrived]
+
+
+@dataclass
+class Frame:
+    """The tiles that statements of one iteration see, and the rings of its loop, by token."""
+
+    scope: Scope
+    tiles: Tiles = field(default_factory=dict)
+    rings: dict[str, Ring] = field(default_factory=dict)
+    iteration: int = 0
+    later: Callable[[int], Scope | None] = lambda _: None

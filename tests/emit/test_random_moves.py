@@ -1,0 +1,84 @@
+"""Every move at places of random tile programs, and pairs of moves in both orders."""
+
+from random import Random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from blockbuster.emit.schedule.script import MOVES
+from blockbuster.emit.tile.counting import count_run
+from blockbuster.emit.tile.proof import prove_tiles
+from blockbuster.emit.tile.sides import Side, cut_by, cuts
+from blockbuster.emit.tile.traffic import tile_traffic
+from blockbuster.emit.tile.verify import verify_tiles
+from blockbuster.interp.setting import SIZES
+from tests.emit.random_tiles import all_cut, applications, lowered, random_graph, some_moves
+
+RANDOMS = st.integers(0, 2**32 - 1).map(Random)  # what shrinks is the program's seed
+
+
+def told(scheduled, proof):
+    return f"\n{scheduled.schedule}\n{proof}"
+
+
+@settings(max_examples=12)
+@given(RANDOMS)
+def test_every_move_keeps_what_a_program_means(random):
+    start = some_moves(lowered(random_graph(random), random), random)
+    for move in MOVES:
+        for site, args in applications(move, start, random, most=2):
+            after = move.apply(start, site, **args)
+            proof = prove_tiles(start.draft, after.draft, trials=2, seed=random.randint(0, 99))
+            assert proof.equal, told(after, proof)
+
+
+@settings(max_examples=30)
+@given(RANDOMS)
+def test_what_is_printed_means_what_the_block_program_does(random):
+    graph = random_graph(random)
+    end = some_moves(all_cut(lowered(graph, random), random), random)
+    proof = prove_tiles(graph, end.program, trials=4, seed=random.randint(0, 99), lanes=True)
+
+    assert proof.equal, told(end, proof)
+
+
+@settings(max_examples=12)
+@given(RANDOMS)
+def test_two_moves_in_both_orders(random):
+    start = some_moves(lowered(random_graph(random), random), random, most=2)
+    found = [(move, *at) for move in MOVES for at in applications(move, start, random, most=1)]
+    chosen = random.sample(found, min(len(found), 3))
+    for one in chosen:
+        for other in chosen:
+            both = start
+            for move, site, args in (one, other):
+                if move.why_not(both, site, **args):
+                    break
+                both = move.apply(both, site, **args)
+            proof = prove_tiles(start.draft, both.draft, trials=2, seed=random.randint(0, 99))
+            assert proof.equal, told(both, proof)
+
+
+@settings(max_examples=30)
+@given(RANDOMS)
+def test_traffic_in_closed_form_is_what_a_run_counts(random):
+    end = some_moves(all_cut(lowered(random_graph(random), random), random), random)
+    for program in (end.draft, end.program):
+        verify_tiles(program)
+        (cut,) = cuts([Side(program)], 1, np.random.default_rng(random.randint(0, 99)), SIZES)
+        small, sizes, blocks = cut_by(program, cut), cut.setting.sizes, cut.setting.block_sizes
+        assert tile_traffic(small, sizes, blocks) == count_run(small, sizes, blocks).moved
+
+
+def test_every_move_is_tried():
+    """Of sixty seeds, each move has some programs with a place for it."""
+    tried = dict.fromkeys((move.name for move in MOVES), 0)
+    for seed in range(60):
+        random = Random(seed)
+        start = all_cut(lowered(random_graph(random), random), random)
+        uncut = lowered(random_graph(random), random)
+        for move in MOVES:
+            for scheduled in (start, uncut):
+                tried[move.name] += any(applications(move, scheduled, random, most=1))
+    assert min(tried.values()) >= 5, tried
