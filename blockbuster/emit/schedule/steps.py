@@ -53,9 +53,10 @@ class Cost:
 
 def cost_of(scheduled: Scheduled) -> Cost | None:
     """The cost of what is printed; None where some dim is not cut into blocks yet."""
+    draft = scheduled.draft
+    if any(not _is_cut(draft, nest) for nest in draft.nests):
+        return None  # such a draft cannot be closed either
     program = scheduled.program
-    if any(not _is_cut(program, nest) for nest in program.nests):
-        return None
     found = [_of_nest(program, nest, scheduled) for nest in program.nests]
     return Cost(
         sum(elements for elements, _, _ in found),
