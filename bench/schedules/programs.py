@@ -12,11 +12,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from blockbuster.rules.materialize import materialize
-
 import blockbuster
 from blockbuster.frontend import functions as bb
 from blockbuster.ir.graph import Graph
+from blockbuster.rules.materialize import materialize
 
 Array = Any
 INF = float("inf")

@@ -19,11 +19,6 @@ LOSES = (
     "digits where the mean is more than a hundred deviations"
 )
 
-LAUNCH = 4_000_000
-"""Elements of tile traffic that one more kernel counts as. On an H200 a matmul of 2048 x 1024 x
-1024 moves 69 million in 24 microseconds, and an empty kernel takes 0.7 in a graph, 3.6 outside.
-"""
-
 MOST = 4
 """Forms after which no other snapshot is looked at: each is lowered and scheduled for every choice,
 and later snapshots of long programs differ in what else they fuse."""

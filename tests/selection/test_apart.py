@@ -14,8 +14,9 @@ from blockbuster.errors import LaunchError
 from blockbuster.ir.parse import parse
 from blockbuster.rules import safe
 from blockbuster.runtime.launch import run_batch
-from blockbuster.selection.apart import LAUNCH, LOSES, statistics_apart, sums_beside_dots
+from blockbuster.selection.apart import LOSES, statistics_apart, sums_beside_dots
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.cost import LAUNCH
 
 NORMALIZED = "its rows normalized before the dots,"
 LARGE = {"M": 2048, "K": 4096, "N": 4096}
