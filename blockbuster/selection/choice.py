@@ -3,14 +3,14 @@
 Until selection exists: every snapshot of a piece is lowered to tiles for the sizes at hand, and the
 one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On a GPU the
 traffic of a kernel with few programs counts more, because most of the device is idle meanwhile, and
-so does that of one whose loads cannot run ahead (traffic.py). Where a compiler refuses a snapshot,
+so does that of one whose loads cannot run ahead (cost.py). Where a compiler refuses a snapshot,
 other forms of it (alternatives.py) compete with the other snapshots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +19,9 @@ from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.program import Nest, TileProgram
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.traffic import ROWS, SHORT, NestTraffic, traffic_by_nest
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.emit.tile.typed import is_accurate
-from blockbuster.emit.tile.uses import Uses
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -31,8 +29,9 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.alternatives import Form, alternatives
 from blockbuster.selection.apart import LOSES, Apart, statistics_apart
+from blockbuster.selection.cost import NestCost, costs_of
 from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.default_tiles import choose_warps, halved_tiles
+from blockbuster.selection.default_tiles import halved_tiles
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.selection.refusals import Refusals
 
@@ -57,7 +56,7 @@ class Choice:
     program: TileProgram = field(repr=False)
     tiles: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
-    nests: tuple[NestTraffic, ...]
+    nests: tuple[NestCost, ...]
     processors: int
     kernels: int
     key: Key = field(repr=False)
@@ -285,25 +284,15 @@ class Fused:
         else:
             start = typed_for_gpu(self.graph, lowered.program, setting.given)
             found = _on_a_gpu(start, setting, form)
-        program = found.program
-        sizes = completed(setting.known, program.rules)
         return Choice(
             graph=lowered.graph,
             stable=lowered.stable,
             snapshot=number,
             name=f"{self._name(number)}{form.words}",
-            program=program,
+            program=found.program,
             tiles=found.tiles,
             blocks=found.blocks,
-            nests=tuple(
-                replace(nest, pipelined=pipelined, crowded=crowded)
-                for nest, pipelined, crowded in zip(
-                    traffic_by_nest(program, sizes, found.blocks, padded=form.padded),
-                    found.pipelined,
-                    found.crowded,
-                    strict=True,
-                )
-            ),
+            nests=found.nests,
             processors=1 if on_the_cpu else target_of(setting.target).processors,
             kernels=found.kernels,
             key=(number, *found.key),
@@ -340,35 +329,30 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """A scheduled program, tiles that are not the default, all tiles, how many kernels, a key.
-
-    ``pipelined``: for each nest, whether its long loops of dots are; ``crowded``: for each, whether
-    it has more warps than usual, and fewer rows of its dots for each than a matrix instruction has.
-    """
+class _Candidate:
+    """A program to print, tiles that are not the default, all tiles, and what its kernels cost."""
 
     program: TileProgram
     tiles: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
     kernels: int
-    pipelined: tuple[bool, ...]
-    crowded: tuple[bool, ...]
+    nests: tuple[NestCost, ...]
     key: Key
     scheduled: Scheduled | None = None
 
 
-def _on_the_cpu(start: TileProgram, setting: Setting) -> Schedule:
+def _on_the_cpu(start: TileProgram, setting: Setting) -> _Candidate:
     blocks = numpy_tiling(start, setting.known)
     program = numpy_schedule(start, setting.known, blocks)
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
     kernels = len(split_nests(program).nests)
-    pipelined = (True,) * len(program.nests)
-    crowded = (False,) * len(program.nests)
+    sizes = completed(setting.known, program.rules)
+    nests = tuple(NestCost(n.elements, n.programs) for n in traffic_by_nest(program, sizes, blocks))
     key = (program.whole, tuple(looped.items()))
-    return Schedule(program, {}, blocks, kernels, pipelined, crowded, key)
+    return _Candidate(program, {}, blocks, kernels, nests, key)
 
 
-def _on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Schedule:
+def _on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> _Candidate:
     scheduled = default_schedule(
         start,
         setting.known,
@@ -377,21 +361,12 @@ def _on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Schedule:
         warps=form.warps,
         chunks=None if setting.in_chunks else {},
     )
-    program = scheduled.program
-    cuts = [(nest, tiling_of(program, nest)) for nest in program.nests]
-    waits = (Uses(nest, tiling).waits(scheduled.sizes) for nest, tiling in cuts)
-    return Schedule(
-        program,
+    return _Candidate(
+        scheduled.program,
         form.tiles,
         scheduled.blocks,
-        len(program.nests),
-        tuple(iterations <= SHORT for iterations in waits),
-        tuple(_is_crowded(nest, tiling) for nest, tiling in cuts),
+        len(scheduled.program.nests),
+        costs_of(scheduled, padded=form.padded),
         (scheduled.schedule, scheduled.facts),
         scheduled,
     )
-
-
-def _is_crowded(nest: Nest, tiling: Tiling) -> bool:
-    fewest = Uses(nest, tiling).fewest_rows()
-    return nest.warps > choose_warps(nest, tiling) and 0 < fewest < ROWS * nest.warps

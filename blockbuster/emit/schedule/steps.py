@@ -14,6 +14,7 @@ from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Applied
+from blockbuster.emit.tile.names import comment
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.proof import prove_tiles
 from blockbuster.emit.tile.shared_memory import shared_bytes
@@ -52,9 +53,10 @@ class Cost:
 
 def cost_of(scheduled: Scheduled) -> Cost | None:
     """The cost of what is printed; None where some dim is not cut into blocks yet."""
+    draft = scheduled.draft
+    if any(not _is_cut(draft, nest) for nest in draft.nests):
+        return None  # such a draft cannot be closed either
     program = scheduled.program
-    if any(not _is_cut(program, nest) for nest in program.nests):
-        return None
     found = [_of_nest(program, nest, scheduled) for nest in program.nests]
     return Cost(
         sum(elements for elements, _, _ in found),
@@ -169,8 +171,8 @@ class KernelDerivation:
             lines.append(f"{rule.index + 1:3}  {rule.rule}: {rule.description}")
         for step in self.steps:
             after = step.costs[1]
-            gives = f"    # {after}" if after and after != step.costs[0] else ""
-            lines.append(f"{rules + step.index + 1:3}  {step.line}{gives}")
+            gives = str(after) if after and after != step.costs[0] else ""
+            lines.append(f"{rules + step.index + 1:3}  {step.line}{comment(gives)}")
         return "".join(f"{line}\n" for line in lines)
 
     def __str__(self) -> str:
