@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule import (
+from blockbuster.emit.closing import (
     accumulate,
     accurate_functions,
     load_columns,
@@ -15,7 +14,8 @@ from blockbuster.emit.schedule import (
     share_factors,
     work_around_locality,
 )
-from blockbuster.emit.schedule.lead_first import lead_first
+from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
