@@ -39,9 +39,10 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
 from blockbuster.rules.base import Kind, Match, Note, Rule, label, unheard
 from blockbuster.rules.legality import map_at
+from blockbuster.rules.operands import operands
 from blockbuster.rules.statistics import (
     Path,
-    Statistics,
+    Values,
     added,
     hint_of,
     name_of,
@@ -65,8 +66,15 @@ class Materialize(Rule):
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position, _ in graph.of_type(Map):
             for found in statistics(self, graph, position, note):
-                roles = [_role(found.path, value) for value in found.values]
-                yield Match(self, graph, dict.fromkeys(roles, position), _words(graph, found))
+                yield self._match(graph, found, "value")
+            for found in operands(self, graph, position, note):
+                yield self._match(graph, found, "operand")
+
+    def of_statistics(self, graph: Graph) -> Iterator[Match]:
+        """The sites whose values are statistics."""
+        for position, _ in graph.of_type(Map):
+            for found in statistics(self, graph, position, unheard):
+                yield self._match(graph, found, "value")
 
     def apply(self, match: Match) -> Graph:
         path, values = _site(match)
@@ -77,9 +85,13 @@ class Materialize(Rule):
         made = added(edit, node, part.body, origin)
         types = [edit.type_of(value) for value in made]
         op = _reading(graph, path, values, part.walks, types)
-        operands = (*op.entering(node.operands), *made)
-        edit.replace_op(path[0], op, operands)
+        edit.replace_op(path[0], op, (*op.entering(node.operands), *made))
         return edit.finish()
+
+    def _match(self, graph: Graph, found: Values, kind: str) -> Match:
+        roles = [f"{kind} {_place(found.path, value)}" for value in found.values]
+        nodes = dict.fromkeys(roles, found.path[0])
+        return Match(self, graph, nodes, _words(graph, found))
 
     def describe(self, match: Match) -> str:
         (position,) = set(match.nodes.values())
@@ -114,29 +126,29 @@ def _reading(
         edit.redirect_all(values, given)
     else:
         inner = _reading(op.body, path[1:], values, walks[1:], items)
-        operands = op.body.nodes[path[1]].operands
-        edit.replace_op(path[1], inner, (*inner.entering(operands), *given))
+        read = op.body.nodes[path[1]].operands
+        edit.replace_op(path[1], inner, (*inner.entering(read), *given))
     iterated = (*op.iterated, *(walks[0] for _ in values))
     return Map(op.dim, edit.finish(), iterated, op.results)
 
 
-def _role(path: Path, value: Value) -> str:
+def _place(path: Path, value: Value) -> str:
     place = ".".join(map(str, (*path[1:], value.node)))
-    return f"value {place}:{value.port}" if value.port else f"value {place}"
+    return f"{place}:{value.port}" if value.port else place
 
 
 def _site(match: Match) -> tuple[Path, tuple[Value, ...]]:
     values: list[Value] = []
     path: Path = ()
     for role, position in match.nodes.items():
-        place, _, port = role.removeprefix("value ").partition(":")
+        place, _, port = role.partition(" ")[2].partition(":")
         *inner, node = map(int, place.split("."))
         path = (position, *inner)
         values.append(Value(node, int(port or 0)))
     return path, tuple(values)
 
 
-def _words(graph: Graph, found: Statistics) -> str:
+def _words(graph: Graph, found: Values) -> str:
     level = graph.at(found.path)
     names = ", ".join(name_of(level, value) for value in found.values)
     return f"{names} per {', '.join(found.rate)}" if found.rate else f"{names} once"

@@ -70,7 +70,7 @@ def _taken_apart(derivation: Derivation) -> Derivation:
     """With all statistics of maps that hold dots materialized, if a loop of dots adds one up."""
     beside, rule, made = sums_beside_dots(derivation.final), Materialize(), derivation
     while beside:
-        sites = rule.matches(made.final)
+        sites = rule.of_statistics(made.final)
         found = next((site for site in sites if _holds_dots(site)), None)
         if found is None:
             break

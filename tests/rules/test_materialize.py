@@ -37,7 +37,7 @@ def apart(derivation):
 @pytest.mark.parametrize(
     ("name", "sites"),
     [
-        ("rmsnorm-matmul", ["r per M"]),
+        ("rmsnorm-matmul", ["r per M", "y per M, K"]),
         ("rmsnorm-swiglu", ["r per M"]),
         ("layernorm-matmul", ["c, r per M", "row_sum over K per N"]),
         ("layer-norm", ["c, r per M"]),
