@@ -1,8 +1,8 @@
 """Values that a loop computes again in every iteration, though none of its items goes into them.
 
 A row that is normalized for each block of the columns of what it is multiplied with is one: its
-rate lacks the dim of the columns. Stored, it is computed once, and whoever read it finds it in the
-dtype that it is read in. Unlike a statistic it is as large as what it is computed from.
+rate lacks the dim of the columns. Stored, it is computed once, and a loop of dots reads it as it
+reads an input. Statistics (statistics.py) are left out here, computed again or not.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from blockbuster.rules.statistics import (
     Slice,
     Values,
     dims_of,
-    is_accumulated,
     name_of,
-    no_smaller,
     nodes_of,
     slice_of,
+    statistics,
     why_not_apart,
 )
 
@@ -36,16 +35,20 @@ FOLDS = ("row_sum", "row_max", "row_min")
 def operands(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[Values]:
     """Those inside the map at ``position``, outer levels first, of each level by their rates.
 
-    ``note`` hears of others that are computed again.
+    ``note`` hears of others that are computed again, unless it did as of statistics.
     """
+    told: list[Refusal] = []
+    known = {(s.path, v) for s in statistics(rule, graph, position, told.append) for v in s.values}
     for inner, level in map_at(graph, position).body.walk():
         path = (position, *inner)
         parts = {value: slice_of(graph, path, (value,), Origin()) for value in _results(level)}
 
         def refuse(value: Value, reason: str, level: Graph = level) -> None:
-            note(Refusal(rule, (position,), reason.format(name_of(level, value))))
+            refusal = Refusal(rule, (position,), reason.format(name_of(level, value)))
+            if refusal not in told:
+                note(refusal)
 
-        again = [value for value in parts if _computed_again(level, value, parts)]
+        again = [v for v in parts if (path, v) not in known and computed_again(level, v, parts)]
         found = [value for value in again if _may_leave(graph, path, value, parts[value], refuse)]
         for rate in dict.fromkeys(parts[value].rate for value in found):
             yield Values(path, tuple(v for v in found if parts[v].rate == rate), rate)
@@ -56,23 +59,9 @@ def _results(level: Graph) -> Iterator[Value]:
         yield from results_of(level.nodes, at)
 
 
-def _computed_again(level: Graph, value: Value, parts: Mapping[Value, Slice]) -> bool:
-    """True for what some map around it does not change, unless all that reads it is such, too."""
-    part = parts[value]
-    if all(part.walks) or is_accumulated(level.nodes[value.node], value.port):
-        return False
-    return bool(part.read) and any(
-        parts[result].walks != part.walks
-        for reader, _ in level.uses_of(value)
-        for result in results_of(level.nodes, reader)
-    )
-
-
 def _may_leave(
     graph: Graph, path: Path, value: Value, part: Slice, refuse: Callable[[Value, str], None]
 ) -> bool:
-    if not (computes(part) and no_smaller(graph, part)):
-        return False
     reason = (
         why_not_apart(graph, path, part)
         or sums_a_block(graph, path, value, part)
@@ -81,6 +70,20 @@ def _may_leave(
     if reason:
         refuse(value, reason)
     return not reason
+
+
+# Conditions: which values are meant, and why they should stay; {} is for the value ------------
+
+
+def computed_again(level: Graph, value: Value, parts: Mapping[Value, Slice]) -> bool:
+    """True for what is computed, and read by what some map around it changes, but not it."""
+    own = parts[value]
+    if not computes(own):
+        return False
+    readers = (reader for reader, _ in level.uses_of(value))
+    results = (result for reader in readers for result in results_of(level.nodes, reader))
+    walks = (zip(parts[result].walks, own.walks, strict=True) for result in results)
+    return any(theirs and not ours for pairs in walks for theirs, ours in pairs)
 
 
 def computes(part: Slice) -> bool:
@@ -95,7 +98,7 @@ def computes(part: Slice) -> bool:
 
 
 def sums_a_block(graph: Graph, path: Path, value: Value, part: Slice) -> str:
-    """What a loop adds up, block by block, is a list whose length is the number of blocks."""
+    """What a loop folds block by block would be a list whose length is the number of blocks."""
     level = graph.at(path)
     for node in Builder(level).finish(value).nodes:
         if isinstance(node.op, Functional) and node.op.name in FOLDS:

@@ -118,7 +118,7 @@ def _rates(
     rates: dict[Value, Rate] = {}
     for at, node in enumerate(level.nodes):
         for port in range(len(node.types)):
-            value, summed = Value(at, port), is_accumulated(node, port)
+            value, summed = Value(at, port), _accumulated(node, port)
             made_of = {rates[v] for v in node.operands if v in rates}
             if not summed and (isinstance(node.op, Map) or len(made_of) != 1):
                 continue
@@ -131,8 +131,7 @@ def _rates(
                 yield value, part.rate
 
 
-def is_accumulated(node: Node, port: int) -> bool:
-    """True if the node folds what becomes of result ``port``."""
+def _accumulated(node: Node, port: int) -> bool:
     if isinstance(node.op, Map):
         return not isinstance(node.op.results[port], Collect)
     return isinstance(node.op, Reduce)
