@@ -3,14 +3,14 @@
 Until selection exists: every snapshot of a piece is lowered to tiles for the sizes at hand, and the
 one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On a GPU the
 traffic of a kernel with few programs counts more, because most of the device is idle meanwhile, and
-so does that of one whose loads cannot run ahead (traffic.py). Where a compiler refuses a snapshot,
+so does that of one whose loads cannot run ahead (cost.py). Where a compiler refuses a snapshot,
 other forms of it (alternatives.py) compete with the other snapshots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +19,9 @@ from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.program import Nest, TileProgram
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.traffic import ROWS, SHORT, NestTraffic, traffic_by_nest
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.emit.tile.typed import is_accurate
-from blockbuster.emit.tile.uses import Uses
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -31,10 +29,11 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.alternatives import Form, alternatives
 from blockbuster.selection.apart import LOSES, Apart, statistics_apart
+from blockbuster.selection.considered import Considered, Refusals
+from blockbuster.selection.cost import LAUNCH, NestCost, costs_of
 from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.default_tiles import choose_warps, halved_tiles
+from blockbuster.selection.default_tiles import halved_tiles
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
-from blockbuster.selection.refusals import Refusals
 
 CPU = "cpu"
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
@@ -48,6 +47,7 @@ class Choice:
     ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
     ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
     from, its warps among them, ``stable`` the safe form of ``graph`` that became it.
+    ``launches``: the elements that launching its kernels counts as.
     """
 
     graph: Graph = field(repr=False)
@@ -57,13 +57,14 @@ class Choice:
     program: TileProgram = field(repr=False)
     tiles: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
-    nests: tuple[NestTraffic, ...]
+    nests: tuple[NestCost, ...]
     processors: int
     kernels: int
     key: Key = field(repr=False)
     unsafe: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     scheduled: Scheduled | None = field(default=None, repr=False)
+    launches: int = 0
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
@@ -77,8 +78,8 @@ class Choice:
 
     @property
     def weighed(self) -> int:
-        """The same, where idle processors count."""
-        return sum(nest.weighed(self.processors) for nest in self.nests)
+        """The same, where idle processors count, and ``launches``."""
+        return sum(nest.weighed(self.processors) for nest in self.nests) + self.launches
 
     @property
     def amount(self) -> str:
@@ -93,40 +94,10 @@ class Choice:
             causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
         if any(nest.crowded for nest in self.nests):
             causes.append("several warps share the rows of a dot")
+        if self.launches:
+            causes.append(f"{self.kernels} kernels are launched")
         counts = f"{self.name} moves {self.moved}, which counts as {self.weighed}"
         return f"{counts} since {' and '.join(causes)}"
-
-
-@dataclass(frozen=True)
-class Considered:
-    """The best choice for some sizes, the others, and why some snapshots are none.
-
-    ``instead``: the best in words, where a compiler refused others.
-    """
-
-    best: Choice
-    others: tuple[Choice, ...]
-    refused: tuple[str, ...]
-    instead: str = ""
-
-    @property
-    def reason(self) -> str:
-        """Why the best is the best, in words."""
-        ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
-        if len(ranked) == 1:
-            return "no other choice"
-        amounts = ", ".join(choice.amount for choice in ranked)
-        fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
-        differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
-        tied = any(c.cost[:2] == self.best.cost[:2] for c in self.others)
-        rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
-        return f"{fewest if differ else ''}least tile traffic in elements: {amounts}{rest}"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user should know: what was no choice, what can overflow or lose digits."""
-        taken = (f"taken instead: {self.instead}",) if self.instead else ()
-        return *self.refused, *taken, *self.best.unsafe, *self.best.notes
 
 
 class Fused:
@@ -285,31 +256,22 @@ class Fused:
         else:
             start = typed_for_gpu(self.graph, lowered.program, setting.given)
             found = _on_a_gpu(start, setting, form)
-        program = found.program
-        sizes = completed(setting.known, program.rules)
         return Choice(
             graph=lowered.graph,
             stable=lowered.stable,
             snapshot=number,
             name=f"{self._name(number)}{form.words}",
-            program=program,
+            program=found.program,
             tiles=found.tiles,
             blocks=found.blocks,
-            nests=tuple(
-                replace(nest, pipelined=pipelined, crowded=crowded)
-                for nest, pipelined, crowded in zip(
-                    traffic_by_nest(program, sizes, found.blocks, padded=form.padded),
-                    found.pipelined,
-                    found.crowded,
-                    strict=True,
-                )
-            ),
+            nests=found.nests,
             processors=1 if on_the_cpu else target_of(setting.target).processors,
             kernels=found.kernels,
             key=(number, *found.key),
             unsafe=lowered.unsafe,
             notes=lowered.notes,
             scheduled=found.scheduled,
+            launches=LAUNCH * (found.kernels - 1) if self._apart(number) else 0,
         )
 
 
@@ -340,35 +302,30 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """A scheduled program, tiles that are not the default, all tiles, how many kernels, a key.
-
-    ``pipelined``: for each nest, whether its long loops of dots are; ``crowded``: for each, whether
-    it has more warps than usual, and fewer rows of its dots for each than a matrix instruction has.
-    """
+class _Candidate:
+    """A program to print, tiles that are not the default, all tiles, and what its kernels cost."""
 
     program: TileProgram
     tiles: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
     kernels: int
-    pipelined: tuple[bool, ...]
-    crowded: tuple[bool, ...]
+    nests: tuple[NestCost, ...]
     key: Key
     scheduled: Scheduled | None = None
 
 
-def _on_the_cpu(start: TileProgram, setting: Setting) -> Schedule:
+def _on_the_cpu(start: TileProgram, setting: Setting) -> _Candidate:
     blocks = numpy_tiling(start, setting.known)
     program = numpy_schedule(start, setting.known, blocks)
     looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
     kernels = len(split_nests(program).nests)
-    pipelined = (True,) * len(program.nests)
-    crowded = (False,) * len(program.nests)
+    sizes = completed(setting.known, program.rules)
+    nests = tuple(NestCost(n.elements, n.programs) for n in traffic_by_nest(program, sizes, blocks))
     key = (program.whole, tuple(looped.items()))
-    return Schedule(program, {}, blocks, kernels, pipelined, crowded, key)
+    return _Candidate(program, {}, blocks, kernels, nests, key)
 
 
-def _on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Schedule:
+def _on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> _Candidate:
     scheduled = default_schedule(
         start,
         setting.known,
@@ -377,21 +334,12 @@ def _on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Schedule:
         warps=form.warps,
         chunks=None if setting.in_chunks else {},
     )
-    program = scheduled.program
-    cuts = [(nest, tiling_of(program, nest)) for nest in program.nests]
-    waits = (Uses(nest, tiling).waits(scheduled.sizes) for nest, tiling in cuts)
-    return Schedule(
-        program,
+    return _Candidate(
+        scheduled.program,
         form.tiles,
         scheduled.blocks,
-        len(program.nests),
-        tuple(iterations <= SHORT for iterations in waits),
-        tuple(_is_crowded(nest, tiling) for nest, tiling in cuts),
+        len(scheduled.program.nests),
+        costs_of(scheduled, padded=form.padded),
         (scheduled.schedule, scheduled.facts),
         scheduled,
     )
-
-
-def _is_crowded(nest: Nest, tiling: Tiling) -> bool:
-    fewest = Uses(nest, tiling).fewest_rows()
-    return nest.warps > choose_warps(nest, tiling) and 0 < fewest < ROWS * nest.warps

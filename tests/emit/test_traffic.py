@@ -10,11 +10,12 @@ from blockbuster import layer_norm, lower, trace
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.counting import count_run
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.traffic import Moved, NestTraffic, tile_traffic, traffic_by_nest
+from blockbuster.emit.tile.traffic import Moved, tile_traffic, traffic_by_nest
 from blockbuster.interp.binding import list_only
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.parse import parse
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.cost import NestCost
 from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import (
     PORTS,
@@ -81,7 +82,7 @@ def test_ragged_blocks_count_what_they_have():
      (100, 132, 132), (97, 132, 137)],
 )  # fmt: skip
 def test_idle_processors_count(programs, processors, weighed):
-    assert NestTraffic(100, programs).weighed(processors) == weighed
+    assert NestCost(100, programs).weighed(processors) == weighed
 
 
 @given(block_graphs(), st.data())
@@ -121,8 +122,8 @@ def test_a_kernel_of_few_programs_is_not_chosen_for_its_traffic_alone():
 def test_long_loops_of_dots_that_wait_for_arithmetic_count_twice():
     found = layer_norm_matmul().consider({"M": 2048, "K": 1024, "N": 1024}, "float16", "sm_90")
 
-    other, whole = sorted(found.others, key=lambda choice: choice.snapshot)
-    assert found.best.name == "snapshot 1 with statistics apart"
+    other, whole, _ = sorted(found.others, key=lambda choice: choice.snapshot)
+    assert "with statistics apart" in found.best.name
     assert [nest.pipelined for nest in whole.nests] == [True]
     assert [nest.pipelined for nest in other.nests] == [True, True, False]
     assert other.moved < whole.moved < other.weighed

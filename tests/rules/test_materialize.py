@@ -1,4 +1,4 @@
-"""Statistics and operands materialized: the sites of fused programs, what becomes of them, and the way back."""
+"""Values materialized: the sites of fused programs, what becomes of them, and the way back."""
 
 from random import Random
 
@@ -9,11 +9,12 @@ from bench.programs import WORKLOADS
 from blockbuster.errors import RuleError
 from blockbuster.ir.ops import Functional
 from blockbuster.ir.parse import parse
-from blockbuster.rules import RULES, UNFUSING_RULES, Materialize, fuse, materialize, reasons, safe
+from blockbuster.rules import RULES, UNFUSING_RULES, Materialize, fuse, reasons, safe
 from blockbuster.rules.restore import restore
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.sites import difference, flaw, sites
+from blockbuster.view.draw import sites as drawn_sites
 from tests.rules.numbers import assert_same_numbers
 
 RULE = Materialize()
@@ -112,11 +113,11 @@ def test_rules_of_fusion_lead_back(name):
 def test_by_name():
     final = fused("layernorm-matmul").final
 
-    assert materialize(final, "c, r per M") == RULE.apply(RULE.match(final))
+    assert bb.materialize(final, "c, r per M") == RULE.apply(RULE.match(final))
     with pytest.raises(RuleError, match="there are: c, r per M; row_sum over K per N"):
-        materialize(final, "r")
+        bb.materialize(final, "r")
     with pytest.raises(RuleError, match="the program has none"):
-        materialize(fused("attention").final, "r")
+        bb.materialize(fused("attention").final, "r")
 
 
 def test_misc_operators_are_opaque():
@@ -202,7 +203,7 @@ def test_safe_forms_of_norms_have_operands():
 
 def test_normalized_rows_are_stored_by_the_map_of_their_statistics():
     stable = safe(fused("layernorm-matmul").final)
-    after = materialize(stable, "y per M, K")
+    after = bb.materialize(stable, "y per M, K")
     rows, matmul = (node.op for node in after.nodes)
     (around_columns,) = (op for _, op in matmul.body.of_type(type(matmul)))
     (loop,) = (op for _, op in around_columns.body.of_type(type(matmul)))
@@ -215,9 +216,9 @@ def test_normalized_rows_are_stored_by_the_map_of_their_statistics():
 
 
 def test_statistics_that_are_stored_before_stay_apart_from_rows():
-    after = materialize(safe(fused("layernorm-matmul").final), "c, r per M")
+    after = bb.materialize(safe(fused("layernorm-matmul").final), "c, r per M")
 
-    assert len(materialize(after, "y per M, K").nodes) == 3
+    assert len(bb.materialize(after, "y per M, K").nodes) == 3
 
 
 def test_a_loop_around_it_all_adds_no_site():
@@ -234,3 +235,16 @@ def test_a_loop_around_it_all_adds_no_site():
 
     assert names(graph) == []
     assert reasons(RULE, graph) == []
+
+
+def test_the_explorer_and_pictures_show_the_steps(tmp_path):
+    made = apart(fused("rmsnorm-matmul"))
+    page = tmp_path / "page.html"
+    made.to_html(page, prove=False)
+    (before, matched), (after, added) = drawn_sites(made.steps[-1])
+
+    assert page.read_text(encoding="utf-8").count("materialize") >= 1
+    assert matched == [(0,)]
+    assert after == made.final
+    assert (0,) in added
+    assert before == made.steps[-1].before

@@ -47,48 +47,12 @@ def tile_traffic(
     return moved
 
 
-UNPIPELINED = 2
-"""How many times longer a loop of dots takes whose loads wait. On an H200, LayerNorm + matmul took
-49 microseconds with sums of the weights in that loop and 35 without; RMSNorm + matmul 36, and 24 by
-hand with the statistics in a loop of their own: 1.4 to 1.5 times with all that is not in the loop.
-"""
-
-SHORT = 8
-"""Iterations of a loop in which running ahead gains nothing that was seen: loops of 1 to 4 of them
-(pairwise scores, normalized scores) beat the same dots in pipelined kernels of their own.
-"""
-
-
-ROWS = 16
-"""Rows of a dot's result that a warp has to itself: those of a matrix instruction."""
-
-CROWDED = 2
-"""How many times longer a nest of dots takes whose warps have fewer rows each. On an H200,
-attention with 64 rows to a program took 631 microseconds with 8 warps and 328 with 4: each of the
-warps that share rows issues nearly as many instructions as if they were its own (589 for 639).
-"""
-
-
 @dataclass(frozen=True)
 class NestTraffic:
-    """What one nest moves, in elements, and how many programs share the work.
-
-    ``pipelined``: loads may run ahead of the arithmetic of the iterations before. ``crowded``: it
-    has more warps than usual, and its dots have fewer than ``ROWS`` rows for each.
-    """
+    """What one nest moves, in elements, and how many programs share the work."""
 
     elements: int
     programs: int
-    pipelined: bool = True
-    crowded: bool = False
-
-    def weighed(self, processors: int) -> int:
-        """The elements, as many times over as processors are idle for each that is busy.
-
-        They count more often in a nest that is not pipelined, or crowded.
-        """
-        times = (1 if self.pipelined else UNPIPELINED) * (CROWDED if self.crowded else 1)
-        return -(-self.elements * times * max(processors, self.programs) // self.programs)
 
 
 def traffic_by_nest(
