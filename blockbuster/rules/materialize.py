@@ -1,4 +1,4 @@
-"""materialize: what a statistic is computed from becomes a map of its own, and its result a list.
+"""materialize: what a value is computed from becomes a map of its own, and its result a list.
 
 before   Y = map M (x in !X, W = !W) {       after   R = map M (x in !X) {
            y = map N (x2 = !x, w in !W) {              s = map K (a in !x) {
@@ -17,10 +17,24 @@ before   Y = map M (x in !X, W = !W) {       after   R = map M (x in !X) {
                                                          z = row_scale(p, r2)
                                                          yield z  }  yield y  }
 
-The inverse of fusion, for values that are small: the dims of the new maps are those over which the
-statistic differs, so it is computed once instead of once for each block of the other dims, and a
-loop of dots no longer adds up the tiles that its dots read.
-Costs a buffered edge, a kernel, and one more load of what the statistic is computed from. Rules of
+and      Y = map M (x in !X, c in !C, W = !W) {    after   S = map M (x in !X, c in !C) {
+           y = map N (x2 = !x, c2 = c, w in !W) {            s = map K (a in !x, c2 = c) {
+             p = map K (a in !x2, c3 = c2, b in !w) {          t = row_scale(a, c2)
+               t = row_scale(a, c3)                            yield t }
+               d = dot(t, b)                                 yield s }
+               yield +d                                    Y = map M (s in !S, W = !W) {
+             }                                               y = map N (s2 = !s, w in !W) {
+             yield p                                           p = map K (t in !s2, b in !w) {
+           }                                                     d = dot(t, b)
+           yield y                                               yield +d }
+         }                                                     yield p }  yield y }
+
+The inverse of fusion, for two kinds of values. *Statistics* are small: sums, and what is made of
+sums; a loop of dots then no longer adds up the tiles that its dots read. *Operands* are computed
+again in each iteration of a loop that they do not depend on, here over N; a loop of dots then reads
+them as it reads inputs. In both cases the dims of the new maps are those over which the values
+differ, so that they are computed once; statistics that an operand is made of come with it.
+Costs a buffered edge, a kernel, and one more load of what the values are computed from. Rules of
 fusion undo it: it is for programs that are fused already, and no rule set holds it.
 Source: ours.
 """
@@ -53,10 +67,11 @@ from blockbuster.rules.statistics import (
 
 @dataclass(frozen=True)
 class Materialize(Rule):
-    """Fusion undone for statistics.
+    """Fusion undone for statistics and for operands that a loop computes again.
 
     A site is named by the map at this level and, in its roles, the places of the values inside:
-    ``value 0.2:1`` is result 1 of node 2 in the map that is node 0 of the body.
+    ``value 0.2:1`` is result 1 of node 2 in the map that is node 0 of the body. The role begins
+    with ``operand`` for operands.
     """
 
     name: ClassVar[str] = "materialize"
@@ -99,7 +114,7 @@ class Materialize(Rule):
 
 
 def materialize(graph: Graph, value: str) -> Graph:
-    """``graph`` with the statistics of this name, as ``Materialize`` gives them, in a map apart.
+    """``graph`` with the values of this name, as ``Materialize`` gives them, in a map apart.
 
     Raises RuleError, with the names there are, where no site has this one.
     """
@@ -109,7 +124,7 @@ def materialize(graph: Graph, value: str) -> Graph:
             return rule.apply(match)
         found.append(match.detail)
     hint = f"there are: {'; '.join(found)}" if found else "the program has none"
-    raise RuleError(message("no statistics have this name", value=value, hint=hint))
+    raise RuleError(message("no values have this name", value=value, hint=hint))
 
 
 def _reading(
