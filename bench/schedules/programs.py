@@ -71,7 +71,7 @@ def row_softmax(x: Array) -> Array:
 class Case:
     """A program at the sizes that its schedule is for.
 
-    ``snapshot``: which of the fused graphs is scheduled (-1: the last), with the statistics of the
+    ``snapshot``: which of the fused graphs is scheduled (-1: the last), with the values of the
     names in ``apart`` made by maps of their own. ``hand`` and ``reference``
     name a tuple of forms and a function of a module of ``bench.schedules.hand``; ``options`` are
     further arguments of the reference. ``library`` is the best call of torch's.
@@ -118,7 +118,7 @@ class Case:
         program = blockbuster.trace(self.fn, **self.inputs)
         graph = blockbuster.fuse(blockbuster.lower(program)).snapshots[self.snapshot]
         if self.apart:
-            graph = blockbuster.safe(graph)  # statistics are those of the safe form
+            graph = blockbuster.safe(graph)  # the values are those of the safe form
         for name in self.apart:
             graph = materialize(graph, name)
         return graph
@@ -251,6 +251,10 @@ CASES = (
          dict(M=2048, K=4096, N=4096), dict(M=24, K=40, N=48),
          "normed_matmul.LAYER_NORM_FORMS", "normed_matmul.layer_norm_matmul", _layer_norm_mm,
          FEW_ROWS, snapshot=0, apart=("c, r per M", "row_sum over K per N")),
+    Case("layer-norm-stored", layer_norm_matmul, dict(x="M K", y="K N"),
+         dict(M=2048, K=4096, N=4096), dict(M=24, K=40, N=48),
+         "normed_matmul.LAYER_NORM_FORMS", "normed_matmul.layer_norm_matmul", _layer_norm_mm,
+         FEW_ROWS, apart=("y per M, K",)),
     Case("rms-norm-matmul", rms_norm_matmul, dict(x="M K", y="K N"),
          dict(M=2048, K=4096, N=4096), dict(M=24, K=40, N=48),
          "normed_matmul.RMS_NORM_FORMS", "normed_matmul.rms_norm_matmul", _rms_norm_mm,

@@ -1,4 +1,4 @@
-"""materialize: what a statistic is computed from becomes a map of its own, and its result a list.
+"""materialize: what a value is computed from becomes a map of its own, and its result a list.
 
 before   Y = map M (x in !X, W = !W) {           after   S = map M (x in !X) {
            z = map N (x2 = !x, w in !W) {                  s = map K (a in !x) {
@@ -19,10 +19,24 @@ before   Y = map M (x in !X, W = !W) {           after   S = map M (x in !X) {
                                                            yield z
                                                          }
 
-The inverse of fusion, for values that are small: the dims of the new maps are those over which the
-statistic differs, so it is computed once instead of once for each block of the other dims, and a
-loop of dots no longer adds up the tiles that its dots read.
-Costs a buffered edge, a kernel, and one more load of what the statistic is computed from. Rules of
+and      Y = map M (x in !X, c in !C, W = !W) {    after   S = map M (x in !X, c in !C) {
+           y = map N (x2 = !x, c2 = c, w in !W) {            s = map K (a in !x, c2 = c) {
+             p = map K (a in !x2, c3 = c2, b in !w) {          t = row_scale(a, c2)
+               t = row_scale(a, c3)                            yield t }
+               d = dot(t, b)                                 yield s }
+               yield +d                                    Y = map M (s in !S, W = !W) {
+             }                                               y = map N (s2 = !s, w in !W) {
+             yield p                                           p = map K (t in !s2, b in !w) {
+           }                                                     d = dot(t, b)
+           yield y                                               yield +d }
+         }                                                     yield p }  yield y }
+
+The inverse of fusion, for two kinds of values. *Statistics* are small: sums, and what is made of
+sums; a loop of dots then no longer adds up the tiles that its dots read. *Operands* are computed
+again in each iteration of a loop that they do not depend on, here over N; a loop of dots then reads
+them as it reads inputs. In both cases the dims of the new maps are those over which the values
+differ, so that they are computed once; statistics that an operand is made of come with it.
+Costs a buffered edge, a kernel, and one more load of what the values are computed from. Rules of
 fusion undo it: it is for programs that are fused already, and no rule set holds it.
 Source: ours.
 """
@@ -41,9 +55,10 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
 from blockbuster.rules.base import Kind, Match, Note, Rule, label, unheard
 from blockbuster.rules.legality import map_at
+from blockbuster.rules.operands import operands
 from blockbuster.rules.statistics import (
     Path,
-    Statistics,
+    Values,
     added,
     hint_of,
     name_of,
@@ -54,10 +69,11 @@ from blockbuster.rules.statistics import (
 
 @dataclass(frozen=True)
 class Materialize(Rule):
-    """Fusion undone for statistics.
+    """Fusion undone for statistics and for operands that a loop computes again.
 
     A site is named by the map at this level and, in its roles, the places of the values inside:
-    ``value 0.2:1`` is result 1 of node 2 in the map that is node 0 of the body.
+    ``value 0.2:1`` is result 1 of node 2 in the map that is node 0 of the body. The role begins
+    with ``operand`` for operands.
     """
 
     name: ClassVar[str] = "materialize"
@@ -67,8 +83,15 @@ class Materialize(Rule):
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position, _ in graph.of_type(Map):
             for found in statistics(self, graph, position, note):
-                roles = [_role(found.path, value) for value in found.values]
-                yield Match(self, graph, dict.fromkeys(roles, position), _words(graph, found))
+                yield self._match(graph, found, "value")
+            for found in operands(self, graph, position, note):
+                yield self._match(graph, found, "operand")
+
+    def of_statistics(self, graph: Graph) -> Iterator[Match]:
+        """The sites whose values are statistics."""
+        for position, _ in graph.of_type(Map):
+            for found in statistics(self, graph, position, unheard):
+                yield self._match(graph, found, "value")
 
     def apply(self, match: Match) -> Graph:
         path, values = _site(match)
@@ -79,9 +102,13 @@ class Materialize(Rule):
         made = added(edit, node, part.body, origin)
         types = [edit.type_of(value) for value in made]
         op = _reading(graph, path, values, part.walks, types)
-        operands = (*op.entering(node.operands), *made)
-        edit.replace_op(path[0], op, operands)
+        edit.replace_op(path[0], op, (*op.entering(node.operands), *made))
         return edit.finish()
+
+    def _match(self, graph: Graph, found: Values, kind: str) -> Match:
+        roles = [f"{kind} {_place(found.path, value)}" for value in found.values]
+        nodes = dict.fromkeys(roles, found.path[0])
+        return Match(self, graph, nodes, _words(graph, found))
 
     def describe(self, match: Match) -> str:
         (position,) = set(match.nodes.values())
@@ -89,7 +116,7 @@ class Materialize(Rule):
 
 
 def materialize(graph: Graph, value: str) -> Graph:
-    """``graph`` with the statistics of this name, as ``Materialize`` gives them, in a map apart.
+    """``graph`` with the values of this name, as ``Materialize`` gives them, in a map apart.
 
     Raises RuleError, with the names there are, where no site has this one.
     """
@@ -99,7 +126,7 @@ def materialize(graph: Graph, value: str) -> Graph:
             return rule.apply(match)
         found.append(match.detail)
     hint = f"there are: {'; '.join(found)}" if found else "the program has none"
-    raise RuleError(message("no statistics have this name", value=value, hint=hint))
+    raise RuleError(message("no values have this name", value=value, hint=hint))
 
 
 def _reading(
@@ -116,29 +143,29 @@ def _reading(
         edit.redirect_all(values, given)
     else:
         inner = _reading(op.body, path[1:], values, walks[1:], items)
-        operands = op.body.nodes[path[1]].operands
-        edit.replace_op(path[1], inner, (*inner.entering(operands), *given))
+        read = op.body.nodes[path[1]].operands
+        edit.replace_op(path[1], inner, (*inner.entering(read), *given))
     iterated = (*op.iterated, *(walks[0] for _ in values))
     return Map(op.dim, edit.finish(), iterated, op.results)
 
 
-def _role(path: Path, value: Value) -> str:
+def _place(path: Path, value: Value) -> str:
     place = ".".join(map(str, (*path[1:], value.node)))
-    return f"value {place}:{value.port}" if value.port else f"value {place}"
+    return f"{place}:{value.port}" if value.port else place
 
 
 def _site(match: Match) -> tuple[Path, tuple[Value, ...]]:
     values: list[Value] = []
     path: Path = ()
     for role, position in match.nodes.items():
-        place, _, port = role.removeprefix("value ").partition(":")
+        place, _, port = role.partition(" ")[2].partition(":")
         *inner, node = map(int, place.split("."))
         path = (position, *inner)
         values.append(Value(node, int(port or 0)))
     return path, tuple(values)
 
 
-def _words(graph: Graph, found: Statistics) -> str:
+def _words(graph: Graph, found: Values) -> str:
     level = graph.at(found.path)
     names = ", ".join(name_of(level, value) for value in found.values)
     return f"{names} per {', '.join(found.rate)}" if found.rate else f"{names} once"

@@ -34,7 +34,7 @@ Rate = tuple[Dim, ...]
 
 
 @dataclass(frozen=True)
-class Statistics:
+class Values:
     """``values`` of the level at ``path``, of one ``rate``: all that the rest of it reads."""
 
     path: Path
@@ -92,7 +92,7 @@ def added(edit: Builder, node: Node, body: Graph, origin: Origin) -> tuple[Value
     return edit.add(made, *operands, hints=hints, origin=origin)
 
 
-def statistics(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[Statistics]:
+def statistics(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[Values]:
     """Those inside the map at ``position``, outer levels first; ``note`` hears of other sums."""
     for inner, level in map_at(graph, position).body.walk():
         path = (position, *inner)
@@ -108,7 +108,7 @@ def statistics(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[
             if stored:
                 refuse(values[0], stored)
             elif part:  # nobody reads the maximum that a group is rescaled by
-                yield Statistics(path, values, rate)
+                yield Values(path, values, rate)
 
 
 def _rates(
@@ -123,7 +123,7 @@ def _rates(
             if not summed and (isinstance(node.op, Map) or len(made_of) != 1):
                 continue
             part = slice_of(graph, path, (value,), Origin())
-            reason = why_not_apart(graph, path, part)
+            reason = why_not_apart(graph, path, part) or no_smaller(graph, part)
             if summed and reason:
                 refuse(value, reason)
             elif not reason and (summed or made_of == {part.rate}):
@@ -159,7 +159,6 @@ def why_not_apart(graph: Graph, path: Path, part: Slice) -> str:
         or holds_exponential(part)
         or opaque(part)
         or spread_over_blocks(graph, path, part)
-        or no_smaller(graph, part)
     )
 
 
@@ -171,7 +170,7 @@ def _inside_a_peeled_map(graph: Graph, path: Path) -> str:
 
 def in_a_group(part: Slice) -> str:
     """A sum that is rescaled as a maximum grows depends on what the same loop accumulates."""
-    for node in _nodes(part.body):
+    for node in nodes_of(part.body):
         if isinstance(node.op, Map) and any(isinstance(r, Rescale) for r in node.op.results):
             return "{} is rescaled by a running maximum, which the same loop accumulates"
     return ""
@@ -179,14 +178,14 @@ def in_a_group(part: Slice) -> str:
 
 def holds_matmul(part: Slice) -> str:
     """What a matmul makes is larger than what it reads: it would be computed twice."""
-    if any(node.op == Functional("dot") for node in _nodes(part.body)):
+    if any(node.op == Functional("dot") for node in nodes_of(part.body)):
         return "{} comes of a matmul, which would be computed twice"
     return ""
 
 
 def holds_exponential(part: Slice) -> str:
     """The safe form of an exponential's sum is a pair, and both would have to be stored."""
-    for node in _nodes(part.body):
+    for node in nodes_of(part.body):
         if isinstance(node.op, Elementwise | Pointwise) and "exp" in functions_of(node.op.expr):
             return "{} comes of an exponential, whose sums go with a running maximum"
     return ""
@@ -194,7 +193,7 @@ def holds_exponential(part: Slice) -> str:
 
 def opaque(part: Slice) -> str:
     """Nobody knows what a misc operator costs, or whether it may run more than once."""
-    for node in _nodes(part.body):
+    for node in nodes_of(part.body):
         if isinstance(node.op, Misc):
             return f"{{}} depends on {label(node)}, which is opaque"
     return ""
@@ -204,7 +203,7 @@ def spread_over_blocks(graph: Graph, path: Path, part: Slice) -> str:
     """Outside of a map no block of its dim says how far a value is spread."""
     dims = [map_at(level, at).dim for level, at in zip(graph.along(path), path, strict=False)]
     for dim, walked in zip(dims, part.walks, strict=True):
-        if not walked and any(dim in t.axes for node in _nodes(part.body) for t in node.types):
+        if not walked and any(dim in t.axes for node in nodes_of(part.body) for t in node.types):
             return f"{{}} is computed from values spread over a block of {dim}"
     return ""
 
@@ -212,8 +211,8 @@ def spread_over_blocks(graph: Graph, path: Path, part: Slice) -> str:
 def no_smaller(graph: Graph, part: Slice) -> str:
     """A value with as many dims as what it is computed from is no statistic of it."""
     (output,) = part.body.outputs
-    own = {*part.rate, *_dims(part.body.type_of(output.value))}
-    if any(len(own) < len(_dims(graph.type_of(value))) for value in part.read):
+    own = {*part.rate, *dims_of(part.body.type_of(output.value))}
+    if any(len(own) < len(dims_of(graph.type_of(value))) for value in part.read):
         return ""
     return "{} has as many dims as what it is computed from"
 
@@ -227,11 +226,13 @@ def already_stored(graph: Graph, path: Path, part: Slice) -> str:
     return ""
 
 
-def _nodes(body: Graph) -> Iterator[Node]:
+def nodes_of(body: Graph) -> Iterator[Node]:
+    """The nodes of all levels."""
     return (node for _, level in body.walk() for node in level.nodes)
 
 
-def _dims(type: Type) -> set[Dim]:
+def dims_of(type: Type) -> set[Dim]:
+    """The dims of lists and of axes."""
     return {*type.lists, *type.axes}
 
 

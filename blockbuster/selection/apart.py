@@ -89,7 +89,7 @@ def _without_statistics(derivation: Derivation) -> Derivation:
     """With all statistics materialized of maps that hold dots."""
     rule = Materialize()
     while True:
-        sites = rule.matches(derivation.final)
+        sites = rule.of_statistics(derivation.final)
         found = next((site for site in sites if _holds_dots(site)), None)
         if found is None:
             return derivation

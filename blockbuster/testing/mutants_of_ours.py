@@ -123,6 +123,32 @@ def apart() -> tuple[Mutant, ...]:
                "edit.redirect_all(values, given)", "edit.redirect_all(values, given[::-1])"),
         Mutant("materialize: another result of the node", rule, "materialize",
                "Value(node, int(port or 0))", "Value(node, 0)", "cases"),
+        *operands(rule),
+    )  # fmt: skip
+
+
+def operands(rule: str) -> tuple[Mutant, ...]:
+    """materialize, where a loop computes its operands again."""
+    file = "operands"
+    return (
+        Mutant("materialize: an operand of any slice", rule, file,
+               "why_not_apart(graph, path, part)\n        or ", "", "cases"),
+        Mutant("materialize: sums of blocks", rule, file,
+               "or sums_a_block(graph, path, value, part)", "", "cases"),
+        Mutant("materialize: sums of what is no block", rule, file,
+               "if whole.axes[-1] in part.rate:", "if True:", "cases"),
+        Mutant("materialize: rows and columns combined", rule, file,
+               "or larger(graph, part)", "", "cases"),
+        Mutant("materialize: items as they come", rule, file,
+               "if not computes(own):", "if False:", "cases"),
+        Mutant("materialize: readers change as often", rule, file,
+               "theirs and not ours for", "theirs for", "cases"),
+        Mutant("materialize: all readers change more often", rule, file,
+               "any(theirs", "all(theirs", "cases"),
+        Mutant("materialize: operands of all rates", rule, file,
+               "if parts[v].rate == rate)", "if True)", "cases"),
+        Mutant("materialize: refusals twice", rule, file, "if refusal not in told", "if True",
+               "cases"),
     )  # fmt: skip
 
 

@@ -187,6 +187,18 @@ SITES: Mapping[str, tuple[str, ...]] = {
           }
           return Y
         }""",
+        """graph(X: M,K[M,K], W: N,K[N,K], c: M[M]) {
+          Y = map M (x in !X, w = !W, c_1 in !c) {
+            z = map N (x_1 = !x, w_1 in !w, c_2 = c_1) {
+              p = map K (a in !x_1, b in !w_1, c_3 = c_2) {
+                s = row_shift(a, c_3) q = square(s) d = dot(q, b) yield +d
+              }
+              yield p
+            }
+            yield z
+          }
+          return Y
+        }""",
         """graph(X: M,K[M,K], G: K[K]) {
           Y = map M (x in !X, g = !G) {
             s = map K (g_1 in !g) { t = row_sum(g_1) yield +t }

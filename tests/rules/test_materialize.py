@@ -1,4 +1,4 @@
-"""Statistics materialized: the sites of fused programs, what becomes of them, and the way back."""
+"""Values materialized: the sites of fused programs, what becomes of them, and the way back."""
 
 from random import Random
 
@@ -7,6 +7,7 @@ import pytest
 import blockbuster as bb
 from bench.programs import WORKLOADS
 from blockbuster.errors import RuleError
+from blockbuster.ir.ops import Functional
 from blockbuster.ir.parse import parse
 from blockbuster.rules import RULES, UNFUSING_RULES, Materialize, fuse, reasons, safe
 from blockbuster.rules.restore import restore
@@ -29,7 +30,7 @@ def names(graph):
 
 
 def apart(derivation):
-    """With every statistic materialized."""
+    """With all materialized."""
     while (found := RULE.match(derivation.final)) is not None:
         derivation = derivation.then(found)
     return derivation
@@ -38,7 +39,7 @@ def apart(derivation):
 @pytest.mark.parametrize(
     ("name", "sites"),
     [
-        ("rmsnorm-matmul", ["r per M"]),
+        ("rmsnorm-matmul", ["r per M", "y per M, K"]),
         ("rmsnorm-swiglu", ["r per M"]),
         ("layernorm-matmul", ["c, r per M", "row_sum over K per N"]),
         ("layer-norm", ["c, r per M"]),
@@ -170,18 +171,75 @@ def test_every_site_of_fused_programs(kind, seed):
         assert_same_numbers(final, site.after)
 
 
-def test_norms_have_sites():
+@pytest.mark.parametrize(("kind", "fewest"), [("value", 5), ("operand", 10)])
+def test_norms_have_sites(kind, fewest):
     finals = [fuse(graph, RULES).final for graph in norm_programs(20)]
-    found = [site for final in finals for site in sites(final, UNFUSING_RULES)]
+    found = [site for final in finals for site in sites(final, UNFUSING_RULES) if of(site, kind)]
 
-    assert len(found) >= 5
+    assert len(found) >= fewest
     for site in found:
         wrong = flaw(site)
         assert wrong is None or wrong.kind == "unsettled", f"{site}: {wrong.story}"
+        assert_same_numbers(site.graph, site.after)
+
+
+def of(site, kind):
+    return all(role.startswith(f"{kind} ") for role in site.match.nodes)
+
+
+def test_safe_forms_of_norms_have_operands():
+    """In a safe form rows are normalized in the loop of the dots: each site takes one away."""
+    finals = [safe(fuse(graph, RULES).final) for graph in norm_programs(8)]
+    found = [site for final in finals for site in sites(final, UNFUSING_RULES)]
+    found = [site for site in found if of(site, "operand")]
+
+    assert len(found) >= 5
+    for site in found:
+        again = [other for other in sites(site.after, UNFUSING_RULES) if of(other, "operand")]
+        before = [other for other in sites(site.graph, UNFUSING_RULES) if of(other, "operand")]
+        assert len(again) < len(before)
+        assert_same_numbers(site.graph, site.after)
+
+
+def test_normalized_rows_are_stored_by_the_map_of_their_statistics():
+    stable = safe(fused("layernorm-matmul").final)
+    after = bb.materialize(stable, "y per M, K")
+    rows, matmul = (node.op for node in after.nodes)
+    (around_columns,) = (op for _, op in matmul.body.of_type(type(matmul)))
+    (loop,) = (op for _, op in around_columns.body.of_type(type(matmul)))
+
+    assert names(stable) == ["c, r per M", "y per M, K"]
+    assert names(after) == ["c, r per M"]
+    assert [op.dim for _, op in rows.body.of_type(type(rows))] == ["K", "K", "K"]
+    assert [node.op for node in loop.body.nodes] == [Functional("dot")]
+    assert difference(stable, after) is None
+
+
+def test_statistics_that_are_stored_before_stay_apart_from_rows():
+    after = bb.materialize(safe(fused("layernorm-matmul").final), "c, r per M")
+
+    assert len(bb.materialize(after, "y per M, K").nodes) == 3
+
+
+def test_a_loop_around_it_all_adds_no_site():
+    """What every map around it changes is computed as often as it must be."""
+    graph = parse(
+        """graph(x: M,K[M,K], w: K[K]) {
+          y = map M (x_1 in !x, w_1 = !w) {
+            p = map K (a in !x_1, b in !w_1) { q = square(a) c = col_scale(q, b) yield c }
+            yield p
+          }
+          return y
+        }"""
+    )
+
+    assert names(graph) == []
+    assert reasons(RULE, graph) == []
 
 
 def test_the_explorer_and_pictures_show_the_steps(tmp_path):
-    made = apart(fused("rmsnorm-matmul"))
+    steps = fused("rmsnorm-matmul")
+    made = steps.then(RULE.match(steps.final))
     page = tmp_path / "page.html"
     made.to_html(page, prove=False)
     (before, matched), (after, added) = drawn_sites(made.steps[-1])

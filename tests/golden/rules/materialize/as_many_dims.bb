@@ -16,3 +16,5 @@ graph(x: M,K[M,K], v: N,K[K]) {
   return y
 }
 # because: s has as many dims as what it is computed from
+# because: t is made of sums of single blocks of K
+# because: f is made of sums of single blocks of K
