@@ -235,7 +235,7 @@ CASES = (
          options=dict(seen=1), small_options=dict(seen=1)),
     Case("window-attention", window_attention, HEADS, AT_4096, dict(FEW, M=70, N=70),
          "attention.WINDOW_FORMS", "attention.reference", partial(_sdpa, window=1024),
-         dict(H=1, M=1152, N=1152, D=128, L=128),
+         FEW_HEADS,
          options=dict(seen=2, window=1024), small_options=dict(seen=2, window=20)),
     Case("matmul", matmul, dict(x="M K", w="K N"), dict(M=2048, K=4096, N=4096),
          dict(M=40, K=40, N=48), "matmul.FORMS", "matmul.reference", _mm,
