@@ -84,6 +84,7 @@ from blockbuster.rules import (
     reasons,
     safe,
 )
+from blockbuster.rules.materialize import materialize
 from blockbuster.runtime.compiled import Compiled
 from blockbuster.selection import Traffic, traffic
 from blockbuster.selection.plan import Plan
@@ -102,7 +103,7 @@ __all__ = [
     "sum", "max", "min", "mean", "softmax", "log_softmax", "logsumexp", "layer_norm", "rms_norm",
     # block programs, rules
     "Graph", "parse", "verify", "Rule", "PAPER_RULES", "RULES", "fuse", "Derivation", "safe",
-    "overflowing", "explain", "reasons",
+    "materialize", "overflowing", "explain", "reasons",
     # meaning and proof
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "GraphTraffic",
     "check_rule", "RuleReport",

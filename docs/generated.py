@@ -9,10 +9,15 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from measured import fusing_times, kernel_runs, rules_checked
 
 import blockbuster as bb
+from blockbuster.emit.schedule.closing import CLOSING
+from blockbuster.emit.schedule.hoist import hoist
+from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS
@@ -26,9 +31,10 @@ __all__ = [
     "api",
     "command_line",
     "contents",
+    "closing",
     "fusing_times",
     "kernel_runs",
-    "passes",
+    "moves",
     "rules",
     "rules_checked",
     "targets",
@@ -36,10 +42,6 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).parents[1]
-PASSES = (
-    "drop_unit_loops", "hoist", "finish_rows", "split_nests", "merge_repeats", "chunk_loops",
-    "lead_first", "defer_lane_sums", "guard", "bind",
-)  # fmt: skip
 HELP_WIDTH = 88
 
 CONTENTS = {
@@ -103,7 +105,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {line} |" for line in cells) + "\n"
 
 
-# rules and passes ----------------------------------------------------------------
+# rules and moves -----------------------------------------------------------------
 
 
 def rules() -> str:
@@ -130,12 +132,23 @@ def _rule(rule: Rule, sets: Sequence[str]) -> str:
     )
 
 
-def passes() -> str:
-    """One section for each pass over tile programs."""
-    return "\n".join(
-        f"### {name.replace('_', '-')}\n\n{_explained(f'blockbuster.emit.{name}')}"
-        for name in PASSES
-    )
+def moves() -> str:
+    """One section for each move of a schedule: what its module says of it."""
+    return _sections(type(move) for move in MOVES)
+
+
+def closing() -> str:
+    """One section for each pass that follows moves by itself, in order."""
+    return _sections((hoist, merge_repeats, *CLOSING))
+
+
+def _sections(made: Iterable[Any]) -> str:
+    """A section for each class or function: its module's docstring, under the name in that."""
+    texts = []
+    for module in (one.__module__ for one in made):
+        name = (importlib.import_module(module).__doc__ or "").partition(":")[0]
+        texts.append(f"### {name}\n\n{_explained(module)}")
+    return "\n".join(texts)
 
 
 def _explained(module: str) -> str:

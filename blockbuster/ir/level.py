@@ -49,7 +49,10 @@ class _Before(NamedTuple):
 
 
 class Level(Builder):
-    """A builder that is canonical between edits, with the part of ``Graph`` that rules read."""
+    """A builder that is canonical between edits, with the part of ``Graph`` that our rules read.
+
+    All that both can be asked a level answers as its graph does, in keys instead of positions.
+    """
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)

@@ -21,7 +21,7 @@ from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.fuse_reduction import FuseReduction
 from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.local_linearity import LocalLinearity
-from blockbuster.rules.materialize import Materialize, materialize
+from blockbuster.rules.materialize import Materialize
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.safety import safe
@@ -110,7 +110,6 @@ __all__ = [
     "SwapShiftDot",
     "explain",
     "fuse",
-    "materialize",
     "overflowing",
     "reasons",
     "safe",

@@ -19,18 +19,23 @@ LOSES = (
     "digits where the mean is more than a hundred deviations"
 )
 
+MOST = 4
+"""Forms after which no other snapshot is looked at: each is lowered and scheduled for every choice,
+and later snapshots of long programs differ in what else they fuse."""
+
 
 @dataclass(frozen=True)
 class Apart:
-    """Snapshot ``number`` of the program, counted from 1, with statistics taken out of its loops.
+    """Snapshot ``number`` of ``fused``, counted from 1, with statistics taken out of its loops.
 
-    ``derivation`` ends with the steps that do so, ``fused`` is the whole one that the snapshot is
-    from.
+    ``derivation`` ends with the steps that do so. ``normalized``: it starts with the safe form of
+    the snapshot, where rows are normalized before the dots.
     """
 
     number: int
     derivation: Derivation
     fused: Derivation
+    normalized: bool = False
 
     @property
     def graph(self) -> Graph:
@@ -40,7 +45,8 @@ class Apart:
     @property
     def name(self) -> str:
         """What it is called among the snapshots."""
-        return f"snapshot {self.number} with statistics apart"
+        form = ", its rows normalized before the dots," if self.normalized else ""
+        return f"snapshot {self.number}{form} with statistics apart"
 
     @cached_property
     def loses_digits(self) -> bool:
@@ -56,26 +62,38 @@ class Apart:
 
 
 def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
-    """What there is to gain in each snapshot, least fused first; nothing twice."""
+    """What there is to gain in the first snapshots that have any, least fused first.
+
+    Where digits would be lost, also what there is to gain in the safe form of the snapshot.
+    """
     found: dict[Graph, Apart] = {}
     for number in range(1, len(derivation.snapshots_after) + 1):
+        if len(found) >= MOST:
+            break
         whole = derivation.at_snapshot(number)
-        made = _taken_apart(whole)
-        if made is not whole:
-            found.setdefault(made.final, Apart(number, made, derivation))
+        made = _without_statistics(whole) if sums_beside_dots(whole.final) else whole
+        if sums_beside_dots(made.final) == sums_beside_dots(whole.final):
+            continue
+        one = Apart(number, made, derivation)
+        found.setdefault(made.final, one)
+        if one.loses_digits:
+            stable = safe(whole.final)
+            start = Derivation(stable, (), (0,), {0: stable})
+            other = Apart(number, _without_statistics(start), derivation, normalized=True)
+            if not other.loses_digits:
+                found.setdefault(other.graph, other)
     return tuple(found.values())
 
 
-def _taken_apart(derivation: Derivation) -> Derivation:
-    """With all statistics of maps that hold dots materialized, if a loop of dots adds one up."""
-    beside, rule, made = sums_beside_dots(derivation.final), Materialize(), derivation
-    while beside:
-        sites = rule.matches(made.final)
+def _without_statistics(derivation: Derivation) -> Derivation:
+    """With all statistics materialized of maps that hold dots."""
+    rule = Materialize()
+    while True:
+        sites = rule.matches(derivation.final)
         found = next((site for site in sites if _holds_dots(site)), None)
         if found is None:
-            break
-        made = made.then(found)
-    return made if sums_beside_dots(made.final) < beside else derivation
+            return derivation
+        derivation = derivation.then(found)
 
 
 def _holds_dots(site: Match) -> bool:

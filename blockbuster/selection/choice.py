@@ -29,11 +29,11 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.alternatives import Form, alternatives
 from blockbuster.selection.apart import LOSES, Apart, statistics_apart
-from blockbuster.selection.cost import NestCost, costs_of
+from blockbuster.selection.considered import Considered, Refusals
+from blockbuster.selection.cost import LAUNCH, NestCost, costs_of
 from blockbuster.selection.default_schedule import default_schedule
 from blockbuster.selection.default_tiles import halved_tiles
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
-from blockbuster.selection.refusals import Refusals
 
 CPU = "cpu"
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
@@ -47,6 +47,7 @@ class Choice:
     ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
     ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
     from, its warps among them, ``stable`` the safe form of ``graph`` that became it.
+    ``launches``: the elements that launching its kernels counts as.
     """
 
     graph: Graph = field(repr=False)
@@ -63,6 +64,7 @@ class Choice:
     unsafe: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     scheduled: Scheduled | None = field(default=None, repr=False)
+    launches: int = 0
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
@@ -76,8 +78,8 @@ class Choice:
 
     @property
     def weighed(self) -> int:
-        """The same, where idle processors count."""
-        return sum(nest.weighed(self.processors) for nest in self.nests)
+        """The same, where idle processors count, and ``launches``."""
+        return sum(nest.weighed(self.processors) for nest in self.nests) + self.launches
 
     @property
     def amount(self) -> str:
@@ -92,40 +94,10 @@ class Choice:
             causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
         if any(nest.crowded for nest in self.nests):
             causes.append("several warps share the rows of a dot")
+        if self.launches:
+            causes.append(f"{self.kernels} kernels are launched")
         counts = f"{self.name} moves {self.moved}, which counts as {self.weighed}"
         return f"{counts} since {' and '.join(causes)}"
-
-
-@dataclass(frozen=True)
-class Considered:
-    """The best choice for some sizes, the others, and why some snapshots are none.
-
-    ``instead``: the best in words, where a compiler refused others.
-    """
-
-    best: Choice
-    others: tuple[Choice, ...]
-    refused: tuple[str, ...]
-    instead: str = ""
-
-    @property
-    def reason(self) -> str:
-        """Why the best is the best, in words."""
-        ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
-        if len(ranked) == 1:
-            return "no other choice"
-        amounts = ", ".join(choice.amount for choice in ranked)
-        fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
-        differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
-        tied = any(c.cost[:2] == self.best.cost[:2] for c in self.others)
-        rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
-        return f"{fewest if differ else ''}least tile traffic in elements: {amounts}{rest}"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user should know: what was no choice, what can overflow or lose digits."""
-        taken = (f"taken instead: {self.instead}",) if self.instead else ()
-        return *self.refused, *taken, *self.best.unsafe, *self.best.notes
 
 
 class Fused:
@@ -299,6 +271,7 @@ class Fused:
             unsafe=lowered.unsafe,
             notes=lowered.notes,
             scheduled=found.scheduled,
+            launches=LAUNCH * (found.kernels - 1) if self._apart(number) else 0,
         )
 
 

@@ -24,7 +24,8 @@ from blockbuster.ir.graph import Graph, Input, Read
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.choice import CPU, Considered, Fused
+from blockbuster.selection.choice import CPU, Fused
+from blockbuster.selection.considered import Considered
 from blockbuster.selection.pieces import Axes, Call, Piece, Pieces, Seen, in_pieces
 
 Array = NDArray[Any]

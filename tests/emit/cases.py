@@ -22,6 +22,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import Let, statements
 from blockbuster.emit.tile.tiling import blocks_of
 from blockbuster.emit.tile.tiling import fitted as fitted_tiling
 from blockbuster.emit.tile.trips import dims_in, dims_of, sized
@@ -164,6 +165,12 @@ def ragged_blocks(graph, sizes):
     """Blocks of 2 and 3 elements, which leave ragged ends; 1 for batch dims."""
     single = list_only(graph)
     return {d: 2 + at % 2 for at, d in enumerate(sizes) if d not in single}
+
+
+def lets(program, kind):
+    """The operators of a class in a program."""
+    stmts = (stmt for nest in program.nests for stmt in statements(nest.body))
+    return [stmt for stmt in stmts if isinstance(stmt, Let) and isinstance(stmt.op, kind)]
 
 
 def blocked_dims(program):

@@ -5,7 +5,7 @@ from itertools import islice
 from blockbuster.emit.schedule.block import Cut, unlooped
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import MOVES
-from blockbuster.emit.schedule.site import EVERYWHERE, nests_at
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -39,25 +39,17 @@ def lowered(graph, random):
 TARGET = target_of("sm_90")
 
 
-def random_cuts(scheduled, site, random):
-    """Blocks for some of the dims that nests do not cut yet, some of them one block."""
-    units = scheduled.draft.units
-    nests = [scheduled.draft.nests[at] for at in nests_at(scheduled.draft, site)]
-    cut = {block.dim for nest in nests for block in nest.blocks}
-    dims = dict.fromkeys(d for nest in nests for d in dims_in(nest) if d not in cut)
-    chosen = [d for d in dims if size_class(d) not in units and random.random() < 0.7]
-    cuts = []
-    for dim in chosen:
-        lanes = random.choice((16, 32, 64, 128))
-        cuts.append(Cut(dim, lanes, random.random() < 0.5))
-    return {"cuts": tuple(cuts)}
+def random_cuts(scheduled, random):
+    """Blocks for all dims of all nests, or nothing where some are cut already."""
+    made = _cut(scheduled, EVERYWHERE, random)
+    return made.moves[-1].args if made is not scheduled and is_cut(made) else {"cuts": ()}
 
 
 def arguments(move, scheduled, site, random):
     """Some arguments with which a move can be applied at a place."""
     if move.name == "block":
-        drawn = (random_cuts(scheduled, site, random) for _ in range(4))
-        found = [args for args in drawn if args["cuts"]]
+        drawn = (random_cuts(scheduled, random) for _ in range(2))
+        found = [args for args in drawn if args["cuts"] and site == EVERYWHERE]
     else:
         found = list(islice(move.arguments(scheduled, site), 2 * MOST_ARGUMENTS))
     legal = [args for args in found if not move.why_not(scheduled, site, **args)]
@@ -72,10 +64,10 @@ def applications(move, scheduled, random, most=MOST_SITES):
             yield site, args
 
 
-def some_moves(scheduled, random, most=4):
+def some_moves(scheduled, random, most=4, moves=MOVES):
     """``scheduled`` after some moves, each at a random place."""
     for _ in range(random.randint(0, most)):
-        move = random.choice(MOVES)
+        move = random.choice(moves)
         for site, args in applications(move, scheduled, random, most=1):
             scheduled = move.apply(scheduled, site, **args)
             break
@@ -83,16 +75,45 @@ def some_moves(scheduled, random, most=4):
 
 
 def all_cut(scheduled, random):
-    """``scheduled`` with blocks for every dim, the same in all nests; one block where they fit."""
-    draft = scheduled.draft
-    lanes = {dim: random.choice((16, 32, 64)) for dim in sized(draft)}
-    fixed = {dim for nest in draft.nests for dim in unlooped(nest, draft.units)}
-    cuts = []
-    for dim in dict.fromkeys(d for nest in draft.nests for d in dims_in(nest)):
-        size = scheduled.sizes[size_class(dim)]
-        if size_class(dim) not in draft.units:
-            whole = dim in fixed or (size <= lanes[size_class(dim)] and random.random() < 0.7)
-            cuts.append(Cut(dim, 128 if whole else lanes[size_class(dim)], whole))
-    if not cuts:
-        return scheduled
-    return BY_NAME["block"].apply(scheduled, EVERYWHERE, cuts=tuple(cuts))
+    """``scheduled`` with blocks for every dim: in all nests alike, or nest by nest."""
+    at_once = random.random() < 0.5
+    sites = [Site(at) for at in range(1, len(scheduled.draft.nests) + 1)]
+    for site in [EVERYWHERE] if at_once else sites:
+        scheduled = _cut(scheduled, site, random)
+    return scheduled
+
+
+def _cut(scheduled, site, random):
+    """Blocks for the dims of nests; of ten draws the first that is legal, else 16 lanes each."""
+    draft, move = scheduled.draft, BY_NAME["block"]
+    nests = [draft.nests[at] for at in nests_at(draft, site)]
+    fixed = {dim for nest in nests for dim in unlooped(nest, draft.units)}
+    dims = dict.fromkeys(d for n in nests for d in dims_in(n) if size_class(d) not in draft.units)
+    for share in (*[random.random()] * 10, 0.0):
+        lanes = {size_class(dim): random.choice((16, 32, 64)) if share else 16 for dim in dims}
+        cuts = []
+        for dim in dims:
+            fits = scheduled.sizes[size_class(dim)] <= lanes[size_class(dim)]
+            whole = dim in fixed or (fits and random.random() < share)
+            cuts.append(Cut(dim, 256 if dim in fixed else lanes[size_class(dim)], whole))
+        if cuts and not move.why_not(scheduled, site, cuts=tuple(cuts)):
+            return move.apply(scheduled, site, cuts=tuple(cuts))
+    return scheduled
+
+
+def is_cut(scheduled):
+    """True if every dim has a block in every nest."""
+    units = scheduled.draft.units
+    return all(
+        {d for d in dims_in(nest) if size_class(d) not in units} <= {b.dim for b in nest.blocks}
+        for nest in scheduled.draft.nests
+    )
+
+
+def start_of(graph, random, most=4):
+    """A tile program of ``graph`` after some moves: with blocks for all dims, or for none."""
+    if random.random() < 0.3:
+        moves = tuple(move for move in MOVES if move.name != "block")
+        return some_moves(lowered(graph, random), random, most, moves)
+    scheduled = all_cut(lowered(graph, random), random)
+    return some_moves(scheduled, random, most) if is_cut(scheduled) else lowered(graph, random)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import MOVES
+from blockbuster.emit.schedule.steps import cost_of
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile import program as tile_programs
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
@@ -123,6 +124,7 @@ ALL = TileProgram(
                     body=(
                         Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3),
                         Await(A, "X ring", columns=True),
+                        Await(Tile("t13", (M, N)), "other ring"),
                         Iota(E, M),
                         Guard(D, A, N, -math.inf),
                         Let(Tile("t5", (N, M)), Transpose((), (N, M)), (D,)),
@@ -142,6 +144,7 @@ ALL = TileProgram(
         Nest(
             (
                 Load(C, View(KEPT, (M, "C")), columns=True),
+                Load(Tile("t12", (M,)), View(KEPT, (M, "C"))),
                 Let(Tile("t6", (M,)), Cast("float16"), (C,)),
                 Let(Tile("t7", ("M'",)), Relabel("M", "M'"), (C,)),
                 Let(Tile("t8", (M,)), Functional("add"), (C, C), into=C, apart="from_zero"),
@@ -168,7 +171,7 @@ def test_words_of_users_are_read_back():
 
     assert hints_of(read) == hints_of(ALL)
     views = [[p.hint for p in parts_of(made) if isinstance(p, View)] for made in (ALL, read)]
-    assert views[0] == views[1] == ["half", "kept", ""]
+    assert views[0] == views[1] == ["half", "kept", "", ""]
 
 
 def test_every_field_of_every_class_is_in_its_form():
@@ -185,9 +188,10 @@ def test_every_field_of_the_example_is_not_as_usual_somewhere():
         for field in dataclasses.fields(kind):
             held = [getattr(part, field.name) for part in made]
             assert held
-            if field.default is not dataclasses.MISSING and field.name not in UNWRITTEN:
+            usual = field.default is not dataclasses.MISSING
+            if usual and field.name not in UNWRITTEN:
                 assert any(value != field.default for value in held), (kind, field.name)
-            if isinstance(held[0], bool):
+            elif isinstance(held[0], bool):
                 assert {*held} == {True, False}, (kind, field.name)
 
 
@@ -213,7 +217,10 @@ graphs = st.one_of(block_graphs(), st.sampled_from(FUSED).map(fused))
 
 
 def moved(graph, draw):
-    """What random moves at random places make of a program: the draft, and what is printed."""
+    """What random moves at random places make of a program: the draft, and what is printed.
+
+    A draft in which a dim is not cut has nothing to print.
+    """
     program = typed_for_gpu(graph, lower_to_tiles(graph), given_by("float16"))
     sizes = fitted(dict.fromkeys(map(size_class, sized(program)), 96), program.rules)
     scheduled = unscheduled(program, sizes, target_of("sm_90"))
@@ -224,7 +231,7 @@ def moved(graph, draw):
             site = draw(st.sampled_from(sites), label=f"place of {move.name}")
             if args := list(islice(move.arguments(scheduled, site), 4)):
                 scheduled = move.apply(scheduled, site, **draw(st.sampled_from(args)))
-    return scheduled.draft, scheduled.program
+    return (scheduled.draft, scheduled.program) if cost_of(scheduled) else (scheduled.draft,)
 
 
 def decorated(program, seed):
@@ -285,9 +292,9 @@ def test_random_programs_hold_what_there_is_to_hold():
     @settings(max_examples=60, derandomize=True, database=None)
     @given(data=st.data())
     def note(data):
-        program = moved(data.draw(graphs), data.draw)[1]
-        held.update(type(part).__name__ for part in parts_of(program))
-        held.update("per lane" for part in parts_of(program) if getattr(part, "per_lane", ()))
+        for program in moved(data.draw(graphs), data.draw):
+            held.update(type(part).__name__ for part in parts_of(program))
+            held.update("per lane" for part in parts_of(program) if getattr(part, "per_lane", ()))
 
     note()
 
@@ -316,7 +323,7 @@ def test_attention_fits_on_one_screen(size):
     lines = text.splitlines()
 
     assert parse_tiles(text) == kernel.tile_program
-    assert len(lines) <= 40
+    assert len(lines) <= 44
     assert max(map(len, lines)) <= 100
     assert any(isinstance(s, Issue) for n in kernel.tile_program.nests for s in statements(n.body))
     assert ("?" in text) == (size == 4000)

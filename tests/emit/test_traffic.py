@@ -122,8 +122,8 @@ def test_a_kernel_of_few_programs_is_not_chosen_for_its_traffic_alone():
 def test_long_loops_of_dots_that_wait_for_arithmetic_count_twice():
     found = layer_norm_matmul().consider({"M": 2048, "K": 1024, "N": 1024}, "float16", "sm_90")
 
-    other, whole = sorted(found.others, key=lambda choice: choice.snapshot)
-    assert found.best.name == "snapshot 1 with statistics apart"
+    other, whole, _ = sorted(found.others, key=lambda choice: choice.snapshot)
+    assert "with statistics apart" in found.best.name
     assert [nest.pipelined for nest in whole.nests] == [True]
     assert [nest.pipelined for nest in other.nests] == [True, True, False]
     assert other.moved < whole.moved < other.weighed

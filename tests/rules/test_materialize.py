@@ -8,11 +8,12 @@ import blockbuster as bb
 from bench.programs import WORKLOADS
 from blockbuster.errors import RuleError
 from blockbuster.ir.parse import parse
-from blockbuster.rules import RULES, UNFUSING_RULES, Materialize, fuse, materialize, reasons, safe
+from blockbuster.rules import RULES, UNFUSING_RULES, Materialize, fuse, reasons, safe
 from blockbuster.rules.restore import restore
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.sites import difference, flaw, sites
+from blockbuster.view.draw import sites as drawn_sites
 from tests.rules.numbers import assert_same_numbers
 
 RULE = Materialize()
@@ -111,11 +112,11 @@ def test_rules_of_fusion_lead_back(name):
 def test_by_name():
     final = fused("layernorm-matmul").final
 
-    assert materialize(final, "c, r per M") == RULE.apply(RULE.match(final))
+    assert bb.materialize(final, "c, r per M") == RULE.apply(RULE.match(final))
     with pytest.raises(RuleError, match="there are: c, r per M; row_sum over K per N"):
-        materialize(final, "r")
+        bb.materialize(final, "r")
     with pytest.raises(RuleError, match="the program has none"):
-        materialize(fused("attention").final, "r")
+        bb.materialize(fused("attention").final, "r")
 
 
 def test_misc_operators_are_opaque():
@@ -177,3 +178,16 @@ def test_norms_have_sites():
     for site in found:
         wrong = flaw(site)
         assert wrong is None or wrong.kind == "unsettled", f"{site}: {wrong.story}"
+
+
+def test_the_explorer_and_pictures_show_the_steps(tmp_path):
+    made = apart(fused("rmsnorm-matmul"))
+    page = tmp_path / "page.html"
+    made.to_html(page, prove=False)
+    (before, matched), (after, added) = drawn_sites(made.steps[-1])
+
+    assert page.read_text(encoding="utf-8").count("materialize") >= 1
+    assert matched == [(0,)]
+    assert after == made.final
+    assert (0,) in added
+    assert before == made.steps[-1].before

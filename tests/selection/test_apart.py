@@ -16,7 +16,9 @@ from blockbuster.rules import safe
 from blockbuster.runtime.launch import run_batch
 from blockbuster.selection.apart import LOSES, statistics_apart, sums_beside_dots
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.cost import LAUNCH
 
+NORMALIZED = "its rows normalized before the dots,"
 LARGE = {"M": 2048, "K": 4096, "N": 4096}
 APART = {"layernorm-matmul", "rmsnorm-matmul", "rmsnorm-swiglu", "residual-block",
          "pairwise-scores", "l2-normalized-scores"}  # fmt: skip
@@ -36,11 +38,23 @@ def test_programs_with_statistics_beside_dots():
 def test_they_compute_the_same_and_leave_no_sum_beside_a_dot(name):
     one = fused(name)
     for made in one.apart:
-        whole = made.derivation.at_snapshot(made.number).final
-        assert whole == one.derivation.snapshots[made.number - 1]
+        whole = one.derivation.snapshots[made.number - 1]
+        before = safe(whole) if made.normalized else whole
+        assert made.derivation.start == (before if made.normalized else one.derivation.start)
         assert 0 == sums_beside_dots(made.graph) < sums_beside_dots(whole)
-        assert bb.prove_equal(whole, made.graph).equal
+        assert bb.prove_equal(before, made.graph).equal
         assert made.derivation.replay() == made.graph
+        assert {step.rule for step in made.derivation.steps[-1:]} == {"materialize"}
+
+
+def test_rows_that_are_normalized_before_the_dots_keep_their_digits():
+    plain, normalized = fused("layernorm-matmul").apart
+
+    assert [plain.normalized, normalized.normalized] == [False, True]
+    assert [plain.loses_digits, normalized.loses_digits] == [True, False]
+    assert "outer(" in safe(plain.graph).show()
+    assert "outer(" not in safe(normalized.graph).show()
+    assert not any(made.loses_digits for made in fused("rmsnorm-matmul").apart)
 
 
 def test_a_program_whose_sums_must_stay_has_no_other_form():
@@ -67,10 +81,13 @@ def test_a_program_whose_sums_must_stay_has_no_other_form():
     assert statistics_apart(derivation) == ()
 
 
-@pytest.mark.parametrize(("name", "kernels"), [("rmsnorm-matmul", 2), ("layernorm-matmul", 3)])
+@pytest.mark.parametrize(
+    ("name", "which", "kernels"),
+    [("rmsnorm-matmul", 0, 2), ("layernorm-matmul", 0, 3), ("layernorm-matmul", 1, 2)],
+)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_the_kernel_of_the_dots_reads_nothing_for_two_ends(name, kernels, dtype):
-    made = fused(name).apart[-1]
+def test_the_kernel_of_the_dots_reads_nothing_for_two_ends(name, which, kernels, dtype):
+    made = fused(name).apart[which]
     program = bb.emit(made.graph, LARGE, dtype, chunks={}).tile_program
     matmul = program.nests[-1]
     uses = [Uses(nest, tiling_of(program, nest)) for nest in program.nests]
@@ -105,38 +122,43 @@ def test_only_layer_norm_and_matmul_change_what_is_chosen():
     assert all("apart" not in chosen(name, target="cpu").best.name for name in APART)
 
 
-def test_the_choice_says_what_it_costs_in_digits():
+def test_the_choice_counts_launches():
     found = chosen("layernorm-matmul")
+    best, plain = found.best, next(c for c in found.others if c.snapshot == 3)
 
-    assert found.best.name == "snapshot 1 with statistics apart"
-    assert LOSES in found.notes
-    assert "snapshot 1 with statistics apart moves" in found.reason
-    assert found.best.weighed < min(c.weighed for c in found.others)
+    assert best.name == f"snapshot 2, {NORMALIZED} with statistics apart"
+    assert best.kernels == 4
+    assert best.launches == 3 * LAUNCH
+    assert f"{best.name} moves {best.moved}, which counts as {best.weighed} since " in found.reason
+    assert "4 kernels are launched" in found.reason
+    assert plain.name == "snapshot 1 with statistics apart"
+    assert [LOSES in choice.notes for choice in (best, plain)] == [False, True]
+    assert all(c.launches == 0 for c in found.others if "apart" not in c.name)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "target", "rest"),
-    [("float32", "sm_90", {}), ("float16", "cpu", {}), ("float16", "sm_90", {"one_kernel": True})],
+    ("target", "rest"), [("cpu", {}), ("sm_90", {"one_kernel": True})], ids=["cpu", "one kernel"]
 )
-def test_where_it_is_not_chosen(dtype, target, rest):
-    found = chosen("layernorm-matmul", dtype, target, **rest)
-
-    assert "apart" not in found.best.name
-    assert LOSES not in found.notes
+def test_where_it_is_not_chosen(target, rest):
+    assert "apart" not in chosen("layernorm-matmul", target=target, **rest).best.name
 
 
-def test_short_loops_stay_as_they_are():
-    assert "apart" not in chosen("layernorm-matmul", kind="tiny").best.name
+@pytest.mark.parametrize("size", [64, 128, 256, 384])
+def test_small_programs_stay_one_kernel(size):
+    sizes = dict.fromkeys("MKN", size)
+
+    assert "apart" not in fused("layernorm-matmul").consider(sizes, "float16", "sm_90").best.name
 
 
-def test_what_does_not_lose_digits_is_considered_in_float32():
-    found = chosen("rmsnorm-matmul", "float32")
+def test_what_loses_digits_is_not_considered_in_float32():
+    found = chosen("layernorm-matmul", "float32")
+    names = [c.name for c in (found.best, *found.others)]
 
-    assert [c.name for c in found.others if "apart" in c.name] == [
+    assert [name for name in names if "apart" in name] == [found.best.name]
+    assert NORMALIZED in found.best.name
+    assert [c.name for c in chosen("rmsnorm-matmul", "float32").others if "apart" in c.name] == [
         "snapshot 2 with statistics apart"
     ]
-    assert not fused("rmsnorm-matmul").apart[0].loses_digits
-    assert fused("layernorm-matmul").apart[0].loses_digits
 
 
 @pytest.mark.interpreter

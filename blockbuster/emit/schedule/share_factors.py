@@ -32,7 +32,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
 )
 from blockbuster.emit.tile.typed import arithmetic_of
-from blockbuster.ir.expr import Arg, Call, Expr, arguments
+from blockbuster.ir.expr import Arg, Call, Expr, arguments, substitute
 from blockbuster.ir.ops import Pointwise
 
 PRODUCT = Call("mul", (Arg(0), Arg(1)))
@@ -109,8 +109,9 @@ class _Group:
         scale = _scale(member.factor)
         if (scale, old) not in self.scales:
             side = "old" if old == self.fold.target else "new"
-            args = (old, old, new)  # the first is not read: x stands for what is rescaled
-            self.scales[scale, old] = self._let(f"scale_{side}", scale, new.axes, args)
+            of_leads = substitute(scale, (Arg(0), Arg(0), Arg(1)))  # it does not read x
+            args = (old, new)
+            self.scales[scale, old] = self._let(f"scale_{side}", of_leads, new.axes, args)
         return self._let(word, PRODUCT, axes, (item, self.scales[scale, old]))
 
     def _let(self, hint: str, expr: Expr, axes: tuple[str, ...], args: tuple[Tile, ...]) -> Tile:

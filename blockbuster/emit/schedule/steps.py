@@ -14,7 +14,7 @@ from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Applied
-from blockbuster.emit.tile.exact import exact
+from blockbuster.emit.tile.names import comment
 from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.proof import prove_tiles
 from blockbuster.emit.tile.shared_memory import shared_bytes
@@ -53,9 +53,10 @@ class Cost:
 
 def cost_of(scheduled: Scheduled) -> Cost | None:
     """The cost of what is printed; None where some dim is not cut into blocks yet."""
+    draft = scheduled.draft
+    if any(not _is_cut(draft, nest) for nest in draft.nests):
+        return None  # such a draft cannot be closed either
     program = scheduled.program
-    if any(not _is_cut(program, nest) for nest in program.nests):
-        return None
     found = [_of_nest(program, nest, scheduled) for nest in program.nests]
     return Cost(
         sum(elements for elements, _, _ in found),
@@ -141,8 +142,8 @@ class KernelDerivation:
         """A proof of every step: rules, lowering, moves, and what follows them before printing.
 
         Each compares the program before with the program after on random inputs, sizes and blocks,
-        by the tiers of ``prove_equal``; the last one checks padded lanes, too. Dtypes are left out:
-        casts that dots need round, and where depends on the order (exact.py). ``progress`` is told
+        by the tiers of ``prove_equal``; the last one checks padded lanes, too. Where roundings to
+        dtypes depend on the order, they are left out, and the proof says so. ``progress`` is told
         the name of each step before.
         """
         rules = self.fused.prove(trials=trials, seed=seed).entries if self.fused else ()
@@ -151,8 +152,7 @@ class KernelDerivation:
             if progress is not None:
                 progress(name)
             closing = name == CLOSED
-            known = before if isinstance(before, Graph) else exact(before)
-            proof = prove_tiles(known, exact(after), trials=trials, seed=seed, lanes=closing)
+            proof = prove_tiles(before, after, trials=trials, seed=seed, lanes=closing)
             entries.append(Entry(name, proof))
         return ProofReport(tuple(entries))
 
@@ -171,8 +171,8 @@ class KernelDerivation:
             lines.append(f"{rule.index + 1:3}  {rule.rule}: {rule.description}")
         for step in self.steps:
             after = step.costs[1]
-            gives = f"    # {after}" if after and after != step.costs[0] else ""
-            lines.append(f"{rules + step.index + 1:3}  {step.line}{gives}")
+            gives = str(after) if after and after != step.costs[0] else ""
+            lines.append(f"{rules + step.index + 1:3}  {step.line}{comment(gives)}")
         return "".join(f"{line}\n" for line in lines)
 
     def __str__(self) -> str:

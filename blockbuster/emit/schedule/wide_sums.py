@@ -23,6 +23,7 @@ from blockbuster.emit.tile.program import (
     Guard,
     Init,
     Let,
+    Nest,
     Stmt,
     Store,
     Tile,
@@ -52,11 +53,14 @@ def wide_sums(program: TileProgram) -> TileProgram:
     wide = _wide_in(program)
     made = with_dtypes(program, {buffer.name: WIDE for buffer in wide.buffers})
 
-    def change(stmt: Stmt) -> Stmt:
-        return retargeted(stmt, {tile: replace(tile, dtype=WIDE) for tile in wide.tiles})
+    return replace(made, nests=tuple(_widened(nest, wide.tiles) for nest in made.nests))
 
-    nests = (replace(nest, body=mapped(nest.body, change)) for nest in made.nests)
-    return replace(made, nests=tuple(nests))
+
+def _widened(nest: Nest, tiles: frozenset[Tile]) -> Nest:
+    """``nest`` with float64 ``tiles``; a tile that it loads has the dtype of the array."""
+    loaded = {tile: view.buffer.dtype for tile, view in arrivals(nest.body)}
+    wide = {tile: replace(tile, dtype=loaded.get(tile, WIDE)) for tile in tiles}
+    return replace(nest, body=mapped(nest.body, lambda stmt: retargeted(stmt, wide)))
 
 
 @dataclass(frozen=True)

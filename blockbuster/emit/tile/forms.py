@@ -66,7 +66,7 @@ FORMS: dict[type, str] = STATEMENTS | {
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
-    Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~\nwarps {warps:number}~"
+    Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~ warps {warps:number}~"
     "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"

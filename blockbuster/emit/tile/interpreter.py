@@ -68,9 +68,10 @@ def run_tiles(
     ``block_sizes`` are for dims whose blocks the program does not name itself; by default a dim is
     one block (and 1 for list-only dims). With a ``seed``, parallel iterations run in a random
     order. ``padded``: tiles have all lanes of their blocks, as on a GPU: loads put 0 past the end
-    of a dim, stores cut. ``converts``: stores round to the dtypes that arrays have. Raises Hazard, with a line of the listing, where a statement reads what is
-    not there; ValueError where sizes do not fit, or where lanes are to be padded with a semantics
-    other than ``Floats``, whose arithmetic goes wrong on them (``lanes.py`` checks guards instead).
+    of a dim, stores cut. ``converts``: stores round to the dtypes that arrays have. Raises Hazard,
+    with a line of the listing, where a statement reads what is not there; ValueError where sizes do
+    not fit, or where lanes are to be padded with a semantics other than ``Floats``, whose
+    arithmetic goes wrong on them (``lanes.py`` checks guards instead).
     """
     if padded and not isinstance(semantics, Floats):
         raise ValueError(f"padded lanes need floats, not {semantics!r}: use check_lanes")
@@ -330,18 +331,18 @@ class TileInterpreter:
         values = [self._read(v, frame) for v in (stmt.value, *(m.value for m in stmt.members))]
         self.observer.fold(stmt, values, frame.scope.real)
         value, *others = map(wide.item, values)
-        lanes = tuple(
+        lanes: tuple[slice, ...] = tuple(
             slice(extent) if dim in stmt.target.per_lane else slice(None)
             for dim, extent in zip(stmt.target.axes, value.shape, strict=True)
         )
-        old = lead.array[(*lanes, ...)]
+        old = np.asarray(lead.array[lanes])
         onto = old if stmt.onto is None else wide.item(self._read(stmt.onto, frame))
         new = value if stmt.ahead else wide.fold(stmt.monoid, onto, value)
         leads = stmt.target.axes, old, value, new
         for member, other in zip(stmt.members, others, strict=True):
             self._rescale(member, other, leads, frame, ahead=stmt.ahead)
         lead.array = np.array(lead.array)
-        lead.array[(*lanes, ...)] = new
+        lead.array[lanes] = new
 
     def _rescale(
         self,

@@ -8,7 +8,7 @@ A difference is called one if floats differ, or if the second program reads what
 
 A tile program with dtypes rounds where a block program does not, and where a sum is cut decides
 what is rounded. So programs that are not equal with their roundings, each an unknown function, are
-compared without, and the proof says so.
+compared without those of dtypes, then without those of casts, and the proof says so.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ GENERIC = replace(
 )
 LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, GENERIC, ORDERED)
 """The tiers that are asked where terms differ and floats do not."""
-UNROUNDED = "numbers are not rounded: what casts and dtypes do to them is left out"
+WAYS = ((1, 4), (-8, 4), (-8, 64))
+"""The floats that are tried: from which multiple on, of which part of 1; up to 8 of them."""
+UNTYPED = "arrays and operands of dots have no dtypes: what these round is left out"
+UNROUNDED = "numbers are not rounded: what dtypes and casts do to them is left out"
 
 
 @dataclass(frozen=True)
@@ -112,14 +115,10 @@ def prove_tiles(
     if isinstance(before, TileProgram):
         verify_tiles(before)
     try:
-        verify_tiles(after)
-        if lanes:
-            comparison.check_lanes()
+        comparison.check_after(lanes=lanes)
         return comparison.proof()
     except Fault as fault:
         return comparison.found(False, FREE, str(fault))
-    except VerifyError as error:
-        return comparison.found(False, FREE, str(error))
 
 
 def unrounded(semantics: Any) -> Any:
@@ -127,6 +126,13 @@ def unrounded(semantics: Any) -> Any:
     other = copy(semantics)
     other.cast = lambda item, dtype: item
     return other
+
+
+def _differ(x: Array, y: Array, rough_x: Array, rough_y: Array, *, finite: bool) -> bool:
+    """True if x and y differ by more than rounding; ``finite``: or in where they are."""
+    if x.shape != y.shape or clearly_apart(x, y, rough_x, rough_y):
+        return True
+    return finite and bool((np.isfinite(x) != np.isfinite(y)).any())
 
 
 class Fault(Exception):
@@ -147,7 +153,7 @@ class Comparison:
 
     def __init__(self, sides: tuple[Side, Side], trials: int, seed: int) -> None:
         self.sides, self.trials, self.seed = sides, trials, seed
-        self.rounding = True
+        self.casts, self.left_out = True, tuple[str, ...]()
         self.each = 2 if trials >= 4 else 1  # how often each setting is tried, as in ``Trials``
         self.constants = tuple(dict.fromkeys(c for side in sides for c in side.constants))
         before, after = sides
@@ -163,21 +169,23 @@ class Comparison:
     def proof(self) -> Proof:
         """What the first tier says that settles it."""
         typed = [side.typed for side in self.sides]
-        if all(typed) and (proof := self._rounded_alike()):
+        if all(typed):
+            proof, _ = self._terms()
+            if proof is not None:
+                return proof
+        if any(typed):
+            before, after = (side.untyped() for side in self.sides)
+            self.sides, self.left_out = (before, after), (UNTYPED,)
+        proof, why = self._terms()
+        if proof is not None:
             return proof
-        self.rounding = not any(typed)
-        why = "the programs differ as terms, but no difference shows in floating point"
-        try:
-            free = self.tried(FREE)
-            if free.agree:
-                return self.agreed(FREE, free, bound=self.bound(free))
-        except Unsettled as unsettled:
-            why = str(unsettled)
+        if any(side.casts for side in self.sides):
+            self.casts, self.left_out = False, (UNROUNDED,)
         visible = self.float_difference()
         if visible is not None:
             reason = "the programs differ as terms, and in floating point"
             return self.found(False, FREE, reason, counterexample=visible)
-        for tier in LADDER:
+        for tier in LADDER if self.casts else (FREE, *LADDER):
             try:
                 outcome = self.tried(tier)
             except Unsettled:
@@ -186,24 +194,26 @@ class Comparison:
                 return self.agreed(tier, outcome)
         return self.found(None, FREE, why)
 
-    def _rounded_alike(self) -> Proof | None:
-        """A yes where programs with dtypes are equal with all their roundings."""
+    def _terms(self) -> tuple[Proof | None, str]:
+        """A yes where the programs are equal as terms, else why there is none."""
         try:
             free = self.tried(FREE)
-        except Unsettled:
-            return None
-        return self.agreed(FREE, free, bound=self.bound(free)) if free.agree else None
+        except Unsettled as unsettled:
+            return None, str(unsettled)
+        why = "the programs differ as terms, but no difference shows in floating point"
+        return (self.agreed(FREE, free), "") if free.agree else (None, why)
 
-    def agreed(self, tier: Tier, outcome: Trialled, *, bound: float | None = None) -> Proof:
+    def agreed(self, tier: Tier, outcome: Trialled) -> Proof:
         """A yes."""
         reason = "the programs agree in every trial"
+        bound = self.bound(outcome) if tier is FREE else None
         facts = {"false_accept_bound": bound, "redraws": outcome.redraws}
         return self.found(True, tier, reason, **facts)
 
     def found(self, equal: bool | None, tier: Tier, reason: str, **more: Any) -> Proof:
         """The answer, with the words of its tier."""
         facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
-        assumed = tier.assumptions if self.rounding else (*tier.assumptions, UNROUNDED)
+        assumed = (*tier.assumptions, *self.left_out)
         return Proof(
             equal, tier.name, tier.scope, assumed, reason=reason, trials=self.trials, **facts
         )
@@ -223,11 +233,11 @@ class Comparison:
             for name, axes in sorted(self.sides[0].sources.items())
         }
         before, after = self.sides
-        if not self.rounding:
+        if not self.casts:
             semantics = unrounded(semantics)
-        left = before.run(inputs, cut, semantics, converts=self.rounding)
+        left = before.run(inputs, cut, semantics)
         try:
-            return inputs, left, after.run(inputs, cut, semantics, converts=self.rounding)
+            return inputs, left, after.run(inputs, cut, semantics)
         except Hazard as hazard:
             raise Fault(str(hazard)) from None
 
@@ -264,44 +274,46 @@ class Comparison:
         for cut in outcome.cuts:
             bounds = []
             for side in self.sides:
-                degree = Degree() if self.rounding else unrounded(Degree())
+                degree = Degree() if self.casts else unrounded(Degree())
                 inputs = {
                     name: np.full(
                         [1 if d is None else cut.setting.sizes[d] for d in axes], VARIABLE
                     )
                     for name, axes in side.sources.items()
                 }
-                made = side.run(inputs, cut, degree, converts=self.rounding)
-                bounds.append(Bound(made, degree.noted))
-            worst = max(worst, chance(*bounds))
+                bounds.append(Bound(side.run(inputs, cut, degree), degree.noted))
+            worst = max(worst, chance(bounds[0], bounds[1]))
         return worst ** (self.trials // len(outcome.cuts))
 
     def float_difference(self) -> TileCounterexample | None:
         """Inputs on which outputs differ by far more than rounding can explain."""
         random = np.random.default_rng([self.seed, 1])
         for cut in self.cuts(FREE):
-            for lowest in (1, -8):  # of quarters: positive ones first
+            for lowest, parts in WAYS:
 
-                def draw(shape: Sequence[int], lowest: int = lowest) -> Any:
-                    return random.integers(lowest, 9, shape) / 4
+                def draw(shape: Sequence[int], lowest: int = lowest, parts: int = parts) -> Any:
+                    return random.integers(lowest, 9, shape) / parts
 
                 inputs, left, right = self.run(cut, draw, Float64)
                 if all(close(x, right[name]) for name, x in left.items()):
                     continue
-                semantics = Float32 if self.rounding else unrounded(Float32)
-                rough = [side.run(inputs, cut, semantics, converts=False) for side in self.sides]
+                single = Float32 if self.casts else unrounded(Float32)
+                rough = [side.run(inputs, cut, single) for side in self.sides]
+                tiny = parts == WAYS[-1][1]  # nothing overflows
                 for name, x in left.items():
-                    y = right[name]
-                    shapes = x.shape != y.shape
-                    if shapes or clearly_apart(x, y, *(made[name] for made in rough)):
-                        programs = (self.sides[0].program, self.sides[1].program)
+                    if _differ(x, right[name], *(made[name] for made in rough), finite=tiny):
+                        before, after = (side.program for side in self.sides)
+                        programs = (before, after)
                         return TileCounterexample(programs, cut, inputs, left, right, "bb.Float64")
         return None
 
-    def check_lanes(self) -> None:
-        """Raise Fault where padded lanes of the second side count."""
-        for cut in self.cuts(FREE):
-            try:
-                self.sides[1].check_lanes(cut)
-            except Hazard as hazard:
-                raise Fault(str(hazard)) from None
+    def check_after(self, *, lanes: bool) -> None:
+        """Raise Fault where the second side is ill-formed, or its padded lanes count."""
+        _, after = self.sides
+        try:
+            if isinstance(after.program, TileProgram):
+                verify_tiles(after.program)
+            for cut in self.cuts(FREE) if lanes else ():
+                after.check_lanes(cut)
+        except VerifyError as error:
+            raise Fault(str(error)) from None

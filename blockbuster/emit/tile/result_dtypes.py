@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.ir.expr import PREDICATES, Arg, Call, Const, Expr
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Op, Pointwise, Relabel, Transpose
 
 FLOAT = "float32"
 INDEX = "int"
@@ -22,12 +22,6 @@ LITERAL, WHOLE = "a number", "a whole number"
 WIDTHS = {TRUTH: 0, INDEX: 0, "bfloat16": 1, "float16": 1, "float32": 2, "float64": 3}
 """The dtypes of tiles; every number of a narrower one is a number of a wider one."""
 
-SCALAR_OF = {
-    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "row_shift": "add",
-    "row_scale": "mul", "col_shift": "add", "col_scale": "mul", "outer": "mul",
-}  # fmt: skip
-"""The scalar function of each operator of Table 1 that works element by element."""
-
 _KEEP_INDICES = ("add", "sub")
 _EXACT = 1 << 53  # whole numbers below are exact as floats
 
@@ -35,6 +29,7 @@ _EXACT = 1 << 53  # whole numbers below are exact as floats
 def value_dtype(op: Op, operands: Sequence[str], arithmetic: str = FLOAT) -> str:
     """The dtype of what ``op`` gives for tiles of the dtypes ``operands``.
 
+    >>> from blockbuster.ir.ops import Functional
     >>> value_dtype(Cast("float16"), ["float32"]), value_dtype(Functional("dot"), ["float16"] * 2)
     ('float16', 'float32')
     """
@@ -43,11 +38,9 @@ def value_dtype(op: Op, operands: Sequence[str], arithmetic: str = FLOAT) -> str
             return dtype
         case Transpose() | Relabel():
             return operands[0]
-        case Elementwise(expr) | Pointwise(expr):
+        case Pointwise(expr):
             found = expr_dtype(expr, operands, arithmetic)
             return arithmetic if found in (LITERAL, WHOLE) else found
-        case Functional(name) if name in SCALAR_OF:
-            return call_dtype(SCALAR_OF[name], operands, arithmetic)
     return arithmetic
 
 

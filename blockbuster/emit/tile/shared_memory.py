@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from math import prod
 
-from blockbuster.emit.tile.dtypes import dtype_of
+from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Issue, Let, Load, Nest, Tile, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 
 
 def shared_bytes(program: TileProgram, nest: Nest) -> int:
-    """Bytes that a program of the grid of ``nest`` takes."""
+    """Bytes that a program of the grid of ``nest`` takes; ``program`` has dtypes."""
     tiling = tiling_of(program, nest)
     body = list(statements(nest.body))
     dots = [stmt for stmt in body if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling)]
@@ -31,5 +31,4 @@ def shared_bytes(program: TileProgram, nest: Nest) -> int:
 
 def tile_bytes(tile: Tile, tiling: Tiling) -> int:
     """Bytes of all lanes of a tile that is loaded."""
-    lanes = prod(tiling.blocks[dim] for dim in tiling.lanes(tile))
-    return lanes * (1 if tile.dtype == "bool" else dtype_of(tile.dtype).bytes)
+    return MEMORY[tile.dtype].bytes * prod(tiling.blocks[dim] for dim in tiling.lanes(tile))

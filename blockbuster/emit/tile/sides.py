@@ -9,6 +9,7 @@ from math import lcm
 
 import numpy as np
 
+from blockbuster.emit.tile.exact import exact
 from blockbuster.emit.tile.interpreter import run_tiles
 from blockbuster.emit.tile.lanes import check_lanes
 from blockbuster.emit.tile.program import Let, TileProgram, statements
@@ -21,7 +22,7 @@ from blockbuster.interp.setting import Setting
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
-from blockbuster.ir.ops import Pointwise
+from blockbuster.ir.ops import Cast, Pointwise
 from blockbuster.ir.types import Dim, size_class
 
 Program = Graph | TileProgram
@@ -113,16 +114,27 @@ class Side:
         """True for a tile program with dtypes, which rounds where its block program does not."""
         return not isinstance(self.program, Graph) and bool(self.program.dtype)
 
-    def run(
-        self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics, *, converts: bool = True
-    ) -> dict[str, Array]:
+    def untyped(self) -> Side:
+        """The same program without dtypes."""
+        return self if isinstance(self.program, Graph) else Side(exact(self.program))
+
+    @cached_property
+    def casts(self) -> bool:
+        """True if the program casts numbers itself."""
+        if isinstance(self.program, Graph):
+            return any(True for _, level in self.program.walk() for _ in level.of_type(Cast))
+        bodies = (nest.body for nest in self.program.nests)
+        lets = (s for body in bodies for s in statements(body) if isinstance(s, Let))
+        return any(isinstance(let.op, Cast) for let in lets)
+
+    def run(self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics) -> dict[str, Array]:
         """The outputs. Raises Hazard, ZeroDenominator, or Refused."""
         if isinstance(self.program, Graph):
             return cut.setting.run(self.program, inputs, semantics)
         program, sizes = cut_by(self.program, cut), cut.setting.sizes
         steps = _steps(program, cut)
         return run_tiles(
-            program, inputs, sizes, steps, semantics=semantics, seed=cut.seed, converts=converts
+            program, inputs, sizes, steps, semantics=semantics, seed=cut.seed, converts=True
         )
 
     def check_lanes(self, cut: Cut) -> None:

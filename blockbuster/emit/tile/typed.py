@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from blockbuster.emit.tile.dataflow import fresh_names, mapped, renamed
+from blockbuster.emit.tile.dataflow import folded, fresh_names, mapped, renamed
 from blockbuster.emit.tile.dtypes import DTYPES
 from blockbuster.emit.tile.program import (
     WORKSPACE,
@@ -203,10 +203,14 @@ def with_dtypes(program: TileProgram, dtypes: Mapping[str, str]) -> TileProgram:
 
 @dataclass
 class _Casts:
-    """Adds the casts that dots lack, of each tile one, and drops those that change nothing."""
+    """Adds the casts that dots lack, and drops those that change nothing.
+
+    Two dots of one tile share a cast, unless it is among ``changing``: accumulators.
+    """
 
     program: TileProgram
     names: Iterator[str]
+    changing: frozenset[Tile]
     alias: dict[Tile, Tile] = field(default_factory=dict)
 
     def body(self, body: tuple[Stmt, ...], outer: Mapping[Tile, Tile]) -> tuple[Stmt, ...]:
@@ -216,7 +220,7 @@ class _Casts:
                 out.append(replace(stmt, body=self.body(stmt.body, made)))
                 continue
             stmt = renamed(stmt, self.alias)
-            if isinstance(stmt, Let) and _changes_nothing(stmt):
+            if isinstance(stmt, Let) and self._changes_nothing(stmt):
                 self.alias[stmt.target] = stmt.args[0]
                 continue
             if isinstance(stmt, Let) and takes_matrix_units(stmt, self.program.units):
@@ -229,22 +233,25 @@ class _Casts:
         dtype = self.program.dtype
         if arg.dtype == dtype:
             return arg
-        if arg not in made:
+        if arg not in made or arg in self.changing:
             made[arg] = Tile(next(self.names), arg.axes, arg.hint, dtype=dtype)
             origin = Origin(OPERAND, (dot.origin,))
             out.append(Let(made[arg], Cast(dtype), (arg,), origin))
         return made[arg]
 
-
-def _changes_nothing(stmt: Let) -> bool:
-    return isinstance(stmt.op, Cast) and stmt.args[0].dtype == stmt.op.dtype
+    def _changes_nothing(self, stmt: Let) -> bool:
+        given = stmt.args[0]
+        same = stmt.op == Cast(given.dtype) and stmt.origin.rule == OPERAND
+        return same and given not in self.changing
 
 
 def _cast(program: TileProgram) -> TileProgram:
     names = fresh_names(program)
-    nests = (
-        replace(nest, body=_Casts(program, names).body(nest.body, {})) for nest in program.nests
-    )
+    nests = []
+    for nest in program.nests:
+        changing = frozenset(tile for stmt in statements(nest.body) for tile in folded(stmt))
+        body = _Casts(program, names, changing).body(nest.body, {})
+        nests.append(replace(nest, body=body))
     return replace(program, nests=tuple(nests))
 
 

@@ -77,12 +77,6 @@ def output_dtypes(
     return {name: met(found) for name, found in parts.items()}
 
 
-def is_truth(graph: Graph, value: Value) -> bool:
-    """True if the items of ``value`` are truth values."""
-    maker, _ = _maker(graph, value)
-    return isinstance(maker, Node) and _made(maker) == TRUTH
-
-
 def casts(graph: Graph) -> dict[str, None]:
     """The dtypes that a program casts to, at any level."""
     found: dict[str, None] = {}

@@ -113,8 +113,8 @@ DTYPE_CHECKS: tuple[Callable[[TileProgram], Reasons], ...] = (
     loads_keep_the_dtype,
     indices_are_whole,
     operators_give_their_dtype,
-    dots_take_one_dtype,
     guards_keep_the_dtype,
+    dots_take_one_dtype,
     sums_are_wide,
 )
 """In this order: the later ones look dtypes up that the first has found known."""

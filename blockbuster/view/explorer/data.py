@@ -72,8 +72,7 @@ def explorer_data(
         "rules": rules_data(dict.fromkeys(a.rule for a in derivation.applications)),
         "proof": whole,
         "left": left_data(derivation.final, explain(derivation.final)),
-        "kernel": _kernel_data(kernel, strings),
-        "moves": moves_data(kernel.derivation, strings),
+        **_kernel_data(kernel, strings),
         "strings": list(strings.numbers),
         "polynomials": table.data(),
         "pictures": pictures,
@@ -98,12 +97,14 @@ def _kernel(graph: Graph, reference: Graph, dims: list[Data], setting: Setting) 
 
 
 def _kernel_data(kernel: KernelText, strings: Strings) -> Data:
-    return {
+    """The kernel's text, and the moves that made it."""
+    text = {
         **text_data(kernel.text, strings),
         "kernels": [list(span) for span in kernel.kernels],
         "tiles": dict(kernel.tiles or {}),
         "target": kernel.target,
     }
+    return {"kernel": text, "moves": moves_data(kernel.derivation, strings)}
 
 
 def _source(source: Source | None) -> Data | None:

@@ -1,0 +1,65 @@
+"""What was considered: the best choice, the others, what is no choice, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from blockbuster.errors import EmitError, shown_lines
+
+if TYPE_CHECKING:
+    from blockbuster.selection.choice import Choice
+
+
+@dataclass(frozen=True)
+class Considered:
+    """The best choice for some sizes, the others, and why some snapshots are none.
+
+    ``instead``: the best in words, where a compiler refused others.
+    """
+
+    best: Choice
+    others: tuple[Choice, ...]
+    refused: tuple[str, ...]
+    instead: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why the best is the best, in words."""
+        ranked = sorted((self.best, *self.others), key=lambda choice: choice.snapshot)
+        if len(ranked) == 1:
+            return "no other choice"
+        amounts = ", ".join(choice.amount for choice in ranked)
+        fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
+        differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
+        tied = any(c.cost[:2] == self.best.cost[:2] for c in self.others)
+        rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
+        return f"{fewest if differ else ''}least tile traffic in elements: {amounts}{rest}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know: what was no choice, what can overflow or lose digits."""
+        taken = (f"taken instead: {self.instead}",) if self.instead else ()
+        return *self.refused, *taken, *self.best.unsafe, *self.best.notes
+
+
+@dataclass
+class Refusals:
+    """What is no choice: errors by what is said of them, and whether a compiler refused any."""
+
+    errors: dict[str, EmitError] = field(default_factory=dict)
+    by_compiler: bool = False
+
+    def note(self, name: str, error: EmitError) -> None:
+        """``error`` is why ``name`` is no choice."""
+        reason = shown_lines(str(error))[0]
+        self.errors.setdefault(f"{name} is no choice: {reason}", error)
+
+    def note_refused(self, choice: Choice, reason: str) -> None:
+        """A compiler refused ``choice``."""
+        tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in choice.blocks.items())
+        nests = choice.scheduled.draft.nests if choice.scheduled else ()
+        counts = dict.fromkeys(str(nest.warps) for nest in nests)
+        warps = f" and {' or '.join(counts)} warps" if counts else ""
+        self.note(choice.name, EmitError(f"with tiles {tiles}{warps}, {reason}"))
+        self.by_compiler = True
