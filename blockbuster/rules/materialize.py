@@ -1,21 +1,23 @@
 """materialize: what a statistic is computed from becomes a map of its own, and its result a list.
 
-before   Y = map M (x in !X, W = !W) {       after   R = map M (x in !X) {
-           y = map N (x2 = !x, w in !W) {              s = map K (a in !x) {
-             p, s = map K (a in !x2, b in !w) {          q = row_sum(square(a))
-               d = dot(a, b)                             yield +q
-               q = row_sum(square(a))                  }
-               yield +d                                r = rsqrt(s)
-               yield +q                                yield r
-             }                                       }
-             r = rsqrt(s)                            Y = map M (x in !X, W = !W, r in !R) {
-             z = row_scale(p, r)                       y = map N (x2 = !x, w in !W, r2 = r) {
-             yield z                                     p = map K (a in !x2, b in !w) {
-           }                                               d = dot(a, b)
-           yield y                                         yield +d
-         }                                               }
-                                                         z = row_scale(p, r2)
-                                                         yield z  }  yield y  }
+before   Y = map M (x in !X, W = !W) {           after   S = map M (x in !X) {
+           z = map N (x2 = !x, w in !W) {                  s = map K (a in !x) {
+             p, s = map K (a in !x2, b in !w) {              t = row_sum(a)
+               d = dot(a, b)                                 yield +t
+               t = row_sum(a)                              }
+               yield +d                                    yield s
+               yield +t                                  }
+             }                                           Y = map M (x in !X, W = !W, s in !S) {
+             u = row_scale(p, s)                           z = map N (x2 = !x, w in !W, s2 = s) {
+             yield u                                         p = map K (a in !x2, b in !w) {
+           }                                                   d = dot(a, b)
+           yield z                                             yield +d
+         }                                                   }
+                                                             u = row_scale(p, s2)
+                                                             yield u
+                                                           }
+                                                           yield z
+                                                         }
 
 The inverse of fusion, for values that are small: the dims of the new maps are those over which the
 statistic differs, so it is computed once instead of once for each block of the other dims, and a

@@ -35,8 +35,8 @@ warps that share rows issues nearly as many instructions as if they were its own
 """
 
 LAUNCH = 4_000_000
-"""Elements of tile traffic that one more kernel counts as. On an H200 a matmul of 2048 x 1024 x
-1024 moves 69 million in 24 microseconds, and an empty kernel takes 0.7 in a graph, 3.6 outside.
+"""Elements of tile traffic that one more kernel counts as. On an H200 RMSNorm + matmul of 2048 x
+1024 x 1024 moves 72 million in 24 microseconds; an empty kernel takes 0.7 in a graph, 3.6 outside.
 """
 
 

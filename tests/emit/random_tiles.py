@@ -17,6 +17,7 @@ from blockbuster.testing.generators import GENERATORS
 
 KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have functions without tiles
 BY_NAME = {move.name: move for move in MOVES}
+DTYPES = ("float16", "float32")
 SIZES = (16, 32, 40, 100, 200)
 MOST_SITES = 3
 MOST_ARGUMENTS = 2
@@ -33,7 +34,7 @@ def lowered(graph, random):
     tiles = lower_to_tiles(graph)
     drawn = {dim: 3 if dim in tiles.units else random.choice(SIZES) for dim in sized(tiles)}
     sizes = fitted(drawn, tiles.rules)
-    return unscheduled(typed_for_gpu(graph, tiles, given_by("float32")), sizes, TARGET)
+    return unscheduled(typed_for_gpu(graph, tiles, given_by(random.choice(DTYPES))), sizes, TARGET)
 
 
 TARGET = target_of("sm_90")

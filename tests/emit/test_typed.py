@@ -299,10 +299,18 @@ def test_workspaces_hold_what_is_stored():
         assert [b.dtype for b in made.workspaces] == [dtype]
         assert made.nests[1].body[0].target.dtype == dtype
 
-    at = Tile("t4", ("M",))
-    both = (Load(x, X1), Iota(at, "M"), Store(space, x), Store(space, at))
-    nests = (Nest(both), Nest((Load(held, space), Store(Y1, held))))
+
+@pytest.mark.parametrize("others", [(), ("t1",)])
+def test_workspaces_hold_no_indices(others):
+    x, at, held = Tile("t1", ("M",)), Tile("t4", ("M",)), Tile("t3", ("M",))
+    space = View(Buffer("I1", (M,), WORKSPACE), ("M",))
+    stores = [Store(space, tile) for tile in (x, at) if tile is at or tile.name in others]
+    nests = (
+        Nest((Load(x, X1), Iota(at, "M"), *stores)),
+        Nest((Load(held, space), Store(Y1, held))),
+    )
     program = TileProgram((X1.buffer,), (Y1.buffer,), (space.buffer,), nests)
+
     assert [b.dtype for b in typed(program, ARRAYS, "float16").workspaces] == ["float32"]
 
 

@@ -76,6 +76,22 @@ def test_costs_are_those_of_the_steps():
         }
 
 
+def test_every_move_is_proved_and_so_is_the_lowering():
+    moves = data("attention", prove=True)["moves"]
+    proofs = [moves["lowered"], *(step["proof"] for step in moves["steps"])]
+
+    assert moves["steps"][-1]["move"] == CLOSING
+    assert all(proof["equal"] for proof in proofs)
+    assert {proof["tier"] for proof in proofs} <= {"A", "B"}
+
+
+def test_a_page_without_proofs_has_none_of_moves():
+    moves = data("residual")["moves"]
+
+    assert moves["lowered"] is None
+    assert all(step["proof"] is None for step in moves["steps"])
+
+
 def test_a_program_without_a_kernel_has_no_moves():
     def opaque(x, w):
         y = x @ w
@@ -83,7 +99,7 @@ def test_a_program_without_a_kernel_has_no_moves():
 
     program = bb.fuse(bb.lower(bb.trace(opaque, x="M K", w="K N")))
 
-    assert explorer_data(program, Setting(), prove=False)["moves"] == {"states": [], "steps": []}
+    assert explorer_data(program, Setting(), prove=False)["moves"]["steps"] == []
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)

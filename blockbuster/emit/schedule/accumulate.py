@@ -5,8 +5,7 @@ before   t3 = dot(t1,t2)                  after   t3 = dot(t1,t2)   into t4
 
 Saves the dot's own accumulator and an addition per element. In float32 each dot is summed from zero
 and added then: one long chain of additions has several times its rounding error. Triton turns a
-plain sum of a dot and an accumulator back into that chain, so the dot is kept ``apart``: it is
-added as an fma.
+plain sum of a dot and an accumulator back into that chain, so the fold is kept ``apart``.
 """
 
 from __future__ import annotations
@@ -63,12 +62,16 @@ def not_accumulated(dot: Let, body: tuple[Stmt, ...], uses: Uses) -> str:
 
 def _marked(body: tuple[Stmt, ...], uses: Uses, apart: str) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
+    lets = (stmt for stmt in body if isinstance(stmt, Let))
+    dots = [let.target for let in lets if not not_accumulated(let, body, uses)]
     for stmt in body:
         if isinstance(stmt, For):
             stmt = replace(stmt, body=_marked(stmt.body, uses, apart))
-        elif isinstance(stmt, Let) and not not_accumulated(stmt, body, uses):
+        elif isinstance(stmt, Let) and stmt.target in dots:
             ((fold, _),) = uses.of(stmt.target)
             assert isinstance(fold, Fold)
-            stmt = replace(stmt, into=fold.target, apart=apart)
+            stmt = stmt if apart else replace(stmt, into=fold.target)
+        elif isinstance(stmt, Fold) and apart and stmt.value in dots:
+            stmt = replace(stmt, apart=apart)
         out.append(stmt)
     return tuple(out)

@@ -182,7 +182,7 @@ class Let:
     ``result_dtypes.py`` says which dtype each operator gives: a cast its own, a comparison "bool".
 
     ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
-    ``apart``: why the result is rounded on its own before it is added to others (workarounds.py).
+    ``apart``: why its products are rounded before they are added to others (workarounds.py).
     """
 
     target: Tile
@@ -249,7 +249,7 @@ class Fold:
 
     ``ahead``: ``value`` is what ``target`` becomes, folded before the members' values were computed
     under it. ``onto``: what ``value`` is folded onto instead of ``target``: its rescaled value.
-    ``apart``: why it is done in two operations, which give the same value (workarounds.py).
+    ``apart``: why it is carried out in another way than it reads (workarounds.py).
     """
 
     target: Tile

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.memory import Hazard
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.sides import Cut, Program, Side, cuts
@@ -79,7 +78,7 @@ class TileCounterexample:
         lines += [f"{name} = {array.tolist()}" for name, array in self.inputs.items()]
         outputs = (self.left, self.right)
         for program, made in zip(self.programs, outputs, strict=True):
-            lines += ["", listing(program).removesuffix("\n")]
+            lines += ["", program.show().removesuffix("\n")]
             lines += [f"  {name} = {array.tolist()}" for name, array in made.items()]
         return "\n".join(lines)
 

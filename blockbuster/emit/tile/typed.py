@@ -220,7 +220,7 @@ class _Casts:
                 out.append(replace(stmt, body=self.body(stmt.body, made)))
                 continue
             stmt = renamed(stmt, self.alias)
-            if isinstance(stmt, Let) and self._changes_nothing(stmt):
+            if isinstance(stmt, Let) and _changes_nothing(stmt):
                 self.alias[stmt.target] = stmt.args[0]
                 continue
             if isinstance(stmt, Let) and takes_matrix_units(stmt, self.program.units):
@@ -239,10 +239,10 @@ class _Casts:
             out.append(Let(made[arg], Cast(dtype), (arg,), origin))
         return made[arg]
 
-    def _changes_nothing(self, stmt: Let) -> bool:
-        given = stmt.args[0]
-        same = stmt.op == Cast(given.dtype) and stmt.origin.rule == OPERAND
-        return same and given not in self.changing
+
+def _changes_nothing(stmt: Let) -> bool:
+    """True for a cast that was added for a dot, of what is in that dtype by now."""
+    return stmt.origin.rule == OPERAND and stmt.op == Cast(stmt.args[0].dtype)
 
 
 def _cast(program: TileProgram) -> TileProgram:

@@ -12,8 +12,8 @@ TWO_STEPS = "two_steps"
 READ_ONCE = "read_once"
 
 REASONS = {
-    FROM_ZERO: "summed from zero, else Triton makes one long chain of it",
-    ROUNDED: "rounded before lanes add it up, else they round differently",
+    FROM_ZERO: "the dot is summed from zero",
+    ROUNDED: "rounded before lanes add it up",
     TWO_STEPS: "in two steps, else Triton 3.6 swaps rows",
     READ_ONCE: "Triton 3.6 wants a loop's sum read once",
 }

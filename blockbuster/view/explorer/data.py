@@ -56,8 +56,7 @@ def explorer_data(
     proofs, whole = proofs_data(derivation, found, setting, progress) if prove else ([], None)
     progress("drawing")
     pictures = pictures_data(graphs)
-    progress("emitting the kernel")
-    kernel = _kernel(graphs[-1], derivation.start, dims, setting)
+    kernel = _kernel(graphs[-1], derivation.start, dims, setting, progress)
     return {
         "schema": SCHEMA,
         "title": title or (source.function if source else "block program"),
@@ -72,7 +71,8 @@ def explorer_data(
         "rules": rules_data(dict.fromkeys(a.rule for a in derivation.applications)),
         "proof": whole,
         "left": left_data(derivation.final, explain(derivation.final)),
-        **_kernel_data(kernel, strings),
+        "kernel": _kernel_data(kernel, strings),
+        "moves": moves_data(kernel.derivation, strings, setting, prove=prove, progress=progress),
         "strings": list(strings.numbers),
         "polynomials": table.data(),
         "pictures": pictures,
@@ -91,20 +91,25 @@ def _check_length(derivation: Derivation) -> None:
         raise DrawError(message(what, hint=hint))
 
 
-def _kernel(graph: Graph, reference: Graph, dims: list[Data], setting: Setting) -> KernelText:
+def _kernel(
+    graph: Graph,
+    reference: Graph,
+    dims: list[Data],
+    setting: Setting,
+    progress: Callable[[str], None],
+) -> KernelText:
+    progress("emitting the kernel")
     sizes = {dim["name"]: dim["size"] for dim in dims}
     return kernel_text(graph, reference, sizes, setting.dtype, setting.target)
 
 
 def _kernel_data(kernel: KernelText, strings: Strings) -> Data:
-    """The kernel's text, and the moves that made it."""
-    text = {
+    return {
         **text_data(kernel.text, strings),
         "kernels": [list(span) for span in kernel.kernels],
         "tiles": dict(kernel.tiles or {}),
         "target": kernel.target,
     }
-    return {"kernel": text, "moves": moves_data(kernel.derivation, strings)}
 
 
 def _source(source: Source | None) -> Data | None:

@@ -37,7 +37,7 @@ function showStep() {
 
 /** A move of the kernel: what it is for, and what the kernel asks of a device before and after. */
 function showMove(panel) {
-  const { move: name, line, lead, why } = move(), at = now.at - last;
+  const { move: name, line, lead, why, proof } = move(), at = now.at - last;
   const [before, after] = [data.moves.states[at - 1].cost, data.moves.states[at].cost];
   const most = (counts) => Math.max(0, ...counts), sum = (counts) => counts.reduce((total, count) => total + count, 0);
   const rows = [
@@ -47,7 +47,7 @@ function showMove(panel) {
     before ? cell(of(before), isBytes, { class: "before" }) : h("td", { class: "quiet before" }, "–"),
     after ? cell(of(after), isBytes, { class: "after" }) : h("td", { class: "quiet after" }, "–"),
     h("td", { class: "change" }, before && after ? change(of(before), of(after), isBytes) : "")));
-  panel.replaceChildren(
+  panel.replaceChildren(...[
     h("h2", {}, `${now.at}  ${name}`),
     h("div", { class: "chips" }, h("span", { class: "chip" }, "a move of the kernel"), line ? h("span", { class: "chip code" }, line) : null),
     h("p", { class: "lead" }, lead), h("p", {}, why),
@@ -55,7 +55,9 @@ function showMove(panel) {
       h("div", { class: "table" }, h("table", { id: "costs" }, h("thead", {}, h("tr", {}, ["", "before", "after", "change"].map((text) => h("th", {}, text)))), h("tbody", {}, rows))),
       before && after ? null : h("p", { class: "quiet" }, "Nothing is counted before every dim is cut into blocks.")),
     section("The block program", h("p", { class: "quiet" }, "stays as it is: moves change order, place and time, and no value.")),
-  );
+    at === 1 && data.moves.lowered ? section("Proof of the lowering to tiles", ...proofLines(data.moves.lowered)) : null,
+    section("Proof", ...proofLines(proof)),
+  ].filter(Boolean));
 }
 
 function lineOf(at, place) {

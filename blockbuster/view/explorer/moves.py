@@ -6,13 +6,17 @@ printed: what follows moves by itself (closing.py) makes it of the draft that th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from blockbuster.emit.schedule import closing
 from blockbuster.emit.schedule.steps import Cost, KernelDerivation, cost_of
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import shown_lines
+from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.explorer.states import Strings, text_data
+from blockbuster.view.explorer.steps import proof_data
 from blockbuster.view.explorer.texts import Text, changed
 from blockbuster.view.why import lead, why
 
@@ -22,13 +26,23 @@ CLOSING_LEAD = "what follows moves by itself, before the program is printed."
 Data = dict[str, Any]
 
 
-def moves_data(derivation: KernelDerivation | None, strings: Strings) -> Data:
-    """Tile states and moves; none of either where there is no kernel."""
+def moves_data(
+    derivation: KernelDerivation | None,
+    strings: Strings,
+    setting: Setting,
+    *,
+    prove: bool,
+    progress: Callable[[str], None],
+) -> Data:
+    """Tile states and moves, with proofs if asked for; none of any where there is no kernel.
+
+    ``lowered`` is the proof that tile state 0 is the block program.
+    """
     if derivation is None:
-        return {"states": [], "steps": []}
+        return {"states": [], "steps": [], "lowered": None}
     programs = [derivation.start.draft, *(step.after.draft for step in derivation.steps)]
     costs = [cost_of(derivation.start), *(step.costs[1] for step in derivation.steps)]
-    steps = [
+    steps: list[Data] = [
         {
             "move": step.move.name,
             "line": step.line,
@@ -43,7 +57,19 @@ def moves_data(derivation: KernelDerivation | None, strings: Strings) -> Data:
         costs.append(costs[-1])
         told = " ".join((closing.__doc__ or "").split("\n\n")[1].split())
         steps.append({"move": CLOSING, "line": "", "lead": CLOSING_LEAD, "why": told})
-    return {"states": _states(programs, costs, strings), "steps": steps}
+    proofs = _proofs(derivation, setting, progress) if prove else [None] * (len(steps) + 2)
+    for step, proof in zip(steps, proofs[1:], strict=False):  # the last is of what follows, if any
+        step["proof"] = proof
+    return {"states": _states(programs, costs, strings), "steps": steps, "lowered": proofs[0]}
+
+
+def _proofs(
+    derivation: KernelDerivation, setting: Setting, progress: Callable[[str], None]
+) -> Sequence[Data | None]:
+    """What was shown of the lowering, of every move, and of what follows them."""
+    made = replace(derivation, fused=None)  # the rules are proved apart
+    report = made.prove(trials=setting.trials, seed=setting.seed, progress=progress)
+    return [proof_data(entry.proof) for entry in report.entries]
 
 
 def _states(programs: list[TileProgram], costs: list[Cost | None], strings: Strings) -> list[Data]:

@@ -137,8 +137,7 @@ class _KernelPrinter:
     def _value(self, stmt: Let, lanes: Lanes, total: str = "") -> Text:
         args = [self._tiles[arg] for arg in stmt.args]
         if is_matrix_dot(stmt, self._tiling):
-            columns, apart = stmt.args[1] in self._columns, bool(stmt.apart)
-            return self._ops.matrix_dot(args[0], args[1], columns, total, apart=apart)
+            return self._ops.matrix_dot(args[0], args[1], stmt.args[1] in self._columns, total)
         return self._ops.text(stmt.op, args, lanes, apart=bool(stmt.apart))
 
     def _guard(self, stmt: Guard) -> None:
@@ -168,7 +167,7 @@ class _KernelPrinter:
         if stmt.ahead:
             self._lines.line(f"{name} = {value.text.text}", stmt.origin)
             return
-        spelled = self._ops.fold_apart if stmt.apart else self._ops.fold
+        spelled = self._ops.fold_apart(stmt.apart) if stmt.apart else self._ops.fold
         text = spelled(stmt.monoid, onto.text, value.over(total.lanes))
         self._lines.line(f"{name} = {text.text}", stmt.origin, REASONS.get(stmt.apart, ""))
 

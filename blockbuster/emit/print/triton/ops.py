@@ -14,6 +14,7 @@ from blockbuster.emit.print.triton.scalars import (
     is_literal,
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.workarounds import FROM_ZERO, TWO_STEPS
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
@@ -75,7 +76,16 @@ class OpPrinter:
         """Two partial results combined."""
         return self.scalars.text(Call(_FOLDS[monoid], (Arg(0), Arg(1))), [left, right])
 
-    def fold_apart(self, monoid: str, left: Text, right: Text) -> Text:
+    def fold_apart(self, why: str) -> Callable[[str, Text, Text], Text]:
+        """How partial results are combined for the sake of a compiler (workarounds.py)."""
+        return {FROM_ZERO: self._fused, TWO_STEPS: self._in_two_steps}[why]
+
+    def _fused(self, monoid: str, left: Text, right: Text) -> Text:
+        """A sum that Triton does not turn into a dot with an accumulator."""
+        assert monoid == "+"
+        return Text(f"tl.fma({as_float(right).text}, 1.0, {left.text})")
+
+    def _in_two_steps(self, monoid: str, left: Text, right: Text) -> Text:
         """The same value by two operations, where one Triton's pass would look for one.
 
         Sums start from 0, so none is -0, and adding 0 changes none.
@@ -84,19 +94,13 @@ class OpPrinter:
         twice = Call(fn, (Call(fn, (Arg(0), Arg(1))), again))
         return self.scalars.text(twice, [left, right])
 
-    def matrix_dot(
-        self, a: Operand, b: Operand, columns: bool, total: str = "", *, apart: bool = False
-    ) -> Text:
-        """A dot on the matrix units, added to ``total``; ``columns``: b was loaded as columns.
-
-        ``apart``: it is summed from zero, and added then as an fma.
-        """
+    def matrix_dot(self, a: Operand, b: Operand, columns: bool, total: str = "") -> Text:
+        """A dot on the matrix units, added to ``total``; ``columns``: b was loaded as columns."""
         left, right = a.text, b.text if columns else _transposed(b.text)
-        parts = [left.text, right.text, *([total] if total and not apart else [])]
+        parts = [left.text, right.text, *([total] if total else [])]
         if left.dtype == FLOAT:
             parts.append('input_precision="ieee"')
-        text = f"tl.dot({', '.join(parts)})"
-        return Text(f"tl.fma({text}, 1.0, {total})" if total and apart else text)
+        return Text(f"tl.dot({', '.join(parts)})")
 
     def _dot(self, a: Operand, b: Operand, lanes: Lanes, apart: bool) -> Text:
         """A dot of which an operand lacks lanes: products, summed along what both have."""
