@@ -13,6 +13,7 @@ from blockbuster.emit.closing import (
     round_products,
     work_around_locality,
 )
+from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from blockbuster.emit.schedule.lead_first import lead_first
 
-from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule import (
+from blockbuster.emit.closing import (
     share_factors,
 )
+from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (
