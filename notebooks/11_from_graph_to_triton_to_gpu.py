@@ -18,12 +18,7 @@ import numpy as np
 
 import blockbuster as bb
 from blockbuster.emit.target.compiler import TARGETS, compile_kernel
-from blockbuster.emit.tile.dtypes import dtype_of
-from blockbuster.emit.tile.listing import listing
-from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.runtime.launch import run_interpreted
-from blockbuster.selection.default_schedule import apply_passes
-from blockbuster.selection.default_tiles import choose_tiling
 
 # %% [markdown]
 # ## Fuse, and make exponentials safe
@@ -45,36 +40,50 @@ stable = bb.safe(derivation.final)
 print(stable.listing())
 
 # %% [markdown]
-# ## Tiles
+# ## Tiles and moves
 #
 # The *tile program* is the last form before text. A tile is a block of definite size, a power of
-# two, in registers or shared memory. Passes rewrite the program: loads move out of loops that do
-# not change them, loops with one iteration vanish, and the loops that are independent of each other
-# (`forall`) become the *grid*: many instances of the kernel that run side by side. Here that is 256
-# for the 132 processors of an H100; with a quarter of the queries it would be 64, and a pass would
-# run the loop over `n` in chunks to keep the others busy.
+# two, in registers or shared memory. *Moves* rewrite it, as rules rewrote the block program: dims
+# are cut into blocks, loops with one iteration vanish, loads run ahead of the iterations that need
+# them. The list of moves is the kernel's *schedule*. You can [write one](../docs/schedules.md) and
+# replay it.
 
 # %%
 SIZES = dict(M=16384, N=4096, D=64, L=64)
-tiles = lower_to_tiles(stable)
-tiling = choose_tiling(tiles, SIZES, {}, dtype_of("float16"), TARGETS["sm_90"])
-scheduled, tiling = apply_passes(tiles, tiling, TARGETS["sm_90"].processors)
-print(dict(tiling.blocks))
-print(listing(scheduled))
+kernel = bb.emit(derivation, sizes=SIZES, dtype="float16", target="sm_90")
+print(kernel.schedule)
+
+# %% [markdown]
+# After the last move the program is closed: loads have moved out of loops that do not change them,
+# and the loops that are independent of each other (`forall`) have become the *grid*: many instances
+# of the kernel that run side by side. Here that is 256 for the 132 processors of an H100; with a
+# quarter of the queries it would be 64, and a move would run the loop over `n` in chunks to keep
+# the others busy.
+
+# %%
+print(kernel.tile_program)
 
 # %% [markdown]
 # Compare it with the listing above. The loops over `d` and `l` are gone, because 64 columns are one
-# tile, and `q` is loaded once, before the loop over `n`. And the running maximum comes first: the
-# exponentials are taken under it, so that only what was accumulated before is rescaled.
+# tile, and `q` is loaded once, before the loop over `n`. While a step computes, the next `k` and `v`
+# are on their way. And the running maximum comes first: exponentials are taken under it, so that
+# only what was accumulated before is rescaled.
 #
-# ## Triton
-#
-# `bb.emit` does all of this in one call and prints the tile program as Triton. The result is a file
-# that needs no Blockbuster: it holds the kernel, a launcher, a check against a NumPy reference and
-# a benchmark. Each line of the kernel says from which rule and which line of yours it comes.
+# Each of these steps is proved like a rule, by running the program before and after it:
 
 # %%
-kernel = bb.emit(derivation.final, sizes=SIZES, dtype="float16", target="sm_90")
+report = kernel.derivation.prove()
+print("\n".join(str(report).split("\n")[-12:]))
+assert report.equal
+
+# %% [markdown]
+# ## Triton
+#
+# The tile program is printed as Triton. The result is a file that needs no Blockbuster: it holds
+# the kernel, a launcher, a check against a NumPy reference and a benchmark. Each line of the kernel
+# says from which rule and which line of yours it comes.
+
+# %%
 lines = kernel.source.splitlines()
 first = lines.index("def out_kernel(")
 last = next(at for at in range(first, len(lines)) if lines[at].startswith("# for compiling"))
