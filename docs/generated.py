@@ -14,9 +14,9 @@ from typing import Any
 from measured import fusing_times, kernel_runs, rules_checked
 
 import blockbuster as bb
-from blockbuster.emit.schedule.closing import CLOSING
-from blockbuster.emit.schedule.hoist import hoist
-from blockbuster.emit.schedule.merge_repeats import merge_repeats
+from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.closing.merge_repeats import merge_repeats
+from blockbuster.emit.closing.order import CLOSING
 from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.ir.expr import FUNCTIONS, INFIX

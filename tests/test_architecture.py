@@ -42,7 +42,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "__main__": ("view",),
 }
 # The parts of ``emit``, each of which may import those before it.
-EMIT = ("tile", "target", "schedule", "print", "kernel")
+EMIT = ("tile", "interpret", "target", "closing", "schedule", "print", "kernel")
 
 # Methods that point upward, or at a neighbour that imports their own module, import lazily:
 # (file, what it imports). Keep this list short.

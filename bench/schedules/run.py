@@ -29,7 +29,7 @@ from bench.schedules.programs import BY_NAME, CASES, Case
 
 Record = dict[str, Any]
 
-TIMING = 12.0  # seconds for which time is kept, a program: 9 on an H100
+TIMING = 12.0  # seconds that are kept for timing each program
 PATIENCE = 120.0  # seconds after which a process is stopped
 
 

@@ -35,7 +35,8 @@ class Finding:
 def lint(source: str) -> tuple[Finding, ...]:
     """What is wrong with the kernels of a module, given as text; raises SyntaxError.
 
-    Kernels that the module launches with ``num_stages=1``, and only so, are not pipelined.
+    Loops that say no number of stages are not pipelined where the module launches their kernel with
+    ``num_stages=1``, and only so.
 
     >>> lint("def kernel(X): return X")
     ()
@@ -46,10 +47,10 @@ def lint(source: str) -> tuple[Finding, ...]:
     stages = _stages(module)
     found: list[Finding] = []
     for name, function in functions.items():
-        if stages.get(name) != {1}:
-            for loop in ast.walk(function):
-                if isinstance(loop, ast.For) and _pipelined(loop):
-                    found += _Loop(name, loop, loaders).findings()
+        single = stages.get(name) == {1}
+        for loop in ast.walk(function):
+            if isinstance(loop, ast.For) and _pipelined(loop, single):
+                found += _Loop(name, loop, loaders).findings()
     return tuple(sorted(set(found), key=lambda finding: finding.line))
 
 
@@ -66,14 +67,14 @@ def _stages(module: ast.Module) -> dict[str, set[object]]:
     return found
 
 
-def _pipelined(loop: ast.For) -> bool:
-    """True unless the loop is unrolled or says ``num_stages=1`` itself."""
-    if not isinstance(loop.iter, ast.Call):
+def _pipelined(loop: ast.For, single: bool) -> bool:
+    """True unless the loop is unrolled or has one stage, as a launch with a ``single`` one says."""
+    if not isinstance(loop.iter, ast.Call) or _name(loop.iter.func) != "range":
         return False
-    name = _name(loop.iter.func)
     stages = [k.value for k in loop.iter.keywords if k.arg == "num_stages"]
-    single = bool(stages) and isinstance(stages[0], ast.Constant) and stages[0].value == 1
-    return name == "range" and not single
+    if not stages:
+        return not single
+    return not (isinstance(stages[0], ast.Constant) and stages[0].value == 1)
 
 
 def _name(node: ast.expr) -> str:

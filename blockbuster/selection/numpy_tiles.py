@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.closing.merge_repeats import merge_repeats
+from blockbuster.emit.closing.wide_sums import wide_sums
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.finish_rows import finish_rows
-from blockbuster.emit.schedule.hoist import hoist
-from blockbuster.emit.schedule.lead_first import lead_first
-from blockbuster.emit.schedule.merge_repeats import merge_repeats
-from blockbuster.emit.schedule.wide_sums import wide_sums
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.program import For, Stmt, Tile, TileProgram
 from blockbuster.emit.tile.traffic import tile_traffic

@@ -12,7 +12,7 @@ import blockbuster as bb
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.value_dtypes import output_dtypes
+from blockbuster.emit.tile.value_dtypes import casts, output_dtypes
 from blockbuster.frontend.numerics import cast
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import size_class
@@ -95,8 +95,8 @@ def test_emitted_files_hold_the_declared_dtypes(seed):
         return
     given_dtypes = {name: str(array.dtype) for name, array in arrays.items()}
     graph = bb.fuse(bb.lower(program)).final
-    if list(graph.of_type(Misc)):
-        return  # a copy of a view: no kernel holds it
+    if list(graph.of_type(Misc)) or "float64" in casts(graph):
+        return  # a copy of a view, or a wide value inside: no kernel holds it
     tiles = lower_to_tiles(bb.safe(graph))
     known = {b.name: given_dtypes[b.name] for b in tiles.inputs}
     typed = typed_for_gpu(graph, tiles, given_by({**known}))

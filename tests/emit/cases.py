@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 import blockbuster.frontend as bb
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.closing.guard import guard
+from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.bind import bind
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.schedule.guard import guard
-from blockbuster.emit.schedule.hoist import hoist
-from blockbuster.emit.schedule.lead_first import lead_first
-from blockbuster.emit.schedule.merge_repeats import merge_repeats
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import TARGETS

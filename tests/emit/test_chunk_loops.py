@@ -8,10 +8,10 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.emission import emit
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.bind import bind
 from blockbuster.emit.schedule.chunkable import not_chunkable
-from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import TARGETS, compile_kernel
 from blockbuster.emit.tile.listing import listing

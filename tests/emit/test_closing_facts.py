@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule import (
+from blockbuster.emit.closing import (
     accumulate,
     accurate_functions,
     load_columns,
     round_products,
-    share_factors,
     work_around_locality,
 )
-from blockbuster.emit.schedule.lead_first import lead_first
+from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.tile.dataflow import mapped
-from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
@@ -42,12 +39,23 @@ from blockbuster.emit.tile.uses import Uses
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.emit.tile.workarounds import REASONS
 from blockbuster.errors import VerifyError
+from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.parse import parse
+from blockbuster.ir.types import size_class
 from blockbuster.rules.safety import RESCALED
 from blockbuster.runtime.launch import run_interpreted
-from tests.emit.cases import FOLDER, changed_by, graph_of
+from tests.emit.cases import (
+    FOLDER,
+    TEXTS,
+    blocked_dims,
+    graph_of,
+    inputs_for,
+    ragged_blocks,
+    scheduled_of,
+    sizes_of,
+)
 
 SIZES = {"M": 64, "N": 96}
 ATTENTION = {"M": 64, "N": 96, "D": 32, "L": 32}
@@ -64,85 +72,6 @@ def emitted(function, dtype="float32", sizes=None, **shapes):
 
 def of(program, kind):
     return [s for nest in program.nests for s in statements(nest.body) if isinstance(s, kind)]
-
-
-# share-factors -------------------------------------------------------------------------
-
-
-def test_numbers_stay_where_factors_are_shared():
-    """Of all fused programs with groups, before and after their leads are folded ahead."""
-    assert changed_by(share_factors.share_factors) >= 20
-    assert changed_by(lambda program: share_factors.share_factors(lead_first(program))) >= 20
-
-
-def test_no_group_is_left():
-    program = lower_to_tiles(graph_of("attention safe"))
-    (group,) = (fold for fold in of(program, Fold) if fold.members)
-    made = share_factors.share_factors(program)
-
-    assert len(group.members) == 2
-    assert all(not fold.members for fold in of(made, Fold))
-    assert len(of(made, Fold)) == len(of(program, Fold)) + 2
-    assert share_factors.share_factors(made) == made
-
-
-def test_the_factor_of_a_lead_is_computed_once():
-    program = lower_to_tiles(graph_of("attention safe"))
-
-    def factors(made):
-        text = listing(share_factors.share_factors(made))
-        return sum("exp(sub0(" in line for line in text.split("\n"))
-
-    assert factors(program) == 2  # one for each side: for two members
-    assert factors(lead_first(program)) == 1
-
-
-def group(factor, monoid="+"):
-    """A loop over N that keeps a maximum, and a sum that is rescaled by it with ``factor``."""
-    x = View(Buffer("X", (BufferAxis("M"), BufferAxis("N")), INPUT), ("M", "N"))
-    out = View(Buffer("Y", (BufferAxis("M"),), OUTPUT), ("M",))
-    a, z, t = Tile("t1", ("M", "N")), Tile("t2", ("M",)), Tile("t3", ("M",))
-    lead, total = Tile("t4", ("M",)), Tile("t5", ("M",))
-    loop = For(
-        "N",
-        False,
-        (
-            Load(a, x),
-            Let(z, Functional("row_max"), (a,)),
-            Let(t, Functional("row_sum"), (a,)),
-            Fold(lead, "max", z, (Member(total, monoid, t, factor),)),
-        ),
-    )
-    body = (Init(lead, "max"), Init(total, monoid), loop, Store(out, total))
-    return TileProgram((x.buffer,), (out.buffer,), (), (Nest((For("M", True, body),)),))
-
-
-HIDDEN = call("mul", Arg(0), call("exp", call("mul", Arg(0), call("sub0", Arg(1), Arg(2)))))
-CLIPPED = call("minimum", call("add", Arg(0), call("sub0", Arg(1), Arg(2))), 3.0)
-
-
-def ran(program):
-    x = np.random.default_rng(0).normal(size=(5, 7))
-    with np.errstate(all="ignore"):
-        return run_numpy(program, {"X": x}, {"M": 5, "N": 7}, {"M": 2, "N": 2}, folder=FOLDER)["Y"]
-
-
-@pytest.mark.parametrize("factor", [RESCALED, HIDDEN, CLIPPED])
-def test_each_kind_of_factor_keeps_its_numbers(factor):
-    program = group(factor)
-    made = share_factors.share_factors(program)
-
-    verify_tiles(made)
-    assert (share_factors.not_shared(factor) == "") == (factor == RESCALED)
-    np.testing.assert_allclose(ran(made), ran(program), rtol=1e-12)
-
-
-def test_a_factor_that_depends_on_what_it_rescales_is_not_shared(monkeypatch):
-    program = group(HIDDEN)
-    monkeypatch.setattr(share_factors, "not_shared", lambda factor: "")
-
-    made = share_factors.share_factors(program)
-    assert not np.allclose(ran(made), ran(program))
 
 
 # load-columns --------------------------------------------------------------------------
@@ -391,3 +320,23 @@ def test_beside_a_dot_exp_is_the_gpu_s_own(monkeypatch):
     assert "= tl.exp(" in source(dtype="float32", M=32, N=32)
     monkeypatch.setattr(accurate_functions, "not_shown", lambda fn, program, nest: "")
     assert "= tl.exp(" not in source(dtype="float32", M=32, N=32)
+
+
+# all of them -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_closed_programs_are_well_formed_and_keep_their_numbers(name):
+    graph = graph_of(name)
+    sizes = sizes_of(graph)
+    inputs, blocks = inputs_for(graph, sizes), ragged_blocks(graph, sizes)
+    wanted = evaluate(graph, inputs, sizes=sizes, block_sizes=blocks)
+    tiles = lower_to_tiles(graph)
+    cut = {dim: blocks[size_class(dim)] for dim in blocked_dims(tiles)}
+    program = scheduled_of(tiles, sizes=sizes, blocks=cut).program
+
+    verify_tiles(program)
+    for padded in (False, True):
+        found = run_numpy(program, inputs, sizes, blocks, folder=FOLDER, padded=padded)
+        for output, array in wanted.items():
+            np.testing.assert_allclose(found[output], array, rtol=1e-9, atol=1e-9)

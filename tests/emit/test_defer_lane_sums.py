@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from blockbuster.emission import emit
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.bind import bind
 from blockbuster.emit.schedule.defer_lane_sums import not_deferrable
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.schedule.guard import guard
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import Fold, For, Guard, Init, Let, Nest, Store, Tile, statements

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.schedule.work_around_locality import THREADS
+from blockbuster.emit.closing.work_around_locality import THREADS
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.launch import run_interpreted
 

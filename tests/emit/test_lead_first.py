@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from blockbuster.emission import emit
+from blockbuster.emit.closing.guard import guard
+from blockbuster.emit.closing.lead_first import lead_first, not_leading
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.guard import guard
-from blockbuster.emit.schedule.lead_first import lead_first, not_leading
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles

@@ -64,6 +64,12 @@ def test_a_launch_without_pipelining():
     assert lint(text + "\nkernel[(1,)](x)\n")
 
 
+def test_a_loop_with_stages_in_a_launch_without():
+    text = LOOP.format(**DEFAULT | {"loop": "tl.range(0, K, BK, num_stages=3)"})
+
+    assert lint(text + "\nkernel[(1,)](x, w, o, num_stages=1)\n")
+
+
 def test_finds_the_reproducer():
     text = (ROOT / "bench/repro/pipeliner_race.py").read_text(encoding="utf-8")
 

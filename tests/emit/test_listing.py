@@ -2,9 +2,9 @@
 
 import pytest
 
-from blockbuster.emit.schedule.bind import bind
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.schedule.hoist import hoist
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles

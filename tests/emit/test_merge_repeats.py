@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.schedule.hoist import hoist
-from blockbuster.emit.schedule.merge_repeats import merge_repeats
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import For, Load, Store, Tile, View, statements

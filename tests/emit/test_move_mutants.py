@@ -11,26 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from blockbuster.emit.closing import guard, hoist, lead_first, merge_repeats
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule import (
     block,
     chunkable,
     defer_lane_sums,
     drop_unit_loops,
     finish_rows,
-    guard,
-    hoist,
-    lead_first,
-    merge_repeats,
     stage,
 )
-from blockbuster.emit.schedule.bind import bind
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME, replayed
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile import padding
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
-from blockbuster.emit.tile.proof import prove_tiles
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import BlockbusterError
 from blockbuster.ir.lengths import fitted
@@ -80,7 +77,7 @@ def passed(name):
 
     def pairs(*programs):
         for program in programs:
-            module = sys.modules[f"blockbuster.emit.schedule.{name}"]
+            module = sys.modules[f"blockbuster.emit.closing.{name}"]
             yield program, getattr(module, name)(program)
 
     return pairs

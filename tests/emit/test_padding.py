@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from blockbuster.emit.closing.guard import guard
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.guard import guard
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.padding import DATA, UNKNOWN, applied, padding
 from blockbuster.emit.tile.program import Guard, statements

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.closing.hoist import hoist, not_invariant
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.bind import bind
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.schedule.hoist import hoist, not_invariant
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from blockbuster.emit.interpret.counting import count_run
+from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.interpret.sides import Side, cut_by, cuts
 from blockbuster.emit.schedule.script import MOVES
-from blockbuster.emit.tile.counting import count_run
-from blockbuster.emit.tile.proof import prove_tiles
-from blockbuster.emit.tile.sides import Side, cut_by, cuts
 from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.setting import SIZES

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.tile.counting import count_run
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles

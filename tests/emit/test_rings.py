@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import blockbuster as bb
 from blockbuster.emit.kernel import written
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.target.compiler import compile_kernel, target_of
@@ -125,16 +126,46 @@ def scheduled(name="attention safe", target="sm_90", dtype="float16", **options)
     return graph, made
 
 
-def test_a_loop_says_how_far_its_loads_run_ahead():
+def test_a_launch_says_how_far_the_loads_of_dots_run_ahead():
     graph, made = scheduled(tiles={"M": 64, "N": 64})
     plain = written(replace(made, draft=loading(made.draft)), graph).source
     source = written(replace(made, draft=ahead(made.draft)), graph).source
 
     loops = [line.strip() for line in source.split("\n") if "for n0 in" in line]
-    assert loops == ["for n0 in tl.range(0, N, BLOCK_N, num_stages=3):"]
-    assert "tl.range" not in plain
-    assert "num_stages=1" in source  # of the launch: other loops do not run ahead
+    assert loops == ["for n0 in range(0, N, BLOCK_N):"]
+    assert "num_stages=3" in source  # of the launch: the loads of dots run ahead, and no others
+    assert "num_stages=1" in plain
+    assert "tl.range" not in plain + source
     assert source.count("tl.load(") == plain.count("tl.load(")
+
+
+SUMS = """
+block M 64, N 64 whole, K 64
+chunk nest 1 K 4
+warps 4
+"""
+
+
+def test_loops_say_their_stages_where_they_differ_from_the_launch():
+    """A loop without dots says its own; one with a dot, if it has others than the launch."""
+    fused = bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="M K", w="K N"))).final
+    sizes = {"M": 64, "N": 64, "K": 1024}
+
+    def loops(stages):
+        source = bb.emit(fused, sizes, schedule=SUMS + stages).source
+        return [
+            line.partition(" in ")[2].partition(":")[0]
+            for line in source.split("\n")
+            if line.startswith("    for k")
+        ]
+
+    dots, sums = "k_first, k_stop, BLOCK_K", "0, K_chunk"
+    assert loops("") == [f"range({dots})", f"range({sums})"]
+    assert loops("stage nest 1 K 3") == [f"range({dots})", f"range({sums})"]
+    assert loops("stage nest 2 K_chunk 4") == [
+        f"range({dots})",
+        f"tl.range({sums}, num_stages=4)",
+    ]
 
 
 def test_loads_that_run_ahead_are_copied_asynchronously():

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.closing.guard import guard
+from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.interpret.counting import count_run
+from blockbuster.emit.interpret.interpreter import run_tiles
+from blockbuster.emit.interpret.lanes import check_lanes
+from blockbuster.emit.interpret.memory import Hazard
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.bind import bind
-from blockbuster.emit.schedule.guard import guard
-from blockbuster.emit.schedule.hoist import hoist
-from blockbuster.emit.tile.counting import count_run
-from blockbuster.emit.tile.interpreter import run_tiles
-from blockbuster.emit.tile.lanes import check_lanes
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.memory import Hazard
 from blockbuster.emit.tile.program import (
     OUTPUT,
     Block,

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockbuster.emit.schedule.guard import guard
-from blockbuster.emit.tile.counting import count_run
-from blockbuster.emit.tile.interpreter import run_tiles
-from blockbuster.emit.tile.lanes import check_lanes
+from blockbuster.emit.closing.guard import guard
+from blockbuster.emit.interpret.counting import count_run
+from blockbuster.emit.interpret.interpreter import run_tiles
+from blockbuster.emit.interpret.lanes import check_lanes
+from blockbuster.emit.interpret.memory import Hazard
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.memory import Hazard
 from blockbuster.emit.tile.program import (
     For,
     Guard,

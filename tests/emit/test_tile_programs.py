@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.split_nests import conflicts, split_nests
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from blockbuster.emit.schedule.lead_first import lead_first
+from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.interpret.proof import UNROUNDED, UNTYPED, Comparison, prove_tiles
+from blockbuster.emit.interpret.sides import Side, cuts
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Block, For, Store
-from blockbuster.emit.tile.proof import UNROUNDED, UNTYPED, Comparison, prove_tiles
-from blockbuster.emit.tile.sides import Side, cuts
 from blockbuster.errors import VerifyError
 from blockbuster.ir.parse import parse
 from tests.emit.cases import TEXTS, defer_lane_sums, graph_of, hoist

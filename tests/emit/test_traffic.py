@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blockbuster import layer_norm, lower, trace
+from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.tile.counting import count_run
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.traffic import Moved, tile_traffic, traffic_by_nest
 from blockbuster.interp.binding import list_only

@@ -6,10 +6,10 @@ from string import ascii_uppercase
 import numpy as np
 import pytest
 
+from blockbuster.emit.closing.guard import guard
+from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces, not_narrow
+from blockbuster.emit.closing.wide_sums import wide_sums
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.guard import guard
-from blockbuster.emit.schedule.narrow_workspaces import narrow_workspaces, not_narrow
-from blockbuster.emit.schedule.wide_sums import wide_sums
 from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.schedule.closing import tidied
+from blockbuster.emit.closing.order import tidied
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Applied, Site
 from blockbuster.emit.tile.program import TileProgram

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from blockbuster.emit.closing.bind import outer_loop
 from blockbuster.emit.schedule.base import (
     LOOP,
     Args,
@@ -30,7 +31,6 @@ from blockbuster.emit.schedule.base import (
     not_a_power_of_two,
     read_number,
 )
-from blockbuster.emit.schedule.bind import outer_loop
 from blockbuster.emit.schedule.chunkable import (
     not_apart,
     not_chunkable,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from blockbuster.emit.schedule.closing import closed
+from blockbuster.emit.closing.order import closed
 from blockbuster.emit.schedule.site import Applied
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.program import TileProgram

@@ -22,9 +22,9 @@ from blockbuster.emit.schedule.finish_rows import FinishRows
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split import Split
-from blockbuster.emit.schedule.split_nests import conflicts
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
+from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import PROGRAM, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site
-from blockbuster.emit.schedule.split_nests import conflicts, split_nests
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.program import TileProgram
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blockbuster.emit.tile.cut import Workspaces, pieces
-from blockbuster.emit.tile.dataflow import loaded, stored, workspaces_in_order
+from blockbuster.emit.tile.dataflow import conflicts, loaded, stored, workspaces_in_order
 from blockbuster.emit.tile.program import Buffer, For, Nest, Stmt, TileProgram
 from blockbuster.ir.types import Dim
 
@@ -36,12 +36,6 @@ def split_nests(program: TileProgram) -> TileProgram:
         nests += [replace(nest, body=body) for body in _split(nest.body, nest.grid, spaces)]
     split = replace(program, nests=tuple(nests), workspaces=(*program.workspaces, *spaces.made))
     return workspaces_in_order(split)
-
-
-def conflicts(body: Body) -> tuple[Buffer, ...]:
-    """The arrays that ``body`` both stores and loads."""
-    written = stored(body)
-    return tuple(buffer for buffer in loaded(body) if buffer in written)
 
 
 def _split(body: Body, path: tuple[Dim, ...], spaces: Workspaces) -> tuple[Body, ...]:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Applied
 from blockbuster.emit.tile.names import comment
 from blockbuster.emit.tile.program import Nest, TileProgram
-from blockbuster.emit.tile.proof import prove_tiles
 from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import traffic_by_nest

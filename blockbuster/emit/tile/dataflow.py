@@ -80,6 +80,12 @@ def stored(body: tuple[Stmt, ...]) -> dict[Buffer, None]:
     return {s.view.buffer: None for s in statements(body) if isinstance(s, Store)}
 
 
+def conflicts(body: tuple[Stmt, ...]) -> tuple[Buffer, ...]:
+    """The arrays that ``body`` both stores and loads."""
+    written = stored(body)
+    return tuple(buffer for buffer in loaded(body) if buffer in written)
+
+
 def views(program: TileProgram) -> Iterator[View]:
     """How each load and store of ``program`` accesses its array, in order."""
     for nest in program.nests:

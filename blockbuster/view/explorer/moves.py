@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blockbuster.emit.schedule import closing
+from blockbuster.emit.closing import order as closing
 from blockbuster.emit.schedule.steps import Cost, KernelDerivation, cost_of
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import shown_lines

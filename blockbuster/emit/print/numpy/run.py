@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockbuster.emit.closing.wide_sums import wide_sums
 from blockbuster.emit.print.numpy.text import numpy_text
-from blockbuster.emit.schedule.wide_sums import wide_sums
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.program import TileProgram

@@ -11,7 +11,7 @@ from typing import Any
 
 from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
-from blockbuster.emit.print.triton.places import Places
+from blockbuster.emit.print.triton.places import Places, launched_stages
 from blockbuster.emit.print.triton.scalars import (
     ACCURATE_CALLS,
     ATOM,
@@ -61,7 +61,7 @@ class _KernelPrinter:
         self._names = file.names.copy()
         self._issues = issues(nest.body)
         self._lines = Lines()
-        self._places = Places(file, tiling, self._names, self._lines)
+        self._places = Places(file, tiling, self._names, self._lines, launched_stages(nest, tiling))
         calls = {fn: ACCURATE_CALLS[fn] for fn in nest.accurate}
         self._scalars = ScalarPrinter(self._places.extent, file.helpers, calls)
         self._ops = OpPrinter(self._scalars, self._places.shape)

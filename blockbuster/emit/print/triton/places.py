@@ -20,6 +20,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
@@ -34,9 +35,10 @@ class Places:
     where lanes may lie past the end.
     """
 
-    def __init__(self, file: File, tiling: Tiling, names: Names, lines: Lines) -> None:
+    def __init__(self, file: File, tiling: Tiling, names: Names, lines: Lines, stages: int) -> None:
         self._file = file
         self._tiling = tiling
+        self._stages = stages
         self._names = names
         self._lines = lines
         self._numbers: dict[Dim, str] = {}  # of each dim that a loop or the grid walks
@@ -126,7 +128,7 @@ class Places:
         if not self._tiling.is_unit(dim):
             bounds += f", {block}"
             self._numbers[dim] = f"({start} // {block})"
-        self._lines.line(f"for {start} in {_steps(stmt, bounds)}:", stmt.origin)
+        self._lines.line(f"for {start} in {self._steps(stmt, bounds)}:", stmt.origin)
         self._lines.depth += 1
         self._block_at(dim, stmt.body, start)
 
@@ -198,6 +200,20 @@ class Places:
                 scalars.append(f"{numbers[dim]} * {self._stride(view.buffer, axis)}")
         return " + ".join(scalars + vectors)
 
+    def _steps(self, loop: For, bounds: str) -> str:
+        """What a loop runs over, with its stages where the launch does not say them.
+
+        A loop that says them has every load of it run ahead, those of a launch only those for dots.
+        """
+        number = stages_of(loop)
+        if any(isinstance(stmt, For) for stmt in loop.body) or number == self._usual(loop):
+            return f"range({bounds})"
+        return f"tl.range({bounds}, num_stages={number})"
+
+    def _usual(self, loop: For) -> int:
+        """The stages that a loop has if it says none: those of the launch, if it holds a dot."""
+        return self._stages if holds_a_dot(loop, self._tiling) else 1
+
     def _strided(self, axis: Strided, lanes: Lanes) -> str:
         """The positions along a slice or a split axis; empty for position 0."""
         terms = []
@@ -213,10 +229,19 @@ class Places:
         return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
 
 
-def _steps(loop: For, bounds: str) -> str:
-    """What a loop runs over; where loads run ahead, with the iterations that are under way."""
+def launched_stages(nest: Nest, tiling: Tiling) -> int:
+    """The stages that a launch says: those of the nest's first loop of dots with some; or 1."""
+    loops = (stmt for stmt in statements(nest.body) if isinstance(stmt, For))
+    found = (stages_of(loop) for loop in loops if holds_a_dot(loop, tiling))
+    return next((number for number in found if number > 1), 1)
+
+
+def stages_of(loop: For) -> int:
+    """The iterations of ``loop`` that are under way: one where no load runs ahead."""
     ahead = {stmt.ahead for stmt in loop.body if isinstance(stmt, Issue)}
-    if not ahead:
-        return f"range({bounds})"
-    (iterations,) = ahead
-    return f"tl.range({bounds}, num_stages={iterations + 1})"
+    return 1 + max(ahead, default=0)
+
+
+def holds_a_dot(loop: For, tiling: Tiling) -> bool:
+    """True if an iteration of ``loop`` itself has a matrix dot."""
+    return any(is_matrix_dot(stmt, tiling) for stmt in loop.body)

@@ -10,6 +10,7 @@ from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_so
 from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
 from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
+from blockbuster.emit.print.triton.places import launched_stages
 from blockbuster.emit.print.triton.table import kernel_table
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
@@ -140,7 +141,7 @@ class _FileText:
         body, parameters = kernel_body(nest, tiling, self.file)
         written = "_".join(self.file.buffer(b) for b in stored(nest.body))
         name = self.file.names.of(("kernel", nest), f"{written}_kernel")
-        options = {"num_warps": nest.warps, "num_stages": 1}  # loops say how far loads run ahead
+        options = {"num_warps": nest.warps, "num_stages": launched_stages(nest, tiling)}
         return Kernel(name, nest, tiling, body, parameters, options)
 
     # head ------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from blockbuster.emit.tile.interpreter import run_tiles
-from blockbuster.emit.tile.observer import Real, TileObserver
+from blockbuster.emit.interpret.interpreter import run_tiles
+from blockbuster.emit.interpret.observer import Real, TileObserver
 from blockbuster.emit.tile.program import Fold, Let, TileProgram, View
 from blockbuster.emit.tile.traffic import Moved
 from blockbuster.interp.layout import Array

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.emit.tile.memory import Hazard
+from blockbuster.emit.interpret.memory import Hazard
+from blockbuster.emit.interpret.sides import Cut, Program, Side, cuts
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.sides import Cut, Program, Side, cuts
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.interp.apart import clearly_apart, close

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.emit.tile.interpreter import TileInterpreter
-from blockbuster.emit.tile.memory import Hazard
-from blockbuster.emit.tile.observer import Real, TileObserver
+from blockbuster.emit.interpret.interpreter import TileInterpreter
+from blockbuster.emit.interpret.memory import Hazard
+from blockbuster.emit.interpret.observer import Real, TileObserver
 from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import Fold, Let, Tile, TileProgram
 from blockbuster.emit.tile.trips import bound_blocks

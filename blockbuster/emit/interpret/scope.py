@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from blockbuster.emit.tile.memory import Index, Path
+from blockbuster.emit.interpret.memory import Index, Path
 from blockbuster.emit.tile.program import Tile, View
 from blockbuster.interp.layout import Array
 from blockbuster.ir.types import Dim, size_class

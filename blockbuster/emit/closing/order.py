@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.schedule.accumulate import accumulate
-from blockbuster.emit.schedule.accurate_functions import accurate_functions
-from blockbuster.emit.schedule.bind import bind
-from blockbuster.emit.schedule.guard import guard_nests
-from blockbuster.emit.schedule.hoist import hoist
-from blockbuster.emit.schedule.lead_first import lead_first
-from blockbuster.emit.schedule.load_columns import load_columns
-from blockbuster.emit.schedule.merge_repeats import merge_repeats
-from blockbuster.emit.schedule.narrow_workspaces import narrow_workspaces
-from blockbuster.emit.schedule.round_products import round_products
-from blockbuster.emit.schedule.share_factors import share_factors
-from blockbuster.emit.schedule.split_nests import conflicts
-from blockbuster.emit.schedule.work_around_locality import work_around_locality
+from blockbuster.emit.closing.accumulate import accumulate
+from blockbuster.emit.closing.accurate_functions import accurate_functions
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.closing.guard import guard_nests
+from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.closing.load_columns import load_columns
+from blockbuster.emit.closing.merge_repeats import merge_repeats
+from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
+from blockbuster.emit.closing.round_products import round_products
+from blockbuster.emit.closing.share_factors import share_factors
+from blockbuster.emit.closing.work_around_locality import work_around_locality
+from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.typed import retyped
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from blockbuster.emit.tile.memory import Hazard, Index, Memory, Path, same_version
+from blockbuster.emit.interpret.memory import Hazard, Index, Memory, Path, same_version
 from blockbuster.emit.tile.program import Issue
 from blockbuster.interp.layout import Array
 

@@ -9,9 +9,9 @@ from math import lcm
 
 import numpy as np
 
-from blockbuster.emit.tile.exact import exact
-from blockbuster.emit.tile.interpreter import run_tiles
-from blockbuster.emit.tile.lanes import check_lanes
+from blockbuster.emit.interpret.exact import exact
+from blockbuster.emit.interpret.interpreter import run_tiles
+from blockbuster.emit.interpret.lanes import check_lanes
 from blockbuster.emit.tile.program import Let, TileProgram, statements
 from blockbuster.emit.tile.trips import sized
 from blockbuster.interp.binding import dims_of, sources

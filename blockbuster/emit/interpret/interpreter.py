@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.emit.interpret.frame import Arrived, Frame, Total
+from blockbuster.emit.interpret.located import located
+from blockbuster.emit.interpret.memory import Hazard, Memory
+from blockbuster.emit.interpret.observer import TileObserver
+from blockbuster.emit.interpret.scope import Scope
+from blockbuster.emit.interpret.slots import Ring
 from blockbuster.emit.tile.dataflow import views
-from blockbuster.emit.tile.frame import Arrived, Frame, Total
-from blockbuster.emit.tile.located import located
-from blockbuster.emit.tile.memory import Hazard, Memory
-from blockbuster.emit.tile.observer import TileObserver
 from blockbuster.emit.tile.program import (
     Await,
     Buffer,
@@ -41,8 +43,6 @@ from blockbuster.emit.tile.program import (
     View,
 )
 from blockbuster.emit.tile.result_dtypes import WIDTHS
-from blockbuster.emit.tile.scope import Scope
-from blockbuster.emit.tile.slots import Ring
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks, bound_sizes
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array

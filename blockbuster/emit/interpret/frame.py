@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from blockbuster.emit.tile.memory import Path
+from blockbuster.emit.interpret.memory import Path
+from blockbuster.emit.interpret.scope import Scope
+from blockbuster.emit.interpret.slots import Ring
 from blockbuster.emit.tile.program import Tile
-from blockbuster.emit.tile.scope import Scope
-from blockbuster.emit.tile.slots import Ring
 from blockbuster.interp.layout import Array
 
 

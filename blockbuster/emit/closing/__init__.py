@@ -1,0 +1,1 @@
+"""Passes that follow moves without being asked for: a normal form, and what closes a program."""

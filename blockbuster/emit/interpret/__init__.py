@@ -1,0 +1,1 @@
+"""Running tile programs under any semantics, and proofs by running them."""
