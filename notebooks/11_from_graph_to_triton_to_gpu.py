@@ -64,10 +64,10 @@ print(kernel.schedule)
 print(kernel.tile_program)
 
 # %% [markdown]
-# Compare it with the listing above. The loops over `d` and `l` are gone, because 64 columns are one
-# tile, and `q` is loaded once, before the loop over `n`. While a step computes, the next tiles of `k`
-# and `v` are on their way. And the running maximum comes first: exponentials are taken under it, so
-# that only what was accumulated before is rescaled.
+# Compare it with the listing above. The loops over `d` and `l` are gone, because 64 columns are
+# one tile, and `q` is loaded once, before the loop over `n`. While a step computes, the next tiles
+# of `k` and `v` are on their way. And the running maximum comes first: exponentials are taken
+# under it, so that only what was accumulated before is rescaled.
 #
 # Each of these steps is proved like a rule, by running the program before and after it:
 
