@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from blockbuster.emit.schedule.block import BlockDims, whole_program_cut
+from blockbuster.emit.schedule.block import BlockDims, Cut, dims_of_dots, whole_program_cut
 from blockbuster.emit.schedule.finish_rows import FinishRows, beside_a_dot
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, statement_at
@@ -15,6 +16,7 @@ from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.emit.tile.program import Let, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim
@@ -38,16 +40,43 @@ def default_schedule(
 
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
-    tiling = choose_tiling(program, sizes, tiles or {}, dtype_of(program.dtype), device)
-    scheduled = unscheduled(program, sizes, device)
-    if cuts := whole_program_cut(program, tiling.blocks, tiling.whole):
-        scheduled = BLOCK.apply(scheduled, EVERYWHERE, cuts=cuts)
+    scheduled = cut(unscheduled(program, sizes, device), tiles or {})
     if is_accurate(program):
         scheduled = finished(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = deferred(in_chunks(scheduled, asked=chunks))
     return staged(with_warps(scheduled, warps))
+
+
+def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
+    """``scheduled`` with default tiles: one for all nests, but where some hold dots, others not.
+
+    The tiles of dots suit no sum of a row: it would be read in many short pieces. So a nest without
+    dots beside others is cut in its own way, if the arrays that they share allow that.
+    """
+    program = scheduled.draft
+    cuts = _cuts(scheduled, program, tiles)
+    dots = [bool(dims_of_dots(nest, program.units)) for nest in program.nests]
+    own = [
+        cuts if dot else _cuts(scheduled, replace(program, nests=(nest,)), tiles)
+        for nest, dot in zip(program.nests, dots, strict=True)
+    ]
+    if not any(dots) or all(set(mine) <= set(cuts) for mine in own):
+        return BLOCK.apply(scheduled, EVERYWHERE, cuts=cuts) if cuts else scheduled
+    for at in sorted(range(len(own)), key=lambda at: not dots[at]):
+        site, here = Site(at + 1), dims_in(program.nests[at])
+        usual = tuple(cut for cut in cuts if cut.dim in here)
+        mine = tuple(cut for cut in own[at] if cut.dim in here)
+        chosen = usual if BLOCK.why_not(scheduled, site, cuts=mine) else mine
+        scheduled = BLOCK.apply(scheduled, site, cuts=chosen) if chosen else scheduled
+    return scheduled
+
+
+def _cuts(scheduled: Scheduled, program: TileProgram, tiles: Mapping[Dim, int]) -> tuple[Cut, ...]:
+    dtype = dtype_of(program.dtype)
+    tiling = choose_tiling(program, scheduled.sizes, tiles, dtype, scheduled.target)
+    return whole_program_cut(program, tiling.blocks, tiling.whole)
 
 
 def finished(scheduled: Scheduled) -> Scheduled:

@@ -40,13 +40,13 @@ class Scheduled:
 
     @property
     def blocks(self) -> dict[Dim, int]:
-        """The lanes of each dim of the program in the first nest that cuts it, chunks apart."""
+        """The most lanes that a nest gives each dim of the program, chunks apart."""
         counted = [chunks.lanes for chunks in self.draft.chunks]
         found: dict[Dim, int] = {}
         for nest in self.draft.nests:
             for block in nest.blocks:
                 if block.dim not in counted:
-                    found.setdefault(block.dim, block.lanes)
+                    found[block.dim] = max(found.get(block.dim, 0), block.lanes)
         return found
 
     @property
