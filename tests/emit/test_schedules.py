@@ -182,7 +182,7 @@ def test_what_runs_ahead_is_awaited():
 
     assert [(stmt.token, stmt.ahead, stmt.slots) for stmt in ahead] == [("KT", 2, 3), ("VT", 2, 3)]
     assert sum(isinstance(stmt, Await) for stmt in statements(nest.body)) == 2
-    assert "tl.range(0, N, BLOCK_N, num_stages=3)" in kernel.source
+    assert "num_warps=4, num_stages=3" in kernel.source
 
 
 def test_a_tile_that_is_used_twice_does_not_run_ahead():
