@@ -13,8 +13,9 @@ from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.dtypes import dtype_of
-from blockbuster.emit.tile.program import Let, TileProgram
+from blockbuster.emit.tile.program import Let, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
@@ -53,13 +54,13 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
     """``scheduled`` with default tiles: one for all nests, but where some hold dots, others not.
 
     The tiles of dots suit no sum of a row: it would be read in many short pieces. So a nest without
-    dots beside others is cut in its own way, if the arrays that they share allow that.
+    dots beside others is cut in its own way, unless it shares an array with an entry per block.
     """
-    program = scheduled.draft
+    start, program = scheduled, scheduled.draft
     cuts = _cuts(scheduled, program, tiles)
     dots = [bool(dims_of_dots(nest, program.units)) for nest in program.nests]
     own = [
-        cuts if dot else _cuts(scheduled, replace(program, nests=(nest,)), tiles)
+        cuts if dot or is_tied(nest) else _cuts(scheduled, replace(program, nests=(nest,)), tiles)
         for nest, dot in zip(program.nests, dots, strict=True)
     ]
     if not any(dots) or all(set(mine) <= set(cuts) for mine in own):
@@ -69,8 +70,16 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
         usual = tuple(cut for cut in cuts if cut.dim in here)
         mine = tuple(cut for cut in own[at] if cut.dim in here)
         chosen = usual if BLOCK.why_not(scheduled, site, cuts=mine) else mine
+        if chosen and BLOCK.why_not(scheduled, site, cuts=chosen):
+            return BLOCK.apply(start, EVERYWHERE, cuts=cuts)
         scheduled = BLOCK.apply(scheduled, site, cuts=chosen) if chosen else scheduled
     return scheduled
+
+
+def is_tied(nest: Nest) -> bool:
+    """True if ``nest`` stores or loads an array with an entry per block of a dim."""
+    arrays = (*stored(nest.body), *loaded(nest.body))
+    return any(axis.per_block for buffer in arrays for axis in buffer.axes)
 
 
 def _cuts(scheduled: Scheduled, program: TileProgram, tiles: Mapping[Dim, int]) -> tuple[Cut, ...]:

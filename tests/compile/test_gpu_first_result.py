@@ -44,6 +44,7 @@ def test_a_wrong_result_is_not_returned(torch, arrays, monkeypatch):
     assert any("out is off" in note for note in jitted.report_for(*arrays).notes)
 
 
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")
 def test_what_is_captured_has_to_be_checked_before(torch, arrays):
     jitted = bb.jit(attention)
     graph = torch.cuda.CUDAGraph()
