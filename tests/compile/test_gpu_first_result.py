@@ -47,14 +47,14 @@ def test_a_wrong_result_is_not_returned(torch, arrays, monkeypatch):
 @pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")
 def test_what_is_captured_has_to_be_checked_before(torch, arrays):
     jitted = bb.jit(attention)
-    graph = torch.cuda.CUDAGraph()
     with (
         pytest.raises(bb.LaunchError, match="before its first result was checked"),
-        torch.cuda.graph(graph),
+        torch.cuda.graph(torch.cuda.CUDAGraph()),
     ):
         jitted(*arrays)
 
     jitted(*arrays)
+    graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         out = jitted(*arrays)
     graph.replay()
