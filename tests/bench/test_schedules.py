@@ -77,7 +77,7 @@ def test_hand_forms_are_right_at_sizes_that_no_block_divides():
     assert {name: error for name, error in errors.items() if not error < CLOSE} == {}
 
 
-# alternatives may spill, and where an operand goes through registers 256 columns do: they are faster
+# alternatives may; where an operand goes through registers, 256 columns do, and are faster
 SPILLS = ("layer-norm-matmul",)
 
 
