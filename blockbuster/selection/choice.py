@@ -1,10 +1,10 @@
 """Which snapshot becomes the kernel: the one that moves least, at the default tiles.
 
-Until selection exists: every snapshot of a piece is lowered to tiles for the sizes at hand, and the
-one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On a GPU the
-traffic of a kernel with few programs counts more, because most of the device is idle meanwhile, and
-so does that of one whose loads cannot run ahead (cost.py). Where a compiler refuses a snapshot,
-other forms of it (alternatives.py) compete with the other snapshots.
+Until a model of machines exists: every snapshot of a piece is lowered to tiles for the sizes at
+hand, and the one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On
+a GPU the traffic of a kernel with few programs counts more, because most of the device is idle
+meanwhile, and so does that of one whose loads cannot run ahead (cost.py). Where a compiler refuses
+a snapshot, other forms of it (alternatives.py) compete with the other snapshots.
 """
 
 from __future__ import annotations

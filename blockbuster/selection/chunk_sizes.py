@@ -15,7 +15,7 @@ from blockbuster.emit.schedule.chunkable import (
 )
 from blockbuster.emit.schedule.combine import no_rows
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loops_of
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body
 from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import For, Nest, Tile, statements
@@ -60,9 +60,14 @@ def _refusal(scheduled: Scheduled, dim: Dim) -> str:
     sites: list[Site] = [
         site for site, loop in loops_of(scheduled.draft) if dim in (loop.dim, size_class(loop.dim))
     ]
-    reasons = [CHUNK.why_not(scheduled, site, count=FEWEST) for site in sites]
-    inner = [reason for reason in reasons if "grid" not in reason]
-    return (*inner, "no nest has such a loop")[0]
+    inner = [site for site in sites if not _is_on_grid(scheduled, site)]
+    reasons = [CHUNK.why_not(scheduled, site, count=FEWEST) for site in inner]
+    return (*reasons, "no nest has such a loop")[0]
+
+
+def _is_on_grid(scheduled: Scheduled, site: Site) -> bool:
+    loops, _ = body_inside_grid(scheduled.draft.nests[site.nest - 1])
+    return any(loop_at(scheduled.draft, site) is loop for loop in loops)
 
 
 @dataclass
@@ -154,9 +159,9 @@ class ChunkSizes:
         return max((self.trips(dim) for dim in inner if dim not in self._counting), default=1)
 
     def fit_at_once(self, loop: For, count: int) -> bool:
-        """True if the rows of partial results that can be combined in one tile are small enough."""
-        inits = (stmt for stmt in statements(self.of.body))
-        rows = [fold for fold in totals_of(loop, tuple(inits)) if not no_rows(fold)]
+        """True if the partial results of all chunks fit in one tile."""
+        everything = tuple(statements(self.of.body))
+        rows = [fold for fold in totals_of(loop, everything) if not no_rows(fold)]
         tiles = [tile for fold in rows for tile in folded(fold)]
         return bool(tiles) and max(map(self._lanes, tiles)) * count <= MOST
 

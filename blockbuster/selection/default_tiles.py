@@ -29,7 +29,7 @@ from blockbuster.emit.tile.uses import SWIZZLED, Uses, is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
 
-STAGES = 2  # iterations of a loop of dots whose loads are on their way
+STAGES = 2  # one iteration computes while the loads of the next are on their way
 USUAL = 64
 UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, all unrolled
 SUMMED = 16  # and of dims that these sum over, beside which the others get as many as usual
@@ -154,7 +154,7 @@ def _live_lanes(nest: Nest, tiling: Tiling) -> int:
     """Lanes of the accumulators, twice those that are rescaled, and of the widest tile.
 
     An entry per lane does not count: it dies behind its loop, and there are few (``MOST`` of
-    defer_lane_sums.py).
+    deferral.py).
     """
     total, widest = 0, 0
     for stmt in statements(nest.body):

@@ -8,7 +8,7 @@ import blockbuster as bb
 from bench.programs import OURS
 from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.schedule.scheduled import unscheduled
-from blockbuster.emit.schedule.script import MOVES, not_complete, parsed, replayed
+from blockbuster.emit.schedule.script import BY_NAME, MOVES, not_complete, parsed, replayed
 from blockbuster.emit.schedule.site import Applied, Site, loops_of
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
@@ -109,6 +109,7 @@ def test_mistakes_are_pointed_at(text, why, column):
         ("block M 8", "the block of M is 8, expected a power of two of at least 16"),
         ("block Q 64", "no dim Q here; not cut yet: M, "),
         ("block M 64; block M 64", "M is cut already"),
+        ("block M 64, M 32", "M is cut twice"),
         ("block nest 2 M 64", "there is no nest 2: block takes a nest"),
         ("block M 64 whole", "M has 256 elements, more than one block of 64"),
         ("split", "no nest loads what it stores"),
@@ -158,6 +159,27 @@ def test_what_loads_what_it_stores_has_to_be_split():
 def test_a_schedule_and_tiles_exclude_each_other():
     with pytest.raises(ValueError, match="give it, or these, not both"):
         emit(ATTENTION, SIZES, schedule=GOOD, tiles={"M": 64})
+
+
+@pytest.mark.parametrize(
+    ("count", "why"),
+    [
+        (1 << 21, "has more than the 1048576 elements that Triton takes"),
+        (8, ""),
+    ],
+)
+def test_rows_of_all_chunks_fit_in_one_tile(count, why):
+    start = replayed(start_of(parse(ROWS), {"M": 64, "N": 1 << 16}), "block M 64, N 64")
+    move, site = BY_NAME["chunk"], Site(1, "N")
+
+    assert why in move.why_not(start, site, count=count, at_once=True)
+    assert bool(why) == bool(move.why_not(start, site, count=count, at_once=True))
+
+
+def test_blocks_are_not_combined_at_once():
+    text = "block M 64, N 64, D 64 whole, L 64 whole\nchunk nest 1 N 4 at once"
+
+    assert "is a block" in refused(text) or "lacks an axis" in refused(text)
 
 
 def test_nests_cut_dims_in_their_own_way():

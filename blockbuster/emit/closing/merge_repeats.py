@@ -11,7 +11,7 @@ before   t2 = load(X[m,:])                after   t2 = load(X[m,:])
 Loops over a dim that became one block leave such repeats behind. Nothing is kept over a loop that
 remains: it would fill registers meanwhile, and a load after the loop finds its array in a cache.
 What reads an array that the nest stores, or an accumulator, is left alone: it may have changed.
-Comes after split-nests, so that no tile is carried from one nest to the next for the sake of it.
+``tidied`` skips nests that load what they store: merging would carry a tile across their split.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 ``tidied`` brings a draft into its normal form after every move. ``closed`` makes the program that
 is printed: groups under leads that are folded first, guards where lanes past the end would count,
-workspaces in the dtype of the dots that read them, and each nest's outer loops on the grid; then
-facts that a printer spells: shared factors, tiles that lie as columns, sums that the matrix units
-add to, how exact functions are, and what is done for a compiler's sake. Neither takes a decision.
+workspaces in the dtype of the dots that read them, each nest's outer loops on the grid, and factors
+of a group computed once; then facts that a printer spells: tiles that lie as columns, sums that the
+matrix units add to, how exact functions are, and what is done for a compiler's sake. No schedule
+can choose otherwise.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""work-around-locality: folds of loops as Triton's pass OptimizeThreadLocality leaves them right.
+"""work-around-locality: folds that Triton's pass OptimizeThreadLocality would make wrong.
 
 before   for n in range(N):               after   for n in range(N):
           t2 = load(X[m,n])                        t2 = load(X[m,n])
@@ -39,7 +39,7 @@ from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.emit.tile.workarounds import TWO_STEPS
 from blockbuster.ir.ops import Cast, Relabel
 
-THREADS = 128  # of the fewest warps that a kernel runs with
+THREADS, WARPS = 32, 4  # of a warp; the most that are counted on
 
 
 def work_around_locality(program: TileProgram) -> TileProgram:
@@ -63,7 +63,7 @@ def not_exchanged(fold: Fold, uses: Uses) -> str:
     if not reduces(reduction, uses):
         return f"{fold.value.name} keeps all lanes"
     kept = math.prod(uses.tiling.blocks[d] for d in uses.tiling.lanes(fold.value))
-    if kept <= THREADS:
+    if kept <= THREADS * min(uses.nest.warps or WARPS, WARPS):
         return f"{kept} rows of {fold.value.name} are one for each thread"
     loaded_from = {tile: view.buffer for tile, view in arrivals(uses.nest.body)}
     source = reduction.args[0]

@@ -46,7 +46,7 @@ class Move(ABC):
 
     @abstractmethod
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
-        """The draft after the move, which is legal."""
+        """The draft after the move; to be asked for only if ``why_not`` says ""."""
 
     def apply(self, scheduled: Scheduled, site: Site, **args: Any) -> Scheduled:
         """``scheduled`` after the move. Raises EmitError, with the reason, where it is not legal.

@@ -96,7 +96,10 @@ class BlockDims(Move):
         at = nests_at(draft, site)
         if not at:
             return no_such_place(self, site)
+        dims = [cut.dim for cut in cuts]
         for cut in cuts:
+            if dims.count(cut.dim) > 1:
+                return f"{cut.dim} is cut twice"
             if reason := _not_cuttable(cut, [draft.nests[number] for number in at], scheduled):
                 return reason
         whole = tuple(cut.dim for cut in cuts if cut.whole)

@@ -31,13 +31,14 @@ from blockbuster.emit.schedule.base import (
     not_a_power_of_two,
     read_number,
 )
+from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.chunkable import (
     not_apart,
     not_chunkable,
     not_side_by_side,
     totals_of,
 )
-from blockbuster.emit.schedule.combine import combined
+from blockbuster.emit.schedule.combine import combined, no_rows
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
@@ -106,7 +107,11 @@ class ChunkLoop(Move):
             return no_such_place(self, site)
         if reason := not_a_power_of_two(args["count"], "the number of chunks", 2):
             return reason
-        return not_chunked_here(loop, body_inside_grid(scheduled.draft.nests[site.nest - 1])[1])
+        nest = scheduled.draft.nests[site.nest - 1]
+        reason = not_chunked_here(loop, body_inside_grid(nest)[1])
+        if reason or not args.get("at_once"):
+            return reason
+        return not_at_once(loop, nest) or not_agreeing(self.rewritten(scheduled, site, **args))
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests that take the place of one: chunks, and what combines them."""
@@ -169,6 +174,14 @@ def not_chunked_here(loop: For, body: Body) -> str:
         or not_apart(around.body[:inside])
         or not_chunked_here(loop, around.body)
     )
+
+
+def not_at_once(loop: For, nest: Nest) -> str:
+    """Why no partial results of ``loop`` can be combined in one tile, or ""."""
+    reasons = [no_rows(fold) for fold in totals_of(loop, tuple(statements(nest.body)))]
+    if "" in reasons:
+        return ""
+    return (*reasons, f"the loop over {loop.dim} accumulates nothing")[0]
 
 
 @dataclass

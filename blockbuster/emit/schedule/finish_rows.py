@@ -11,9 +11,9 @@ before   t2 = -(log(t1) + t0)             after   t2 = -t0
 
 A product with a reciprocal is rounded twice, a quotient once; a sum with an exponent and the
 logarithm of a significand is exact in its first addition where the exponent is near, as a row's
-maximum is. Costs a division, or an addition, per element: on a GPU for float32 results only, and
-not in a loop that holds a dot. A value that other nests read crosses in its parts, in a workspace
-each.
+maximum is. Costs one division or addition per element; the default schedule applies it only to
+float32 results, outside loops with a dot. If another nest reads the value, each part gets a
+workspace.
 """
 
 from __future__ import annotations

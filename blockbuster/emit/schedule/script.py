@@ -30,7 +30,7 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    BlockDims(), FinishRows(), Split(), ChunkLoop(), DeferLaneSums(), Stage(), Warps(),
+    BlockDims(), FinishRows(), Split(), ChunkLoop(), DeferLaneSums(), Warps(), Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -51,7 +51,7 @@ class Warps(Move):
         return not_a_power_of_two(count, "the number of warps")
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
-        """The same statements."""
+        """The draft with this number of warps on the chosen nests."""
         draft, at = scheduled.draft, nests_at(scheduled.draft, site)
         nests = (
             replace(nest, warps=args["count"]) if number in at else nest

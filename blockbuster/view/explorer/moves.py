@@ -1,7 +1,7 @@
 """The moves behind the rules as data: the tile program after each, what it gives, what it asks.
 
 Tile state 0 is the program as it was lowered, state i what move i made. The last is what is
-printed: what follows moves by itself (closing.py) makes it of the draft that they rewrite.
+printed: ``emit/closing/order.py`` derives it from the draft.
 """
 
 from __future__ import annotations
