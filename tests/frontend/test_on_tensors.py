@@ -60,9 +60,7 @@ def test_eager_runs_are_near_it_and_of_its_dtype(name):
     tensors = [torch.from_numpy(a).float() for a in named.values()]
     exact = run(program, tensors, sizes, exact=True, rows={})
 
-    for made, right in zip(
-        run(program, tensors, sizes, exact=False, rows={}), exact, strict=True
-    ):
+    for made, right in zip(run(program, tensors, sizes, exact=False, rows={}), exact, strict=True):
         if made.dtype == torch.bool:
             continue
         assert made.dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64)
