@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.closing.work_around_locality import THREADS
+from blockbuster.emit.closing.work_around_locality import THREADS, WARPS
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.launch import run_interpreted
 
@@ -27,12 +27,12 @@ def in_two_steps(kernel):
 
 @pytest.mark.parametrize("op", [bb.sum, bb.max, bb.min])
 def test_loaded_columns_are_reduced_in_two_steps_where_threads_hold_several_blocks(op):
-    assert len(in_two_steps(columns(2 * THREADS, op=op))) == 1
-    assert not in_two_steps(columns(THREADS, op=op))
+    assert len(in_two_steps(columns(2 * THREADS * WARPS, op=op))) == 1
+    assert not in_two_steps(columns(THREADS * WARPS, op=op))
 
 
 def test_what_is_cast_is_not_what_is_loaded():
-    assert not in_two_steps(columns(2 * THREADS, "float16"))
+    assert not in_two_steps(columns(2 * THREADS * WARPS, "float16"))
 
 
 def test_what_is_computed_is_not_what_is_loaded():
