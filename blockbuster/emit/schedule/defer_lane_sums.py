@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, statement_at, statements_of
+from blockbuster.emit.schedule.site import Site, statement_at, statements_of, with_body
 from blockbuster.emit.tile.dataflow import folded, fresh_names, reads
 from blockbuster.emit.tile.program import (
     Fold,
@@ -65,9 +65,7 @@ class DeferLaneSums(Move):
         draft = scheduled.draft
         fold, nest = statement_at(draft, site), draft.nests[site.nest - 1]
         assert isinstance(fold, Fold)
-        body = _deferred_in(nest.body, fold, fresh_names(draft))
-        nests = (*draft.nests[: site.nest - 1], replace(nest, body=body), *draft.nests[site.nest :])
-        return replace(draft, nests=nests)
+        return with_body(draft, site, _deferred_in(nest.body, fold, fresh_names(draft)))
 
 
 def place_of(fold: Fold, body: tuple[Stmt, ...]) -> tuple[For, tuple[Stmt, ...]] | None:

@@ -8,7 +8,7 @@ its seventh statement, loops included, in program order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram, statements
@@ -52,6 +52,13 @@ class Applied:
 def nest_at(program: TileProgram, site: Site) -> Nest | None:
     """The nest of a place, if there is one."""
     return program.nests[site.nest - 1] if 0 < site.nest <= len(program.nests) else None
+
+
+def with_body(program: TileProgram, site: Site, body: tuple[Stmt, ...]) -> TileProgram:
+    """``program`` with another body for the nest of a place."""
+    nests = list(program.nests)
+    nests[site.nest - 1] = replace(nests[site.nest - 1], body=body)
+    return replace(program, nests=tuple(nests))
 
 
 def nests_at(program: TileProgram, site: Site) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.tile.dataflow import operands, stored
 from blockbuster.emit.tile.program import (
     Await,
@@ -77,9 +77,7 @@ class Stage(Move):
         loop, nest = loop_at(draft, site), draft.nests[site.nest - 1]
         assert loop is not None
         made = _staged(loop, nest, args["stages"], tiling_of(draft, nest))
-        body = _replaced(nest.body, loop, made)
-        nests = (*draft.nests[: site.nest - 1], replace(nest, body=body), *draft.nests[site.nest :])
-        return replace(draft, nests=nests)
+        return with_body(draft, site, _replaced(nest.body, loop, made))
 
     def read(self, words: Sequence[str]) -> Args:
         """One number."""
