@@ -111,7 +111,7 @@ def _followed(fold: Fold, body: tuple[Stmt, ...]) -> tuple[Mapping[Tile, Moves],
     moves = {fold.value: Moves(added=1.0)}
     for stmt in body:
         if isinstance(stmt, For):
-            if any(tile in moves for tile in reads(stmt.body)):
+            if any(tile in moves for tile in (*operands(stmt), *reads(stmt.body))):
                 return moves, f"a loop over {stmt.dim} reads what is computed under the lead"
         elif stmt != fold and any(tile in moves for tile in operands(stmt)):
             reason = _follow(stmt, moves, fold.value)

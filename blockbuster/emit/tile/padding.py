@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from blockbuster.emit.tile.program import (
     Await,
+    BlockOf,
     Fold,
     Guard,
     Init,
@@ -60,7 +61,7 @@ class LaneState:
         match stmt:
             case Load() | Await():
                 self._set(stmt.target, lambda _: 0.0)
-            case Iota():
+            case Iota() | BlockOf():
                 self._set(stmt.target, lambda _: UNKNOWN)
             case Init():  # what reads it before a fold reads what iterations before this one left
                 self._set(stmt.target, lambda _: UNKNOWN)

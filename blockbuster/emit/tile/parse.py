@@ -15,6 +15,7 @@ from blockbuster.emit.tile.forms import (
     SHORT,
     SPACES,
     STATEMENTS,
+    UP_TO,
     Maybe,
     Part,
     Slot,
@@ -32,6 +33,7 @@ from blockbuster.emit.tile.program import (
     Let,
     Member,
     Nest,
+    Span,
     Stmt,
     Tile,
     TileProgram,
@@ -333,6 +335,11 @@ class _Reader(PhraseReader):
     def _prefix(self, leaf: Callable[[str], Expr]) -> Expr:
         return leaf(self._take()) if self._is("string") else super()._prefix(leaf)
 
+    def span(self) -> Span:
+        """The bounds of a loop: 0 for the first block, nothing for the last."""
+        begin = None if self._has("0") else self.tile()
+        return begin, self.tile() if self._has(UP_TO) else None
+
     def members(self) -> tuple[Member, ...]:
         """The significands behind a fold."""
         found: list[Member] = []
@@ -385,6 +392,7 @@ KINDS: Mapping[str, Callable[[_Reader], Any]] = {
     "tile": _Reader.tile,
     "tiles": lambda reader: reader.listed(reader.tile),
     "operator": _Reader.operator,
+    "span": _Reader.span,
     "members": _Reader.members,
     "statements": _Reader.statements,
     "body": _Reader.body,

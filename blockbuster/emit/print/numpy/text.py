@@ -24,7 +24,9 @@ from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.names import comment
 from blockbuster.emit.tile.program import (
+    LAST,
     Await,
+    BlockOf,
     Buffer,
     BufferAxis,
     Fold,
@@ -35,6 +37,7 @@ from blockbuster.emit.tile.program import (
     Issue,
     Let,
     Load,
+    Span,
     Stmt,
     Store,
     Tile,
@@ -191,7 +194,7 @@ class _Text:
     def _statements(self, body: tuple[Stmt, ...], scope: Scope) -> Iterator[str]:
         for stmt in body:
             if isinstance(stmt, For):
-                yield scope.indent + self._loop(stmt.dim, stmt.parallel, stmt.chunk)
+                yield scope.indent + self._loop(stmt.dim, stmt.parallel, stmt.chunk, stmt.span)
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = _note(stmt) if isinstance(stmt, Let | Fold) else ""
@@ -199,11 +202,16 @@ class _Text:
                     yield f"{scope.indent}{line}{note}"
                     note = ""
 
-    def _loop(self, dim: Dim, parallel: bool, chunk: Dim | None = None) -> str:
+    def _loop(
+        self, dim: Dim, parallel: bool, chunk: Dim | None = None, span: Span | None = None
+    ) -> str:
         steps = f"range(0, {self._size(dim)}, {self._blocks[dim]})"
         if chunk is not None:
             part = self._spelling.helper("chunk")
             steps = f"{part}({steps}, {self._at[chunk]}, {self._size(chunk)})"
+        if span is not None:
+            begin, end = (str(tile and tile.name) for tile in span)
+            steps = f"{self._spelling.helper('within')}({steps}, {begin}, {end})"
         anyhow = parallel and not self._terse
         return f"for {self._at[dim]} in {f'order({steps})' if anyhow else steps}:"
 
@@ -275,10 +283,20 @@ class _Text:
         return listed(list(extents))
 
     def _iota(self, stmt: Iota, scope: Scope) -> list[str]:
+        if stmt.at:
+            first = self._at[stmt.dim] if stmt.dim in scope.loops else "0"
+            last = f"{first} + {self._extent(stmt.dim, scope)} - 1"
+            return [f"{stmt.target.name} = {last if stmt.at == LAST else first}"]
         extent = self._blocks[stmt.dim] if self._padded else self._extent(stmt.dim, scope)
         at = self._at[stmt.dim]
         steps = f"{at}, {at} + {extent}" if stmt.dim in scope.loops else extent
         return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
+
+    def _block_of(self, stmt: BlockOf, scope: Scope) -> list[str]:
+        whole = stmt.dim in self._program.whole and not self._padded
+        lanes = f"max({self._size(stmt.dim)}, 1)" if whole else self._blocks[stmt.dim]
+        text = f"{self._spelling.helper('block_of')}({stmt.value.name}, {lanes})"
+        return [f"{stmt.target.name} = {text}"]
 
     def _guard(self, stmt: Guard, scope: Scope) -> list[str]:
         value = self._read(stmt.value, stmt.target)
@@ -379,6 +397,7 @@ WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
     Issue: lambda *_: [],  # loaded where it is awaited
     Await: _Text._load,
     Iota: _Text._iota,
+    BlockOf: _Text._block_of,
     Store: _Text._store,
     Let: _Text._let,
     Guard: _Text._guard,
