@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, operands, reads, renamed
+from blockbuster.emit.tile.monoids import LARGER, kept_empty
 from blockbuster.emit.tile.program import (
-    LARGER,
     Fold,
     For,
     Let,
@@ -30,7 +30,6 @@ from blockbuster.emit.tile.program import (
     Store,
     Tile,
     TileProgram,
-    kept_empty,
 )
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose

@@ -153,6 +153,21 @@ def written_name(word: str) -> re.Match[str] | None:
     return re.fullmatch(r"(?:t|(?P<hint>.+)_)(?P<number>0|[1-9]\d*)", word)
 
 
+def first_words() -> tuple[dict[str, type], dict[str, type]]:
+    """Statements by the word that they begin with, or that follows the tile that they make."""
+    beginning: dict[str, type] = {}
+    making: dict[str, type] = {}
+    for kind in STATEMENTS:
+        first, second = form_of(kind)[:2]
+        if isinstance(first, Words):
+            beginning[first.tokens[0]] = kind
+        elif isinstance(first, Slot) and first.kind == "either":
+            beginning |= dict.fromkeys(first.words, kind)
+        elif isinstance(second, Words) and len(second.tokens) > 1:
+            making[second.tokens[1]] = kind
+    return beginning, making
+
+
 @cache
 def reserved() -> frozenset[str]:
     """The words of the text form: a tile of such a name is quoted."""

@@ -14,12 +14,12 @@ from blockbuster.emit.tile.forms import (
     PROGRAM,
     SHORT,
     SPACES,
-    STATEMENTS,
     UP_TO,
     Maybe,
     Part,
     Slot,
     Words,
+    first_words,
     form_of,
     usual,
     written_name,
@@ -348,22 +348,7 @@ class _Reader(PhraseReader):
         return tuple(found)
 
 
-def _first_words() -> tuple[dict[str, type], dict[str, type]]:
-    """Statements by the word that they begin with, or that follows the tile that they make."""
-    beginning: dict[str, type] = {}
-    making: dict[str, type] = {}
-    for kind in STATEMENTS:
-        first, second = form_of(kind)[:2]
-        if isinstance(first, Words):
-            beginning[first.tokens[0]] = kind
-        elif isinstance(first, Slot) and first.kind == "either":
-            beginning |= dict.fromkeys(first.words, kind)
-        elif isinstance(second, Words) and len(second.tokens) > 1:
-            making[second.tokens[1]] = kind
-    return beginning, making
-
-
-_BEGINNING, _MAKING = _first_words()
+_BEGINNING, _MAKING = first_words()
 _WITH = next(part.tokens[0] for part in form_of(Member) if isinstance(part, Words))
 _DTYPES = {short: dtype for dtype, short in SHORT.items()}
 

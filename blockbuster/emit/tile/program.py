@@ -20,12 +20,11 @@ target. A nest may hold no loop at all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from blockbuster.ir.expr import Arg, Const, Expr, call
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
 from blockbuster.ir.origin import Origin
@@ -251,23 +250,6 @@ class Member:
     monoid: str
     value: Tile
     factor: Expr
-
-
-def kept_empty(factor: Expr, monoid: str) -> Expr:
-    """``factor``, which leaves an accumulator as it is that nothing is folded into yet.
-
-    Its lead is -inf, so that it would be multiplied by 0: right for a sum, which starts at 0, but
-    NaN for a maximum, which starts at -inf, or a minimum.
-    """
-    if monoid == "+":
-        return factor
-    start = Const(-math.inf if monoid == "max" else math.inf)
-    return call("where", call("eq", Arg(0), start), Arg(0), factor)
-
-
-LARGER = call("maximum", Arg(0), Arg(1))
-COMBINED = {"+": call("add", Arg(0), Arg(1)), "max": LARGER, "min": call("minimum", Arg(0), Arg(1))}
-"""What is folded ahead: the target before, and what is folded into it."""
 
 
 @dataclass(frozen=True)

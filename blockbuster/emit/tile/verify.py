@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from blockbuster.emit.tile import rings
 from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
-    COMBINED,
     FIRST,
     INPUT,
     LAST,
