@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from blockbuster.emit.schedule.conditions import LONGEST, Formulas
 from blockbuster.emit.tile.dataflow import defined, folded
+from blockbuster.emit.tile.monoids import kept_empty
 from blockbuster.emit.tile.padding import DATA, IDENTITY, UNKNOWN, Lane, applied, is_exact
 from blockbuster.emit.tile.program import (
     Fold,
@@ -27,7 +28,6 @@ from blockbuster.emit.tile.program import (
     Stmt,
     Store,
     Tile,
-    kept_empty,
     statements,
 )
 from blockbuster.ir.expr import (

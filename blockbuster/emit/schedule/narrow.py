@@ -51,24 +51,40 @@ class Narrow(Move):
         loop = loop_at(scheduled.draft, site)
         if loop is None:
             return no_such_place(self, site)
-        if loop.parallel:
-            return f"the iterations over {loop.dim} are parallel: each has something to store"
-        if loop.span is not None:
-            return f"the loop over {loop.dim} is narrowed already"
-        nest = scheduled.draft.nests[site.nest - 1]
-        found, reason = emptying(loop, nest)
-        return reason or not_bounded(loop, nest, found)
+        return not_narrowable(loop, scheduled.draft.nests[site.nest - 1])
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The loop with a span, behind the statements that compute it."""
-        draft = scheduled.draft
-        loop, nest = loop_at(draft, site), draft.nests[site.nest - 1]
-        assert loop is not None
-        writer = _writer(loop, nest, fresh_names(draft))
-        found, _ = emptying(loop, nest)
-        span = writer.span(_known(found, writer))
-        made = (*writer.made, replace(loop, span=span))
-        return with_body(draft, site, _replaced(nest.body, loop, made))
+        return narrowed(scheduled.draft, site)
+
+
+def not_narrowable(loop: For, nest: Nest) -> str:
+    """Why ``loop`` has to run over all of its blocks, or ""."""
+    if loop.parallel:
+        return f"the iterations over {loop.dim} are parallel: each has something to store"
+    if loop.span is not None:
+        return f"the loop over {loop.dim} is narrowed already"
+    found, reason = emptying(loop, nest)
+    return reason or not_bounded(loop, nest, found)
+
+
+def narrowed(program: TileProgram, site: Site) -> TileProgram:
+    """``program`` with a span for the loop at ``site``, which has to be narrowable."""
+    loop, nest = loop_at(program, site), program.nests[site.nest - 1]
+    assert loop is not None
+    writer = _writer(loop, nest, fresh_names(program))
+    found, _ = emptying(loop, nest)
+    span = writer.span(_known(found, writer))
+    made = (*writer.made, replace(loop, span=span))
+    return with_body(program, site, _replaced(nest.body, loop, made))
+
+
+def all_narrowed(program: TileProgram) -> TileProgram:
+    """``program`` with a span for every loop that can have one."""
+    for site, loop in list(loops_of(program)):
+        if not not_narrowable(loop, program.nests[site.nest - 1]):
+            program = narrowed(program, site)
+    return program
 
 
 Emptying = tuple[tuple[Condition, ...], ...]
