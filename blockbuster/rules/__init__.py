@@ -24,6 +24,7 @@ from blockbuster.rules.local_linearity import LocalLinearity
 from blockbuster.rules.materialize import Materialize
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
+from blockbuster.rules.remake import Remake
 from blockbuster.rules.safety import safe
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     FuseReduction(),
     FuseMaps(),
     FuseSiblings(),
+    Remake(),  # after fusion, when a value has the fewest readers: what is left reads it elsewhere
     FoldColumns(),  # after fusion: it looks inside one body, and makes way for the next rule
     LocalLinearity(),  # last: what rules 4 and 5 recognize before fusion is theirs
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
@@ -104,6 +106,7 @@ __all__ = [
     "Materialize",
     "PeelFirstIteration",
     "Refusal",
+    "Remake",
     "Rule",
     "Step",
     "SwapScaleDot",
