@@ -15,6 +15,8 @@ from blockbuster.rules.duplicate_shift import DuplicateShift
 from blockbuster.rules.explain import Explanation, explain_with
 from blockbuster.rules.extend_map import ExtendMap
 from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
+from blockbuster.rules.factor_out import FactorOut
+from blockbuster.rules.factor_out_exp import FactorOutExp
 from blockbuster.rules.fold_columns import FoldColumns
 from blockbuster.rules.fuse_elementwise import FuseElementwise
 from blockbuster.rules.fuse_maps import FuseMaps
@@ -53,7 +55,9 @@ RULES: tuple[Rule, ...] = (
     FuseSiblings(),
     Remake(),  # after fusion, when a value has the fewest readers: what is left reads it elsewhere
     FoldColumns(),  # after fusion: it looks inside one body, and makes way for the next rule
-    LocalLinearity(),  # last: what rules 4 and 5 recognize before fusion is theirs
+    LocalLinearity(),  # what rules 4 and 5 recognize before fusion is theirs
+    FactorOut(),  # after fusion: it needs one body from the factor to the sum
+    FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
 )
@@ -96,6 +100,8 @@ __all__ = [
     "Explanation",
     "ExtendMap",
     "ExtendMapOverAncestors",
+    "FactorOut",
+    "FactorOutExp",
     "FoldColumns",
     "FuseElementwise",
     "FuseMaps",

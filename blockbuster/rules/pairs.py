@@ -39,20 +39,22 @@ class Pair:
     """``significand`` * exp(sum of coefficient * value over ``terms``).
 
     ``product`` is the same value before its elements came under these exponents, where it is known.
+    ``balanced``: two exponents have met in it, not both of reciprocals.
     """
 
     significand: Value
     terms: Terms
     product: Product | None = None
+    balanced: bool = False
 
     @property
     def is_quotient(self) -> bool:
-        """True if an exponent is taken off another: moderate though its parts need not be.
+        """True if exponents were put together: moderate though their parts need not be.
 
         A reciprocal alone is not: 0 * exp(-t) is NaN where t is -inf, in a row that is masked.
         """
         signs = [coefficient < 0 for coefficient, _ in self.terms]
-        return any(signs) and not all(signs)
+        return bool(signs) and (self.balanced or (any(signs) and not all(signs)))
 
     def each(self, change: Callable[[Value], Value]) -> Pair:
         """The pair with every value changed: as seen from another level."""
@@ -60,7 +62,7 @@ class Pair:
         def changed(terms: Terms) -> Terms:
             return tuple((coefficient, change(value)) for coefficient, value in terms)
 
-        pair = Pair(change(self.significand), changed(self.terms))
+        pair = Pair(change(self.significand), changed(self.terms), balanced=self.balanced)
         if self.product is None:
             return pair
         factors = tuple(
@@ -76,6 +78,12 @@ def joined(first: Terms, second: Terms, sign: float = 1.0) -> Terms:
     for coefficient, value in second:
         total[value] = total.get(value, 0.0) + sign * coefficient
     return tuple((coefficient, value) for value, coefficient in total.items() if coefficient)
+
+
+def balanced(first: Terms, second: Terms, sign: float) -> bool:
+    """True if a product (or quotient) has two exponents that are not both of reciprocals."""
+    signed = [c for c, _ in first], [sign * c for c, _ in second]
+    return all(signed) and any(c > 0 for side in signed for c in side)
 
 
 def product_of(part: Pair | Value | Const) -> Product:
