@@ -30,6 +30,7 @@ from blockbuster.rules.remake import Remake
 from blockbuster.rules.safety import safe
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
+from blockbuster.rules.whole_dim import WholeDim, fuse_whole
 
 # The paper's order (section 4.1): what exposes a pattern comes before what consumes it.
 PAPER_RULES: tuple[Rule, ...] = (
@@ -67,17 +68,27 @@ PEELING_RULES: tuple[Rule, ...] = (
     PeelFirstIteration(),  # 7: instead of 6, where no work may be repeated
 )
 
+WHOLE_RULES: tuple[Rule, ...] = (
+    WholeDim(),  # for chosen dims and before the others: it holds where these are one block
+)
+
 UNFUSING_RULES: tuple[Rule, ...] = (
     Materialize(),  # for programs that are fused: rules 1 to 3 and 6 undo what it does
 )
 
 
-def fuse(graph: Graph, rules: Sequence[Rule] = RULES) -> Derivation:
+def fuse(
+    graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = ()
+) -> Derivation:
     """Fuse a block program: a derivation with its steps, snapshots and final program.
+
+    The dims ``whole`` are one block each: what loops over them would store and read again stays
+    local, and the snapshots are for schedules that give these dims one block. Raises RuleError
+    for a dim that no loop runs over, or that cannot be whole, with the reason.
 
     Source: Blockbuster Part 1, section 4.
     """
-    return fuse_with(graph, rules)
+    return fuse_whole(graph, rules, whole) if whole else fuse_with(graph, rules)
 
 
 def explain(graph: Graph, sizes: Mapping[Dim, int] | None = None) -> tuple[Explanation, ...]:
@@ -93,6 +104,7 @@ __all__ = [
     "PEELING_RULES",
     "RULES",
     "UNFUSING_RULES",
+    "WHOLE_RULES",
     "Derivation",
     "DuplicateScale",
     "DuplicateScalePartially",
@@ -117,6 +129,7 @@ __all__ = [
     "Step",
     "SwapScaleDot",
     "SwapShiftDot",
+    "WholeDim",
     "explain",
     "fuse",
     "overflowing",

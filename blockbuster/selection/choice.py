@@ -34,6 +34,7 @@ from blockbuster.selection.cost import LAUNCH, NestCost, costs_of
 from blockbuster.selection.default_schedule import default_schedule
 from blockbuster.selection.default_tiles import halved_tiles
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
+from blockbuster.selection.whole import Whole, WholeDims
 
 CPU = "cpu"
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
@@ -110,6 +111,7 @@ class Fused:
         self.graph = graph
         self._lowered: dict[int, _Lowered] = {}
         self._refused: dict[Key, str] = {}
+        self._whole: dict[int, Whole] = {}
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -120,7 +122,8 @@ class Fused:
     def snapshots(self) -> tuple[Graph, ...]:
         """What may be chosen, least fused first; the unfused program is the last resort.
 
-        Behind the snapshots of the derivation stand those with statistics apart (apart.py).
+        Behind the snapshots of the derivation stand those with statistics apart (apart.py); those
+        with dims in one block (whole.py) are for some sizes only.
         """
         return *self.derivation.snapshots, *(one.graph for one in self.apart)
 
@@ -128,6 +131,10 @@ class Fused:
     def apart(self) -> tuple[Apart, ...]:
         """Snapshots with statistics apart."""
         return statistics_apart(self.derivation)
+
+    @cached_property
+    def _whole_dims(self) -> WholeDims:
+        return WholeDims(self.derivation)
 
     def refuse(self, choice: Choice, reason: str) -> None:
         """Never choose this again: a compiler does not take it."""
@@ -170,13 +177,20 @@ class Fused:
         instead = best.name if refusals.by_compiler else ""
         return Considered(best, others, tuple(refusals.errors), instead)
 
+    def _whole_for(self, setting: Setting) -> tuple[int, ...]:
+        """The numbers of the snapshots with dims in one block: behind that of the unfused program."""
+        found = self._whole_dims.for_sizes(setting.known)
+        numbered = {len(self.snapshots) + 2 + at: one for at, one in found.items()}
+        self._whole |= numbered
+        return tuple(numbered)
+
     def _rounds(self, setting: Setting, refusals: Refusals) -> Iterator[list[Choice]]:
         """The snapshots, at smaller tiles too if a compiler refused some; last the unfused program.
 
         What is no choice is noted in ``refusals``.
         """
         unfused = len(self.snapshots) + 1
-        for numbers in (range(1, unfused), (unfused,)):
+        for numbers in ((*range(1, unfused), *self._whole_for(setting)), (unfused,)):
             for halved in range(HALVED + 1 if self._refused else 1):
                 yield [c for n in numbers for c in self._usable(setting, n, halved, refusals)]
 
@@ -230,14 +244,15 @@ class Fused:
         return self.apart[at] if 0 <= at < len(self.apart) else None
 
     def _name(self, number: int) -> str:
-        one = self._apart(number)
+        one = self._apart(number) or self._whole.get(number)
         if one is not None:
             return one.name
         return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
 
     def _lower(self, number: int) -> _Lowered:
         if number not in self._lowered:
-            graph = (*self.snapshots, self.graph)[number - 1]
+            whole = self._whole.get(number)
+            graph = whole.graph if whole else (*self.snapshots, self.graph)[number - 1]
             said: list[str] = []
             stable = safe(graph, said.append)
             one = self._apart(number)

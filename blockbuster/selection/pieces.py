@@ -17,7 +17,7 @@ from typing import Any
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Output, Read, Value
 from blockbuster.ir.ops import Misc, Relabel, Transpose
-from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.types import Dim, Type, whole
 from blockbuster.ir.views import Strided, array_dim
 
 Axes = tuple[Dim | None, ...]
