@@ -120,6 +120,19 @@ class Derivation:
         checkpoints = {**self.checkpoints, len(done): found.rule.apply(found)}
         return Derivation(self.start, done, (*self.snapshots_after, len(done)), checkpoints)
 
+    def followed_by(self, rest: Derivation) -> Derivation:
+        """This derivation, then the steps of ``rest``, which starts where this one ends.
+
+        Its snapshots are those of ``rest``. Raises ValueError where they do not meet.
+        """
+        done = self.applications[: self.snapshots_after[-1]]
+        if rest.start != self.final:
+            raise ValueError("the second derivation does not start where the first one ends")
+        checkpoints = {at: graph for at, graph in self.checkpoints.items() if at <= len(done)}
+        checkpoints |= {at + len(done): graph for at, graph in rest.checkpoints.items()}
+        snapshots = tuple(at + len(done) for at in rest.snapshots_after)
+        return Derivation(self.start, (*done, *rest.applications), snapshots, checkpoints)
+
     def replay(self) -> Graph:
         """Apply every step again from the start; raises RuleError where a checkpoint differs."""
         graph = self.start
