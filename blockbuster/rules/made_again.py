@@ -8,44 +8,35 @@ program; whether to repeat the work or to store is for whoever knows sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.ops import Functional, Map
 from blockbuster.rules.base import Match, Rule
 from blockbuster.rules.copy_producer import CopyProducer
 from blockbuster.rules.derivation import Application, Derivation
 from blockbuster.rules.driver import fuse
 from blockbuster.rules.faults import check_rewritten
-from blockbuster.rules.statistics import nodes_of
 from blockbuster.rules.transpose_producer import TransposeProducer
 
 MOST_COPIES = 64
 """Copies after which a program is left as it is. Attention's backward pass takes 20; a program that
 takes more than three times as many is long, and reads what it made in many places."""
 
-Chosen = Callable[[Match], bool]
+def made_again(derivation: Derivation, rules: Sequence[Rule]) -> Derivation | None:
+    """The start of ``derivation`` with larger values copied for each end, fused with ``rules``.
 
-
-def made_again(
-    derivation: Derivation, rules: Sequence[Rule], *, products: bool = True
-) -> Derivation | None:
-    """The start of ``derivation`` with larger values copied, fused with ``rules``.
-
-    Without ``products`` what holds a dot stays stored, and only what is made of it is copied. None
-    where nothing is stored that could be copied, or more than ``MOST_COPIES`` would be needed.
+    None where nothing is stored that could be copied, or more than ``MOST_COPIES`` would be needed.
     """
     if not derivation.final.buffered_edges():
         return None
     steps = _Steps(derivation.start)
-    chosen: Chosen = (lambda found: True) if products else _holds_no_dot
-    for count, found in enumerate(_sites(steps, CopyProducer(), chosen)):
+    for count, found in enumerate(_sites(steps, CopyProducer())):
         if count == MOST_COPIES:
             return None
         steps.take(found)
     if not steps.done:
         return None
-    for found in _sites(steps, TransposeProducer(), lambda found: True):
+    for found in _sites(steps, TransposeProducer()):
         steps.take(found)
     return steps.derivation().followed_by(fuse(steps.graph, rules))
 
@@ -70,13 +61,7 @@ class _Steps:
         return Derivation(self.start, tuple(self.done), (count,), checkpoints)
 
 
-def _sites(steps: _Steps, rule: Rule, chosen: Chosen) -> Iterator[Match]:
-    """The first chosen site of the program as it is, again and again."""
-    while (found := next(filter(chosen, rule.matches(steps.graph)), None)) is not None:
+def _sites(steps: _Steps, rule: Rule) -> Iterator[Match]:
+    """The first site of the program as it is, again and again."""
+    while (found := rule.match(steps.graph)) is not None:
         yield found
-
-
-def _holds_no_dot(found: Match) -> bool:
-    op = found.node("producer").op
-    inside = nodes_of(op.body) if isinstance(op, Map) else (found.node("producer"),)
-    return all(node.op != Functional("dot") for node in inside)

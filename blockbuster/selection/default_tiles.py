@@ -177,18 +177,21 @@ def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -
 
 def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> int:
     uses = Uses(nest, tiling)
-    total = 0
-    looped = {s.target for f in _loops(nest.body) if not f.parallel for s in _loads(f.body)}
-    for load in _loads(nest.body):
-        if any(is_matrix_dot(use, tiling) for use, _ in uses.behind_casts(load.target)):
-            total += (
-                _lanes(load.target, tiling) * dtype.bytes * (stages if load.target in looped else 1)
-            )
-    return total
 
+    def bytes_in(body: tuple[Stmt, ...], copies: int) -> int:
+        """Loops that follow each other have the same memory."""
+        own, most = 0, 0
+        for stmt in body:
+            if isinstance(stmt, For):
+                inside = copies if stmt.parallel else stages
+                most = max(most, bytes_in(stmt.body, inside))
+            elif isinstance(stmt, Load):
+                readers = (use for use, _ in uses.behind_casts(stmt.target))
+                if any(is_matrix_dot(use, tiling) for use in readers):
+                    own += _lanes(stmt.target, tiling) * dtype.bytes * copies
+        return own + most
 
-def _loops(body: tuple[Stmt, ...]) -> Iterator[For]:
-    return (stmt for stmt in statements(body) if isinstance(stmt, For))
+    return bytes_in(nest.body, 1)
 
 
 def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
