@@ -69,9 +69,10 @@ class Choice:
     again: Repeated | None = None
 
     @property
-    def cost(self) -> tuple[int, int, int, int]:
+    def cost(self) -> tuple[int, int, int, bool, int]:
         """What the best choice has least of."""
-        return len(self.unsafe), self.weighed, self.kernels, -self.snapshot
+        again = self.again is not None
+        return len(self.unsafe), self.weighed, self.kernels, again, -self.snapshot
 
     @property
     def moved(self) -> int:
