@@ -92,11 +92,11 @@ class LaneState:
         if isinstance(op, Functional):
             return FUNCTIONAL_LANES[op.name](args)
         if isinstance(op, Cast):
-            return args[0] if _is_exact(args[0]) else UNKNOWN
+            return args[0] if is_exact(args[0]) else UNKNOWN
         return args[0]
 
 
-def _is_exact(lane: Lane) -> bool:
+def is_exact(lane: Lane) -> bool:
     """True for a number that no cast changes: of few bits, near 1, or 0, or infinite."""
     if not isinstance(lane, float) or lane == 0 or math.isinf(lane):
         return isinstance(lane, float)
