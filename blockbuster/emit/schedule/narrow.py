@@ -22,9 +22,10 @@ from functools import reduce
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.bounds import Range
 from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
 from blockbuster.emit.schedule.dead_iterations import changes_something
-from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, Range, both, either
+from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, both, either
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
@@ -143,7 +144,9 @@ def _writer(loop: For, nest: Nest, names: Iterator[str]) -> SpanWriter:
     return SpanWriter(Formulas(nest), loop.dim, made, names, loop.origin)
 
 
-def around(loop: For, body: tuple[Stmt, ...], tiles: frozenset[Tile] = frozenset()) -> Around | None:
+def around(
+    loop: For, body: tuple[Stmt, ...], tiles: frozenset[Tile] = frozenset()
+) -> Around | None:
     """What is there before ``loop``; None if ``body`` does not hold it."""
     for stmt in body:
         if stmt is loop:
