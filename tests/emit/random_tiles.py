@@ -25,9 +25,11 @@ MOST_ARGUMENTS = 2
 
 
 def random_graph(random):
-    """A random block program of any kind, half of the time fused and made safe."""
+    """A random block program of any kind, half of the time fused and made safe; masks always."""
     kind = random.choice((*KINDS, "masks"))
-    graph = masked_graph(random) if kind == "masks" else GENERATORS[kind](random)
+    if kind == "masks":
+        return safe(fuse(masked_graph(random)).final)
+    graph = GENERATORS[kind](random)
     return safe(fuse(graph).final) if random.random() < 0.5 else graph
 
 
