@@ -1,7 +1,7 @@
 """What a program becomes where a dim is one block: its maps have one iteration, its lists one item.
 
-Not a rule, since it is right for few sizes only. It answers a question: which tile would let the
-rules go on?
+The arrays that it reads and fills stay what they are. ``WholeDim`` makes a step of this;
+``explain`` asks which tile would let the rules go on.
 """
 
 from __future__ import annotations
@@ -10,25 +10,40 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.graph import Graph, Index, Input, Node, Read, Value
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Head, Map, Misc, Op, Reduce, Relabel, Transpose
-from blockbuster.ir.types import Dim, Type, size_class
+from blockbuster.ir.types import Dim, Type, size_class, whole
 
 
 def with_one_block(graph: Graph, dim: Dim) -> Graph:
     """``graph`` with one block along the size class of ``dim``: its items are whole along it.
 
-    What arrays its inputs read and its outputs fill is left out: they are lists no more.
-
     Raises ValueError for a list-only dim: its blocks have one element, whatever its size.
     """
     if size_class(dim) in list_only(graph):
         raise ValueError(f"{dim} is a list-only dim: its blocks have one element each")
-    return _graph(graph, size_class(dim))
+    builder = Builder()
+    inputs = tuple(
+        builder.input(_unlisted(given.type, size_class(dim)), _view(given, at), given.hint)
+        for at, given in enumerate(graph.inputs)
+    )
+    made = _level(graph, inputs, size_class(dim), builder)
+    outputs = (
+        replace(output, value=value, axes=graph.output_axes(at))
+        for at, (output, value) in enumerate(zip(graph.outputs, made, strict=True))
+    )
+    return builder.finish(*outputs)
 
 
-def _graph(graph: Graph, dim: Dim) -> Graph:
+def _view(given: Input, position: int) -> Read | Index | None:
+    """The array that an input reads, its axes named, since lists no longer say their order."""
+    if given.view is not None or not given.type.buffered:
+        return given.view
+    return Read(given.hint or f"in{position}", whole(given.type))
+
+
+def _body(graph: Graph, dim: Dim) -> Graph:
     builder = Builder()
     inputs = tuple(builder.input(_unlisted(i.type, dim), hint=i.hint) for i in graph.inputs)
     made = _level(graph, inputs, dim, builder)
@@ -63,7 +78,7 @@ def _node(node: Node, operands: tuple[Value, ...], dim: Dim, builder: Builder) -
 
 def _op(op: Op, dim: Dim) -> Op:
     if isinstance(op, Map):
-        return replace(op, body=_graph(op.body, dim))
+        return replace(op, body=_body(op.body, dim))
     if isinstance(op, Transpose):
         return Transpose(_unlisted(Type(op.lists), dim).lists, op.axes)
     if isinstance(op, Misc):
