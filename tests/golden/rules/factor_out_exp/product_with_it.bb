@@ -1,0 +1,16 @@
+# Not a sum: exp(x * c).
+graph(X: K[M,K] = port) {
+  z = map K (x in !X) {
+    t = row_max(x)
+    yield max t
+  }
+  m = -z
+  l = map K (x_1 in !X, c = m) {
+    u = row_scale(x_1, c)
+    e = exp(u)
+    a = row_sum(e)
+    yield +a
+  }
+  return l
+}
+# because: c stays in K<row_scale exp(x) row_sum>: no sum depends on it
