@@ -6,10 +6,11 @@ graph(X: K[M,K] = port, G: K[M,K] = port) {
   }
   p = map K (x_1 in !X, c = s, g in !G) {
     r = row_scale(x_1, c)
-    t_1 = where(r, g, 0)
-    a = row_sum(t_1)
+    t_1 = mul(r, g)
+    u = where(r, t_1, 0)
+    a = row_sum(u)
     yield +a
   }
   return p
 }
-# because: c stays in K<row_scale where(x, y, 0) row_sum>: a is not linear in it, because of a condition on it
+# because: c stays in K<row_scale mul where(x, y, 0) row_sum>: a is not linear in it, because of a condition on it
