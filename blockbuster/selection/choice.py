@@ -32,7 +32,7 @@ from blockbuster.selection.apart import LOSES, Apart, statistics_apart
 from blockbuster.selection.considered import Considered, Refusals
 from blockbuster.selection.cost import LAUNCH, NestCost, costs_of
 from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.default_tiles import halved_tiles
+from blockbuster.selection.default_tiles import halved_tiles, rows_too_wide
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.selection.whole import Whole, WholeDims
 
@@ -271,6 +271,8 @@ class Fused:
         else:
             start = typed_for_gpu(self.graph, lowered.program, setting.given)
             found = _on_a_gpu(start, setting, form)
+            if number in self._whole and (reason := rows_too_wide(found.program)):
+                raise EmitError(reason)
         return Choice(
             graph=lowered.graph,
             stable=lowered.stable,
