@@ -71,9 +71,7 @@ UNFUSING_RULES: tuple[Rule, ...] = (
 )
 
 
-def fuse(
-    graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = ()
-) -> Derivation:
+def fuse(graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = ()) -> Derivation:
     """Fuse a block program: a derivation with its steps, snapshots and final program.
 
     The dims ``whole`` are one block each: what loops over them would store and read again stays

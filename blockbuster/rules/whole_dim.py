@@ -43,7 +43,7 @@ from blockbuster.rules.one_block import with_one_block
 
 @dataclass(frozen=True)
 class WholeDim(Rule):
-    """One block along a size class. A site is a dim: its role, at the first node that loops over it.
+    """One block along a size class. A site is a dim: the role of the first node that loops over it.
 
     The rule takes whole programs, not the bodies of their maps: all loops over a dim go together.
     """

@@ -178,7 +178,7 @@ class Fused:
         return Considered(best, others, tuple(refusals.errors), instead)
 
     def _whole_for(self, setting: Setting) -> tuple[int, ...]:
-        """The numbers of the snapshots with dims in one block: behind that of the unfused program."""
+        """The numbers of the snapshots with dims in one block, behind the unfused program's."""
         found = self._whole_dims.for_sizes(setting.known)
         numbered = {len(self.snapshots) + 2 + at: one for at, one in found.items()}
         self._whole |= numbered

@@ -74,11 +74,6 @@ def in_pieces(graph: Graph) -> Pieces:
     return _Cutting(graph).sequence()
 
 
-def whole(type: Type) -> tuple[Dim, ...]:
-    """The axes of the array behind a value: its list dims, then axes that are not listed."""
-    return (*type.lists, *(d for d in type.axes if d not in type.lists))
-
-
 class _Cutting:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

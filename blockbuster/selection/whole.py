@@ -15,13 +15,18 @@ from itertools import combinations
 
 from blockbuster.emit.tile.tiling import power_of_two
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.types import Dim
+from blockbuster.ir.ops import Functional
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import RULES, Derivation, WholeDim, fuse
 from blockbuster.rules.explain import dims_in_the_way
 from blockbuster.rules.one_block import with_one_block
 
 LANES = 16384
 """The most elements of a tile along all whole dims: 128 for each thread of four warps, 16 of 32."""
+
+BESIDE_DOTS = 512
+"""The same of a dim that dots have: they take 16 rows at least, and 64 elements to a thread of four
+warps are as many as leave room for others."""
 
 MOST = 3
 """Dims that are tried: what is fused already is fused on with each of them in one block."""
@@ -60,6 +65,7 @@ class WholeDims:
         edges = derivation.final.buffered_edges()
         self._edges = len(edges)
         dims = _can_be_whole(derivation.start, dims_in_the_way(derivation.final)) if edges else ()
+        self._dots = _dims_of_dots(derivation.start)
         self._sets = [*((dim,) for dim in dims), *combinations(dims, 2)]
         self._left: dict[tuple[Dim, ...], int] = {}
         self._found: dict[tuple[Dim, ...], tuple[Whole, ...]] = {}
@@ -72,22 +78,26 @@ class WholeDims:
         dims = self._best([dims for dims in self._sets if len(dims) == 1], sizes)
         if dims and self._left[dims]:
             pairs = [pair for pair in self._sets if len(pair) == 2 and dims[0] in pair]
-            dims = min((dims, self._best(pairs, sizes)), key=lambda d: self._left.get(d, self._edges))
+            more = self._best(pairs, sizes)
+            dims = more if more and self._left[more] < self._left[dims] else dims
         if not dims:
             return {}
         at, each = self._sets.index(dims), len(self._sets)
         return {(one.number - 1) * each + at: one for one in self._of(dims)}
 
-    def _best(
-        self, sets: Sequence[tuple[Dim, ...]], sizes: Mapping[Dim, int]
-    ) -> tuple[Dim, ...]:
+    def _best(self, sets: Sequence[tuple[Dim, ...]], sizes: Mapping[Dim, int]) -> tuple[Dim, ...]:
         """Of the first sets that fit, the one that leaves fewest edges, the smallest of equals."""
-        tried = [dims for dims in sets if fits(dims, sizes)][:MOST]
+        tried = [dims for dims in sets if self._fit(dims, sizes)][:MOST]
         for dims in tried:
             if dims not in self._left:
                 self._left[dims] = self._edges_left(dims)
         fewer = [dims for dims in tried if self._left[dims] < self._edges]
         return min(fewer, key=lambda dims: (self._left[dims], lanes(dims, sizes)), default=())
+
+    def _fit(self, dims: tuple[Dim, ...], sizes: Mapping[Dim, int]) -> bool:
+        """Whether a tile may have all of ``dims``."""
+        most = BESIDE_DOTS if any(dim in self._dots for dim in dims) else LANES
+        return all(sizes[dim] > 0 for dim in dims) and lanes(dims, sizes) <= most
 
     def _edges_left(self, dims: tuple[Dim, ...]) -> int:
         """The edges that the rules leave with ``dims`` in one block, of what is fused already."""
@@ -118,6 +128,13 @@ def lanes(dims: Sequence[Dim], sizes: Mapping[Dim, int]) -> int:
     return math.prod(power_of_two(sizes[dim]) for dim in dims)
 
 
-def fits(dims: Sequence[Dim], sizes: Mapping[Dim, int]) -> bool:
-    """Whether a tile may have all of ``dims``."""
-    return all(sizes[dim] > 0 for dim in dims) and lanes(dims, sizes) <= LANES
+def _dims_of_dots(graph: Graph) -> frozenset[Dim]:
+    """The size classes that dots of a program have."""
+    return frozenset(
+        size_class(dim)
+        for _, level in graph.walk()
+        for node in level.nodes
+        if node.op == Functional("dot")
+        for value in node.operands
+        for dim in level.type_of(value).axes
+    )
