@@ -1,8 +1,8 @@
 """Lowering: an array program becomes an unfused block program.
 
-Three steps: every array op is taken apart into primitives (``decompose``), the layout of every
-value is found from the outputs backwards (``demands``), and every primitive becomes one top-level
-node of nested maps (``nest``). Source: Blockbuster Part 1, Table 2.
+Four steps: every array op is taken apart into primitives (``decompose``), every loop gets a dim of
+its own (``own_dims``), the layout of every value is found from the outputs backwards
+(``demands``), and every primitive becomes one top-level node of nested maps (``nest``). Source: Blockbuster Part 1, Table 2.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from blockbuster.frontend.nest import (
     nest,
     op_leaf,
 )
+from blockbuster.frontend.own_dims import with_own_dims
 from blockbuster.frontend.primitives import (
     Apply,
     Contract,
@@ -62,10 +63,12 @@ class _Lowering:
     """The state of one lowering: the builder and the values made so far, by layout."""
 
     def __init__(self, program: Primitives) -> None:
-        self._program = program
         self._builder = Builder()
         self._live = _live(program)
-        self._layouts = layouts(program.primitives, self._live)
+        ends = [value for _, value, _ in program.outputs]
+        named = with_own_dims(program.primitives, self._live, ends)
+        self._program = replace(program, primitives=tuple(named))
+        self._layouts = layouts(named, self._live)
         self._made: dict[tuple[int, Layout], Value] = {}
 
     def graph(self) -> Graph:

@@ -138,6 +138,10 @@ class Builder:
         op = self._nodes[value.node].op if value.node >= 0 else None
         return op.expr if isinstance(op, Elementwise | Pointwise) else None
 
+    def maker_of(self, value: Value) -> Node | None:
+        """The node that makes ``value``; None for an input."""
+        return self._nodes[value.node] if value.node >= 0 else None
+
     def finish(self, *outputs: Value | Output) -> Graph:
         """The graph with these outputs (those of the edited graph if none are given), canonical."""
         ends = self._ends(outputs)

@@ -190,19 +190,24 @@ def _widest(nest: Nest, tiling: Tiling) -> int:
 
 
 def _live_lanes(nest: Nest, tiling: Tiling) -> int:
-    """Lanes of the accumulators, twice those that are rescaled, and of the widest tile.
+    """Lanes of the accumulators at one time, twice those that are rescaled, and of the widest tile.
 
-    An entry per lane does not count: it dies behind its loop, and there are few (``MOST`` of
-    deferral.py).
+    Loops that follow each other have the same registers. An entry per lane does not count: it dies
+    behind its loop, and there are few (``MOST`` of deferral.py).
     """
-    total, widest = 0, 0
-    for stmt in statements(nest.body):
-        if isinstance(stmt, Fold) and not stmt.target.per_lane:
-            total += _lanes(stmt.target, tiling)
-            total += 2 * sum(_lanes(member.target, tiling) for member in stmt.members)
-        elif isinstance(stmt, Let):
-            widest = max(widest, _lanes(stmt.target, tiling))
-    return total + widest
+
+    def accumulated(body: tuple[Stmt, ...]) -> int:
+        own, most = 0, 0
+        for stmt in body:
+            if isinstance(stmt, For):
+                most = max(most, accumulated(stmt.body))
+            elif isinstance(stmt, Fold) and not stmt.target.per_lane:
+                own += _lanes(stmt.target, tiling)
+                own += 2 * sum(_lanes(member.target, tiling) for member in stmt.members)
+        return own + most
+
+    lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
+    return accumulated(nest.body) + max((_lanes(tile, tiling) for tile in lets), default=0)
 
 
 def _lanes(tile: Tile, tiling: Tiling) -> int:
@@ -216,18 +221,21 @@ def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -
 
 def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> int:
     uses = Uses(nest, tiling)
-    total = 0
-    looped = {s.target for f in _loops(nest.body) if not f.parallel for s in _loads(f.body)}
-    for load in _loads(nest.body):
-        if any(is_matrix_dot(use, tiling) for use, _ in uses.behind_casts(load.target)):
-            total += (
-                _lanes(load.target, tiling) * dtype.bytes * (stages if load.target in looped else 1)
-            )
-    return total
 
+    def bytes_in(body: tuple[Stmt, ...], copies: int) -> int:
+        """Loops that follow each other have the same memory."""
+        own, most = 0, 0
+        for stmt in body:
+            if isinstance(stmt, For):
+                inside = copies if stmt.parallel else stages
+                most = max(most, bytes_in(stmt.body, inside))
+            elif isinstance(stmt, Load):
+                readers = (use for use, _ in uses.behind_casts(stmt.target))
+                if any(is_matrix_dot(use, tiling) for use in readers):
+                    own += _lanes(stmt.target, tiling) * dtype.bytes * copies
+        return own + most
 
-def _loops(body: tuple[Stmt, ...]) -> Iterator[For]:
-    return (stmt for stmt in statements(body) if isinstance(stmt, For))
+    return bytes_in(nest.body, 1)
 
 
 def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:

@@ -157,6 +157,41 @@ SITES: Mapping[str, tuple[str, ...]] = {
           return p
         }}""",
     ),
+    "remake": (
+        """graph(X: H,L,N[L,N] = port, a: L[L], b: N[N]) {
+          C = map L (x in !a, y = !b) {
+            c = map N (z = x, u in !y) { d = z > u over [L,N] yield d }
+            yield c
+          }
+          Y = map H (s in !X, C_1 = !C) {
+            y = map L (t in !s, c_1 in !C_1) {
+              z = map N (v in !t, d_1 in !c_1) { w = where(d_1, v, 1) yield w }
+              yield z
+            }
+            yield y
+          }
+          return Y
+        }""",
+        """graph(X: K[M,K] = port, G: K[K] = port) {
+          S, q, r = map K (x in !X, g in !G) {
+            s = col_scale(x, g) t = row_sum(s) u = g + 1 yield s yield +t yield u
+          }
+          Y, Z = map K (s_1 in !S, q_1 = q, r_1 in !r) {
+            y = row_scale(s_1, q_1) z = col_scale(s_1, r_1) yield y yield z
+          }
+          return Y, Z
+        }""",
+        """graph(X: L,N[L,N], a: N[N], b: N[N], Z: N[K,N] = port) {
+          C, q = map N (x in !a, y in !b, z in !Z) { d = x * y e = row_sum(z) yield d yield +e }
+          Y = map L (s in !X, C_1 = !C, x_1 = !a) {
+            w = map N (t in !s, c in !C_1, x_2 in !x_1) {
+              u = t * c + x_2 over [L,N] v = row_sum(u) yield +v
+            }
+            yield w
+          }
+          return Y, q
+        }""",
+    ),
     "materialize": (
         """graph(X: M,K[M,K], W: N,K[N,K]) {
           Y = map M (x in !X, w = !W) {

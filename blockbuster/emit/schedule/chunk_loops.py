@@ -53,6 +53,7 @@ from blockbuster.emit.tile.dataflow import (
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Block,
+    BlockOf,
     Chunks,
     For,
     Init,
@@ -236,7 +237,7 @@ class _Writer:
         at = next((i for i, stmt in enumerate(body) if holds(stmt, self.loop)), None)
         if at is None:
             return [((), body)]
-        cheap = [isinstance(stmt, Load | Iota | Let | Init) for stmt in body[:at]]
+        cheap = [isinstance(stmt, Load | Iota | BlockOf | Let | Init) for stmt in body[:at]]
         if not all(cheap):  # loops and stores run once, in a kernel of their own
             cut = len(cheap) - cheap[::-1].index(False)
             first, rest = pieces(body, [cut], path=path, spaces=self._spaces)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import defined, workspaces_in_order
+from blockbuster.emit.tile.monoids import kept_empty
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
@@ -33,7 +34,6 @@ from blockbuster.emit.tile.program import (
     Tile,
     TileProgram,
     View,
-    kept_empty,
 )
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value

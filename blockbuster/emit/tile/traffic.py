@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from math import prod
 
 from blockbuster.emit.tile.dataflow import accessed
@@ -43,16 +43,20 @@ def tile_traffic(
     moved = {buffer.name: Moved() for buffer in buffers}
     blocks = bound_blocks(program, sizes, block_sizes)
     for nest in program.nests:
-        _count(nest.body, nest.grid, _Extents(sizes, blocks_in(nest, blocks)), moved)
+        _count(nest.body, nest.grid, Extents(sizes, blocks_in(nest, blocks)), moved)
     return moved
 
 
 @dataclass(frozen=True)
 class NestTraffic:
-    """What one nest moves, in elements, and how many programs share the work."""
+    """What one nest moves, in elements, and how many programs share the work.
+
+    ``arrays``: those of each array, by name.
+    """
 
     elements: int
     programs: int
+    arrays: Mapping[str, int] = field(default_factory=dict)
 
 
 def traffic_by_nest(
@@ -70,21 +74,25 @@ def traffic_by_nest(
     blocks = bound_blocks(program, sizes, block_sizes)
     found = []
     for nest in program.nests:
-        extents = _Extents(sizes, blocks_in(nest, blocks), padded)
+        extents = Extents(sizes, blocks_in(nest, blocks), padded)
         moved: dict[str, Moved] = defaultdict(Moved)
         _count(nest.body, nest.grid, extents, moved)
-        elements = sum(m.elements_loaded + m.elements_stored for m in moved.values())
-        found.append(NestTraffic(elements, max(1, prod(map(extents.trips, nest.grid)))))
+        arrays = {name: m.elements_loaded + m.elements_stored for name, m in moved.items()}
+        programs = max(1, prod(map(extents.trips, nest.grid)))
+        found.append(NestTraffic(sum(arrays.values()), programs, arrays))
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class _Extents:
+class Extents:
+    """How often loops run and how far tiles reach, at some sizes and blocks."""
+
     sizes: Mapping[Dim, int]
     blocks: Mapping[Dim, int]
     padded: tuple[Dim, ...] = ()
 
     def size(self, dim: Dim) -> int:
+        """The elements along ``dim``."""
         return self.sizes[size_class(dim)]
 
     def trips(self, dim: Dim) -> int:
@@ -97,15 +105,17 @@ class _Extents:
 
     def elements(self, access: Load | Issue | Store, loops: tuple[Dim, ...]) -> int:
         """Elements of all tiles of an access: a dim's blocks together are the whole dim."""
-        tile = accessed(access)
         count = self.size if isinstance(access, Store) else self.lanes
-        sliced = dict.fromkeys(access.view.sliced(tile))
-        repeated = prod(self.trips(dim) for dim in loops if dim not in sliced)
-        return repeated * prod(map(count, sliced))
+        sliced = access.view.sliced(accessed(access))
+        return self.repeated(loops, sliced) * prod(map(count, dict.fromkeys(sliced)))
+
+    def repeated(self, loops: Iterable[Dim], dims: Collection[Dim]) -> int:
+        """How often ``loops`` come by what has ``dims``: those of its own give its other blocks."""
+        return prod(self.trips(dim) for dim in loops if dim not in dims)
 
 
 def _count(
-    body: tuple[Stmt, ...], loops: tuple[Dim, ...], extents: _Extents, moved: dict[str, Moved]
+    body: tuple[Stmt, ...], loops: tuple[Dim, ...], extents: Extents, moved: dict[str, Moved]
 ) -> None:
     for stmt in body:
         if isinstance(stmt, For):
