@@ -152,7 +152,9 @@ def _maps(
         args = []
         for read in reads:
             lists = tuple(d for d in (dim, *inner) if d in read.over)
-            args.append(around.input(Type((*lists, *read.type.lists), read.type.axes), hint=read.hint))
+            args.append(
+                around.input(Type((*lists, *read.type.lists), read.type.axes), hint=read.hint)
+            )
         body = around.finish(*around.add(op, *args, origin=origin))
     raise AssertionError("a transposed list has dims")
 
