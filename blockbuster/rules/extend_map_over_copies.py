@@ -102,15 +102,10 @@ def _cannot_be_taken_in(graph: Graph, pulled: list[int], position: int) -> str:
 
 
 def _stored_anyway(graph: Graph, pulled: list[int], position: int) -> str:
-    """A list that leaves the level, or that the map walks, is stored whoever copies it."""
-    node, op = graph.nodes[position], map_at(graph, position)
-    for value, walks in zip(node.operands, op.iterated, strict=True):
-        if value.node in pulled and walks:
-            return f"the map walks {name_of(graph, value)}, of which a copy has no items outside"
-    for at in pulled:
-        for value in results_of(graph.nodes, at):
-            if value in graph.output_values and value in node.operands:
-                return f"{name_of(graph, value)} is a result: it is stored anyway"
+    """A list that leaves the level is stored whoever copies it."""
+    for value in graph.nodes[position].operands:
+        if value.node in pulled and value in graph.output_values:
+            return f"{name_of(graph, value)} is a result: it is stored anyway"
     return ""
 
 
