@@ -61,9 +61,9 @@ class CopyProducer(Rule):
         node, edit = match.node("producer"), match.edit()
         copies = edit.add(node.op, *node.operands, hints=node.hints, origin=match.origin())
         copied = dict(zip(match.values("producer"), copies, strict=True))
-        for role, reader in match.nodes.items():
+        for reader in match.nodes.values():
             for index, operand in enumerate(match.graph.nodes[reader].operands):
-                if role != "producer" and operand in copied:
+                if operand in copied:
                     edit.set_operand(reader, index, copied[operand])
         return edit.finish()
 

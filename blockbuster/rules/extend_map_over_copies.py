@@ -50,7 +50,7 @@ class ExtendMapOverCopies(Rule):
                     _needed_by_the_map_alone(graph, pulled, position)
                     or first_iteration_gone(graph, position)
                     or _cannot_be_taken_in(graph, pulled, position)
-                    or _feeds_no_map_inside(graph, pulled, other, position)
+                    or _feeds_no_map_inside(graph, pulled, position)
                 )
                 if reason:
                     note(Refusal(self, (other, position), reason))
@@ -109,11 +109,11 @@ def _stored_anyway(graph: Graph, pulled: list[int], position: int) -> str:
     return ""
 
 
-def _feeds_no_map_inside(graph: Graph, pulled: list[int], first: int, position: int) -> str:
-    """A list goes from the copy to a map inside, which will then be fused with it."""
+def _feeds_no_map_inside(graph: Graph, pulled: list[int], position: int) -> str:
+    """A list goes from what is copied to a map inside, which will then be fused with it."""
     made = extended(graph, position, pulled)
-    outer, inner = made.pulled.get(first), set(made.own.values())
+    outer, inner = set(made.pulled.values()), set(made.own.values())
     for match in FuseMaps().matches(made.op.body):
-        if match.nodes["producer"] == outer and match.nodes["consumer"] in inner:
+        if match.nodes["producer"] in outer and match.nodes["consumer"] in inner:
             return ""
     return "no map inside reads it item by item"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blockbuster.testing.mutants_of_copies import MUTANTS_OF_COPIES
 from blockbuster.testing.mutate import Mutant
 
 OUTPUTS = "if value in op.body.output_values:"
@@ -159,4 +160,5 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *columns(),
     *peeled(),
     *apart(),
+    *MUTANTS_OF_COPIES,
 )

@@ -1,4 +1,4 @@
-# A product that sums over a dim of the scores is an end, and stored: nobody copies it.
+# A product that sums over a dim of the scores is an end, and stored: what is made of it is as small.
 graph(X: M,K[M,K], W: N,K[N,K], V: L,N[L,N]) {
   S = map M (x in !X, w = !W) {
     s = map N (x_1 = !x, w_1 in !w) {
@@ -20,14 +20,21 @@ graph(X: M,K[M,K], W: N,K[N,K], V: L,N[L,N]) {
     }
     yield o
   }
-  l = map M (s_4 in !O) {
+  Z = map M (o_1 in !O) {
+    z = map L (o_2 in !o_1) {
+      y = exp(o_2)
+      yield y
+    }
+    yield z
+  }
+  l = map M (s_4 in !Z) {
     t = map L (s_5 in !s_4) {
       r = row_sum(s_5)
       yield +r
     }
     yield t
   }
-  m = map M (s_6 in !O) {
+  m = map M (s_6 in !Z) {
     u = map L (s_7 in !s_6) {
       v_3 = row_max(s_7)
       yield max v_3
@@ -36,4 +43,4 @@ graph(X: M,K[M,K], W: N,K[N,K], V: L,N[L,N]) {
   }
   return l, m
 }
-# because: M<L<N<dot>>> is itself an end, smaller than what it reads
+# because: M<L<exp(x)>> is no larger than an array that it is made from

@@ -1,5 +1,5 @@
-# What stands between is copied with it: the sum, and the list that is scaled by it.
-graph(X: M[N,M], W: K,M[K,M], V: L,M[L,M]) {
+# What stands between is copied with it: the map reads it too.
+graph(X: M[N,M], W: K,M[K,M]) {
   E = map M (x in !X) {
     e = exp(x)
     yield e
@@ -8,49 +8,45 @@ graph(X: M[N,M], W: K,M[K,M], V: L,M[L,M]) {
     s = e_1 * 2
     yield s
   }
-  A = map K (e_A = !S, w_A in !W) {
-    a_A = map M (e2_A in !e_A, w2_A in !w_A) {
-      d_A = dot(e2_A, w2_A)
-      yield +d_A
+  A = map K (e_2 = !E, s_1 = !S, w in !W) {
+    a = map M (e_3 in !e_2, s_2 in !s_1, w_1 in !w) {
+      m = mul(e_3, s_2)
+      d = dot(m, w_1)
+      yield +d
     }
-    yield a_A
+    yield a
   }
-  B = map L (e_B = !E, w_B in !V) {
-    a_B = map M (e2_B in !e_B, w2_B in !w_B) {
-      d_B = dot(e2_B, w2_B)
-      yield +d_B
-    }
-    yield a_B
+  B = map M (g in !E) {
+    b = row_sum(g)
+    yield +b
   }
   return A, B
 }
 # after
-graph(X: M[N,M], W: K,M[K,M], V: L,M[L,M]) {
-  E = map M (x in !X) {
-    e = exp(x)
-    yield e
-  }
-  S = map M (e_1 in !E) {
-    s = e_1 * 2
-    yield s
-  }
-  A = map K (e_A = !S, w_A in !W) {
-    a_A = map M (e2_A in !e_A, w2_A in !w_A) {
-      d_A = dot(e2_A, w2_A)
-      yield +d_A
+graph(X: M[N,M], W: K,M[K,M]) {
+  A = map K (X_1 = !X, w in !W) {
+    E = map M (x in !X_1) {
+      e = exp(x)
+      yield e
     }
-    yield a_A
+    S = map M (e_1 in !E) {
+      s = e_1 * 2
+      yield s
+    }
+    a = map M (e_2 in !E, s_1 in !S, w_1 in !w) {
+      m = mul(e_2, s_1)
+      d = dot(m, w_1)
+      yield +d
+    }
+    yield a
   }
-  B = map L (X_1 = !X, w_B in !V) {
-    E_1 = map M (x_1 in !X_1) {
-      e_2 = exp(x_1)
-      yield e_2
-    }
-    a_B = map M (e2_B in !E_1, w2_B in !w_B) {
-      d_B = dot(e2_B, w2_B)
-      yield +d_B
-    }
-    yield a_B
+  E_1 = map M (x_1 in !X) {
+    e_3 = exp(x_1)
+    yield e_3
+  }
+  B = map M (g in !E_1) {
+    b = row_sum(g)
+    yield +b
   }
   return A, B
 }
