@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blockbuster.testing.mutants_of_copies import MUTANTS_OF_COPIES
 from blockbuster.testing.mutate import Mutant
 
 OUTPUTS = "if value in op.body.output_values:"
@@ -272,4 +273,5 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *peeled(),
     *apart(),
     *remade(),
+    *MUTANTS_OF_COPIES,
 )
