@@ -120,7 +120,8 @@ def test_moves_meet_spans():
             if spans_in(start.draft):
                 for move in MOVES:
                     tried[move.name] += any(applications(move, start, random, most=1))
-    assert min(tried[n] for n in tried if n not in ("narrow",)) >= 3, tried
+    del tried["block"], tried["narrow"]  # they make blocks and spans: before these, and instead
+    assert min(tried.values()) >= 3, tried
 
 
 # hand-written -----------------------------------------------------------------------------

@@ -201,12 +201,11 @@ def spanning(nest: Nest) -> dict[Dim, None]:
     """The dims on whose blocks it depends which iterations the spans of loops hold."""
     found: dict[Dim, None] = {}
     for stmt in statements(nest.body):
-        if (
-            isinstance(stmt, BlockOf)
-            or (isinstance(stmt, Iota) and stmt.at)
-            or (isinstance(stmt, For) and stmt.span is not None)
-        ):
-            found[stmt.dim] = None
+        match stmt:
+            case BlockOf(_, dim) | Iota(_, dim, at="first" | "last"):
+                found[dim] = None
+            case For(dim) if stmt.span is not None:
+                found[dim] = None
     return found
 
 
