@@ -26,8 +26,7 @@ does it 2.2 times, with statistics, dq, dk and dv each in a loop of its own."""
 
 @dataclass(frozen=True)
 class Again:
-    """A program with larger values made again; ``derivation`` begins with the steps that copy them.
-    """
+    """A program with larger values made again; ``derivation`` begins with the steps that copy them."""
 
     derivation: Derivation
 

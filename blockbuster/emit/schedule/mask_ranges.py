@@ -216,7 +216,9 @@ def abs_of(expr: Expr) -> Expr:
 def _negated(expr: Expr) -> Expr:
     match expr:
         case Const(value):
-            return Const(-value)
+            return Const(0.0 - value)  # 0 has no sign here
+        case Call("neg", (a,)):
+            return a
         case Call("sub", (a, b)):
             return call("sub", b, a)
     return call("neg", expr)
