@@ -25,6 +25,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.chunk_sizes import in_chunks
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
+from blockbuster.selection.longest_first import longest_first
 
 BLOCK, FINISH, NARROW, SPLIT = BlockDims(), FinishRows(), Narrow(), Split()
 STAGE, WARPS = Stage(), Warps()
@@ -54,7 +55,7 @@ def default_schedule(
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = deferred(in_chunks(narrowed(scheduled), asked=chunks))
-    return staged(with_warps(scheduled, warps))
+    return staged(with_warps(longest_first(scheduled), warps))
 
 
 def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
