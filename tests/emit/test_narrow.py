@@ -217,3 +217,58 @@ def test_default_schedules_narrow():
     graph = bb.fuse(bb.lower(MASKS["window"])).final
 
     assert "narrow nest 1 N\n" in bb.emit(graph, SIZES).schedule
+
+
+def documents(mask):
+    """Attention within documents, whose numbers are data of rows and of columns."""
+
+    def attend(q, k, v, a, b):
+        i, j = bb.arange(q.shape[-2])[:, None], bb.arange(k.shape[-2])
+        seen = mask(i, j, a[:, :, None], b[:, None, :])
+        scores = bb.where(seen, q @ k.swapaxes(-1, -2), -np.inf)
+        return bb.softmax(scores, axis=-1) @ v
+
+    return bb.trace(attend, q="H M D", k="H N D", v="H N L", a="H M", b="H N")
+
+
+DATA_MASKS = {
+    "documents": documents(lambda i, j, a, b: a == b),
+    "causal documents": documents(lambda i, j, a, b: (a == b) & (i >= j)),
+    "other documents": documents(lambda i, j, a, b: ~(a != b) & (b > 0)),
+    "earlier documents": documents(lambda i, j, a, b: a > b),
+    "kept columns": documents(lambda i, j, a, b: (b > 2) | (a < 0) & (j > i)),
+}
+
+
+def numbered(random, size, kind):
+    """Numbers of documents: in order, out of order, some missing."""
+    made = random.integers(0, 6, size).astype("float32")
+    if kind != "out of order":
+        made.sort()
+    if kind == "missing":
+        made[random.random(size) < 0.3] = np.nan
+    return made
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("kind", ["in order", "out of order", "missing"])
+@pytest.mark.parametrize("name", DATA_MASKS)
+def test_documents_are_looked_up(name, kind):
+    program, random = DATA_MASKS[name], np.random.default_rng(1)
+    graph = bb.fuse(bb.lower(program)).final
+    arrays = arrays_of(program, SIZES)
+    for array, dim in (("a", "M"), ("b", "N")):
+        arrays[array] = np.stack([numbered(random, SIZES[dim], kind) for _ in range(SIZES["H"])])
+    (expected,) = program.numpy(arrays).values()
+    text = TEXT.replace("stage nest 1", "stage nest 2")
+    kernel = bb.emit(graph, SIZES, "float32", schedule=text)
+
+    np.testing.assert_allclose(run_interpreted(kernel, arrays)["out"], expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["documents", "causal documents"])
+def test_looking_documents_up_is_proved(name):
+    graph = bb.fuse(bb.lower(DATA_MASKS[name])).final
+    report = bb.check_schedule(graph, TEXT.replace("nest 1 N 2", "nest 2 N 2"), SIZES, trials=4)
+
+    assert report.equal, report
