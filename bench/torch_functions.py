@@ -71,6 +71,10 @@ class TorchFunctions:
         return F.rms_norm(x, x.shape[-1:], weight, eps)
 
     @staticmethod
+    def concat(arrays: list[Tensor], axis: int = 0) -> Tensor:
+        return torch.cat(arrays, dim=axis)
+
+    @staticmethod
     def astype(x: Tensor, dtype: str) -> Tensor:
         """Rounded to ``dtype``, in the tensor's own dtype: arithmetic goes on in that."""
         return x.to(getattr(torch, dtype)).to(x.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blockbuster.testing.mutants_of_copies import MUTANTS_OF_COPIES
 from blockbuster.testing.mutate import Mutant
 
 OUTPUTS = "if value in op.body.output_values:"
@@ -72,6 +73,61 @@ def columns() -> tuple[Mutant, ...]:
                "body.set_operand(reader, 1, scaled)", "body.set_operand(reader, 1, right)"),
         Mutant("columns: the weights are lost", rule, file,
                'Functional("row_sum"), scaled', 'Functional("row_sum"), right'),
+    )  # fmt: skip
+
+
+def shared_factors() -> tuple[Mutant, ...]:
+    """factor-out."""
+    rule, file, values, exprs = "FactorOut", "shared_factor", "affine", "linear_expressions"
+    return (
+        Mutant("factor: a peeled map", rule, file, f"{LOST}{SITE} or ", "", "cases"),
+        Mutant("factor: an input", rule, file, "value.node >= 0 and ", "", "cases"),
+        Mutant("factor: nothing shared", rule, file, "or not shares_a_pass(graph, position)", "",
+               "cases"),
+        Mutant("factor: a list", rule, file, 'if result != Accumulate("+"):',
+               'if isinstance(result, Accumulate) and result != Accumulate("+"):'),
+        Mutant("factor: a maximum", rule, file, 'if result != Accumulate("+"):',
+               "if not isinstance(result, Accumulate):"),
+        Mutant("factor: digits cancel", rule, file, "or parts.counts else", "or True else",
+               "cases"),
+        Mutant("factor: another dim's length", rule, file, "and part.dim == op.dim)", "and True)"),
+        Mutant("factor: a lost axis", rule, file, "if lost else", "if False else", "cases"),
+        Mutant("factor: the rest is lost", rule, file, "total if sums.rest is None else",
+               "total if True else"),
+        Mutant("factor: along the sum", rule, values, "if dim in self.axes:", "if False:"),
+        Mutant("factor: two products", rule, values, "if all(self._is_whole(part, whole) for",
+               "if False and all(self._is_whole(part, whole) for", "cases"),
+        Mutant("factor: in both operands", rule, values, "if all(given):", "if False:", "cases"),
+        Mutant("factor: no weights", rule, values, 'Functional("row_sum"), weighted',
+               'Functional("row_sum"), plain'),
+        Mutant("factor: squared or below", rule, exprs,
+               'if b.slope is not None and (fn == "div" or a.slope is not None):', "if False:"),
+        Mutant("factor: a condition", rule, exprs, "if test.slope is not None:", "if False:"),
+        Mutant("factor: squares are linear", rule, exprs, '"where": _selected,',
+               '"where": _selected, "square": lambda _, parts: parts[0],'),
+        Mutant("factor: weights count", rule, exprs, "scaled.counts and not arguments(by)",
+               "scaled.counts", "cases"),
+        Mutant("factor: added, not taken off", rule, exprs,
+               'return b if fn == "add" else number(call("neg", b))', "return b"),
+        Mutant("factor: chosen from the other side", rule, exprs,
+               "first or ZERO, second or ZERO", "second or ZERO, first or ZERO"),
+    )  # fmt: skip
+
+
+def shared_exponentials() -> tuple[Mutant, ...]:
+    """factor-out-exp."""
+    rule, file = "FactorOutExp", "factor_out_exp"
+    return (
+        Mutant("exp: any function", rule, file, 'if expr.fn != "exp":',
+               'if expr.fn not in ("exp", "sigmoid"):'),
+        Mutant("exp: any multiple", rule, file,
+               "if power.slope is None or arguments(power.slope):", "if power.slope is None:"),
+        Mutant("exp: another power", rule, file, "if power.slope != self.by:", "if False:"),
+        Mutant("exp: no exponential is left", rule, file,
+               'Parts(None, call("exp", power.rest or ZERO))', "Parts(None, power.rest or ZERO)"),
+        Mutant("exp: once, not so often", rule, file, "powers.by or ONE", "ONE"),
+        Mutant("exp: a list", rule, "shared_factor", 'if result != Accumulate("+"):',
+               'if isinstance(result, Accumulate) and result != Accumulate("+"):'),
     )  # fmt: skip
 
 
@@ -212,7 +268,10 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *ancestors(),
     *duplicates(),
     *columns(),
+    *shared_factors(),
+    *shared_exponentials(),
     *peeled(),
     *apart(),
     *remade(),
+    *MUTANTS_OF_COPIES,
 )
