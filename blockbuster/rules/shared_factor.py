@@ -20,14 +20,16 @@ from blockbuster.rules.affine import Affine, Count, Term
 from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.legality import first_iteration_gone
-from blockbuster.rules.linear_expressions import number
+from blockbuster.rules.linear_expressions import Parts, number
+from blockbuster.rules.signs import sign_of
 
 
 class Factor(NamedTuple):
-    """The parts of a map's values as to a factor, and the factor, as a function of an operand."""
+    """The parts of a map's values as to a factor, and the factor, as a function of operands."""
 
     values: Affine
     expr: Expr
+    ports: tuple[int, ...]
 
 
 Followed = Callable[[Map, int, Origin], Factor]
@@ -95,14 +97,22 @@ def _stays(op: Map, found: Affine) -> str:
         if result != Accumulate("+"):
             return f"{name} is not summed over {op.dim}"
         parts = found.parts[value]
-        reason = _no_sums(op, found, value) or ("" if parts.rest is None or parts.counts else MIXED)
+        reason = _no_sums(op, found, value) or digits_cancel(found.builder, parts)
         if reason:
             return f"{name} {reason}"
         leaves = True
     return "" if leaves else "no sum depends on it"
 
 
-MIXED = "is a sum of it and of others: digits would cancel"
+def digits_cancel(builder: Builder, parts: Parts[Term]) -> str:
+    """Two sums of data with any signs may be large where the sum of both is small.
+
+    A factor has been rounded: of slopes of one sign, their sum has lost these digits anyway.
+    """
+    if parts.rest is None or not isinstance(parts.slope, Value):
+        return ""
+    known = sign_of(builder, parts.slope).known
+    return "" if known else "adds it to others, times what may have both signs: digits would cancel"
 
 
 def _no_sums(op: Map, found: Affine, value: Value) -> str:
@@ -132,14 +142,15 @@ def taken_out(match: Match, followed: Followed) -> Graph:
     """The graph in which the factor is applied to sums, after the map."""
     op, node = match.map("map"), match.node("map")
     ports = made_here(match.graph, match.nodes["map"])
-    tried = ((port, followed(op, port, match.origin())) for port in ports)
-    port, found = next((port, f) for port, f in tried if not _stays(op, f.values))
+    tried = (followed(op, port, match.origin()) for port in ports)
+    found = next(factor for factor in tried if not _stays(op, factor.values))
     outputs, results, sums = _summed_apart(op, found.values)
     edit = match.edit()
     changed = replace(op, body=found.values.builder.finish(*outputs), results=tuple(results))
     new = edit.add(changed, *node.operands, hints=node.hints, origin=match.origin())
     axes = found.values.axes
-    made = by_dim(edit, found.expr, [node.operands[port]], axes, match.origin())
+    given = [node.operands[port] for port in found.ports]
+    made = by_dim(edit, found.expr, given, axes, match.origin())
     for old, type in enumerate(node.types):
         value = new[old]
         if old in sums:
