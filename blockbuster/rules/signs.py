@@ -7,8 +7,17 @@ from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Const, Expr, Size, call
-from blockbuster.ir.graph import Node, Value
-from blockbuster.ir.ops import Cast, Elementwise, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import (
+    Cast,
+    Collect,
+    Elementwise,
+    Functional,
+    Map,
+    Pointwise,
+    Relabel,
+    Transpose,
+)
 from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 
@@ -27,9 +36,12 @@ class Sign(NamedTuple):
 ANY, ABOVE = Sign(False, False), Sign(True, False)
 
 
-def sign_of(builder: Builder, value: Value) -> Sign:
-    """The sign of ``value``, from what makes it at this level; inputs may have any."""
-    found: dict[Value, Sign] = {}
+def sign_of(builder: Builder, value: Value, given: Mapping[Value, Sign]) -> Sign:
+    """The sign of ``value``, from what makes it at this level, and from those of ``given`` values.
+
+    Other inputs may have any.
+    """
+    found = dict(given)
     todo = [value]
     while todo:
         top = todo[-1]
@@ -41,6 +53,18 @@ def sign_of(builder: Builder, value: Value) -> Sign:
         todo.pop()
         found.setdefault(top, _of_node(node, found) if node else ANY)
     return found[value]
+
+
+def signs_given(graph: Graph, position: int) -> dict[Value, Sign]:
+    """Of the inputs of the body of the map at ``position``, those that maps make item by item."""
+    node = graph.nodes[position]
+    found: dict[Value, Sign] = {}
+    for port, value in enumerate(node.operands):
+        maker = graph.nodes[value.node].op if value.node >= 0 else None
+        if isinstance(maker, Map) and maker.results[value.port] == Collect():
+            body = maker.body
+            found[Value(-1, port)] = sign_of(Builder(body), body.outputs[value.port].value, {})
+    return found
 
 
 def _is_followed(node: Node) -> bool:
