@@ -33,20 +33,21 @@ from blockbuster.frontend.fixed import static
 from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.saved_program import read_program
+from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.reading import Wrong
-from blockbuster.runtime.compiled import SAVED, Compiled, Run, keep
+from blockbuster.ir.types import Dim
+from blockbuster.runtime.compiled import SAVED, Compiled, keep
 from blockbuster.runtime.first_launch import Compare
+from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import known_machine, target_for
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.saved import read_plan
-from blockbuster.runtime.tensors import described, in_common
+from blockbuster.runtime.tensors import described, in_common, kind_of
 from blockbuster.selection.choice import CPU
 from blockbuster.selection.pieces import Axes
 from blockbuster.selection.plan import Family, Plan, Sizes
 from blockbuster.selection.report import Report, not_one_kernel
-
-Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -58,24 +59,6 @@ class _Traced:
     program: ArrayProgram
     compare: Compare | None
     compiled: list[Compiled] = field(default_factory=list)
-
-
-def _ready(run: Run, make: Callable[[list[Any]], Any], arrays: Sequence[Leaf], given: int) -> Ready:
-    """What a call with known arguments, ``given`` of them positional, runs."""
-    places = [leaf.place for leaf in arrays]
-    if places == list(range(given)):
-        return lambda args, kwargs: make(run(args))
-
-    def by_place(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        found = []
-        for leaf, place in zip(arrays, places, strict=True):
-            if place is None:
-                found.append(leaf.value)  # a default
-            else:
-                found.append(args[place] if isinstance(place, int) else kwargs[place])
-        return make(run(found))
-
-    return by_place
 
 
 class Jitted:
@@ -90,6 +73,7 @@ class Jitted:
         self._machine = machine
         self._check = check
         self._ready: dict[Any, tuple[Ready, Reads]] = {}
+        self._known: dict[Any, list[KnownCall[_Traced]]] = {}
         self._traced: dict[Any, _Traced] = {}
         self._lock = threading.RLock()
 
@@ -110,7 +94,14 @@ class Jitted:
             raise
         if known is not None and known[1].unchanged():
             return known[0](args, kwargs)
-        return self._traced_call(key, args, kwargs)
+        kind: Any = [kind_of(value) or static(value) for value in args]
+        kind += [(name, kind_of(value) or static(value)) for name, value in kwargs.items()]
+        kind = tuple(kind)
+        for traced in self._known.get(kind, ()):
+            arrays = traced.found(args, kwargs)
+            if arrays is not None:
+                return self._run(key, traced, arrays, checks=False)
+        return self._traced_call(key, kind, args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a method: the instance is the first argument, a fixed one whose state is watched."""
@@ -135,49 +126,78 @@ class Jitted:
         traced = f"traced again at each call, because {unknown}" if unknown else ""
         return self._compiled(found).report_with(*filter(None, [traced]))
 
-    def _traced_call(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _traced_call(
+        self, key: Any, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """A call that cannot be told to be like an earlier one: the function is traced.
 
-        The call after it is like it if its arguments have the same key and nothing has changed of
-        what the function reads.
+        A later one is like it if its arguments have the same key, or are of the same kind and of
+        sizes that give the same trace, and nothing has changed of what the function reads.
         """
-        found = leaves(self._fn, args, kwargs)
-        if any(isinstance(leaf.value, TracedArray) for leaf in found):
+        leaves_of = leaves(self._fn, args, kwargs)
+        if any(isinstance(leaf.value, TracedArray) for leaf in leaves_of):
             return self._fn(*args, **kwargs)  # inside another trace: a part of it
-        reads = self._reads(found)  # before the trace, which may change what it reads
-        compiled = self._compiled(found)
-        arrays = [leaf for leaf in found if leaf.is_array]
-        values = [leaf.value for leaf in arrays]
-        run, results = compiled.prepared(tuple(map(described, values)), values)
+        reads = self._reads(leaves_of)  # before the trace, which may change what it reads
+        arrays = [leaf for leaf in leaves_of if leaf.is_array]
+        with self._lock:
+            traced, facts, mixed = self._traced_for(leaves_of)
+        known = KnownCall(traced, facts, reads, [a.kept() for a in arrays], len(args), mixed)
+        results = self._run(key, known, [leaf.value for leaf in arrays], checks=True)
         if not reads.unknown:
-            ready = _ready(run, compiled.shaped, [leaf.kept() for leaf in arrays], len(args))
             with self._lock:
-                keep(self._ready, key, (ready, reads))
+                others = [k for k in self._known.get(kind, ()) if k.reads.unchanged()]
+                keep(self._known, kind, [known, *others][:MOST])
+        return results
+
+    def _run(self, key: Any, known: KnownCall[_Traced], found: list[Any], *, checks: bool) -> Any:
+        """What a traced call gives for the arrays that were found; it is ready from then on.
+
+        ``checks``: it is not known of arrays of this kind that they fit.
+        """
+        sizes = _sizes(known.traced, found)
+        compiled = self._compiled_at(known.traced, sizes, known.mixed)
+        layout = tuple(map(described, found))
+        run, results = (
+            compiled.prepared(layout, found) if checks else compiled.sized(layout, found, sizes)
+        )
+        if not known.reads.unknown:
+            with self._lock:
+                keep(self._ready, key, (known.ready(run, compiled.shaped), known.reads))
         return compiled.shaped(results)
 
     def _reads(self, found: Sequence[Leaf]) -> Reads:
         return reads_of(self._fn, [leaf.value for leaf in found if not leaf.is_array])
 
     def _compiled(self, found: Sequence[Leaf]) -> Compiled:
-        """What runs: traced for these very sizes and values, and compiled once for equal traces."""
+        """What runs: traced for these very sizes and values."""
+        with self._lock:
+            traced, _, mixed = self._traced_for(found)
+            sizes = _sizes(traced, [leaf.value for leaf in found if leaf.is_array])
+            return self._compiled_at(traced, sizes, mixed)
+
+    def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts, bool]:
+        """The trace for these very sizes and values; equal traces are one, and compiled once."""
         arrays = in_common({leaf.name: leaf.value for leaf in found if leaf.is_array})
         target = target_for(self._machine, arrays)
+        program, shape, facts = trace_call(self._fn, found)
+        others = tuple(arrays.others.items())
+        key = (program_key(program, shape), arrays.dtype, others, target)
+        traced = self._traced.get(key)
+        if traced is None:
+            family = _family(program, arrays.dtype, target, arrays.others)
+            compare = _compare(program) if self._check else None
+            traced = _Traced(family, shape, program, compare)
+            keep(self._traced, key, traced)
+        return traced, facts, bool(others)
+
+    def _compiled_at(self, traced: _Traced, sizes: Sizes, mixed: bool) -> Compiled:
+        """What a trace was compiled to for the class of these sizes: once for equal plans."""
         with self._lock:
-            program, shape = trace_call(self._fn, found)
-            others = tuple(arrays.others.items())
-            key = (program_key(program, shape), arrays.dtype, others, target)
-            traced = self._traced.get(key)
-            if traced is None:
-                family = _family(program, arrays.dtype, target, arrays.others)
-                compare = _compare(program) if self._check else None
-                traced = _Traced(family, shape, program, compare)
-                keep(self._traced, key, traced)
-            plan = self._plan(traced.family, traced.family.bind(arrays.shapes))
+            plan = self._plan(traced.family, sizes)
             for compiled in traced.compiled:
                 if compiled.plan is plan:
                     return compiled
             instead = functools.partial(self._instead, traced.family)
-            mixed = bool(arrays.others)
             traced.compiled.append(
                 Compiled(
                     plan, traced.shape, mixed=mixed, instead=instead, compare=traced.compare,
@@ -187,7 +207,7 @@ class Jitted:
             return traced.compiled[-1]
 
     def _plan(self, family: Family, sizes: Sizes) -> Plan:
-        plan = family.at(sizes, one_kernel=self._one_kernel)
+        plan = family.like(sizes, one_kernel=self._one_kernel)
         if self._one_kernel and (plan.kernels > 1 or plan.calls):
             raise FusionError(not_one_kernel(plan))
         return plan
@@ -196,6 +216,12 @@ class Jitted:
         with self._lock:
             family.refuse(plan, refused.files, refused.reason)
             return self._plan(family, sizes)
+
+
+def _sizes(traced: _Traced, arrays: Sequence[Any]) -> dict[Dim, int]:
+    """The size of every dim for the arrays of a call, in the order of the program's inputs."""
+    names = traced.family.inputs
+    return traced.family.bind({n: array.shape for n, array in zip(names, arrays, strict=True)})
 
 
 @overload

@@ -18,8 +18,9 @@ import numpy as np
 from blockbuster.errors import message
 from blockbuster.frontend.fixed import Same, static
 from blockbuster.frontend.program import ArrayProgram
+from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.torch import is_tensor
-from blockbuster.frontend.trace import trace
+from blockbuster.frontend.trace import trace_with_facts
 from blockbuster.ir.expr import Call, Const, Size
 from blockbuster.ir.lengths import Length
 
@@ -92,8 +93,12 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
     return found
 
 
-def trace_call(fn: Callable[..., Any], found: Sequence[Leaf]) -> tuple[ArrayProgram, Shape]:
-    """The array program of ``fn`` for these arguments, and how its result is shaped."""
+def trace_call(
+    fn: Callable[..., Any], found: Sequence[Leaf]
+) -> tuple[ArrayProgram, Shape, SizeFacts]:
+    """The array program of ``fn`` for these arguments, how its result is shaped, and for which
+    extents of the arrays' axes that is the same.
+    """
     shapes: list[Shape] = []
     names = _names(found)
 
@@ -109,7 +114,8 @@ def trace_call(fn: Callable[..., Any], found: Sequence[Leaf]) -> tuple[ArrayProg
 
     call.__name__ = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     examples = {names[i]: leaf.value for i, leaf in enumerate(found) if leaf.is_array}
-    return trace(call, **examples), shapes[0]
+    program, facts = trace_with_facts(call, **examples)
+    return program, shapes[0], facts
 
 
 def program_key(program: ArrayProgram, shape: Shape) -> tuple[Any, ...]:

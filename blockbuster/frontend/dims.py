@@ -7,19 +7,27 @@ axes of example arrays unify with what they meet. Raw dims are words: a name, or
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from itertools import count, product
 from string import ascii_uppercase
 
 from blockbuster.frontend.program import Axis, Shape, show_shape
+from blockbuster.frontend.size_facts import Relation, SizeFacts, axis_named
 from blockbuster.frontend.source import Refused
-from blockbuster.ir.lengths import ONE, Length, Rule, size, whole
+from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, size, whole
 from blockbuster.ir.types import Dim
 
 
 class DimTable:
-    """Which raw dims are the same, and what is known of their sizes."""
+    """Which raw dims are the same, and what is known of their sizes.
+
+    ``facts`` has all that the table asked of the extents of examples.
+    """
 
     def __init__(self) -> None:
+        self.facts = SizeFacts()
+        self._axes: dict[Dim, int] = {}  # the extents of examples' axes
+        self._in_axes: dict[Dim, Length] = {}  # the extents that are known, in terms of those
         self._parent: dict[Dim, Axis] = {}
         self._extent: dict[Dim, int] = {}
         self._fixed: dict[Dim, None] = {}
@@ -34,6 +42,7 @@ class DimTable:
             if self._extent.setdefault(name, size) != size:
                 raise Refused(f"{name} has sizes {self._extent[name]} and {size}")
             self._fixed[name] = None
+            self._in_axes[name] = whole(size)
         return name
 
     def unnamed(self, extent: int, *, fixed: bool) -> Dim:
@@ -41,9 +50,29 @@ class DimTable:
         raw = f"?{len(self._parent)}"
         self._parent[raw] = raw
         self._extent[raw] = extent
+        self._in_axes[raw] = whole(extent)
         if fixed:
             self._fixed[raw] = None
         return raw
+
+    def of_example(self, extent: int) -> Dim:
+        """A fresh dim for the next axis of the examples: the program is for other sizes, too."""
+        raw = self.unnamed(extent, fixed=False)
+        axis = axis_named(len(self._axes))
+        self._axes[axis] = extent
+        self._in_axes[raw] = size(axis)
+        return raw
+
+    def _asked(self, relation: Relation, left: Length, right: Length) -> bool:
+        """Whether a relation is true of lengths in terms of dims whose extents are known."""
+        one, other = (length.replaced(self._in_axes.__getitem__) for length in (left, right))
+        return self.facts.ask(relation, one, other, self._axes)
+
+    def _is(self, axis: Axis, number: int) -> bool:
+        """True if the extent of an axis that was found is known, and is ``number``."""
+        if not isinstance(axis, str) or axis not in self._extent:
+            return False
+        return self._asked("equal", _raw(axis), whole(number))
 
     def derived(self, length: Length, *key: Hashable) -> Axis:
         """The dim of ``length`` elements, the same for the same ``key``; 1 for one element."""
@@ -57,10 +86,10 @@ class DimTable:
         self._parent[raw] = raw
         self._lengths[raw] = length
         if all(dim in self._extent for dim in length.dims):
-            try:
-                self._extent[raw] = length.value(self._extent)
-            except ValueError:
-                raise Refused(f"{self._in_words(length)} is no whole number") from None
+            if not self._asked("whole", length, ZERO):
+                raise Refused(f"{self._in_words(length)} is no whole number")
+            self._extent[raw] = length.value(self._extent)
+            self._in_axes[raw] = length.replaced(self._in_axes.__getitem__)
         if length.constant is not None:
             self._fixed[raw] = None
         return raw
@@ -83,6 +112,15 @@ class DimTable:
         found = self.find(axis)
         return self._extent.get(found) if isinstance(found, str) else 1
 
+    def has(self, axis: Axis, number: int) -> bool | None:
+        """Whether an axis has at least ``number`` elements; None where that is not known."""
+        found = self.find(axis)
+        if not isinstance(found, str):
+            return number <= 1
+        if found not in self._extent:
+            return None
+        return self._asked("at least", _raw(found), whole(number))
+
     def __contains__(self, dim: object) -> bool:
         return dim in self._parent
 
@@ -103,13 +141,14 @@ class DimTable:
             return a
         if not isinstance(a, str) or not isinstance(b, str):
             unit = b if isinstance(b, str) else a
-            if self._extent.get(str(unit)) != 1:
+            if not self._is(unit, 1):
                 raise self._differ(a, b)
             self._parent[str(unit)] = 1
             return 1
         if _is_named(a) and _is_named(b):
             raise self._differ(a, b, "dims with different names never unify")
-        if self._extent.get(a) != self._extent.get(b) and a in self._extent and b in self._extent:
+        known = a in self._extent and b in self._extent
+        if known and not self._asked("equal", _raw(a), _raw(b)):
             raise self._differ(a, b)
         apart = (self.length(a) - self.length(b)).constant
         if apart and (a in self._lengths or b in self._lengths):
@@ -121,6 +160,7 @@ class DimTable:
         self._parent[leaf] = root
         if leaf in self._extent:
             self._extent.setdefault(root, self._extent[leaf])
+            self._in_axes.setdefault(root, self._in_axes[leaf])
         for length in lengths:
             self._state(root, length)
         if leaf in self._fixed:
@@ -154,8 +194,7 @@ class DimTable:
         """True for an example's axis of extent 1 that meets a longer one."""
         assert isinstance(axis, str)
         assert isinstance(other, str)
-        single = not _is_named(axis) and self._extent.get(axis) == 1
-        return single and self._extent.get(other) != 1
+        return not _is_named(axis) and self._is(axis, 1) and not self._is(other, 1)
 
     def _differ(self, a: Axis, b: Axis, hint: str = "") -> Refused:
         return Refused(f"{self.word(a)} and {self.word(b)} differ", hint)
@@ -165,7 +204,7 @@ class DimTable:
         found = self.find(axis)
         if not isinstance(found, str) or _is_named(found):
             return str(found)
-        if found in self._extent:
+        if self._is(found, self._extent.get(found, 0)):  # a user's function may read the word
             return str(self._extent[found])
         return self._in_words(self.length(found))
 
@@ -213,6 +252,11 @@ class DimTable:
                 if rule.length != size(dim):
                     found[rule] = None
         return tuple(found)
+
+
+def _raw(dim: Dim) -> Length:
+    """The size of a raw dim, primes and all."""
+    return Length((((dim,), Fraction(1)),))
 
 
 def _is_named(dim: Dim) -> bool:

@@ -55,9 +55,8 @@ def piece(dims: DimTable, axis: Axis, entry: slice | int) -> tuple[Length, Lengt
 
 
 def _position(dims: DimTable, axis: Axis, at: int) -> tuple[Length, Length] | None:
-    known = dims.extent(axis)
-    if known is not None and not -known <= at < known:
-        raise Refused(f"there is no position {at} on an axis of {known} elements")
+    if dims.has(axis, at + 1 if at >= 0 else -at) is False:
+        raise Refused(f"there is no position {at} on an axis of {dims.extent(axis)} elements")
     start = whole(at) if at >= 0 else dims.length(axis) + whole(at)
     return None if dims.length(axis) == ONE else (start, ONE)
 
@@ -73,8 +72,7 @@ def _end(dims: DimTable, axis: Axis, end: object) -> Length:
                 "count from the front: x[x.shape[0] - n :] for the last n rows",
             )
         return length
-    known = dims.extent(axis)
-    if known is not None and abs(number) > known:
+    if dims.has(axis, abs(number)) is False:
         return _cut_short(dims, axis, number)
     return dims.length(axis) + length if number < 0 else length
 

@@ -26,6 +26,7 @@ from blockbuster.frontend.program import (
 )
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of, result_kind
+from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, definition, text_of, trace_error, user_line
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
@@ -54,6 +55,11 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
     }
     <BLANKLINE>
     """
+    return trace_with_facts(fn, **inputs)[0]
+
+
+def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayProgram, SizeFacts]:
+    """The same, and for which sizes of the examples it would be the same."""
     names = _parameters(fn, inputs)
     recording = Trace()
     arrays = {name: recording.input(name, inputs[name]) for name in names}
@@ -65,7 +71,7 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, _results(result))
     vars(program)["apart"] = decompose(program)
-    return program
+    return program, recording.dims.facts
 
 
 class Trace:
@@ -309,7 +315,7 @@ def _read_example(dims: DimTable, given: Any) -> tuple[Shape, str]:
     if "float" not in dtype:
         kind = "integers" if "int" in dtype else f"{dtype} values"
         raise Refused(f"{kind} where floats are needed", "use .astype(float)")
-    return tuple(dims.unnamed(int(extent), fixed=False) for extent in given.shape), dtype
+    return tuple(dims.of_example(int(extent)) for extent in given.shape), dtype
 
 
 def _results(result: Any) -> list[tuple[str, TracedArray]]:

@@ -16,7 +16,7 @@ from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import Elementwise, Op, Pointwise
 from blockbuster.ir.order import order_with_inlined
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Type
+from blockbuster.ir.types import Type, whole
 
 NOTHING = Graph((), (), ())
 
@@ -219,8 +219,8 @@ class Builder:
 
 
 def _plain(graph: Graph, output: Output) -> Output:
-    """The output without axes where they are its list dims in order."""
-    if output.axes is None or output.axes != graph.type_of(output.value).lists:
+    """The output without axes where they are those of its value in order."""
+    if output.axes is None or output.axes != whole(graph.type_of(output.value)):
         return output
     return replace(output, axes=None)
 

@@ -47,7 +47,7 @@ def _known_product(
     parts = (first, second)
     if not any(isinstance(part, Pair) and part.product for part in parts):
         return None
-    a, b = (part if isinstance(part, Pair | Value | Const) else to.emit(part) for part in parts)
+    a, b = (to.emit(p) if isinstance(p, Expr) and arguments(p) else p for p in parts)
     if above_its_exponent(b, sign):
         return None
     if sign < 0 and isinstance(b, Pair):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from blockbuster.ir.expr import Const
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.graph import Value
 
 Terms = tuple[tuple[float, Value], ...]
-Factors = tuple[tuple[str, Value | Const], ...]
+Factors = tuple[tuple[str, Value | Expr], ...]  # expressions of constants and sizes
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,14 @@ def balanced(first: Terms, second: Terms, sign: float) -> bool:
     return all(signed) and any(c > 0 for side in signed for c in side)
 
 
-def product_of(part: Pair | Value | Const) -> Product:
+def product_of(part: Pair | Value | Expr) -> Product:
     """What is known of a part; of one without exponents, that it is a factor."""
     if isinstance(part, Pair):
         return part.product or Product((("mul", part.significand),), part.terms)
     return Product((("mul", part),), ())
 
 
-def above_its_exponent(part: Pair | Value | Const, sign: float) -> str:
+def above_its_exponent(part: Pair | Value | Expr, sign: float) -> str:
     """Why a part's product may exceed its exponents where it is multiplied (or divided by), or "".
 
     x <= z makes exp(x) at most exp(z), but 1 / exp(x) more than 1 / exp(z) where x is not z.
@@ -103,7 +103,7 @@ def above_its_exponent(part: Pair | Value | Const, sign: float) -> str:
 
 
 def multiplied(
-    first: Pair | Value | Const, second: Pair | Value | Const, sign: float = 1.0
+    first: Pair | Value | Expr, second: Pair | Value | Expr, sign: float = 1.0
 ) -> Product:
     """The product of two parts, or their quotient where ``sign`` is -1."""
     a, b = product_of(first), product_of(second)

@@ -20,10 +20,10 @@ from blockbuster.frontend.saved_program import program_to_json
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.recorder import Refused
-from blockbuster.runtime.replay import Replay
+from blockbuster.runtime.replay import Known, Replay
 from blockbuster.runtime.run_plan import run_on_host
 from blockbuster.runtime.saved import write_plan
-from blockbuster.runtime.tensors import Arrays, described, in_common
+from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
 from blockbuster.selection.choice import CPU
 from blockbuster.selection.plan import Plan, Sizes
 from blockbuster.selection.report import Report, report
@@ -70,6 +70,7 @@ class Compiled:
         self._compare = compare
         self._program, self._said = program, said
         self._runs: dict[Any, Run] = {}
+        self._gpus: dict[int, tuple[Gpu, Known]] = {}
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -116,8 +117,15 @@ class Compiled:
         """
         with self._lock:
             found = in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
+            self._check(found)
+            return self.sized(key, arrays, self.plan.bind(found.shapes))
+
+    def sized(self, key: Any, arrays: Sequence[Any], sizes: Sizes) -> tuple[Run, list[Any]]:
+        """The same for arrays of these sizes of which it is known that they fit."""
+        device = arrays[0].device if is_tensor(arrays[0]) else None
+        with self._lock:
             while True:
-                run = self._runs.get(key) or self._runner(found)
+                run = self._runs.get(key) or self._runner(sizes, device)
                 try:
                     results = run(arrays)
                 except Refused as refused:
@@ -125,8 +133,8 @@ class Compiled:
                         raise
                     if refused.wrong:
                         warnings.warn(_warning(self.plan, refused), RuntimeWarning, stacklevel=3)
-                    sizes = self.plan.bind(found.shapes)
-                    self.plan, self._runs = self._instead(self.plan, refused, sizes), {}
+                    self.plan = self._instead(self.plan, refused, sizes)
+                    self._runs, self._gpus = {}, {}
                 else:
                     keep(self._runs, key, run)
                     return run, results
@@ -138,13 +146,13 @@ class Compiled:
             raise TypeError(f"{self.plan.name} takes the arrays {', '.join(inputs)}, each once")
         return [given[name] for name in inputs]
 
-    def _runner(self, arrays: Arrays) -> Run:
+    def _check(self, arrays: Arrays) -> None:
+        """Raise LaunchError for arrays of other dtypes, or in another place."""
         plan = self.plan
         for name in arrays.shapes:
             dtype = arrays.others.get(name, arrays.dtype)
             if dtype != plan.dtype and not self._mixed:
                 raise LaunchError(f"{name} holds {dtype}, expected {plan.dtype}")
-        sizes = plan.checked(plan.bind(arrays.shapes))
         if (plan.target == CPU) is arrays.on_gpu:
             place = "on a GPU" if arrays.on_gpu else "on the CPU"
             raise LaunchError(
@@ -153,9 +161,15 @@ class Compiled:
                     hint="move them, or compile for the machine where they are",
                 )
             )
-        if arrays.on_gpu:
-            return Replay(plan, sizes, Gpu(arrays.device.index), compare=self._compare)
-        return functools.partial(_on_host, plan, sizes, arrays.device is not None)
+
+    def _runner(self, sizes: Sizes, device: Any) -> Run:
+        plan = self.plan
+        if plan.target == CPU:
+            return functools.partial(_on_host, plan, plan.checked(sizes), device is not None)
+        if device.index not in self._gpus:
+            self._gpus[device.index] = Gpu(device.index), {}
+        gpu, known = self._gpus[device.index]
+        return Replay(plan, sizes, gpu, compare=self._compare, known=known)
 
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.

@@ -4,7 +4,8 @@ A file's own ``launch`` checks the arrays, allocates and launches. For tensors o
 (shapes, strides, dtypes, device, alignment) all that never changes but the addresses. So the first
 call runs ``launch`` with stand-ins for its kernels that note the compiled kernel and its arguments;
 later calls allocate, fill in addresses and start the compiled kernels. Nothing of that waits for
-the GPU or copies to it, so a call can be captured in a CUDA graph.
+the GPU or copies to it, so a call can be captured in a CUDA graph. For a new layout that needs no
+other kernels the launcher does not run again: its numbers are computed as noted (relaunch.py).
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from blockbuster.emit.target.compiler import Compilation, Refusal
+from blockbuster.emit.target.compiler import Compilation, Refusal, target_of
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown_lines
 from blockbuster.runtime.first_launch import Compare, FirstChecks
 from blockbuster.runtime.launch import from_host, to_host
 from blockbuster.runtime.recorder import Noted, Recorder, Refused
+from blockbuster.runtime.relaunch import Launch, Made, Relaunch
 from blockbuster.runtime.tensors import ALIGNED
 from blockbuster.selection.pieces import Call, Seen
 from blockbuster.selection.plan import File, Plan, Sizes, call_on_host, check_results, noted, shown
@@ -28,16 +30,26 @@ Tensor = Any
 
 
 class Replay:
-    """A plan for tensors of one layout; the first call checks, compiles and records."""
+    """A plan for tensors of one layout; the first call checks, compiles and records.
+
+    ``known``: what replays of the plan on this device have in common, by file; it grows.
+    """
 
     def __init__(
-        self, plan: Plan, sizes: Sizes, gpu: Gpu, *, compare: Compare | None = None
+        self,
+        plan: Plan,
+        sizes: Sizes,
+        gpu: Gpu,
+        *,
+        compare: Compare | None = None,
+        known: Known | None = None,
     ) -> None:
         self._plan = plan
+        self._known = {} if known is None else known
         self._checks = FirstChecks(gpu, compare) if compare else None
         self._dtype = gpu.dtype
         self._steps = [
-            Recording(step, sizes, gpu, self._checks)
+            Recording(step, sizes, gpu, self._checks, self._known.get(step.text), of=plan.name)
             if isinstance(step, File)
             else DeviceCall(step, sizes, [gpu.dtype(plan.kept[name]) for name in step.writes])
             for step in plan.steps
@@ -62,11 +74,10 @@ class Replay:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
         tape = self._tape
         if tape is None:
-            if self._checks:
-                self._checks.expect_no_capture(self._plan.name)
             results = self._first(tensors)
             if self._checks:
                 self._checks.judge(self, tensors, results)
+            self._learn()
             return results
         arrays = [*tensors]
         for play, reads, casts in tape.moves:
@@ -89,6 +100,17 @@ class Replay:
         finally:
             for recording in recordings:
                 recording.poison(False)
+
+    def _learn(self) -> None:
+        """Let other layouts have what was compiled for this one: its results were right.
+
+        Not on AMD's devices: there Triton also tells small arrays from others.
+        """
+        if target_of(self._plan.target).backend != "cuda":
+            return
+        for step in self._steps:
+            if isinstance(step, Recording):
+                step.learn(self._known)
 
     def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Run the steps by the names of their arrays; note their numbers, in order of making."""
@@ -149,36 +171,37 @@ class _Finish:
         return plain and self.dtype == tensor.dtype
 
 
-@dataclass(frozen=True)
-class Launch:
-    """A kernel that was compiled and started: how to start it again.
-
-    ``arrays`` are the numbers of the arrays whose addresses are its first arguments, ``rest`` are
-    the other arguments: sizes, strides and constants.
-    """
-
-    start: Callable[..., None]
-    grid: int
-    function: Any
-    metadata: Any
-    arrays: list[int]
-    rest: tuple[Any, ...]
+Known = dict[str, Relaunch]
+"""What is known of a plan's files, by their texts, for all layouts."""
 
 
 class Recording:
-    """The launches of one file: made by its launcher at first, repeated later."""
+    """The launches of one file: made by its launcher at first, repeated later.
+
+    ``known``: the file's launches for other layouts; the launcher is not run where they suffice.
+    ``of`` is the name of the plan.
+    """
 
     def __init__(
-        self, file: File, sizes: Sizes, gpu: Gpu, checks: FirstChecks | None = None
+        self,
+        file: File,
+        sizes: Sizes,
+        gpu: Gpu,
+        checks: FirstChecks | None = None,
+        known: Relaunch | None = None,
+        *,
+        of: str = "",
     ) -> None:
+        self._of = of
         self.reads, self.writes = file.reads, file.writes
         self._file, self._sizes = file, sizes
-        self._gpu, self._checks = gpu, checks
+        self._gpu, self._checks, self._relaunch = gpu, checks, known
         self._empty = gpu.empty
-        self._launches: list[Launch] = []
-        self._made: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
-        self._results: list[int] = []
+        self._launches: Sequence[Launch] = []
+        self._made: Sequence[Made] = []
+        self._results: Sequence[int] = []
         self._compilations: list[Compilation] = []
+        self._learned: Sequence[Tensor] = ()
 
     @property
     def assemblers(self) -> tuple[str, ...]:
@@ -216,7 +239,29 @@ class Recording:
         return [tensors[number] for number in self._results]
 
     def first(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The file's outputs, by its own launcher. Raises Refused where Triton compiles it not."""
+        """The file's outputs, for the first time with this layout. Raises Refused where Triton
+        does not compile it.
+        """
+        known = self._relaunch
+        laid = known.laid(tensors, self._sizes) if known else None
+        if known is None or laid is None:
+            return self._by_launcher(tensors)
+        self._made, self._launches, self._results = laid.made, laid.launches, known.results
+        return self.play([*tensors])
+
+    def learn(self, known: Known) -> None:
+        """Enter into ``known`` what its launcher started, if it ran."""
+        tensors, self._learned = self._learned, ()
+        text = self._file.text
+        if tensors:
+            if text not in known:
+                known[text] = Relaunch(load_module(text), self._gpu.dtype)
+            known[text].learn(self._launches, tensors, self._sizes)
+
+    def _by_launcher(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The file's outputs, by its own launcher, which is recorded."""
+        if self._checks:
+            self._checks.expect_no_capture(self._of)
         aliases = [tensor.detach() for tensor in tensors]  # no two are the same object
         module = load_module(self._file.text)
         try:
@@ -237,6 +282,7 @@ class Recording:
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
         self._compilations = [noted.made for noted in recorder.noted]
+        self._learned = aliases
         return results
 
 

@@ -58,6 +58,25 @@ def described(value: Any) -> Any:
     return None
 
 
+def kind_of(value: Any) -> Any:
+    """An array as part of a key, without its sizes and strides; None for another value.
+
+    All that a trace depends on is in it but sizes, and what ``in_common`` refuses.
+    """
+    if hasattr(value, "data_ptr"):
+        return (
+            type(value),
+            value.dim(),
+            value.dtype,
+            value.device,
+            value.is_neg() or (value.requires_grad and records_gradients()),
+            value.data_ptr() != 0,
+        )
+    if isinstance(value, np.ndarray):
+        return type(value), value.ndim, value.dtype
+    return None
+
+
 def dtype_name(array: Any) -> str:
     """The name of an array's or tensor's dtype."""
     return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")

@@ -27,6 +27,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.choice import CPU, Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.pieces import Axes, Call, Piece, Pieces, Seen, in_pieces
+from blockbuster.selection.plan_classes import PlanClasses
 
 Array = NDArray[Any]
 Sizes = Mapping[Dim, int]
@@ -134,7 +135,7 @@ class Plan:
         """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
         return bound(self.inputs, shapes, self.rules)
 
-    def checked(self, sizes: dict[Dim, int]) -> dict[Dim, int]:
+    def checked(self, sizes: Sizes) -> Sizes:
         """``sizes``, if NumPy can run them: a dim that is one block has to have elements.
 
         The launchers of kernels check sizes on their own.
@@ -174,6 +175,7 @@ class Family:
         self._dtypes = written_dtypes(self._pieces, dtype)
         self._given = self._given_dtypes(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._classes = PlanClasses(self._considered, self._planned, self.rules)
 
     def _given_dtypes(self, input_dtypes: Mapping[str, str]) -> tuple[Given, ...]:
         """What the kernels of each piece are told of the dtypes of their arrays."""
@@ -203,11 +205,22 @@ class Family:
         return bound(self.inputs, shapes, self.rules)
 
     def at(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:
-        """The plan for these sizes: one that is there already, if it serves them."""
-        chosen = [
+        """The plan chosen for these very sizes: one that is there already, if it is the same."""
+        return self._planned(sizes, self._considered(sizes, one_kernel), one_kernel)
+
+    def like(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:
+        """The plan chosen for the class of these sizes (size_classes.py): known classes cost
+        microseconds. It serves the sizes; ``Plan.sizes`` are those that stand for the class.
+        """
+        return self._classes.plan(sizes, one_kernel)
+
+    def _considered(self, sizes: Sizes, one_kernel: bool) -> list[Considered]:
+        return [
             fused.consider(sizes, given, self.target, one_kernel=one_kernel)
             for fused, given in zip(self.fused, self._given, strict=True)
         ]
+
+    def _planned(self, sizes: Sizes, chosen: Sequence[Considered], one_kernel: bool) -> Plan:
         key = (one_kernel, *(considered.best.key for considered in chosen))
         if key not in self._plans:
             self._plans[key] = self._plan(sizes, chosen)
@@ -215,6 +228,7 @@ class Family:
 
     def refuse(self, plan: Plan, files: Sequence[File], reason: str) -> None:
         """Never choose these files of a plan again: a compiler refuses or breaks them."""
+        self._classes.forget()
         for file in files:
             assert file.considered is not None, "a plan of this family"
             self.fused[plan.files.index(file)].refuse(file.considered.best, reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blockbuster.testing.mutants_of_copies import MUTANTS_OF_COPIES
 from blockbuster.testing.mutate import Mutant
 
 OUTPUTS = "if value in op.body.output_values:"
@@ -220,6 +221,61 @@ def operands(rule: str) -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
+def remade() -> tuple[Mutant, ...]:
+    """remake."""
+    rule, file, joined = "Remake", "making", "fuse_maps"
+    return (
+        Mutant("remake: an accumulated value", rule, file,
+               "if not isinstance(op.results[port], Collect) or op.start:", "if op.start:",
+               "cases"),
+        Mutant("remake: dots", rule, file,
+               'return node.op.name in POINTWISE or node.op.name == "outer"', "return True",
+               "cases"),
+        Mutant("remake: an exponential", rule, file, "if made.exponential:", "if False:", "cases"),
+        Mutant("remake: any work", rule, file, "if made.work > MOST_WORK:", "if False:", "cases"),
+        Mutant("remake: less work", rule, file, "if made.work > MOST_WORK:",
+               "if made.work >= MOST_WORK:", "cases"),
+        Mutant("remake: every function is plain", rule, file,
+               "1 if fn in PLAIN else OTHER_WORK", "1", "cases"),
+        Mutant("remake: two lists for one", rule, file, "if len(large) > 1:", "if False:", "cases"),
+        Mutant("remake: a list in every iteration", rule, file,
+               "if large and read.again:", "if False:", "cases"),
+        Mutant("remake: rounded lists", rule, file,
+               "if large and made.rounds:", "if False:", "cases"),
+        Mutant("remake: rounded masks, too", rule, file,
+               "if large and made.rounds:", "if made.rounds:", "cases"),
+        Mutant("remake: vectors count", rule, file,
+               "if few_vectors(graph, value, made, read):", "if False:", "cases"),
+        Mutant("remake: vectors beside nothing", rule, file,
+               "return beside and len(", "return len(", "cases"),
+        Mutant("remake: the whole list leaves", rule, file,
+               "if value in body.output_values:\n        return f", "if False:\n        return f",
+               "cases"),
+        Mutant("remake: stored in every iteration", rule, file,
+               "if isinstance(node.op, Reduce) and", "if not isinstance(node.op, Map) or", "cases"),
+        Mutant("remake: no list is folded", rule, file,
+               "if isinstance(node.op, Reduce) and", "if False and", "cases"),
+        Mutant("remake: a dropped axis", rule, file,
+               "if dim in graph.type_of(operand).axes:", "if False:", "cases"),
+        Mutant("remake: a peeled reader", rule, "remake",
+               "reason = first_iteration_gone(graph, reader)", 'reason = ""', "cases"),
+        Mutant("remake: another reader keeps it", rule, "remake",
+               "reason = _not_here(graph, value, made, also)", 'reason = ""', "cases"),
+        Mutant("remake: a result beside its source", rule, "remake",
+               "if value in graph.output_values and large[0].node >= 0:", "if False:", "cases"),
+        Mutant("remake: results are never made again", rule, "remake",
+               "if value in graph.output_values and large[0].node >= 0:",
+               "if value in graph.output_values:", "cases"),
+        Mutant("remake: another result", rule, joined,
+               "made = self.inline(node, op, {})[value.port]", "made = self.inline(node, op, {})[0]"),
+        Mutant("remake: another list", rule, joined,
+               "made = self._body.add(op, *args, hints=node.hints, origin=node.origin)[value.port]",
+               "made = self._body.add(op, *args, hints=node.hints, origin=node.origin)[-1]"),
+        Mutant("remake: operands confused", rule, joined, "self._body.add(op, *args,",
+               "self._body.add(op, *args[::-1],"),
+    )  # fmt: skip
+
+
 MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *local_linearity(),
     *ancestors(),
@@ -229,4 +285,6 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *shared_exponentials(),
     *peeled(),
     *apart(),
+    *remade(),
+    *MUTANTS_OF_COPIES,
 )

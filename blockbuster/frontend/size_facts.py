@@ -1,0 +1,75 @@
+"""What a trace asked of the sizes of its example arrays: for which other sizes it is the same.
+
+A program that is traced with examples serves all sizes for which each question that the trace
+asked has the same answer: is this axis of extent 1, are these two equally long, does a slice end
+inside. Sizes are polynomials of the extents of the examples' axes, which are numbered through, in
+the order of the inputs: ``?0``, ``?1``, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Literal
+
+from blockbuster.ir.lengths import Length
+from blockbuster.ir.types import Dim
+
+Relation = Literal["equal", "at least", "whole"]
+"""Two sizes are equal; the first is at least the second; their difference is a whole number."""
+
+Terms = tuple[tuple[int, tuple[int, ...]], ...]
+"""Whole multiples of products of extents: of the axes with these numbers."""
+
+
+def axis_named(number: int) -> Dim:
+    """The raw dim of the axis of that number, of all axes of the examples."""
+    return f"?{number}"
+
+
+class SizeFacts:
+    """The questions of one trace, with their answers."""
+
+    def __init__(self) -> None:
+        self._facts: dict[tuple[Relation, Terms, int], bool] = {}
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def ask(
+        self, relation: Relation, left: Length, right: Length, extents: Mapping[Dim, int]
+    ) -> bool:
+        """Whether the relation is true for these extents of axes; it is remembered."""
+        parts, divisor = (left - right).parts()
+        numbers = tuple((times, tuple(int(dim[1:]) for dim in dims)) for times, dims in parts)
+        total = sum(times * prod(extents[dim] for dim in dims) for times, dims in parts)
+        answer = _answer(relation, total, divisor)
+        if relation == "whole" and divisor == 1:
+            return answer
+        self._facts[relation, numbers, divisor] = answer
+        return answer
+
+    def hold(self, extents: Sequence[int]) -> bool:
+        """True if a trace with examples of these extents would get the same answers.
+
+        >>> facts = SizeFacts()
+        >>> facts.ask("equal", size("?0"), ONE, {"?0": 5})
+        False
+        >>> facts.hold([7]), facts.hold([1])
+        (True, False)
+        """
+        for (relation, terms, divisor), answer in self._facts.items():
+            total = 0
+            for times, numbers in terms:
+                for number in numbers:
+                    times *= extents[number]
+                total += times
+            if _answer(relation, total, divisor) is not answer:
+                return False
+        return True
+
+
+def _answer(relation: Relation, total: int, divisor: int) -> bool:
+    if relation == "equal":
+        return total == 0
+    return total >= 0 if relation == "at least" else total % divisor == 0

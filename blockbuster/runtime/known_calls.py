@@ -1,0 +1,54 @@
+"""Calls of a function that was traced: which later ones need no other trace, and what they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from blockbuster.frontend.arguments import Leaf
+from blockbuster.frontend.reads import Reads
+from blockbuster.frontend.size_facts import SizeFacts
+from blockbuster.runtime.compiled import Run
+
+T = TypeVar("T")
+Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+MOST = 8  # traces for arguments of one kind that are tried before a function is traced again
+
+
+@dataclass(frozen=True)
+class KnownCall(Generic[T]):
+    """A traced call. Another of its kind gives this trace again as long as ``facts`` of its sizes
+    hold and nothing has changed of what the function ``reads``.
+
+    ``arrays`` are its arrays, ``given`` of them positional, ``mixed`` whether dtypes differ.
+    """
+
+    traced: T
+    facts: SizeFacts
+    reads: Reads
+    arrays: Sequence[Leaf]
+    given: int
+    mixed: bool
+
+    def found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """The arrays of a call of this kind; None if the function has to be traced for it."""
+        found = [_array(leaf, args, kwargs) for leaf in self.arrays]
+        extents = [extent for array in found for extent in array.shape]
+        return found if self.facts.hold(extents) and self.reads.unchanged() else None
+
+    def ready(self, run: Run, make: Callable[[list[Any]], Any]) -> Ready:
+        """What calls run whose arguments are laid out alike."""
+        arrays = self.arrays
+        if [leaf.place for leaf in arrays] == list(range(self.given)):
+            return lambda args, kwargs: make(run(args))
+        return lambda args, kwargs: make(run([_array(leaf, args, kwargs) for leaf in arrays]))
+
+
+def _array(leaf: Leaf, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The array of a call that ``leaf`` stands for: a default is its value."""
+    place = leaf.place
+    if place is None:
+        return leaf.value
+    return args[place] if isinstance(place, int) else kwargs[place]

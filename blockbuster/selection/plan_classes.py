@@ -1,0 +1,142 @@
+"""The plans of a family by classes of sizes: a new size of a known class is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from blockbuster.errors import EmitError
+from blockbuster.ir.lengths import Rule
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.considered import Considered
+from blockbuster.selection.size_classes import (
+    Blocks,
+    Class,
+    Sizes,
+    class_of,
+    representative,
+    rounded_up,
+)
+
+if TYPE_CHECKING:
+    from blockbuster.selection.choice import Choice
+    from blockbuster.selection.plan import Plan
+
+_Key = TypeVar("_Key")
+_Entry = TypeVar("_Entry")
+
+KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
+
+Consider = Callable[[Sizes, bool], list[Considered]]
+Make = Callable[[Sizes, Sequence[Considered], bool], "Plan"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Sizes that round up to the same: the blocks of candidates, and the plans of classes.
+
+    ``stands`` are the sizes for which the candidates were ``considered``.
+    """
+
+    stands: Sizes | None = None
+    considered: Sequence[Considered] = ()
+    plans: dict[Class, Plan | None] = field(default_factory=dict)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """By how many lanes candidates cut dims."""
+        return blocks_of([c for one in self.considered for c in (one.best, *one.others)])
+
+
+class PlanClasses:
+    """What was chosen for classes of sizes; ``forget`` it where a candidate is no choice any more.
+
+    ``consider`` chooses for some sizes (and for one kernel, if possible); ``make`` makes the plan.
+    """
+
+    def __init__(self, consider: Consider, make: Make, rules: Sequence[Rule]) -> None:
+        self._consider, self._make, self._rules = consider, make, rules
+        self._groups: dict[tuple[bool, tuple[int, ...]], _Group] = {}
+        self._exact: dict[tuple[bool, tuple[int, ...]], Plan] = {}
+
+    def forget(self) -> None:
+        """Choose anew for every class."""
+        self._groups.clear()
+        self._exact.clear()
+
+    def plan(self, sizes: Sizes, one_kernel: bool) -> Plan:
+        """The plan for the class of ``sizes``, which are complete, or for these alone."""
+        group = self._group(sizes, one_kernel)
+        key = class_of(sizes, group.blocks)
+        if key not in group.plans:
+            _keep(group.plans, key, self._chosen(sizes, group, one_kernel))
+        return group.plans[key] or self._alone(sizes, one_kernel)
+
+    def _group(self, sizes: Sizes, one_kernel: bool) -> _Group:
+        key = one_kernel, tuple(map(rounded_up, sizes.values()))
+        group = self._groups.get(key)
+        if group is None:
+            stands = representative(sizes, self._rules, {})
+            found = self._tried(stands, one_kernel) if stands else None
+            group = _Group(stands, found) if found else _Group()
+            _keep(self._groups, key, group)
+        return group
+
+    def _tried(self, sizes: Sizes, one_kernel: bool) -> Sequence[Considered] | None:
+        try:
+            return self._consider(sizes, one_kernel)
+        except EmitError:  # the sizes that were asked for may do: they say so themselves
+            return None
+
+    def _chosen(self, sizes: Sizes, group: _Group, one_kernel: bool) -> Plan | None:
+        """The plan for what stands for the class; None where each size is on its own."""
+        stands = representative(sizes, self._rules, group.blocks)
+        if stands is None:
+            return None
+        same = stands == group.stands
+        chosen = group.considered if same else self._tried(stands, one_kernel)
+        new = blocks_of([one.best for one in chosen or ()])
+        if any(not {*lanes} <= {*group.blocks.get(dim, ())} for dim, lanes in new.items()):
+            return None  # a block that the class does not tell: it may divide some of its sizes
+        return self._make(stands, chosen, one_kernel) if chosen else None
+
+    def _alone(self, sizes: Sizes, one_kernel: bool) -> Plan:
+        key = one_kernel, tuple(sizes.values())
+        if key not in self._exact:
+            chosen = self._consider(sizes, one_kernel)
+            _keep(self._exact, key, self._make(sizes, chosen, one_kernel))
+        return self._exact[key]
+
+
+def blocks_of(choices: Sequence[Choice]) -> Blocks:
+    """The numbers of lanes that these give each size class, by which it has to be told whether
+    they divide its size: kernels then have no masks. NumPy's have none anyway.
+    """
+    found: dict[Dim, dict[int, None]] = {}
+    for choice in choices:
+        for nest in choice.scheduled.draft.nests if choice.scheduled else ():
+            for block in nest.blocks:
+                found.setdefault(size_class(block.dim), {}).setdefault(block.lanes)
+    return {dim: tuple(sorted(n for n in lanes if n > 1)) for dim, lanes in found.items()}
+
+
+def not_served(choice: Choice, sizes: Mapping[Dim, int]) -> str:
+    """Why a kernel does not serve these sizes, in words; "" where it does."""
+    for nest in choice.scheduled.draft.nests if choice.scheduled else ():
+        for block in nest.blocks:
+            size = sizes.get(size_class(block.dim))
+            if size is None:
+                continue  # chunks: the kernel's own
+            if block.whole and not (size <= block.lanes if block.ragged else size == block.lanes):
+                return f"{block.dim} is {size}: it is one block of {block.lanes}"
+            if not block.whole and not block.ragged and size % block.lanes:
+                return f"{block.dim} is {size}: it has to be a multiple of {block.lanes}"
+    return ""
+
+
+def _keep(memory: dict[_Key, _Entry], key: _Key, value: _Entry) -> None:
+    if len(memory) >= KEPT:
+        del memory[next(iter(memory))]
+    memory[key] = value
