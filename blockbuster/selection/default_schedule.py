@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from blockbuster.emit.schedule.block import BlockDims, Cut, dims_of_dots, whole_program_cut
 from blockbuster.emit.schedule.finish_rows import FinishRows, beside_a_dot
+from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, loops_of, statement_at
@@ -26,8 +27,8 @@ from blockbuster.selection.chunk_sizes import in_chunks
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
 
-BLOCK, FINISH, NARROW, SPLIT = BlockDims(), FinishRows(), Narrow(), Split()
-STAGE, WARPS = Stage(), Warps()
+BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
+SPLIT, STAGE, WARPS = Split(), Stage(), Warps()
 
 
 def default_schedule(
@@ -46,6 +47,7 @@ def default_schedule(
     scheduled = cut(unscheduled(program, sizes, device), tiles or {})
     if is_accurate(program):
         scheduled = finished(scheduled)
+    scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = deferred(in_chunks(narrowed(scheduled), asked=chunks))
@@ -115,6 +117,13 @@ def narrowed(scheduled: Scheduled) -> Scheduled:
     for site, _ in loops_of(scheduled.draft):
         if not NARROW.why_not(scheduled, site):
             scheduled = NARROW.apply(scheduled, site)
+    return scheduled
+
+
+def kept(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with what an iteration stores and loads again kept in tiles, wherever it can."""
+    while (site := next(KEEP.sites(scheduled), None)) is not None:
+        scheduled = KEEP.apply(scheduled, site)
     return scheduled
 
 
