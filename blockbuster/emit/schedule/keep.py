@@ -21,7 +21,14 @@ from typing import Any, ClassVar
 from blockbuster.emit.schedule.base import STATEMENT, Move, no_such_place
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, statement_at, statements_of, with_body
-from blockbuster.emit.tile.dataflow import folded, loaded, mapped, renamed, workspaces_in_order
+from blockbuster.emit.tile.dataflow import (
+    folded,
+    loaded,
+    mapped,
+    renamed,
+    stored,
+    workspaces_in_order,
+)
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     For,
@@ -69,13 +76,13 @@ class Keep(Move):
 
 @dataclass(frozen=True)
 class Made:
-    """The store before a load, what follows it at its level, and the loops from there to the load.
+    """The store before a load, what runs from it to the load, and the loops around the load alone.
 
     All of it runs in one iteration of the loops around the store.
     """
 
     store: Store
-    behind: Body
+    between: Body
     loops: tuple[For, ...]
 
 
@@ -92,7 +99,7 @@ def made_before(load: Load, body: Body) -> Made | None:
     for place in range(at - 1, -1, -1):
         stmt = body[place]
         if isinstance(stmt, Store) and stmt.view.buffer == load.view.buffer:
-            return Made(stmt, body[place + 1 :], loops)
+            return Made(stmt, body[place + 1 : at + 1], loops)
     return None
 
 
@@ -105,7 +112,7 @@ def not_kept(load: Load, body: Body) -> str:
     if made is None:
         return f"no iteration around it stores {load.view.buffer.name} before it"
     return (
-        stored_twice(load, body)
+        stored_since(made)
         or another_part(load, made)
         or of_another_iteration(load, made)
         or folded_since(made)
@@ -113,11 +120,12 @@ def not_kept(load: Load, body: Body) -> str:
     )
 
 
-def stored_twice(load: Load, body: Body) -> str:
-    """One statement stores all of the array: another may have stored what is loaded."""
-    buffer = load.view.buffer
-    stores = [s for s in statements(body) if isinstance(s, Store) and s.view.buffer == buffer]
-    return f"{buffer.name} is stored at {len(stores)} places" if len(stores) > 1 else ""
+def stored_since(made: Made) -> str:
+    """Nothing else has been stored in the array since."""
+    buffer = made.store.view.buffer
+    return (
+        f"{buffer.name} is stored again before the load" if buffer in stored(made.between) else ""
+    )
 
 
 def another_part(load: Load, made: Made) -> str:
@@ -142,8 +150,8 @@ def of_another_iteration(load: Load, made: Made) -> str:
 def folded_since(made: Made) -> str:
     """What was stored has not changed since."""
     value = made.store.value
-    if any(value in folded(stmt) for stmt in statements(made.behind)):
-        return f"{value.name} is folded again behind its store"
+    if any(value in folded(stmt) for stmt in statements(made.between)):
+        return f"{value.name} is folded again before the load"
     return ""
 
 

@@ -32,7 +32,8 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    BlockDims(), FinishRows(), Keep(), Split(), Narrow(), ChunkLoop(), DeferLaneSums(), Warps(), Stage(),
+    BlockDims(), FinishRows(), Keep(), Split(), Narrow(), ChunkLoop(), DeferLaneSums(), Warps(),
+    Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 
