@@ -22,6 +22,7 @@ MOST_COPIES = 64
 """Copies after which a program is left as it is. Attention's backward pass takes 20; a program that
 takes more than three times as many is long, and reads what it made in many places."""
 
+
 def made_again(derivation: Derivation, rules: Sequence[Rule]) -> Derivation | None:
     """The start of ``derivation`` with larger values copied for each end, fused with ``rules``.
 

@@ -26,8 +26,7 @@ does it 2.2 times, with statistics, dq, dk and dv each in a loop of its own."""
 
 @dataclass(frozen=True)
 class Again:
-    """A program with larger values made again; ``derivation`` begins with the steps that copy them.
-    """
+    """A program with larger values made again; ``derivation`` begins with the steps that copy them."""
 
     derivation: Derivation
 
@@ -75,6 +74,6 @@ class Repeated:
 
 
 def repeated(program: TileProgram, once: TileProgram, sizes: Mapping[Dim, int]) -> Repeated:
-    """What ``program`` computes, which has its blocks, and ``once``, as it is before it is fused."""
+    """What ``program`` computes, which has its blocks, and ``once``, the program before fusion."""
     exact = program.dtype == FLOAT
     return Repeated(arithmetic(program, sizes), arithmetic(once, sizes), exact)

@@ -192,7 +192,7 @@ class Fused:
         return Considered(best, others, tuple(refusals.errors), instead)
 
     def _whole_for(self, setting: Setting) -> tuple[int, ...]:
-        """The numbers of the snapshots with dims in one block: behind that of the unfused program."""
+        """The numbers of the snapshots with dims in one block: they stand behind all others."""
         found = self._whole_dims.for_sizes(setting.known)
         numbered = {len(self.snapshots) + 2 + at: one for at, one in found.items()}
         self._whole |= numbered
@@ -244,7 +244,7 @@ class Fused:
             return None
 
     def _fits(self, setting: Setting, number: int) -> bool:
-        """False for what is beside the snapshots on the CPU, and where digits count that it loses."""
+        """False for what is beside the snapshots, on the CPU or where digits are lost that count."""
         one = self._beside(number)
         if one is None or setting.target == CPU:
             return one is None
