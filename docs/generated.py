@@ -29,6 +29,7 @@ from blockbuster.rules import (
     REPEATING_RULES,
     RULES,
     UNFUSING_RULES,
+    WHOLE_RULES,
     Rule,
 )
 from blockbuster.runtime.machines import MACHINES
@@ -122,6 +123,7 @@ def rules() -> str:
         "PAPER_RULES": PAPER_RULES,
         "PEELING_RULES": PEELING_RULES,
         "UNFUSING_RULES": UNFUSING_RULES,
+        "WHOLE_RULES": WHOLE_RULES,
         "REPEATING_RULES": REPEATING_RULES,
     }
     every = dict.fromkeys(rule for held in sets.values() for rule in held)

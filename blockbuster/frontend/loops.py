@@ -87,7 +87,9 @@ class Loops:
         for place, (one, other) in enumerate(zip(left, right, strict=True)):
             if at.get(other, place) != place:
                 return False
-            if one != other and (self._bars_of(one, other, tile) or self._bars_of(other, one, tile)):
+            if one != other and (
+                self._bars_of(one, other, tile) or self._bars_of(other, one, tile)
+            ):
                 return False
         for one, other in zip(left, right, strict=True):
             self._merge(one, other)

@@ -169,9 +169,7 @@ class Emitter:
         top = self.emit(call("maximum", self.leaf(a), self.leaf(b)))
         return self.moved(first, a, top), self.moved(second, b, top), ((1.0, top),)
 
-    def _beside(
-        self, common: Terms, *given: tuple[Pair, Terms]
-    ) -> tuple[Value, Value, Terms]:
+    def _beside(self, common: Terms, *given: tuple[Pair, Terms]) -> tuple[Value, Value, Terms]:
         """Both significands under the larger of what their exponents have beside ``common``."""
         rests = [self.leaf(self.exponent(rest)) if rest else Const(0.0) for _, rest in given]
         terms = self.joined(((1.0, self.emit(call("maximum", *rests))),), common)

@@ -43,9 +43,10 @@ from blockbuster.rules.one_block import with_one_block
 
 @dataclass(frozen=True)
 class WholeDim(Rule):
-    """One block along a size class. A site is a dim: its role, at the first node that loops over it.
+    """One block along a size class. A site is a dim: the role of the first node that loops over it.
 
-    The rule takes whole programs, not the bodies of their maps: all loops over a dim go together.
+    The rule takes whole programs, not the bodies of their maps: all loops over a dim go together,
+    and inputs and outputs have other types, but the arrays that they had.
     """
 
     name: ClassVar[str] = "whole-dim"
@@ -54,7 +55,7 @@ class WholeDim(Rule):
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for dim, position in looped(graph).items():
-            reason = not_in_blocks(graph, dim) or seen_by_nothing(graph, dim) or opaque(graph, dim)
+            reason = why_not(graph, dim)
             if reason:
                 note(Refusal(self, (position,), reason))
             else:
@@ -62,7 +63,7 @@ class WholeDim(Rule):
 
     def apply(self, match: Match) -> Graph:
         (dim,) = match.nodes
-        return with_one_block(match.graph, dim)
+        return with_one_block(match.graph, dim, made_by=self.name)
 
     def describe(self, match: Match) -> str:
         (dim,) = match.nodes
@@ -87,8 +88,7 @@ def site_of(graph: Graph, dim: Dim) -> Match:
     if (size_class(dim),) in found:
         return found[size_class(dim),]
     if size_class(dim) in looped(graph):
-        said = not_in_blocks(graph, dim) or seen_by_nothing(graph, dim) or opaque(graph, dim)
-        raise RuleError(message(f"{dim} cannot be whole: {said}"))
+        raise RuleError(message(f"{dim} cannot be whole: {why_not(graph, dim)}"))
     known = ", ".join(d for roles in found for d in roles)
     hint = f"these can: {known}" if known else "no dim of the program can"
     raise RuleError(message(f"{dim} cannot be whole: no loop runs over it", hint=hint))
@@ -106,10 +106,29 @@ def looped(graph: Graph) -> dict[Dim, int]:
 # predicates ------------------------------------------------------------------------
 
 
+def why_not(graph: Graph, dim: Dim) -> str:
+    """Why ``dim`` cannot be whole in ``graph``, or ""."""
+    return (
+        not_in_blocks(graph, dim)
+        or not_an_array(graph, dim)
+        or seen_by_nothing(graph, dim)
+        or opaque(graph, dim)
+    )
+
+
 def not_in_blocks(graph: Graph, dim: Dim) -> str:
     """Blocks of a list-only dim have one element each, however many there are."""
     if size_class(dim) in list_only(graph):
         return f"{dim} is a list-only dim (batch, heads): its blocks have one element each"
+    return ""
+
+
+def not_an_array(graph: Graph, dim: Dim) -> str:
+    """Lists that enter a body of a map are made outside it, block by block."""
+    for position, given in enumerate(graph.inputs):
+        if given.view is None and _listed((given.type,), dim):
+            name = given.hint or f"input {position}"
+            return f"{name} is a list over {dim} and no array: only whole programs have whole dims"
     return ""
 
 

@@ -33,7 +33,7 @@ from blockbuster.selection.apart import LOSES, Apart, statistics_apart
 from blockbuster.selection.considered import Considered, Refusals
 from blockbuster.selection.cost import LAUNCH, NestCost, costs_of, with_arithmetic
 from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.default_tiles import halved_tiles
+from blockbuster.selection.default_tiles import halved_tiles, rows_too_wide
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.selection.whole import Whole, WholeDims
 
@@ -192,7 +192,7 @@ class Fused:
         return Considered(best, others, tuple(refusals.errors), instead)
 
     def _whole_for(self, setting: Setting) -> tuple[int, ...]:
-        """The numbers of the snapshots with dims in one block: they stand behind all others."""
+        """The numbers of the snapshots with dims in one block, behind the unfused program's."""
         found = self._whole_dims.for_sizes(setting.known)
         numbered = {len(self.snapshots) + 2 + at: one for at, one in found.items()}
         self._whole |= numbered
@@ -285,6 +285,8 @@ class Fused:
         else:
             start = typed_for_gpu(self.graph, lowered.program, setting.given)
             found = _on_a_gpu(start, setting, form)
+            if number in self._whole and (reason := rows_too_wide(found.program)):
+                raise EmitError(reason)
         repeats = self._again(found) if isinstance(one, Again) else None
         nests = found.nests
         if found.scheduled is not None and any(isinstance(b, Again) for b in self.beside):

@@ -2,8 +2,9 @@
 
 Where the rules stop at a list that all of a loop must make before the next begins, one block of the
 loop's dim lets them go on (``WholeDim``): a residual and its norm become one kernel that stores
-both and reads neither back. Such a program is a candidate for sizes that fit a tile only; whether
-it is cheaper is for choice.py.
+both and reads neither back. Rows that loops read again, wider than those that a schedule gives one
+block by default, are read once. Such a program is a candidate for sizes that fit a tile only;
+whether it is cheaper is for choice.py.
 """
 
 from __future__ import annotations
@@ -15,13 +16,21 @@ from itertools import combinations
 
 from blockbuster.emit.tile.tiling import power_of_two
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.types import Dim
+from blockbuster.ir.ops import Functional, Map
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import RULES, Derivation, WholeDim, fuse
 from blockbuster.rules.explain import dims_in_the_way
 from blockbuster.rules.one_block import with_one_block
+from blockbuster.selection.default_tiles import LINE
 
 LANES = 16384
 """The most elements of a tile along all whole dims: 128 for each thread of four warps, 16 of 32."""
+
+BESIDE_DOTS = 512
+"""The same of a dim that dots have: they take 16 rows at least, and 64 elements to a thread of four
+warps are as many as leave room for others."""
+
+Measure = tuple[int, int]
 
 MOST = 3
 """Dims that are tried: what is fused already is fused on with each of them in one block."""
@@ -57,55 +66,79 @@ class WholeDims:
 
     def __init__(self, derivation: Derivation) -> None:
         self._plain = derivation
-        edges = derivation.final.buffered_edges()
-        self._edges = len(edges)
-        dims = _can_be_whole(derivation.start, dims_in_the_way(derivation.final)) if edges else ()
-        self._sets = [*((dim,) for dim in dims), *combinations(dims, 2)]
-        self._left: dict[tuple[Dim, ...], int] = {}
+        final = derivation.final
+        self._measure = measure(final)
+        self._stored = _can_be_whole(derivation.start, dims_in_the_way(final))
+        rows = (dim for dim in _read_again(final) if dim not in self._stored)
+        again = _can_be_whole(derivation.start, tuple(rows))
+        alone = ((dim,) for dim in (*self._stored, *again))
+        self._sets: list[tuple[Dim, ...]] = [*alone, *combinations(self._stored, 2)]
+        self._dots = _dims_of_dots(derivation.start)
+        self._left: dict[tuple[Dim, ...], Measure] = {}
         self._found: dict[tuple[Dim, ...], tuple[Whole, ...]] = {}
 
     def for_sizes(self, sizes: Mapping[Dim, int]) -> dict[int, Whole]:
-        """The snapshots with the fewest edges whose whole dims fit a tile, by their numbers.
+        """The snapshots with least left to fuse whose whole dims fit a tile, by their numbers.
 
         Two dims are whole only if one does not make all edges go. ``sizes`` are by size class.
         """
         dims = self._best([dims for dims in self._sets if len(dims) == 1], sizes)
-        if dims and self._left[dims]:
+        if dims and self._left[dims][0]:
             pairs = [pair for pair in self._sets if len(pair) == 2 and dims[0] in pair]
-            dims = min((dims, self._best(pairs, sizes)), key=lambda d: self._left.get(d, self._edges))
+            more = self._best(pairs, sizes)
+            dims = more if more and self._left[more] < self._left[dims] else dims
         if not dims:
             return {}
         at, each = self._sets.index(dims), len(self._sets)
         return {(one.number - 1) * each + at: one for one in self._of(dims)}
 
-    def _best(
-        self, sets: Sequence[tuple[Dim, ...]], sizes: Mapping[Dim, int]
-    ) -> tuple[Dim, ...]:
-        """Of the first sets that fit, the one that leaves fewest edges, the smallest of equals."""
-        tried = [dims for dims in sets if fits(dims, sizes)][:MOST]
+    def _best(self, sets: Sequence[tuple[Dim, ...]], sizes: Mapping[Dim, int]) -> tuple[Dim, ...]:
+        """Of the first sets that fit, the one that leaves least, the smallest of equals."""
+        tried = [dims for dims in sets if self._fit(dims, sizes)][:MOST]
         for dims in tried:
             if dims not in self._left:
-                self._left[dims] = self._edges_left(dims)
-        fewer = [dims for dims in tried if self._left[dims] < self._edges]
+                self._left[dims] = self._left_with(dims)
+        fewer = [dims for dims in tried if self._left[dims] < self._measure]
         return min(fewer, key=lambda dims: (self._left[dims], lanes(dims, sizes)), default=())
 
-    def _edges_left(self, dims: tuple[Dim, ...]) -> int:
-        """The edges that the rules leave with ``dims`` in one block, of what is fused already."""
+    def _fit(self, dims: tuple[Dim, ...], sizes: Mapping[Dim, int]) -> bool:
+        """Whether a tile may have all of ``dims``, and no schedule would give them one block."""
+        most = BESIDE_DOTS if any(dim in self._dots for dim in dims) else LANES
+        least = 0 if any(dim in self._stored for dim in dims) else LINE
+        return all(sizes[dim] > 0 for dim in dims) and least < lanes(dims, sizes) <= most
+
+    def _left_with(self, dims: tuple[Dim, ...]) -> Measure:
+        """What the rules leave with ``dims`` in one block, of what is fused already."""
         graph = self._plain.final
         for dim in dims:
             graph = with_one_block(graph, dim)
-        return len(fuse(graph, RULES).final.buffered_edges())
+        return measure(fuse(graph, RULES).final)
 
     def _of(self, dims: tuple[Dim, ...]) -> tuple[Whole, ...]:
-        """The snapshots with ``dims`` whole that leave fewer edges than the program without."""
+        """The snapshots with ``dims`` whole that leave less than the program without."""
         if dims not in self._found:
             derivation = fuse(self._plain.start, whole=dims)
             self._found[dims] = tuple(
                 Whole(dims, number, derivation)
                 for number, graph in enumerate(derivation.snapshots, start=1)
-                if len(graph.buffered_edges()) < self._edges
+                if measure(graph) < self._measure
             )
         return self._found[dims]
+
+
+def measure(graph: Graph) -> Measure:
+    """What one block of a dim makes less: buffered edges, and loops that read a row once more."""
+    return len(graph.buffered_edges()), sum(_read_again(graph).values())
+
+
+def _read_again(graph: Graph) -> dict[Dim, int]:
+    """How often an iteration has another loop over the same size class, the most often first."""
+    found: dict[Dim, int] = {}
+    for path, level in graph.walk():
+        loops = [size_class(op.dim) for _, op in level.of_type(Map)] if path else []
+        for dim in dict.fromkeys(loops):
+            found[dim] = found.get(dim, 0) + loops.count(dim) - 1
+    return {dim: count for dim, count in sorted(found.items(), key=lambda e: -e[1]) if count}
 
 
 def _can_be_whole(graph: Graph, dims: Sequence[Dim]) -> tuple[Dim, ...]:
@@ -118,6 +151,13 @@ def lanes(dims: Sequence[Dim], sizes: Mapping[Dim, int]) -> int:
     return math.prod(power_of_two(sizes[dim]) for dim in dims)
 
 
-def fits(dims: Sequence[Dim], sizes: Mapping[Dim, int]) -> bool:
-    """Whether a tile may have all of ``dims``."""
-    return all(sizes[dim] > 0 for dim in dims) and lanes(dims, sizes) <= LANES
+def _dims_of_dots(graph: Graph) -> frozenset[Dim]:
+    """The size classes that dots of a program have."""
+    return frozenset(
+        size_class(dim)
+        for _, level in graph.walk()
+        for node in level.nodes
+        if node.op == Functional("dot")
+        for value in node.operands
+        for dim in level.type_of(value).axes
+    )

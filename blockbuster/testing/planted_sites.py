@@ -224,6 +224,41 @@ SITES: Mapping[str, tuple[str, ...]] = {
           return p, t
         }}""",
     ),
+    "factor-out": (
+        """graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
+          s = map K (x in !X) { t = row_sum(x) yield +t }
+          p, q = map K (x_1 in !X, v = s, g in !G, y in !Y) {
+            r = row_scale(x_1, v) u = mul(r, g) w = where(g > 0, -u, u / 2) d = dot(w, y)
+            a = row_sum(u) yield +d yield +a
+          }
+          return p, q
+        }""",
+        """graph(X: K[M,K] = port, G: K[M,K] = port) {
+          s = map K (x in !X) { t = row_max(x) yield max t }
+          p, q = map K (x_1 in !X, v = s, g in !G) {
+            r = row_shift(x_1, v) u = where(g > 0, 1 - r, 0) a = row_sum(u) b = row_sum(r)
+            yield +a yield +b
+          }
+          return p, q
+        }""",
+    ),
+    "factor-out-exp": (
+        """graph(X: K[M,K] = port, Y: K[N,K] = port) {
+          s = map K (x in !X) { t = row_max(x) yield max t }
+          v = -s
+          p, l = map K (x_1 in !X, v_1 = v, y in !Y) {
+            r = row_shift(x_1, v_1) e = exp(r) d = dot(e, y) a = row_sum(e) yield +d yield +a
+          }
+          return p, l
+        }""",
+        """graph(X: K[M,K] = port, G: K[M,K] = port) {
+          s = map K (x in !X) { t = row_sum(x) yield +t }
+          l = map K (x_1 in !X, v = s, g in !G) {
+            e = exp(x_1 * 0.5 - 2 * v) over [M,K] u = where(g > 0, e, 0) a = row_sum(u) yield +a
+          }
+          return l
+        }""",
+    ),
     "fold-columns": (
         f"""graph({BLOCKS}, G: K[K] = port) {{
           p = map K (x in !X, v = c, g in !G, y in !Y) {{

@@ -18,6 +18,7 @@ from blockbuster.rules import (
     REPEATING_RULES,
     RULES,
     UNFUSING_RULES,
+    WHOLE_RULES,
     Derivation,
 )
 from blockbuster.rules.restore import restore
@@ -31,7 +32,7 @@ EXAMPLES = """examples:
   blockbuster view steps.json -o attention.html --sizes M=4096,N=4096 --open
 """
 MISC = re.compile(r'\bmisc ("(?:[^"\\\n]|\\.)*")')
-SETS = (RULES, PAPER_RULES, PEELING_RULES, UNFUSING_RULES, REPEATING_RULES)
+SETS = (RULES, PAPER_RULES, PEELING_RULES, UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES)
 KNOWN = tuple(dict.fromkeys(rule for rules in SETS for rule in rules))
 
 

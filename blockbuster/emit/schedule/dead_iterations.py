@@ -152,7 +152,7 @@ class _Run:
             case Pointwise(expr):
                 return self._expr(expr, args, stmt)
             case Functional(name):
-                return FUNCTIONALS[name](args)
+                return _reduced(name, args)
             case Cast():
                 return args[0] if args[0] == DATA or is_exact(args[0]) else UNKNOWN
         return args[0]
@@ -210,19 +210,12 @@ def is_finite(lane: Lane) -> bool:
     return isinstance(lane, float) and math.isfinite(lane)
 
 
-def _sum(args: Sequence[Lane]) -> Lane:
-    (value,) = args
-    if not isinstance(value, float) or value == 0 or math.isinf(value):
-        return value
-    return DATA
-
-
-def _dot(args: Sequence[Lane]) -> Lane:
+def _reduced(name: str, args: Sequence[Lane]) -> Lane:
+    """What a dot or a reduction gives, of at least one element along the axis that goes."""
+    if name in ("row_max", "row_min"):
+        return args[0]
+    if name == "row_sum" and args[0] in (0.0, math.inf, -math.inf):
+        return args[0]
     if not all(arg == DATA or is_finite(arg) for arg in args):
         return UNKNOWN
-    return 0.0 if 0.0 in args else DATA
-
-
-FUNCTIONALS = {"row_sum": _sum, "row_max": lambda args: args[0], "row_min": lambda args: args[0],
-               "dot": _dot}  # fmt: skip
-"""What reductions give for tiles with at least one element along the axis that goes."""
+    return 0.0 if name == "dot" and 0.0 in args else DATA

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from blockbuster.emit.schedule.bounds import Bound, Edge, Outer, Range
 from blockbuster.emit.schedule.conditions import Formulas
-from blockbuster.emit.schedule.mask_ranges import Bound, Edge, Outer, Range
 from blockbuster.emit.schedule.whole_numbers import Leaf, extreme, is_whole, of_indices, plus
 from blockbuster.emit.tile.program import (
     FIRST,
@@ -69,7 +69,9 @@ class SpanWriter:
         if of_indices(formula, self.formulas):
             return True
         leaves = self.formulas.leaves_of(formula)
-        return all(t in self.around.tiles and t.dtype != "bool" for t in leaves) and _in_order(leaves)
+        return all(t in self.around.tiles and t.dtype != "bool" for t in leaves) and _in_order(
+            leaves
+        )
 
     # bounds --------------------------------------------------------------------------
 
@@ -138,7 +140,9 @@ class SpanWriter:
         tile = self._let(cleaned, leaves, axes)
         while tile.axes:
             name = "row_min" if bound.least else "row_max"
-            tile = self._add(Let(self._tile(tile.axes[:-1]), Functional(name), (tile,), self.origin))
+            tile = self._add(
+                Let(self._tile(tile.axes[:-1]), Functional(name), (tile,), self.origin)
+            )
         return tile
 
     def _block_of(self, position: Tile) -> Tile:

@@ -271,15 +271,17 @@ class _Lowering:
         level.body.append(For(op.dim, not op.serial, tuple(inner.body), node.origin))
 
     def _entering(self, level: Level, value: Value, iterated: bool) -> Tile | Stored:
-        """A stored item that is passed whole stays where it is: it is loaded where it is used.
+        """A program's input that is an item is loaded where it is used, others before the loop.
 
-        Loaded before the loop it would keep that off the launch grid.
+        Loaded before the outermost loops, it would keep them off the launch grid.
         """
         entry = level.values[value]
         if iterated:
             assert isinstance(entry, Stored)
             return replace(entry, type=entry.type.element())
-        return entry
+        if level.graph.type_of(value).buffered or not level.path:
+            return entry
+        return self._tile(level, value)
 
     def _workspace(self, level: Level, value: Value) -> View:
         type = level.graph.type_of(value)
