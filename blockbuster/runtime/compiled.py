@@ -169,8 +169,8 @@ class Compiled:
             return functools.partial(_on_host, plan, known, device is not None)
         if device.index not in self._gpus:
             self._gpus[device.index] = Gpu(device.index), {}
-        gpu, known = self._gpus[device.index]
-        return Replay(plan, sizes, gpu, compare=self._compare, known=known)
+        gpu, launches = self._gpus[device.index]
+        return Replay(plan, sizes, gpu, compare=self._compare, known=launches)
 
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.
