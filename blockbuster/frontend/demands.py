@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from blockbuster.frontend.layout import Layout, Level, choose, dims_of, moved, natural
+from blockbuster.frontend.layout import Layout, Level, choose, moved, natural, under
 from blockbuster.frontend.primitives import (
     Apply,
     Contract,
@@ -25,7 +25,6 @@ from blockbuster.frontend.primitives import (
     Round,
     Source,
 )
-from blockbuster.ir.types import fresh_dim
 
 
 def layouts(primitives: Sequence[Primitive], live: Sequence[bool]) -> list[Layout]:
@@ -67,7 +66,9 @@ def _asked(
         layout = _computed_in(primitive, asked[position], preferred[position])
         if live[position] and layout is not None:
             for ref, wanted in zip(primitive.operands, wants(primitive, layout), strict=True):
-                asked[ref.value].setdefault(wanted)
+                value = primitives[ref.value]
+                given = isinstance(value.op, Source | Count)
+                asked[ref.value].setdefault(wanted if given else under(value.shape, wanted))
     return asked
 
 
@@ -92,7 +93,7 @@ def _like_operands(primitive: Primitive, preferred: Sequence[Layout | None]) -> 
             first = len(primitive.shape) - len(ref.axes)
             shown = {axis: i for i, axis in enumerate(ref.axes, first)}
             if layout is not None and len(layout) == len(usual):
-                return moved(layout, shown.get)
+                return under(primitive.shape, moved(layout, shown.get))
     return usual
 
 
@@ -141,8 +142,7 @@ def _wants_fold(primitive: Primitive, layout: Layout) -> tuple[Layout, ...]:
     outer = moved(layout, lambda axis: ref.axes[axis + (axis >= fold.axis)])
     own = ref.axes[fold.axis]
     assert own is not None, "unit axes are not folded"
-    dim = fresh_dim(fold.dim, dims_of(layout))
-    return ((*outer, Level(own, dim, fold.axis >= rank - 2)),)
+    return ((*outer, Level(own, fold.dim, fold.axis >= rank - 2)),)
 
 
 def _wants_contract(primitive: Primitive, layout: Layout) -> tuple[Layout, ...]:
@@ -155,7 +155,7 @@ def _wants_contract(primitive: Primitive, layout: Layout) -> tuple[Layout, ...]:
         own = ref.axes[inner_axis]
         if own is None:
             return outer
-        return (*outer, Level(own, fresh_dim(inner, dims_of(layout)), True))
+        return (*outer, Level(own, inner, True))
 
     a, b = primitive.operands
     return side(a, rank - 1, -1), side(b, rank - 2, -2)

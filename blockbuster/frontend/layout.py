@@ -59,6 +59,11 @@ def moved(layout: Iterable[Level], axis_of: Callable[[int], int | None]) -> Layo
     return tuple([Level(at, level.dim, level.blocked) for at, level in found if at is not None])
 
 
+def under(shape: Shape, layout: Layout) -> Layout:
+    """The levels under the dims of ``shape``, which a reader may have under others."""
+    return tuple([Level(axis, str(shape[axis]), blocked) for axis, _, blocked in layout])
+
+
 def choose(candidates: Iterable[Layout], preferred: Layout) -> Layout | None:
     """The layout to compute a value in: the preferred one if it is asked for, else the first."""
     wanted = list(candidates)

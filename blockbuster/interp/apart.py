@@ -18,10 +18,10 @@ from blockbuster.interp.cells import Cell, Solver
 from blockbuster.interp.constants import LARGE, constants_of
 from blockbuster.interp.decimals import in_decimals
 from blockbuster.interp.layout import Array
-from blockbuster.interp.ordered import Ordered, Refused, is_literal
+from blockbuster.interp.ordered import Ordered, is_literal
 from blockbuster.interp.proof import Counterexample
 from blockbuster.interp.residues import ZeroDenominator
-from blockbuster.interp.semantics import Float32, Floats
+from blockbuster.interp.semantics import Float32, Floats, Refused
 from blockbuster.interp.setting import SMALLEST, Setting, settings
 from blockbuster.interp.unknowns import Unknowns
 from blockbuster.interp.witness import arrays, points

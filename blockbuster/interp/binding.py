@@ -12,12 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from blockbuster.interp.layout import Array, Layout, whole
+from blockbuster.interp.layout import Array, Layout
 from blockbuster.ir.graph import Graph, Index, Input, Read
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Relabel
 from blockbuster.ir.sizes import bind_sizes
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim, size_class, whole
 from blockbuster.ir.views import AxisView, array_dim
 
 

@@ -26,7 +26,6 @@ from blockbuster.interp.unfold import Element, Undecided, Unfolding, ZeroDivisor
 from blockbuster.interp.unknowns import Unknowns
 from blockbuster.interp.work import Work
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import fitted
 from blockbuster.ir.types import Dim, size_class
 
 SIZES = (1, 2, 3)
@@ -84,12 +83,13 @@ def _nothing(setting: Setting, names: Unknowns, cell: Cell, solver: Solver) -> N
 
 def _settings(a: Graph, b: Graph) -> list[Setting]:
     """Small sizes, with several blocks, and at last sizes that get past thresholds of positions."""
-    classes, single, rules, far = dims_at_hand(a, b)
+    known = dims_at_hand(a, b)
+    classes, single = known.classes, known.single
     found = []
-    for more in [dict.fromkeys(classes, size) for size in SIZES] + [dict(own) for own in far]:
+    for more in [dict.fromkeys(classes, size) for size in SIZES] + [dict(own) for own in known.far]:
         sizes = dict.fromkeys(classes, 2) | more
         steps = {d: 1 if d in single else max(1, -(-2 * n // 3)) for d, n in sizes.items()}
-        found.append(Setting(fitted(sizes, rules), steps))
+        found.append(known.setting(sizes, steps))
     return found
 
 

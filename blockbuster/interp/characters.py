@@ -23,14 +23,17 @@ from blockbuster.interp.residues import (
     INFINITY,
     NARROW,
     NEGATIVE_INFINITY,
+    SMALL,
     UNDEFINED,
     Residues,
+    known_numbers,
     scattered,
 )
 from blockbuster.interp.semantics import Function
 
 CHAIN = (712199, 1424399, 2848799, 5697599)  # each 3 modulo 4, so that x ** ((p + 1) / 4) is a root
 LENGTH = len(CHAIN)
+Word = tuple[int, ...]
 GENERATOR = 4  # a square, so it generates the squares
 
 
@@ -159,6 +162,13 @@ class Characters(Residues):
         flat = [self.number(float(x)) for x in np.ravel(array)]
         return packed(np.array(flat, np.int64).reshape((*np.shape(array), LENGTH)))
 
+    def numbers(self, item: Array) -> Array:
+        """Small whole numbers that all residues are, and infinities. Raises Refused for others."""
+        x = unpacked(item)
+        rows = [whole_number(tuple(row)) for row in x.reshape(-1, LENGTH).tolist()]
+        whole = np.reshape([SMALL + 1 if n is None else n for n in rows], item.shape)
+        return known_numbers(whole, np.minimum(representative(x), 0))
+
     def power(self, x: Any, exponent: int) -> Any:
         return packed(super().power(unpacked(x), exponent))
 
@@ -198,6 +208,19 @@ def representative(x: Any) -> Any:
     for i in range(1, LENGTH):
         word = np.where(x[..., i] == UNDEFINED, word, x[..., i])
     return word
+
+
+def whole_number(word: Word) -> int | None:
+    """A small whole number that all defined residues are, or None."""
+    found: set[int] = set()
+    for residue, prime in zip(word, CHAIN, strict=True):
+        if residue == UNDEFINED:
+            continue
+        number = residue if residue <= SMALL else residue - prime
+        if residue < 0 or abs(number) > SMALL:
+            return None
+        found.add(number)
+    return found.pop() if len(found) == 1 else None
 
 
 def _on_numbers(x: Any, fn: Function, *, at_bottom: int, at_top: int) -> Any:

@@ -16,8 +16,8 @@ import numpy as np
 
 from blockbuster.interp.layout import Array
 from blockbuster.interp.objects import Objects
-from blockbuster.interp.ordered import Refused, larger, smaller
-from blockbuster.interp.semantics import rounded_to
+from blockbuster.interp.ordered import larger, smaller
+from blockbuster.interp.semantics import Refused, rounded_to
 from blockbuster.interp.setting import Setting
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc

@@ -13,7 +13,7 @@ import numpy as np
 from blockbuster.interp.accumulators import aligned, folded
 from blockbuster.interp.binding import bind, checked, source_of
 from blockbuster.interp.held import Held, Site, Spans
-from blockbuster.interp.layout import Array, Layout, Nested, item_at, whole
+from blockbuster.interp.layout import Array, Layout, Nested, item_at
 from blockbuster.interp.observers import Observer, Path, Tensor, loaded_ports, touched_inputs
 from blockbuster.interp.semantics import Float64, Semantics
 from blockbuster.ir.graph import Graph, Index, Input, Node
@@ -33,7 +33,7 @@ from blockbuster.ir.ops import (
     Result,
     Transpose,
 )
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, whole
 from blockbuster.ir.verify import check_graph
 from blockbuster.ir.views import AxisView, Strided, array_dim, dims_among
 

@@ -28,6 +28,7 @@ from blockbuster.interp.residues import (
     UNDEFINED,
     Residues,
     ZeroDenominator,
+    known_numbers,
     scattered,
 )
 
@@ -143,6 +144,11 @@ class Exact(Residues):
         value = _word(word & WORD) % (self.prime - 1) + 1
         known[value] = members
         return value
+
+    def numbers(self, item: Array) -> Array:
+        """Small whole numbers and infinities as they are. Raises Refused for other residues."""
+        signed = np.where(item > self.prime // 2, item - self.prime, item)
+        return known_numbers(signed, np.minimum(item, 0))
 
     def _signed(self, n: int) -> int | None:
         """A small whole number, or None."""

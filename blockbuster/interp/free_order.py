@@ -11,11 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.interp.characters import CHAIN, LENGTH, Characters, representative
-from blockbuster.interp.residues import INFINITY, NEGATIVE_INFINITY, SMALL, UNDEFINED
+from blockbuster.interp.characters import (
+    CHAIN,
+    LENGTH,
+    Characters,
+    Word,
+    representative,
+    whole_number,
+)
+from blockbuster.interp.residues import INFINITY, NEGATIVE_INFINITY, UNDEFINED
 
 PRIMES = np.array(CHAIN)
-Word = tuple[int, ...]
 
 
 class FreeCharacters(Characters):
@@ -59,7 +65,7 @@ class FreeCharacters(Characters):
             return (b, a)[heads.index(neutral)]
         known = self._members[name]
         members = known.get(a, frozenset((a,))) | known.get(b, frozenset((b,)))
-        numbers = {m: n for m in members if (n := _whole(m)) is not None}
+        numbers = {m: n for m in members if (n := whole_number(m)) is not None}
         if len(numbers) > 1:  # among whole numbers the order is known
             self.decided.add(tuple(sorted(numbers.values())))
             best = (max if name == "max" else min)(numbers, key=lambda m: numbers[m])
@@ -97,7 +103,7 @@ class FreeCharacters(Characters):
     ) -> Word:
         if UNDEFINED in heads:
             return (UNDEFINED,) * LENGTH
-        number = 0 if same else _whole(apart)
+        number = 0 if same else whole_number(apart)
         if not same and min(heads) < 0:  # an infinity lies beyond everything
             number = 1 if heads[0] == INFINITY or heads[1] == NEGATIVE_INFINITY else -1
         if number is not None:
@@ -115,7 +121,7 @@ class FreeCharacters(Characters):
     def _truth(self, row: Word) -> Word:
         if representative(np.array(row)) == UNDEFINED:
             return (UNDEFINED,) * LENGTH
-        if (number := _whole(row)) is not None:
+        if (number := whole_number(row)) is not None:
             return (int(number != 0),) * LENGTH
         return tuple(self.oracle("truth", np.array(row, np.int64)).tolist())
 
@@ -135,16 +141,3 @@ class FreeCharacters(Characters):
         decided = np.where(truth == 1, x, y)
         plain = ((truth == 0) | (truth == 1)).all(-1) | (x == y).all(-1)
         return np.where(plain[..., None], decided, mixed)
-
-
-def _whole(word: Word) -> int | None:
-    """A small whole number that all defined residues are, or None."""
-    found: set[int] = set()
-    for residue, prime in zip(word, CHAIN, strict=True):
-        if residue == UNDEFINED:
-            continue
-        number = residue if residue <= SMALL else residue - prime
-        if residue < 0 or abs(number) > SMALL:
-            return None
-        found.add(number)
-    return found.pop() if len(found) == 1 else None

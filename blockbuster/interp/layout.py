@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockbuster.ir.types import Dim, Type, size_class
+from blockbuster.ir.types import Dim, Type, size_class, whole
 from blockbuster.ir.views import Strided
 
 Array = NDArray[Any]
@@ -106,11 +106,6 @@ class Layout:
             slice(span.start, span.stop) if dim in type.axes else span.start
             for dim, span in zip(type.lists, spans, strict=True)
         )
-
-
-def whole(type: Type) -> tuple[Dim, ...]:
-    """The axes of the whole array behind a value: its list dims, then axes that are not listed."""
-    return (*type.lists, *(d for d in type.axes if d not in type.lists))
 
 
 def item_at(value: Nested, index: Sequence[int]) -> Array:

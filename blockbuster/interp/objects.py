@@ -33,6 +33,9 @@ class Objects(Semantics):
         flat[:] = [self.constant(float(x)) for x in np.ravel(array)]
         return flat.reshape(array.shape)
 
+    def numbers(self, item: Array) -> Array:
+        return item.astype(float)
+
     def dot(self, a: Array, b: Array) -> Array:
         return self.fold_last("+", np.asarray(a[:, None, :] * b[None, :, :], object))
 

@@ -16,6 +16,7 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.objects import Objects
 from blockbuster.interp.residues import ZeroDenominator
+from blockbuster.interp.semantics import Refused
 from blockbuster.ir.expr import Expr, functions_of
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Elementwise, Map, Misc, Pointwise, Rescale
@@ -23,10 +24,6 @@ from blockbuster.ir.ops import Elementwise, Map, Misc, Pointwise, Rescale
 LARGEST_POWER = 20_000
 NOT_LITERAL = ("exp", "log", "tanh", "sigmoid", "silu")
 INFINITE = {"+": Fraction(0), "max": -math.inf, "min": math.inf}
-
-
-class Refused(ArithmeticError):
-    """A value has no exact meaning here; the text says which."""
 
 
 def exp(x: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.interp.layout import Array
-from blockbuster.interp.semantics import Function, Semantics
+from blockbuster.interp.semantics import Function, Refused, Semantics
 from blockbuster.ir.expr import Call, Const
 from blockbuster.ir.ops import Misc
 
@@ -272,6 +272,18 @@ class Residues(Semantics):
             case Call("pow", (_, Const(value))) if abs(value) == 0.5:
                 return self.scalars["sqrt" if value > 0 else "rsqrt"](args[0])
         return super().applied(call, args)
+
+
+def known_numbers(whole: Any, symbols: Any) -> Array:
+    """Small whole numbers, or the infinities of ``symbols``, as floats; else raises Refused."""
+    if (np.abs(np.where(symbols < 0, 0, whole)) > SMALL).any():
+        raise Refused("a bound of a loop that is no small whole number")
+    beyond = np.select(
+        [symbols == INFINITY, symbols == NEGATIVE_INFINITY, symbols == UNDEFINED],
+        [math.inf, -math.inf, math.nan],
+        0.0,
+    )
+    return np.asarray(np.where(symbols < 0, beyond, whole), float)
 
 
 def scattered(state: Any) -> Any:

@@ -18,6 +18,12 @@ from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim
 
 Function = Callable[..., Any]
+
+
+class Refused(ArithmeticError):
+    """A value has no exact meaning here; the text says which."""
+
+
 SizeOf = Callable[[Dim], int]
 MONOID_CALL = {"+": "add", "max": "maximum", "min": "minimum"}
 
@@ -45,6 +51,10 @@ class Semantics(ABC):
     def extent(self, dim: Dim, size: int) -> Any:
         """The size of a dim in a scalar expression."""
         return self.constant(float(size))
+
+    def numbers(self, item: Array) -> Array:
+        """The numbers that an item holds, as floats. Raises Refused where they are not known."""
+        raise Refused("a bound that is no number")
 
     @abstractmethod
     def identity(self, monoid: str, shape: Sequence[int]) -> Array:
@@ -187,6 +197,9 @@ class Floats(Semantics):
 
     def item(self, array: Array) -> Array:
         return np.asarray(array, self.dtype)
+
+    def numbers(self, item: Array) -> Array:
+        return np.asarray(item, float)
 
     def constant(self, value: float) -> Any:
         return self.dtype.type(value)

@@ -19,6 +19,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.whole_dims import whole_dims
 
 SIZES = (1, 2, 3, 4, 5)
 SQUARES = (1, 4)
@@ -75,8 +76,15 @@ class DimsAtHand(NamedTuple):
     classes: tuple[Dim, ...]
     single: frozenset[Dim]
     rules: tuple[Rule, ...]
+    whole: frozenset[Dim]
+    """Those that are one block."""
     far: tuple[tuple[tuple[Dim, int], ...], ...]
     """Sizes of dims whose positions or sizes are compared, at which more outcomes show."""
+
+    def setting(self, sizes: Mapping[Dim, int], steps: Mapping[Dim, int]) -> Setting:
+        """These sizes and block sizes, so far as sizes do not follow and dims are not whole."""
+        fit = fitted(sizes, self.rules)
+        return Setting(fit, {**steps, **{dim: max(fit[dim], 1) for dim in self.whole}})
 
 
 def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
@@ -84,7 +92,8 @@ def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
     classes = {*map(size_class, dims_of(a)), *map(size_class, dims_of(b))}
     single = frozenset(list_only(a) + list_only(b))
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
-    return DimsAtHand(tuple(sorted(classes)), single, rules, far_sizes(a, b))
+    whole = frozenset(whole_dims(a) + whole_dims(b)) - single
+    return DimsAtHand(tuple(sorted(classes)), single, rules, whole, far_sizes(a, b))
 
 
 def settings(
@@ -103,10 +112,11 @@ def settings(
     before. In the last, positions and sizes get past what they are compared with. What is drawn
     does not depend on the order in which programs name their dims.
     """
-    classes, single, rules, far = dims_at_hand(a, b)
+    known = dims_at_hand(a, b)
+    classes, single = known.classes, known.single
     if smallest_first:
         for size in SMALLEST:
-            yield Setting(fitted(dict.fromkeys(classes, size), rules), dict.fromkeys(classes, 1))
+            yield known.setting(dict.fromkeys(classes, size), dict.fromkeys(classes, 1))
     for number in range(count):
         several = [s for s in sizes if s > 2 and (s % 2 or s == sizes[-1])]
         order = random.permutation(sizes if number else several)
@@ -115,8 +125,8 @@ def settings(
             d: 1 if d in single else 2 + (s == 4) if not number else int(random.integers(1, s + 1))
             for d, s in chosen.items()
         }
-        if number >= count - len(far):
-            own = far[number - count]
+        if number >= count - len(known.far):
+            own = known.far[number - count]
             chosen |= own
             steps |= {dim: 1 if dim in single else -(-size // 3) for dim, size in own}
-        yield Setting(fitted(chosen, rules), steps)
+        yield known.setting(chosen, steps)

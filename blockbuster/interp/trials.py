@@ -15,11 +15,10 @@ import numpy as np
 
 from blockbuster.interp.degree import VARIABLE, Degrees, chance
 from blockbuster.interp.layout import Array
-from blockbuster.interp.ordered import Refused
 from blockbuster.interp.proof import Counterexample
 from blockbuster.interp.remembering import Remembering
 from blockbuster.interp.residues import ZeroDenominator
-from blockbuster.interp.semantics import Semantics
+from blockbuster.interp.semantics import Refused, Semantics
 from blockbuster.interp.setting import DimsAtHand, Setting, dims_at_hand, settings
 from blockbuster.interp.tiers import FREE, Tier
 from blockbuster.ir.graph import Graph

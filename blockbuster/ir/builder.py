@@ -16,7 +16,7 @@ from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import Elementwise, Op, Pointwise
 from blockbuster.ir.order import order_with_inlined
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Type
+from blockbuster.ir.types import Type, whole
 
 NOTHING = Graph((), (), ())
 
@@ -138,6 +138,10 @@ class Builder:
         op = self._nodes[value.node].op if value.node >= 0 else None
         return op.expr if isinstance(op, Elementwise | Pointwise) else None
 
+    def maker_of(self, value: Value) -> Node | None:
+        """The node that makes ``value``; None for an input."""
+        return self._nodes[value.node] if value.node >= 0 else None
+
     def finish(self, *outputs: Value | Output) -> Graph:
         """The graph with these outputs (those of the edited graph if none are given), canonical."""
         ends = self._ends(outputs)
@@ -215,8 +219,8 @@ class Builder:
 
 
 def _plain(graph: Graph, output: Output) -> Output:
-    """The output without axes where they are its list dims in order."""
-    if output.axes is None or output.axes != graph.type_of(output.value).lists:
+    """The output without axes where they are those of its value in order."""
+    if output.axes is None or output.axes != whole(graph.type_of(output.value)):
         return output
     return replace(output, axes=None)
 

@@ -18,7 +18,7 @@ from blockbuster.ir.lengths import Length, Rule
 from blockbuster.ir.mentions import Mentions, mentions
 from blockbuster.ir.ops import Map, Misc, Op
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Dim, Type, size_class
+from blockbuster.ir.types import Dim, Type, size_class, whole
 from blockbuster.ir.views import AxisView, rules_of
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ class Input:
 class Output:
     """A graph output. ``axes`` are the axes of the array it fills; None is an axis of extent 1.
 
-    Without axes they are the value's list dims in order; without a name it is "out", or "out0",
-    "out1", ... among several. Outputs of one name fill parts of one array.
+    Without axes they are the value's list dims in order, then axes of its items that no list runs
+    over; without a name it is "out", or "out0", "out1", ... among several. Outputs of one name fill
+    parts of one array.
     """
 
     value: Value
@@ -173,7 +174,7 @@ class Graph:
     def output_axes(self, position: int) -> tuple[AxisView, ...]:
         """The axes of the array that output ``position`` fills; None is an axis of extent 1."""
         output = self.outputs[position]
-        return self.type_of(output.value).lists if output.axes is None else output.axes
+        return whole(self.type_of(output.value)) if output.axes is None else output.axes
 
     @cached_property
     def size_rules(self) -> tuple[Rule, ...]:

@@ -28,7 +28,7 @@ from blockbuster.ir.ops import (
 )
 from blockbuster.ir.phrases import OF_ONE, PhraseReader
 from blockbuster.ir.signatures import FUNCTIONALS
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, whole
 from blockbuster.ir.verify import verify
 from blockbuster.ir.views import dims_among
 
@@ -84,7 +84,7 @@ class _Reader(PhraseReader):
         name = self._take(kind="name")
         self._take(":")
         type = self._type()
-        view: Read | Index | None = Read(name, type.lists) if type.buffered else None
+        view: Read | Index | None = Read(name, whole(type)) if type.buffered else None
         if self._has("="):
             quoted = self._is("string")
             source = self._string() if quoted else self._take(kind="name")

@@ -29,7 +29,7 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 from blockbuster.ir.signatures import FUNCTIONALS
-from blockbuster.ir.types import Type
+from blockbuster.ir.types import Type, whole
 from blockbuster.ir.views import AxisView
 
 KEYWORDS = (
@@ -163,7 +163,7 @@ def _head(name: str, given: Input) -> str:
     text = f"{name}: {given.type}"
     match given.view:
         case Read(source, axes):
-            if source == name and axes == given.type.lists and given.type.buffered:
+            if source == name and axes == whole(given.type) and given.type.buffered:
                 return text
             word = f'"{source}"' if source in VIEW_WORDS else source
             return f"{text} = {word}({_axes(axes)})"

@@ -12,7 +12,7 @@ from blockbuster.ir.graph import Graph, Index, Node, Read, Value
 from blockbuster.ir.level import Level
 from blockbuster.ir.ops import MONOIDS, Accumulate, Collect, Map, Misc, Relabel, Rescale
 from blockbuster.ir.show import Printer
-from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.types import Dim, Type, whole
 from blockbuster.ir.views import dims_among
 
 
@@ -272,19 +272,20 @@ def _interface(graph: Graph) -> Iterator[str]:
         name = given.hint or f"input {position}"
         yield from _no_names((*given.type.lists, *given.type.axes))
         match given.view:
-            case Index(dim) if given.type != Type((dim,), (dim,)):
+            case Index(dim) if given.type not in (Type((dim,), (dim,)), Type((), (dim,))):
                 yield f"{name} is an index over {dim} but has type {given.type}"
             case Read(source, axes):
                 yield from _no_names((source,))
                 dims = dims_among(axes)
-                if sorted(dims) != sorted(given.type.lists):
+                if sorted(dims) != sorted(whole(given.type)):
                     yield f"{name} of type {given.type} reads {source} with axes {axes}"
         if len(set(given.type.lists)) < len(given.type.lists):
             yield f"{name} has type {given.type}, which repeats a dim: relabel one"
     for position, output in enumerate(graph.outputs):
         filled = [*dims_among(graph.output_axes(position))]
-        if sorted(filled) != sorted(graph.type_of(output.value).lists):
-            yield f"output {position} of type {graph.type_of(output.value)} fills axes {filled}"
+        type = graph.type_of(output.value)
+        if sorted(filled) != sorted(whole(type)):
+            yield f"output {position} of type {type} fills axes {filled}"
 
 
 def _nested_dims(graph: Graph, enclosing: tuple[Dim, ...]) -> Iterator[str]:

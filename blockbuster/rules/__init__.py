@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Refusal, Rule, reasons
+from blockbuster.rules.copy_producer import CopyProducer
 from blockbuster.rules.derivation import Derivation, Step
 from blockbuster.rules.driver import fuse as fuse_with
 from blockbuster.rules.duplicate_scale import DuplicateScale
@@ -15,18 +16,25 @@ from blockbuster.rules.duplicate_shift import DuplicateShift
 from blockbuster.rules.explain import Explanation, explain_with
 from blockbuster.rules.extend_map import ExtendMap
 from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
+from blockbuster.rules.extend_map_over_copies import ExtendMapOverCopies
+from blockbuster.rules.factor_out import FactorOut
+from blockbuster.rules.factor_out_exp import FactorOutExp
 from blockbuster.rules.fold_columns import FoldColumns
 from blockbuster.rules.fuse_elementwise import FuseElementwise
 from blockbuster.rules.fuse_maps import FuseMaps
 from blockbuster.rules.fuse_reduction import FuseReduction
 from blockbuster.rules.fuse_siblings import FuseSiblings
 from blockbuster.rules.local_linearity import LocalLinearity
+from blockbuster.rules.made_again import made_again
 from blockbuster.rules.materialize import Materialize
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
+from blockbuster.rules.remake import Remake
 from blockbuster.rules.safety import safe
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
+from blockbuster.rules.transpose_producer import TransposeProducer
+from blockbuster.rules.whole_dim import WholeDim, fuse_whole
 
 # The paper's order (section 4.1): what exposes a pattern comes before what consumes it.
 PAPER_RULES: tuple[Rule, ...] = (
@@ -50,8 +58,11 @@ RULES: tuple[Rule, ...] = (
     FuseReduction(),
     FuseMaps(),
     FuseSiblings(),
+    Remake(),  # after fusion, when a value has the fewest readers: what is left reads it elsewhere
     FoldColumns(),  # after fusion: it looks inside one body, and makes way for the next rule
-    LocalLinearity(),  # last: what rules 4 and 5 recognize before fusion is theirs
+    LocalLinearity(),  # what rules 4 and 5 recognize before fusion is theirs
+    FactorOut(),  # after fusion: it needs one body from the factor to the sum
+    FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
 )
@@ -61,17 +72,32 @@ PEELING_RULES: tuple[Rule, ...] = (
     PeelFirstIteration(),  # 7: instead of 6, where no work may be repeated
 )
 
+WHOLE_RULES: tuple[Rule, ...] = (
+    WholeDim(),  # for chosen dims and before the others: it holds where these are one block
+)
+
 UNFUSING_RULES: tuple[Rule, ...] = (
     Materialize(),  # for programs that are fused: rules 1 to 3 and 6 undo what it does
 )
 
+REPEATING_RULES: tuple[Rule, ...] = (
+    CopyProducer(),  # before fusion: the copies are fused, each into its reader
+    TransposeProducer(),  # then, for a copy whose reader wants another order
+    ExtendMapOverCopies(),  # behind the other extensions, where they refuse to copy
+)
+"""These repeat work that is not free, which ``made_again`` does; no other rule set holds them."""
 
-def fuse(graph: Graph, rules: Sequence[Rule] = RULES) -> Derivation:
+
+def fuse(graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = ()) -> Derivation:
     """Fuse a block program: a derivation with its steps, snapshots and final program.
+
+    The dims ``whole`` are one block each: what loops over them would store and read again stays
+    local, and the snapshots are for schedules that give these dims one block. Raises RuleError
+    for a dim that no loop runs over, or that cannot be whole, with the reason.
 
     Source: Blockbuster Part 1, section 4.
     """
-    return fuse_with(graph, rules)
+    return fuse_whole(graph, rules, whole) if whole else fuse_with(graph, rules)
 
 
 def explain(graph: Graph, sizes: Mapping[Dim, int] | None = None) -> tuple[Explanation, ...]:
@@ -85,8 +111,11 @@ def explain(graph: Graph, sizes: Mapping[Dim, int] | None = None) -> tuple[Expla
 __all__ = [
     "PAPER_RULES",
     "PEELING_RULES",
+    "REPEATING_RULES",
     "RULES",
     "UNFUSING_RULES",
+    "WHOLE_RULES",
+    "CopyProducer",
     "Derivation",
     "DuplicateScale",
     "DuplicateScalePartially",
@@ -94,6 +123,9 @@ __all__ = [
     "Explanation",
     "ExtendMap",
     "ExtendMapOverAncestors",
+    "FactorOut",
+    "FactorOutExp",
+    "ExtendMapOverCopies",
     "FoldColumns",
     "FuseElementwise",
     "FuseMaps",
@@ -104,12 +136,16 @@ __all__ = [
     "Materialize",
     "PeelFirstIteration",
     "Refusal",
+    "Remake",
     "Rule",
     "Step",
     "SwapScaleDot",
     "SwapShiftDot",
+    "WholeDim",
+    "TransposeProducer",
     "explain",
     "fuse",
+    "made_again",
     "overflowing",
     "reasons",
     "safe",

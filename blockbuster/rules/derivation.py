@@ -120,6 +120,20 @@ class Derivation:
         checkpoints = {**self.checkpoints, len(done): found.rule.apply(found)}
         return Derivation(self.start, done, (*self.snapshots_after, len(done)), checkpoints)
 
+    def followed_by(self, more: Derivation) -> Derivation:
+        """This derivation, then ``more``, whose snapshots alone are those of the whole.
+
+        Raises ValueError if ``more`` does not start from the final program.
+        """
+        done = self.snapshots_after[-1]
+        if more.start != self.final:
+            raise ValueError("the second derivation does not start from the final program")
+        checkpoints = {count: graph for count, graph in self.checkpoints.items() if count <= done}
+        checkpoints |= {done + count: graph for count, graph in more.checkpoints.items()}
+        snapshots = tuple(done + count for count in more.snapshots_after)
+        applications = (*self.applications[:done], *more.applications)
+        return Derivation(self.start, applications, snapshots, checkpoints)
+
     def replay(self) -> Graph:
         """Apply every step again from the start; raises RuleError where a checkpoint differs."""
         graph = self.start

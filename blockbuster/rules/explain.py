@@ -108,6 +108,19 @@ def _dims_in_the_way(level: Graph, value: Value, consumer: int) -> tuple[Dim, ..
     return tuple(dict.fromkeys(map(size_class, dims)))
 
 
+def dims_in_the_way(graph: Graph) -> tuple[Dim, ...]:
+    """The size classes over which interior edges are lists, or their ends loops; no list-only ones.
+
+    Those of many edges come first: one block of such a dim may let the rules go on.
+    """
+    single = list_only(graph)
+    count: dict[Dim, int] = {}
+    for path, value, consumer in graph.buffered_edges():
+        for dim in _dims_in_the_way(graph.at(path), value, consumer):
+            count[dim] = count.get(dim, 0) + 1
+    return tuple(sorted((d for d in count if d not in single), key=lambda dim: -count[dim]))
+
+
 def _unlock(dims: Sequence[Dim], left: Mapping[Dim, int], now: int) -> str:
     """Which of the dims would help, the best first."""
     better = sorted((left[d], d) for d in dims if d in left and left[d] < now)

@@ -13,157 +13,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
 from blockbuster.ir.graph import Value
-from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise
-from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Dim
+from blockbuster.ir.ops import Functional
+from blockbuster.rules.emitter import Emitter
 from blockbuster.rules.pairs import (
-    Factors,
     Pair,
     Product,
     Terms,
     above_its_exponent,
-    joined,
+    balanced,
     multiplied,
-    product_of,
 )
-
-
-class Emitter:
-    """Adds what pairs need to a graph level: scalar expressions over values, and operators.
-
-    An expression's ``Arg(i)`` stands for ``leaves[i]``; it becomes an operator when emitted, so
-    what stays plain stays composed. ``own``: each element of an exponential gets an exponent.
-    ``order``: the axes of the result, in whose order those of several operands are put together.
-    """
-
-    def __init__(
-        self,
-        builder: Builder,
-        origin: Origin,
-        leaves: tuple[Value, ...] = (),
-        *,
-        own: bool = False,
-        order: tuple[Dim, ...] = (),
-    ) -> None:
-        self.builder = builder
-        self.own = own
-        self._order = order
-        self.leaves = list(leaves)
-        self._origin = origin
-
-    def axes(self, value: Value) -> tuple[Dim, ...]:
-        """The axes of an item of ``value``."""
-        return self.builder.type_of(value).axes
-
-    def is_block(self, pair: Pair) -> bool:
-        """True if one exponent is shared by several elements."""
-        own = any(len(self.axes(value)) == 2 for _, value in pair.terms)
-        return len(self.axes(pair.significand)) == 2 and not own
-
-    def leaf(self, value: Value) -> Arg:
-        """The argument that stands for ``value``."""
-        if value not in self.leaves:
-            self.leaves.append(value)
-        return Arg(self.leaves.index(value))
-
-    def apply(self, op: Op, *operands: Value, hint: str = "") -> Value:
-        """One operator with one result."""
-        (result,) = self.builder.add(op, *operands, hints=(hint,), origin=self._origin)
-        return result
-
-    def emit(self, expr: Expr, hint: str = "") -> Value:
-        """The value of a scalar expression; operands of different axes are matched by dim."""
-        if isinstance(expr, Arg):
-            return self.leaves[expr.index]
-        used = arguments(expr)
-        operands = [self.leaves[i] for i in used]
-        local = rewrite(expr, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
-        axes = self._joint_axes(operands)
-        if operands and all(self.axes(v) == axes for v in operands):
-            return self.apply(Elementwise(local), *operands, hint=hint)
-        return self.apply(Pointwise(local, axes), *operands, hint=hint)
-
-    def _joint_axes(self, operands: Sequence[Value]) -> tuple[Dim, ...]:
-        """The axes of an expression over ``operands``: no axis of a row or a column is lost."""
-        longest = max(map(self.axes, operands), key=len, default=())  # () for a plain number
-        shown = dict.fromkeys(dim for value in operands for dim in self.axes(value))
-        ordered = tuple(dim for dim in self._order if dim in shown)
-        return ordered if set(longest) < set(ordered) else longest
-
-    def with_axes(self, value: Value, axes: tuple[Dim, ...]) -> Value:
-        """``value`` over ``axes``, which it broadcasts against."""
-        return value if self.axes(value) == axes else self.apply(Pointwise(Arg(0), axes), value)
-
-    def exponential(self, x: Value) -> Pair:
-        """exp(x): the maximum of each row becomes its exponent, or x itself for each element."""
-        shared = len(self.axes(x)) == 2 and not self.own
-        top = self.apply(Functional("row_max"), x) if shared else x
-        below = self.emit(call("sub0", self.leaf(x), self.leaf(top)))
-        significand = self.emit(call("exp", self.leaf(below)))
-        vector = len(self.axes(x)) < 2
-        factors = (("mul", significand),) if vector else ()  # 0 or NaN stays, also where x cancels
-        return Pair(significand, ((1.0, top),), Product(factors, ((1.0, x),)))
-
-    def exponent(self, terms: Terms) -> Value:
-        """The exponent as one value; the first difference is a sub0, so an absent row stays so."""
-        total: Expr | None = None
-        for coefficient, value in sorted(terms, key=lambda term: term[0] < 0):
-            size = abs(coefficient)
-            leaf = self.leaf(value)
-            term: Expr = leaf if size == 1.0 else Call("mul", (leaf, Const(size)))
-            if total is None:
-                total = term if coefficient > 0 else Call("neg", (term,))
-            else:
-                total = Call("add" if coefficient > 0 else "sub0", (total, term))
-        assert total is not None
-        return self.emit(total)
-
-    def materialized(self, pair: Pair) -> Value:
-        """S * exp(t) as a plain value."""
-        if not pair.terms:
-            return pair.significand
-        return self._multiplied(pair.product or product_of(pair))
-
-    def moved(self, pair: Pair, t: Value, top: Value) -> Value:
-        """The significand of ``pair``, whose exponent is ``t``, under ``top``, which is no less."""
-        known = pair.product or Product((("mul", pair.significand),), ((1.0, t),))
-        return self._multiplied(replace(known, terms=joined(known.terms, ((1.0, top),), -1.0)))
-
-    def _multiplied(self, product: Product) -> Value:
-        power: Expr = call("exp", self.leaf(self.exponent(product.terms)))
-        return self.emit(self.times(product.factors, power))
-
-    def times(self, factors: Factors, power: Expr) -> Expr:
-        """``power`` times the factors of a product."""
-        for at, (fn, factor) in enumerate(factors):
-            by = self.leaf(factor) if isinstance(factor, Value) else factor
-            power = Call(fn, (by, power) if at == 0 and fn == "mul" else (power, by))
-        return power
-
-    def on_common_exponent(self, first: Pair, second: Pair) -> tuple[Value, Value, Terms]:
-        """Both significands under the larger of the two exponents."""
-        if first.terms == second.terms:
-            return first.significand, second.significand, first.terms
-        a, b = self.exponent(first.terms), self.exponent(second.terms)
-        top = self.emit(call("maximum", self.leaf(a), self.leaf(b)))
-        return self.moved(first, a, top), self.moved(second, b, top), ((1.0, top),)
-
-    def by_rows(self, pair: Pair) -> Pair:
-        """``pair`` with the elements of each row (or of a vector) under one exponent."""
-        if self.is_block(pair) or not any(self.axes(v) for _, v in pair.terms):
-            return pair
-        t = self.exponent(pair.terms)
-        top = self.apply(Functional("row_max"), t)
-        return Pair(self.moved(pair, t, top), ((1.0, top),))
-
-    def row_total(self, name: str, pair: Pair) -> Pair:
-        """A row reduction."""
-        rows = self.by_rows(pair)
-        return Pair(self.apply(Functional(name), rows.significand), rows.terms)
-
 
 # scalar functions ---------------------------------------------------------------
 
@@ -186,7 +47,7 @@ def _known_product(
     parts = (first, second)
     if not any(isinstance(part, Pair) and part.product for part in parts):
         return None
-    a, b = (part if isinstance(part, Pair | Value | Const) else to.emit(part) for part in parts)
+    a, b = (to.emit(p) if isinstance(p, Expr) and arguments(p) else p for p in parts)
     if above_its_exponent(b, sign):
         return None
     if sign < 0 and isinstance(b, Pair):
@@ -226,8 +87,10 @@ def _product(fn: str, sign: float) -> Lift:
         if not _multiply(to, parts, sign):
             return None
         significand = to.emit(call(fn, *(_expr(to, part) for part in parts)))
-        both = joined(_terms(parts[0]), _terms(parts[1]), sign)
-        return Pair(significand, both, _known_product(to, parts[0], parts[1], sign))
+        first, second = map(_terms, parts)
+        known = _known_product(to, parts[0], parts[1], sign)
+        both = to.joined(first, second, sign)
+        return Pair(significand, both, known, balanced=balanced(first, second, sign))
 
     return lift
 
@@ -369,8 +232,9 @@ def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) ->
     if not _multiply(to, (first, second), sign):
         return None
     values = (a.significand if isinstance(a, Pair) else a for a in (first, second))
-    both = joined(_terms(first), _terms(second), sign)
+    given = _terms(first), _terms(second)
     known = None
     if name not in ("dot", "outer"):
         known = _known_product(to, first, second, sign)
-    return Pair(to.apply(Functional(name), *values), both, known)
+    made, both = to.apply(Functional(name), *values), to.joined(*given, sign)
+    return Pair(made, both, known, balanced=balanced(*given, sign))

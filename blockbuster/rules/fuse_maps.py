@@ -108,6 +108,25 @@ class Joined:
             ],
         )
 
+    def remake(self, value: Value, node: Node, op: Map) -> None:
+        """Compute ``value``, a list of the map ``node``, where it was read.
+
+        Iterations that are given their items compute those; where all of the list is passed, each
+        iteration has a copy of the map.
+        """
+        if (value, True) in self._inputs:
+            made = self.inline(node, op, {})[value.port]
+            self._body.redirect(self._inputs[value, True], made)
+        if (value, False) in self._inputs:
+            args = []
+            for given, walks, operand in zip(
+                op.body.inputs, op.iterated, node.operands, strict=True
+            ):
+                type = given.type.listed(op.dim) if walks else given.type
+                args.append(self._input(replace(given, type=type), operand, False))
+            made = self._body.add(op, *args, hints=node.hints, origin=node.origin)[value.port]
+            self._body.redirect(self._inputs[value, False], made)
+
     def _input(self, given: Input, value: Value, iterated: bool) -> Value:
         if (value, iterated) not in self._inputs:
             self._inputs[value, iterated] = self._body.input(given.type, hint=given.hint)

@@ -1,74 +1,109 @@
 """What a program becomes where a dim is one block: its maps have one iteration, its lists one item.
 
-Not a rule, since it is right for few sizes only. It answers a question: which tile would let the
-rules go on?
+The arrays that it reads and fills stay what they are. ``WholeDim`` makes a step of this;
+``explain`` asks which tile would let the rules go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.graph import Graph, Index, Input, Node, Read, Value
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Head, Map, Misc, Op, Reduce, Relabel, Transpose
-from blockbuster.ir.types import Dim, Type, size_class
+from blockbuster.ir.origin import Origin
+from blockbuster.ir.types import Dim, Type, size_class, whole
 
 
-def with_one_block(graph: Graph, dim: Dim) -> Graph:
+def with_one_block(graph: Graph, dim: Dim, made_by: str = "") -> Graph:
     """``graph`` with one block along the size class of ``dim``: its items are whole along it.
 
-    What arrays its inputs read and its outputs fill is left out: they are lists no more.
-
-    Raises ValueError for a list-only dim: its blocks have one element, whatever its size.
+    What leaves a map, and maps whose bodies change, come from the rule ``made_by``, if there is
+    one. Raises ValueError for a list-only dim: its blocks have one element, whatever its size.
     """
     if size_class(dim) in list_only(graph):
         raise ValueError(f"{dim} is a list-only dim: its blocks have one element each")
-    return _graph(graph, size_class(dim))
+    return _OneBlock(size_class(dim), made_by).program(graph)
 
 
-def _graph(graph: Graph, dim: Dim) -> Graph:
-    builder = Builder()
-    inputs = tuple(builder.input(_unlisted(i.type, dim), hint=i.hint) for i in graph.inputs)
-    made = _level(graph, inputs, dim, builder)
-    return builder.finish(*made)
+@dataclass(frozen=True)
+class _OneBlock:
+    """One block along the size class ``dim``, at all levels."""
+
+    dim: Dim
+    made_by: str
+
+    def program(self, graph: Graph) -> Graph:
+        """A program: its inputs and outputs say which axes of arrays they are."""
+        builder = Builder()
+        inputs = tuple(
+            builder.input(_unlisted(given.type, self.dim), _view(given, at), given.hint)
+            for at, given in enumerate(graph.inputs)
+        )
+        made = self.level(graph, inputs, builder)
+        outputs = (
+            replace(output, value=value, axes=graph.output_axes(at))
+            for at, (output, value) in enumerate(zip(graph.outputs, made, strict=True))
+        )
+        return builder.finish(*outputs)
+
+    def body(self, graph: Graph) -> Graph:
+        """The body of a map over another dim."""
+        builder = Builder()
+        types = (_unlisted(given.type, self.dim) for given in graph.inputs)
+        given = zip(types, graph.inputs, strict=True)
+        inputs = tuple(builder.input(type, hint=old.hint) for type, old in given)
+        return builder.finish(*self.level(graph, inputs, builder))
+
+    def level(
+        self, graph: Graph, inputs: Sequence[Value], builder: Builder, *, moved: bool = False
+    ) -> tuple[Value, ...]:
+        """The outputs of ``graph``, its equations added to ``builder``: ``moved`` out of a map."""
+        made = {Value(-1, port): value for port, value in enumerate(inputs)}
+        for position, node in enumerate(graph.nodes):
+            operands = tuple(made[value] for value in node.operands)
+            results = self.node(node, operands, builder, moved=moved)
+            made.update((Value(position, port), value) for port, value in enumerate(results))
+        return tuple(made[output.value] for output in graph.outputs)
+
+    def node(
+        self, node: Node, operands: tuple[Value, ...], builder: Builder, *, moved: bool
+    ) -> tuple[Value, ...]:
+        """The results of an equation."""
+        op = node.op
+        if isinstance(op, Map) and size_class(op.dim) == self.dim:
+            if op.start:  # nothing is left to iterate over: the results are those of iteration 0
+                return op.first_values(operands)
+            return self.level(op.body, operands, builder, moved=True)
+        if isinstance(op, Reduce | Head) and size_class(op.dim) == self.dim:
+            return operands
+        changed = self.op(op)
+        if isinstance(changed, Transpose | Relabel) and _changes_nothing(
+            changed, builder.type_of(operands[0])
+        ):
+            return operands
+        kept = (changed == op and not moved) or not self.made_by
+        origin = node.origin if kept else Origin(self.made_by, (node.origin,))
+        return builder.add(changed, *operands, hints=node.hints, origin=origin)
+
+    def op(self, op: Op) -> Op:
+        """An operator that does not loop over the dim."""
+        if isinstance(op, Map):
+            return replace(op, body=self.body(op.body))
+        if isinstance(op, Transpose):
+            return Transpose(_unlisted(Type(op.lists), self.dim).lists, op.axes)
+        if isinstance(op, Misc):
+            return replace(op, results=tuple(_unlisted(t, self.dim) for t in op.results))
+        return op
 
 
-def _level(graph: Graph, inputs: Sequence[Value], dim: Dim, builder: Builder) -> tuple[Value, ...]:
-    """The outputs of ``graph``, its equations added to ``builder``."""
-    made = {Value(-1, port): value for port, value in enumerate(inputs)}
-    for position, node in enumerate(graph.nodes):
-        operands = tuple(made[value] for value in node.operands)
-        results = _node(node, operands, dim, builder)
-        made.update((Value(position, port), value) for port, value in enumerate(results))
-    return tuple(made[output.value] for output in graph.outputs)
-
-
-def _node(node: Node, operands: tuple[Value, ...], dim: Dim, builder: Builder) -> tuple[Value, ...]:
-    op = node.op
-    if isinstance(op, Map) and size_class(op.dim) == dim:
-        if op.start:  # nothing is left to iterate over: the results are those of iteration 0
-            return op.first_values(operands)
-        return _level(op.body, operands, dim, builder)
-    if isinstance(op, Reduce | Head) and size_class(op.dim) == dim:
-        return operands
-    changed = _op(op, dim)
-    if isinstance(changed, Transpose | Relabel) and _changes_nothing(
-        changed, builder.type_of(operands[0])
-    ):
-        return operands
-    return builder.add(changed, *operands, hints=node.hints, origin=node.origin)
-
-
-def _op(op: Op, dim: Dim) -> Op:
-    if isinstance(op, Map):
-        return replace(op, body=_graph(op.body, dim))
-    if isinstance(op, Transpose):
-        return Transpose(_unlisted(Type(op.lists), dim).lists, op.axes)
-    if isinstance(op, Misc):
-        return replace(op, results=tuple(_unlisted(type, dim) for type in op.results))
-    return op
+def _view(given: Input, position: int) -> Read | Index | None:
+    """The array that an input reads, its axes named, since lists no longer say their order."""
+    if given.view is not None or not given.type.buffered:
+        return given.view
+    return Read(given.hint or f"in{position}", whole(given.type))
 
 
 def _changes_nothing(op: Transpose | Relabel, type: Type) -> bool:

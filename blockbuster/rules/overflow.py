@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from blockbuster.ir.expr import Arg, Call, Expr, arguments
+from blockbuster.ir.expr import Arg, Call, Expr, arguments, call
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import (
     Cast,
@@ -104,12 +104,32 @@ class _Level:
         return self._call(expr.fn, parts, node)
 
     def _is_difference(self, expr: Expr, node: Node) -> bool:
-        """True for x less its maximum, which ``safe`` writes as sub0."""
+        """True for x less its maximum, which ``safe`` writes as sub0, or less one with others."""
+        found = self._made_by(expr, node)
+        if found is None or found[0].fn not in ("sub", "sub0"):
+            return False
+        difference, maker = found
+        first, second = difference.args
+        top = self._made_by(second, maker)
+        if top is None or top[0].fn != "maximum":
+            return difference.fn == "sub0"
+        largest = [top[1].operands[arg.index] for arg in top[0].args if isinstance(arg, Arg)]
+        known = isinstance(first, Arg) and maker.operands[first.index] in largest
+        return known or difference.fn == "sub0"
+
+    def _made_by(self, expr: Expr, node: Node) -> tuple[Call, Node] | None:
+        """The function that gives an expression of a node's operands, and the node it is in."""
         if isinstance(expr, Arg):
             value = node.operands[expr.index]
-            maker = self.graph.nodes[value.node].op if value.node >= 0 else None
-            expr = maker.expr if isinstance(maker, Elementwise | Pointwise) else expr
-        return isinstance(expr, Call) and expr.fn == "sub0"
+            if value.node < 0:
+                return None
+            node = self.graph.nodes[value.node]
+            match node.op:
+                case Elementwise(made) | Pointwise(made):
+                    expr = made
+                case Functional("sub"):
+                    expr = call("sub", Arg(0), Arg(1))
+        return (expr, node) if isinstance(expr, Call) else None
 
     def _call(self, fn: str, args: Sequence[Size], node: Node) -> Size:
         first, last = args[0], args[-1]

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from blockbuster.ir.expr import Const
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.graph import Value
 
 Terms = tuple[tuple[float, Value], ...]
-Factors = tuple[tuple[str, Value | Const], ...]
+Factors = tuple[tuple[str, Value | Expr], ...]  # expressions of constants and sizes
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,22 @@ class Pair:
     """``significand`` * exp(sum of coefficient * value over ``terms``).
 
     ``product`` is the same value before its elements came under these exponents, where it is known.
+    ``balanced``: two exponents have met in it, not both of reciprocals.
     """
 
     significand: Value
     terms: Terms
     product: Product | None = None
+    balanced: bool = False
 
     @property
     def is_quotient(self) -> bool:
-        """True if an exponent is taken off another: moderate though its parts need not be.
+        """True if exponents were put together: moderate though their parts need not be.
 
         A reciprocal alone is not: 0 * exp(-t) is NaN where t is -inf, in a row that is masked.
         """
         signs = [coefficient < 0 for coefficient, _ in self.terms]
-        return any(signs) and not all(signs)
+        return bool(signs) and (self.balanced or (any(signs) and not all(signs)))
 
     def each(self, change: Callable[[Value], Value]) -> Pair:
         """The pair with every value changed: as seen from another level."""
@@ -60,7 +62,7 @@ class Pair:
         def changed(terms: Terms) -> Terms:
             return tuple((coefficient, change(value)) for coefficient, value in terms)
 
-        pair = Pair(change(self.significand), changed(self.terms))
+        pair = Pair(change(self.significand), changed(self.terms), balanced=self.balanced)
         if self.product is None:
             return pair
         factors = tuple(
@@ -78,14 +80,20 @@ def joined(first: Terms, second: Terms, sign: float = 1.0) -> Terms:
     return tuple((coefficient, value) for value, coefficient in total.items() if coefficient)
 
 
-def product_of(part: Pair | Value | Const) -> Product:
+def balanced(first: Terms, second: Terms, sign: float) -> bool:
+    """True if a product (or quotient) has two exponents that are not both of reciprocals."""
+    signed = [c for c, _ in first], [sign * c for c, _ in second]
+    return all(signed) and any(c > 0 for side in signed for c in side)
+
+
+def product_of(part: Pair | Value | Expr) -> Product:
     """What is known of a part; of one without exponents, that it is a factor."""
     if isinstance(part, Pair):
         return part.product or Product((("mul", part.significand),), part.terms)
     return Product((("mul", part),), ())
 
 
-def above_its_exponent(part: Pair | Value | Const, sign: float) -> str:
+def above_its_exponent(part: Pair | Value | Expr, sign: float) -> str:
     """Why a part's product may exceed its exponents where it is multiplied (or divided by), or "".
 
     x <= z makes exp(x) at most exp(z), but 1 / exp(x) more than 1 / exp(z) where x is not z.
@@ -95,7 +103,7 @@ def above_its_exponent(part: Pair | Value | Const, sign: float) -> str:
 
 
 def multiplied(
-    first: Pair | Value | Const, second: Pair | Value | Const, sign: float = 1.0
+    first: Pair | Value | Expr, second: Pair | Value | Expr, sign: float = 1.0
 ) -> Product:
     """The product of two parts, or their quotient where ``sign`` is -1."""
     a, b = product_of(first), product_of(second)

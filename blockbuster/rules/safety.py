@@ -47,7 +47,8 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules.centering import centered
-from blockbuster.rules.exponents import Emitter, lifted_expression, lifted_functional
+from blockbuster.rules.emitter import Emitter, Made
+from blockbuster.rules.exponents import lifted_expression, lifted_functional
 from blockbuster.rules.granularity import by_element, in_body
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.pairs import Pair
@@ -97,6 +98,7 @@ class _Level:
     def __post_init__(self) -> None:
         self.plain: dict[Value, Value] = {}
         self.pairs: dict[Value, Pair] = {}
+        self._made: dict[Made, Value] = {}
 
     def run(self) -> None:
         """Rewrite every node."""
@@ -104,13 +106,22 @@ class _Level:
             if isinstance(node.op, Map) and not node.op.start:
                 self._map(position, node, node.op)
                 continue
-            operands = [self.plain[v] for v in node.operands]
-            made = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
-            for port, value in enumerate(made):
+            for port, value in enumerate(self._as_written(node)):
                 self.plain[Value(position, port)] = value
             lifted = self._lifted(node, own=self.own is None or Value(position) in self.own)
             if lifted is not None:
                 self._bind(Value(position), lifted, node)
+
+    def _as_written(self, node: Node) -> tuple[Value, ...]:
+        """The node's own results; a maximum of rows that is an exponent already is that one."""
+        operands = tuple(self.plain[v] for v in node.operands)
+        known = self._made.get((node.op, operands))
+        if known is not None and node.op == Functional("row_max"):
+            return (known,)
+        made = self.builder.add(node.op, *operands, hints=node.hints, origin=node.origin)
+        if len(made) == 1:
+            self._made.setdefault((node.op, operands), made[0])
+        return made
 
     def _bind(self, value: Value, lifted: Pair | Value, node: Node) -> None:
         """Record what a value became; a quotient of exponentials is best materialized."""
@@ -127,7 +138,8 @@ class _Level:
     def _emitter(self, node: Node, *, own: bool = False) -> Emitter:
         leaves = tuple(self.plain[v] for v in node.operands)
         order = node.types[0].axes
-        return Emitter(self.builder, Origin("safe", (node.origin,)), leaves, own=own, order=order)
+        origin = Origin("safe", (node.origin,))
+        return Emitter(self.builder, origin, leaves, own=own, order=order, made=self._made)
 
     def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
         """What the node makes of pairs; None where it needs, and gives, plain values."""
@@ -279,7 +291,9 @@ class _Results:
     results: list[Result]
 
     def __post_init__(self) -> None:
-        self._made: dict[tuple[Value, str], int] = {}
+        given = zip(self.outputs, self.results, strict=True)
+        top = Accumulate("max")  # an exponent may be a maximum that the program asks for
+        self._made = {(v, repr(top)): port for port, (v, r) in enumerate(given) if r == top}
         self._given = tuple(self.outputs)
 
     def pair(self, value: Value, result: Result) -> Pair | None:

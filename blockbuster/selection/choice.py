@@ -27,13 +27,15 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
+from blockbuster.selection.again import Again, Repeated, repeated, values_again
 from blockbuster.selection.alternatives import Form, alternatives
 from blockbuster.selection.apart import LOSES, Apart, statistics_apart
 from blockbuster.selection.considered import Considered, Refusals
-from blockbuster.selection.cost import LAUNCH, NestCost, costs_of
+from blockbuster.selection.cost import LAUNCH, NestCost, costs_of, with_arithmetic
 from blockbuster.selection.default_schedule import default_schedule
-from blockbuster.selection.default_tiles import halved_tiles
+from blockbuster.selection.default_tiles import halved_tiles, rows_too_wide
 from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
+from blockbuster.selection.whole import Whole, WholeDims
 
 CPU = "cpu"
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
@@ -47,7 +49,7 @@ class Choice:
     ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
     ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
     from, its warps among them, ``stable`` the safe form of ``graph`` that became it.
-    ``launches``: the elements that launching its kernels counts as.
+    ``launches``: the elements that launching its kernels counts as, ``again`` what it repeats.
     """
 
     graph: Graph = field(repr=False)
@@ -65,11 +67,13 @@ class Choice:
     notes: tuple[str, ...] = ()
     scheduled: Scheduled | None = field(default=None, repr=False)
     launches: int = 0
+    again: Repeated | None = None
 
     @property
-    def cost(self) -> tuple[int, int, int, int]:
+    def cost(self) -> tuple[int, int, int, bool, int]:
         """What the best choice has least of."""
-        return len(self.unsafe), self.weighed, self.kernels, -self.snapshot
+        again = self.again is not None
+        return len(self.unsafe), self.weighed, self.kernels, again, -self.snapshot
 
     @property
     def moved(self) -> int:
@@ -96,6 +100,10 @@ class Choice:
             causes.append("several warps share the rows of a dot")
         if self.launches:
             causes.append(f"{self.kernels} kernels are launched")
+        if any(nest.heavy for nest in self.nests):
+            causes.append("what is stored between kernels is large or wide")
+        if any(nest.computed > nest.elements + nest.heavy for nest in self.nests):
+            causes.append("computing takes longer than moving")
         counts = f"{self.name} moves {self.moved}, which counts as {self.weighed}"
         return f"{counts} since {' and '.join(causes)}"
 
@@ -110,6 +118,7 @@ class Fused:
         self.graph = graph
         self._lowered: dict[int, _Lowered] = {}
         self._refused: dict[Key, str] = {}
+        self._whole: dict[int, Whole] = {}
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -120,14 +129,26 @@ class Fused:
     def snapshots(self) -> tuple[Graph, ...]:
         """What may be chosen, least fused first; the unfused program is the last resort.
 
-        Behind the snapshots of the derivation stand those with statistics apart (apart.py).
+        Behind the snapshots of the derivation stand those with statistics apart (apart.py), and
+        those that make values again (again.py); those with dims in one block (whole.py) are for
+        some sizes only.
         """
-        return *self.derivation.snapshots, *(one.graph for one in self.apart)
+        return *self.derivation.snapshots, *(one.graph for one in self.beside)
+
+    @cached_property
+    def beside(self) -> tuple[Apart | Again, ...]:
+        """The candidates beside the snapshots."""
+        again = values_again(self.derivation)
+        return self.apart if again is None else (*self.apart, again)
 
     @cached_property
     def apart(self) -> tuple[Apart, ...]:
         """Snapshots with statistics apart."""
         return statistics_apart(self.derivation)
+
+    @cached_property
+    def _whole_dims(self) -> WholeDims:
+        return WholeDims(self.derivation)
 
     def refuse(self, choice: Choice, reason: str) -> None:
         """Never choose this again: a compiler does not take it."""
@@ -170,13 +191,20 @@ class Fused:
         instead = best.name if refusals.by_compiler else ""
         return Considered(best, others, tuple(refusals.errors), instead)
 
+    def _whole_for(self, setting: Setting) -> tuple[int, ...]:
+        """The numbers of the snapshots with dims in one block, behind the unfused program's."""
+        found = self._whole_dims.for_sizes(setting.known)
+        numbered = {len(self.snapshots) + 2 + at: one for at, one in found.items()}
+        self._whole |= numbered
+        return tuple(numbered)
+
     def _rounds(self, setting: Setting, refusals: Refusals) -> Iterator[list[Choice]]:
         """The snapshots, at smaller tiles too if a compiler refused some; last the unfused program.
 
         What is no choice is noted in ``refusals``.
         """
         unfused = len(self.snapshots) + 1
-        for numbers in (range(1, unfused), (unfused,)):
+        for numbers in ((*range(1, unfused), *self._whole_for(setting)), (unfused,)):
             for halved in range(HALVED + 1 if self._refused else 1):
                 yield [c for n in numbers for c in self._usable(setting, n, halved, refusals)]
 
@@ -216,39 +244,40 @@ class Fused:
             return None
 
     def _fits(self, setting: Setting, number: int) -> bool:
-        """False where statistics are better not apart: on the CPU, and where digits count."""
-        one = self._apart(number)
+        """False for what is beside the snapshots on the CPU, and where digits count that it loses."""
+        one = self._beside(number)
         if one is None or setting.target == CPU:
             return one is None
-        if not one.loses_digits:
+        if isinstance(one, Again) or not one.loses_digits:
             return True
         program = self._lower(number).program
         return not is_accurate(typed_for_gpu(self.graph, program, setting.given))
 
-    def _apart(self, number: int) -> Apart | None:
+    def _beside(self, number: int) -> Apart | Again | None:
         at = number - 1 - len(self.derivation.snapshots)
-        return self.apart[at] if 0 <= at < len(self.apart) else None
+        return self.beside[at] if 0 <= at < len(self.beside) else None
 
     def _name(self, number: int) -> str:
-        one = self._apart(number)
+        one = self._beside(number) or self._whole.get(number)
         if one is not None:
             return one.name
         return f"snapshot {number}" if number <= len(self.snapshots) else "the unfused program"
 
     def _lower(self, number: int) -> _Lowered:
         if number not in self._lowered:
-            graph = (*self.snapshots, self.graph)[number - 1]
+            whole = self._whole.get(number)
+            graph = whole.graph if whole else (*self.snapshots, self.graph)[number - 1]
             said: list[str] = []
             stable = safe(graph, said.append)
-            one = self._apart(number)
-            said += [LOSES] if one and one.loses_digits else []
+            one = self._beside(number)
+            said += [LOSES] if isinstance(one, Apart) and one.loses_digits else []
             notes = tuple(dict.fromkeys(said))
             program = lower_to_tiles(stable)
             self._lowered[number] = _Lowered(graph, stable, program, overflowing(stable), notes)
         return self._lowered[number]
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
-        lowered = self._lower(number)
+        lowered, one = self._lower(number), self._beside(number)
         on_the_cpu = setting.target == CPU
         if on_the_cpu:
             start = typed_for_cpu(lowered.program, setting.given.arithmetic)
@@ -256,6 +285,12 @@ class Fused:
         else:
             start = typed_for_gpu(self.graph, lowered.program, setting.given)
             found = _on_a_gpu(start, setting, form)
+            if number in self._whole and (reason := rows_too_wide(found.program)):
+                raise EmitError(reason)
+        repeats = self._again(found) if isinstance(one, Again) else None
+        nests = found.nests
+        if found.scheduled is not None and any(isinstance(b, Again) for b in self.beside):
+            nests = with_arithmetic(nests, found.scheduled)
         return Choice(
             graph=lowered.graph,
             stable=lowered.stable,
@@ -264,15 +299,28 @@ class Fused:
             program=found.program,
             tiles=found.tiles,
             blocks=found.blocks,
-            nests=found.nests,
+            nests=nests,
             processors=1 if on_the_cpu else target_of(setting.target).processors,
             kernels=found.kernels,
             key=(number, *found.key),
             unsafe=lowered.unsafe,
             notes=lowered.notes,
             scheduled=found.scheduled,
-            launches=LAUNCH * (found.kernels - 1) if self._apart(number) else 0,
+            launches=LAUNCH * (found.kernels - 1) if isinstance(one, Apart) else 0,
+            again=repeats,
         )
+
+    def _again(self, found: _Candidate) -> Repeated:
+        """What a program that makes values again computes, beside the program as it was written.
+
+        Raises EmitError where that is too much.
+        """
+        assert found.scheduled is not None
+        once = self._lower(len(self.snapshots) + 1).program
+        made = repeated(found.program, once, found.scheduled.sizes)
+        if made.too_much:
+            raise EmitError(f"it repeats too much: {made.words}")
+        return made
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.tile.program import Nest
+from blockbuster.emit.tile.arithmetic import Arithmetic, arithmetic
+from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
+from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.emit.tile.uses import Uses
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.default_tiles import choose_warps
 
 UNPIPELINED = 2
@@ -40,26 +44,48 @@ LAUNCH = 4_000_000
 """
 
 
+MATRIX, EXACT, VECTOR = 220, 20, 10
+"""Operations that take as long as moving one element: on matrix units, in dots of float32, which no
+matrix unit takes, and of other units. On an H200 matmuls of float16 reach 664 TFLOP/s, and kernels
+move 3e12 elements in a second (RMSNorm + matmul, above); dots of float32 reach 60 TFLOP/s, and so
+would other operators, but exponentials, which are some of them, take eight times as long.
+"""
+
+
+LARGE = 2
+"""How many times an element counts of a workspace that is larger than every input and output, but
+for those of chunks, of which there are few. It grows with the product of two sizes: beyond the
+cache an H200 moves 2.1e12 elements of float16 in a second, and before long its memory is full.
+"""
+
+
 @dataclass(frozen=True)
 class NestCost:
     """What one nest moves, in elements, and how many programs share the work.
 
     ``pipelined``: loads may run ahead of the arithmetic of the iterations before. ``crowded``: it
-    has more warps than usual, and its dots have fewer than ``ROWS`` rows for each.
+    has more warps than usual, and its dots have fewer than ``ROWS`` rows for each. ``heavy``: what
+    elements count more that are wider than those of the program or of large workspaces,
+    ``computed``: the elements that could be moved while it computes; both are 0 unless they were
+    asked for.
     """
 
     elements: int
     programs: int
     pipelined: bool = True
     crowded: bool = False
+    heavy: int = 0
+    computed: int = 0
 
     def weighed(self, processors: int) -> int:
         """The elements, as many times over as processors are idle for each that is busy.
 
-        They count more often in a nest that is not pipelined, or crowded.
+        They count more often in a nest that is not pipelined, or crowded. What is moved and what is
+        computed take place at the same time.
         """
         times = (1 if self.pipelined else UNPIPELINED) * (CROWDED if self.crowded else 1)
-        return -(-self.elements * times * max(processors, self.programs) // self.programs)
+        elements = max(self.elements + self.heavy, self.computed)
+        return -(-elements * times * max(processors, self.programs) // self.programs)
 
 
 def costs_of(scheduled: Scheduled, *, padded: tuple[Dim, ...] = ()) -> tuple[NestCost, ...]:
@@ -73,6 +99,46 @@ def costs_of(scheduled: Scheduled, *, padded: tuple[Dim, ...] = ()) -> tuple[Nes
             for moved, nest in zip(traffic, program.nests, strict=True)
         )
     )
+
+
+def with_arithmetic(costs: tuple[NestCost, ...], scheduled: Scheduled) -> tuple[NestCost, ...]:
+    """``costs``, those of ``scheduled``, in which arithmetic and what is stored between them count.
+
+    For the choice between programs that store and others that compute again.
+    """
+    program, sizes = scheduled.program, scheduled.sizes
+    weights = _weights(program, sizes)
+    found = []
+    for cost, nest, moved in zip(
+        costs, program.nests, traffic_by_nest(program, sizes), strict=True
+    ):
+        work = arithmetic(replace(program, nests=(nest,)), sizes)
+        computed = in_elements(work, exact=program.dtype == FLOAT)
+        heavy = sum(count * (weights[name] - 1) for name, count in moved.arrays.items())
+        found.append(replace(cost, heavy=int(heavy), computed=computed))
+    return tuple(found)
+
+
+def _weights(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[str, float]:
+    """How many elements of the program's dtype an element of each array counts as, by name."""
+
+    def size(buffer: Buffer) -> int:
+        return prod(sizes[size_class(axis.dim)] for axis in buffer.axes if axis.dim is not None)
+
+    given = max(map(size, (*program.inputs, *program.outputs)))
+    usual = dtype_of(program.dtype).bytes
+    weights = {buffer.name: 1.0 for buffer in (*program.inputs, *program.outputs)}
+    parts = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
+    for buffer in program.workspaces:
+        width = max(MEMORY[buffer.dtype].bytes / usual, 1.0)
+        grows = size(buffer) > given and parts.isdisjoint(axis.dim for axis in buffer.axes)
+        weights[buffer.name] = width * (LARGE if grows else 1)
+    return weights
+
+
+def in_elements(work: Arithmetic, *, exact: bool) -> int:
+    """The elements that are moved in the time that ``work`` takes; ``exact``: dots of float32."""
+    return work.matrix // (EXACT if exact else MATRIX) + work.vector // VECTOR
 
 
 def _slowed(nest: Nest, tiling: Tiling, sizes: Mapping[Dim, int]) -> tuple[bool, bool]:

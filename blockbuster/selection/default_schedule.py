@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from blockbuster.emit.schedule.block import BlockDims, Cut, dims_of_dots, whole_program_cut
 from blockbuster.emit.schedule.finish_rows import FinishRows, beside_a_dot
+from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, statement_at
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, loops_of, statement_at
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
@@ -25,7 +26,8 @@ from blockbuster.selection.chunk_sizes import in_chunks
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
 
-BLOCK, FINISH, SPLIT, STAGE, WARPS = BlockDims(), FinishRows(), Split(), Stage(), Warps()
+BLOCK, FINISH, NARROW, SPLIT = BlockDims(), FinishRows(), Narrow(), Split()
+STAGE, WARPS = Stage(), Warps()
 
 
 def default_schedule(
@@ -46,7 +48,7 @@ def default_schedule(
         scheduled = finished(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
-    scheduled = deferred(in_chunks(scheduled, asked=chunks))
+    scheduled = deferred(in_chunks(narrowed(scheduled), asked=chunks))
     return staged(with_warps(scheduled, warps))
 
 
@@ -106,6 +108,14 @@ def finished(scheduled: Scheduled) -> Scheduled:
             passed.append(let)
         else:
             return scheduled
+
+
+def narrowed(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with loops over the blocks only in which their masks are true somewhere."""
+    for site, _ in loops_of(scheduled.draft):
+        if not NARROW.why_not(scheduled, site):
+            scheduled = NARROW.apply(scheduled, site)
+    return scheduled
 
 
 def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blockbuster.emit.schedule.block import LEAST, one_dim
+from blockbuster.emit.schedule.warps import MOST as MOST_WARPS
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.dtypes import Dtype
 from blockbuster.emit.tile.program import (
@@ -35,6 +36,8 @@ UNROLLED = 32  # the same for float32, whose exact products are multiply-adds, a
 SUMMED = 16  # and of dims that these sum over, beside which the others get as many as usual
 WHOLE = 128  # the most lanes a dim gets for being worth one block
 WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
+WIDEST = 64  # lanes of a tile to a thread: LayerNorm of 8192 in 4 warps has 168 registers
+HELD = 32  # lanes of a tile to a thread: norms keep three such tiles, 60 to 100 of 255 registers
 COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
 LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
 ACROSS = 128  # lanes across the rows of memory: leaves 16 along them, 32 bytes at least
@@ -96,16 +99,40 @@ def choose_tiling(
     usual = _usual(shape, start, dtype, device.processors)
     blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
     free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
-    _narrow(program, start, blocks, [d for d in free if d not in (*shape.dots, *shape.unlooped)])
+    free = [d for d in free if d not in (*shape.dots, *shape.unlooped)]
+    _narrow(program, start, blocks, free, [d for d in shape.unlooped if d not in shape.dots])
     tiling = _with_whole(start, blocks, shape, chosen)
-    while footprint(program, tiling, dtype, STAGES) > device.shared:
+    while True:
         free = [d for d in blocks if not chosen[d] and blocks[d] > LEAST and d in shape.dots]
+        if footprint(program, tiling, dtype, STAGES) <= device.shared:
+            wide = _wide_lanes(program, tiling) if shape.unlooped else ()
+            free = [d for d in free if d in wide and d not in shape.unlooped]
         if not free:
             break
         largest = max(free, key=lambda d: (d not in tiling.whole, blocks[d]))
         blocks[largest] //= 2
         tiling = _with_whole(start, blocks, shape, chosen)
     return tiling
+
+
+def _wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
+    """The dims of the first tile that is computed and leaves others no room in the registers."""
+    for nest in program.nests:
+        threads = THREADS * choose_warps(nest, tiling)
+        for stmt in statements(nest.body):
+            if isinstance(stmt, Let) and _lanes(stmt.target, tiling) > WIDEST * threads:
+                return tiling.lanes(stmt.target)
+    return ()
+
+
+def rows_too_wide(program: TileProgram) -> str:
+    """Why a nest with whole rows, its dims cut, would spill, or ""."""
+    for nest in program.nests:
+        tiling = tiling_of(program, nest)
+        if dims := _wide_lanes(replace(program, nests=(nest,)), tiling):
+            shown = ", ".join(f"{dim} {tiling.blocks[dim]}" for dim in dims)
+            return f"a tile of {shown} leaves others no room in the registers of a program"
+    return ""
 
 
 def halved_tiles(program: TileProgram, blocks: Mapping[Dim, int], times: int) -> dict[Dim, int]:
@@ -145,25 +172,42 @@ def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
 
 
 def choose_warps(nest: Nest, tiling: Tiling) -> int:
-    """Twice the usual number of warps where the accumulators would fill the registers of four."""
+    """Twice the usual number of warps where the accumulators would fill the registers of four.
+
+    Rows that are whole have more warps, the wider they are: ``HELD`` lanes to a thread.
+    """
+    if not any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
+        wanted = power_of_two(-(-_widest(nest, tiling) // (THREADS * HELD)))
+        return min(max(wanted, WARPS), MOST_WARPS)
     most = _live_lanes(nest, tiling)
     return 2 * WARPS if most > WARPS * THREADS * REGISTERS else WARPS
 
 
-def _live_lanes(nest: Nest, tiling: Tiling) -> int:
-    """Lanes of the accumulators, twice those that are rescaled, and of the widest tile.
+def _widest(nest: Nest, tiling: Tiling) -> int:
+    """The lanes of the widest tile that a nest computes."""
+    lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+    return max((_lanes(let.target, tiling) for let in lets), default=0)
 
-    An entry per lane does not count: it dies behind its loop, and there are few (``MOST`` of
-    deferral.py).
+
+def _live_lanes(nest: Nest, tiling: Tiling) -> int:
+    """Lanes of the accumulators at one time, twice those that are rescaled, and of the widest tile.
+
+    Loops that follow each other have the same registers. An entry per lane does not count: it dies
+    behind its loop, and there are few (``MOST`` of deferral.py).
     """
-    total, widest = 0, 0
-    for stmt in statements(nest.body):
-        if isinstance(stmt, Fold) and not stmt.target.per_lane:
-            total += _lanes(stmt.target, tiling)
-            total += 2 * sum(_lanes(member.target, tiling) for member in stmt.members)
-        elif isinstance(stmt, Let):
-            widest = max(widest, _lanes(stmt.target, tiling))
-    return total + widest
+
+    def accumulated(body: tuple[Stmt, ...]) -> int:
+        own, most = 0, 0
+        for stmt in body:
+            if isinstance(stmt, For):
+                most = max(most, accumulated(stmt.body))
+            elif isinstance(stmt, Fold) and not stmt.target.per_lane:
+                own += _lanes(stmt.target, tiling)
+                own += 2 * sum(_lanes(member.target, tiling) for member in stmt.members)
+        return own + most
+
+    lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
+    return accumulated(nest.body) + max((_lanes(tile, tiling) for tile in lets), default=0)
 
 
 def _lanes(tile: Tile, tiling: Tiling) -> int:
@@ -177,18 +221,21 @@ def footprint(program: TileProgram, tiling: Tiling, dtype: Dtype, stages: int) -
 
 def _nest_footprint(nest: Nest, tiling: Tiling, dtype: Dtype, stages: int) -> int:
     uses = Uses(nest, tiling)
-    total = 0
-    looped = {s.target for f in _loops(nest.body) if not f.parallel for s in _loads(f.body)}
-    for load in _loads(nest.body):
-        if any(is_matrix_dot(use, tiling) for use, _ in uses.behind_casts(load.target)):
-            total += (
-                _lanes(load.target, tiling) * dtype.bytes * (stages if load.target in looped else 1)
-            )
-    return total
 
+    def bytes_in(body: tuple[Stmt, ...], copies: int) -> int:
+        """Loops that follow each other have the same memory."""
+        own, most = 0, 0
+        for stmt in body:
+            if isinstance(stmt, For):
+                inside = copies if stmt.parallel else stages
+                most = max(most, bytes_in(stmt.body, inside))
+            elif isinstance(stmt, Load):
+                readers = (use for use, _ in uses.behind_casts(stmt.target))
+                if any(is_matrix_dot(use, tiling) for use in readers):
+                    own += _lanes(stmt.target, tiling) * dtype.bytes * copies
+        return own + most
 
-def _loops(body: tuple[Stmt, ...]) -> Iterator[For]:
-    return (stmt for stmt in statements(body) if isinstance(stmt, For))
+    return bytes_in(nest.body, 1)
 
 
 def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
@@ -230,20 +277,34 @@ def _default(dim: Dim, shape: _Shape, start: _Start, usual: int) -> int:
 
 def _columns(dim: Dim, shape: _Shape, start: _Start) -> int:
     lanes = power_of_two(start.size(dim))
+    if dim in shape.unlooped:
+        return lanes
     if dim in shape.across:
         return min(lanes, ACROSS)
     return lanes if lanes <= LINE and shape.is_line(dim) else min(lanes, COLUMNS)
 
 
 def _narrow(
-    program: TileProgram, start: _Start, blocks: dict[Dim, int], free: Sequence[Dim]
+    program: TileProgram,
+    start: _Start,
+    blocks: dict[Dim, int],
+    free: Sequence[Dim],
+    fixed: Sequence[Dim],
 ) -> None:
-    """Halve ``blocks`` of dims that are columns here and rows there, where two meet in a tile."""
+    """Halve ``blocks`` of dims that are columns here and rows there, where two meet in a tile.
+
+    Or where one meets a dim that is one block, ``fixed``.
+    """
     for nest in program.nests:
         for stmt in statements(nest.body):
             lanes = start.tiling.lanes(stmt.target) if isinstance(stmt, Let | Load) else ()
-            while lanes and set(lanes) <= set(free) and _product(lanes, blocks) > ELEMENTS:
-                blocks[max(lanes, key=blocks.__getitem__)] //= 2
+            if not set(lanes) <= {*free, *fixed}:
+                continue
+            while _product(lanes, blocks) > ELEMENTS:
+                wide = [dim for dim in lanes if dim in free and blocks[dim] > 1]
+                if not wide:
+                    break
+                blocks[max(wide, key=blocks.__getitem__)] //= 2
 
 
 def _product(dims: Sequence[Dim], blocks: Mapping[Dim, int]) -> int:

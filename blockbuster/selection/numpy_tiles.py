@@ -15,6 +15,7 @@ from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.closing.wide_sums import wide_sums
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.finish_rows import finish_rows
+from blockbuster.emit.schedule.narrow import all_narrowed
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.program import For, Stmt, Tile, TileProgram
 from blockbuster.emit.tile.traffic import tile_traffic
@@ -56,13 +57,13 @@ def numpy_schedule(
 ) -> TileProgram:
     """``program`` without the loops over dims that are one block, and what they repeated.
 
-    Rows are finished and leads go first, as in a kernel with float32 results: on the CPU arithmetic
-    is float32 or float64 whatever the results are.
+    Loops leave out what masks empty. Rows are finished and leads go first, as in a kernel with
+    float32 results: on the CPU arithmetic is float32 or float64 whatever the results are.
     """
     dims = (d for d in dims_of(program) if size_class(d) not in program.units)
     whole = tuple(d for d in dims if 0 < sizes[size_class(d)] <= blocks[size_class(d)])
     program = hoist(drop_unit_loops(program, whole))
-    program = finish_rows(program, program.units)
+    program = all_narrowed(finish_rows(program, program.units))
     return wide_sums(lead_first(merge_repeats(hoist(program))))
 
 

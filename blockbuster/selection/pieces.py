@@ -17,7 +17,7 @@ from typing import Any
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Output, Read, Value
 from blockbuster.ir.ops import Misc, Relabel, Transpose
-from blockbuster.ir.types import Dim, Type
+from blockbuster.ir.types import Dim, Type, whole
 from blockbuster.ir.views import Strided, array_dim
 
 Axes = tuple[Dim | None, ...]
@@ -72,11 +72,6 @@ class Pieces:
 def in_pieces(graph: Graph) -> Pieces:
     """``graph`` as pieces and calls; one piece where there is no misc operator at the top level."""
     return _Cutting(graph).sequence()
-
-
-def whole(type: Type) -> tuple[Dim, ...]:
-    """The axes of the array behind a value: its list dims, then axes that are not listed."""
-    return (*type.lists, *(d for d in type.axes if d not in type.lists))
 
 
 class _Cutting:

@@ -15,6 +15,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import size_class
+from blockbuster.ir.whole_dims import whole_dims
 from blockbuster.testing.arrays import ArrayFunction, random_array_function
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.planted import planted
@@ -59,7 +60,8 @@ def sizes_and_blocks(draw: st.DrawFn, *graphs: Graph) -> Setting:
         dim: 1 if dim in single else draw(st.integers(-(-size // MOST_BLOCKS), size))
         for dim, size in sizes.items()
     }
-    return Setting(sizes, steps)
+    whole = {dim for graph in graphs for dim in whole_dims(graph)} - single
+    return Setting(sizes, steps | {dim: sizes[dim] for dim in whole})
 
 
 @st.composite

@@ -12,7 +12,15 @@ from typing import Any
 from blockbuster.errors import BlockbusterError, message, shown
 from blockbuster.ir.reading import parse_json
 from blockbuster.ir.tokens import unquoted
-from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, UNFUSING_RULES, Derivation
+from blockbuster.rules import (
+    PAPER_RULES,
+    PEELING_RULES,
+    REPEATING_RULES,
+    RULES,
+    UNFUSING_RULES,
+    WHOLE_RULES,
+    Derivation,
+)
 from blockbuster.rules.restore import restore
 from blockbuster.view.explorer.export import write_html
 from blockbuster.view.explorer.setting import Setting
@@ -24,7 +32,8 @@ EXAMPLES = """examples:
   blockbuster view steps.json -o attention.html --sizes M=4096,N=4096 --open
 """
 MISC = re.compile(r'\bmisc ("(?:[^"\\\n]|\\.)*")')
-KNOWN = tuple(dict.fromkeys((*RULES, *PAPER_RULES, *PEELING_RULES, *UNFUSING_RULES)))
+SETS = (RULES, PAPER_RULES, PEELING_RULES, UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES)
+KNOWN = tuple(dict.fromkeys(rule for rules in SETS for rule in rules))
 
 
 def add_numbers(command: argparse.ArgumentParser) -> None:

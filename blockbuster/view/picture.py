@@ -15,7 +15,7 @@ from blockbuster.errors import shown_lines
 from blockbuster.ir.graph import Graph, Index, Input, Node, Output, Read, Value
 from blockbuster.ir.ops import Collect, Map, Rescale
 from blockbuster.ir.show import FACTOR_NAMES, Path, Printer
-from blockbuster.ir.types import Type
+from blockbuster.ir.types import Type, whole
 from blockbuster.view import dot, notation
 
 BUFFERED = "#d6273a"
@@ -252,7 +252,7 @@ def _read_as(given: Input) -> list[str]:
     texts = [str(given.type)]
     if isinstance(given.view, Index):
         texts.append(f"0, 1, … |{given.view.dim}| − 1")
-    if isinstance(given.view, Read) and given.view.axes != given.type.lists:
+    if isinstance(given.view, Read) and given.view.axes != whole(given.type):
         axes = ", ".join("1" if axis is None else str(axis) for axis in given.view.axes)
         texts.append(f"{given.view.source}({axes})")
     return texts

@@ -24,10 +24,12 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
+    LAST,
     OUTPUT,
     WORKSPACE,
     Await,
     Block,
+    BlockOf,
     Buffer,
     BufferAxis,
     Chunks,
@@ -103,6 +105,7 @@ B = Tile("t2", (M, N), "a b", (N,), "float32")
 C = Tile("t3", (M,), dtype="float64")
 D = Tile("sum_4", (M, N))
 E = Tile("load", (), "π")
+F, G = Tile("t14", (), dtype="int"), Tile("to", (), dtype="int")
 ALL = TileProgram(
     inputs=(IN, MASK),
     outputs=(OUT,),
@@ -139,6 +142,11 @@ ALL = TileProgram(
                     ),
                 ),
                 For(N, True, (Store(View(KEPT, (M, "C"), "kept"), D),)),
+                Iota(F, M, at=LAST),
+                BlockOf(G, N, F),
+                For(N, False, (), span=(F, G)),
+                For(N, False, (), span=(None, G)),
+                For(N, False, (), span=(F, None)),
             ),
         ),
         Nest(

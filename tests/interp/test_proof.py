@@ -11,7 +11,8 @@ from blockbuster.frontend import lower
 from blockbuster.interp import equal, prove_equal
 from blockbuster.interp.characters import Characters
 from blockbuster.interp.degree import SAMPLES, VARIABLE, Degree
-from blockbuster.interp.ordered import Ordered, Refused
+from blockbuster.interp.ordered import Ordered
+from blockbuster.interp.semantics import Refused
 from blockbuster.ir.parse import parse
 from blockbuster.rules import PAPER_RULES, fuse, safe
 from tests.interp import examples

@@ -12,10 +12,10 @@ from blockbuster.errors import BlockbusterError
 from blockbuster.interp import setting
 from blockbuster.interp.evaluate import Interpreter
 from blockbuster.interp.layout import Layout
-from blockbuster.interp.ordered import Ordered, Refused
+from blockbuster.interp.ordered import Ordered
 from blockbuster.interp.plain import plain
 from blockbuster.interp.residues import ZeroDenominator
-from blockbuster.interp.semantics import Float32, Float64
+from blockbuster.interp.semantics import Float32, Float64, Refused
 from blockbuster.ir.ops import Collect
 from blockbuster.ir.types import Type
 from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks

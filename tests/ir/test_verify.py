@@ -173,8 +173,8 @@ BROKEN = {
         r"not in canonical order: depth-first from the outputs is \[1, 0\]",
     ),
     "an index of another type": (
-        Graph((Input(K, Index("K"), "i"),), (), (Output(Value(-1)),)),
-        r"i is an index over K but has type \[K\]",
+        Graph((Input(ROWS, Index("K"), "i"),), (), (Output(Value(-1)),)),
+        r"i is an index over K but has type M\[K\]",
     ),
     "a view with other dims": (
         Graph((Input(ROWS, Read("X", ("K",)), "x"),), (), (Output(Value(-1)),)),

@@ -16,7 +16,7 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.parse import parse
 from blockbuster.ir.types import Type
 from blockbuster.rules import safe
-from blockbuster.rules.exponents import Emitter
+from blockbuster.rules.emitter import Emitter
 from blockbuster.rules.pairs import (
     Pair,
     Product,

@@ -7,9 +7,9 @@ from functools import cache
 from itertools import count
 
 from blockbuster.interp.binding import bind
-from blockbuster.interp.layout import whole
 from blockbuster.interp.observers import loaded_ports, touched_inputs
 from blockbuster.ir.ops import Collect, Head, Map, Misc, Reduce, Relabel, Transpose
+from blockbuster.ir.types import whole
 
 
 class Item:

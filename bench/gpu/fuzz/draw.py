@@ -12,6 +12,7 @@ from typing import Any
 from bench.gpu.fuzz.attention import attention
 from bench.gpu.fuzz.broad import broad
 from bench.gpu.fuzz.dots import dots
+from bench.gpu.fuzz.everyday import everyday
 from bench.gpu.fuzz.found import found
 from bench.gpu.fuzz.operators import columns, operators
 from bench.gpu.fuzz.pen import Given, Pen
@@ -41,6 +42,7 @@ FAMILIES: Mapping[str, Family] = {
     "attention": Family(attention, 10, HALF),
     "broad": Family(broad, 20, ANY),
     "found": Family(found, 7, HALF),
+    "everyday": Family(everyday, 25, HALF),
 }
 
 
@@ -59,6 +61,24 @@ class Forced:
     def __str__(self) -> str:
         tiles = f", other tiles ({self.retiled})" if self.retiled else ""
         return f"snapshot {self.snapshot}, {self.warps} warps{tiles}"
+
+
+class OnTensors:
+    """Blockbuster's array functions, with index vectors that are tensors."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+
+    def __getattr__(self, name: str) -> Any:
+        import blockbuster
+
+        return getattr(blockbuster, name)
+
+    def arange(self, count: int) -> Any:
+        """0, 1, ..., count - 1."""
+        import torch
+
+        return torch.arange(count, device=self._device)
 
 
 @dataclass(frozen=True)
@@ -86,9 +106,16 @@ class Draw:
         """The function. Errors show its line, though it stands in no file."""
         import blockbuster as bb
 
+        return self._with(bb)
+
+    def eager(self, device: str) -> Any:
+        """The function for tensors on ``device``, where index vectors are made, too."""
+        return self._with(OnTensors(device))
+
+    def _with(self, functions: Any) -> Any:
         name = f"<seed {self.seed}>"
         linecache.cache[name] = (len(self.source), None, [self.source + "\n"], name)
-        return eval(compile(self.source, name, "eval"), {"bb": bb})
+        return eval(compile(self.source, name, "eval"), {"bb": functions})
 
     def tensors(self, device: str) -> list[Any]:
         """The inputs in order, in the layouts that were drawn."""
@@ -126,10 +153,16 @@ class Draw:
                 '    x = torch.randn(shape, generator=random, device="cuda") * scale + shift',
                 f"    return x.to(torch.{self.dtype})",
                 "",
+                "def whole(below, *shape, rising):",
+                '    x = torch.randint(below, shape, generator=random, device="cuda")',
+                f"    return (x.sort(-1).values if rising else x).to(torch.{self.dtype})",
+                "",
                 f"{names}, = given = (",
                 *makes,
                 ")",
-                "right, ours = f(*(x.double() for x in given)), bb.jit(f)(*given)",
+                "ours, index = bb.jit(f)(*given), bb.arange",
+                'bb.arange = lambda n: torch.arange(n, device="cuda")',
+                "right, bb.arange = f(*(x.double() for x in given)), index",
                 "listed = lambda y: y if isinstance(y, tuple) else (y,)",
                 "for y, z in zip(listed(ours), listed(right)):",
                 "    print((y.double() - z).abs().max() / z.abs().max())",

@@ -22,8 +22,9 @@ LAYOUTS = ("turned", "gapped", "offset")
 
 @dataclass(frozen=True)
 class Given:
-    """An input: normal numbers times ``scale``, plus ``shift``.
+    """An input: normal numbers times ``scale``, plus ``shift``; or whole numbers.
 
+    ``below``: whole numbers from 0, less than that; ``rising`` along the last axis.
     ``layout``: "plain"; "turned" (the last two axes exchanged in memory), "gapped" (rows farther
     apart than they are long), "offset" (its memory begins behind an aligned address).
     """
@@ -32,13 +33,19 @@ class Given:
     scale: float = 1.0
     layout: str = "plain"
     shift: float = 0.0
+    below: int = 0
+    rising: bool = False
 
     def __str__(self) -> str:
+        if self.below:
+            return f"{self.shape}, whole below {self.below}{', rising' * self.rising}"
         shift = f", shifted by {self.shift}" if self.shift else ""
         return f"{self.shape}" + ("" if self.layout == "plain" else f", {self.layout}") + shift
 
     def expression(self) -> str:
         """What makes it, in the text of a script."""
+        if self.below:
+            return f"whole({self.below}, {', '.join(map(str, self.shape))}, rising={self.rising})"
         scale = f", scale={self.scale:.4g}" if self.scale != 1 else ""
         scale += f", shift={self.shift:.4g}" if self.shift else ""
         shape = list(self.shape)
@@ -63,7 +70,11 @@ class Given:
             made = torch.randn(shape, generator=random, device=random.device) * scale + shift
             return made.to(getattr(torch, dtype))
 
-        return eval(self.expression(), {"normal": normal})
+        def whole(below: int, *shape: int, rising: bool) -> Any:
+            made = torch.randint(below, shape, generator=random, device=random.device)
+            return (made.sort(-1).values if rising else made).to(getattr(torch, dtype))
+
+        return eval(self.expression(), {"normal": normal, "whole": whole})
 
 
 class Pen:
@@ -95,8 +106,18 @@ class Pen:
     def fresh(self, *shape: int, scale: float = 1.0, shift: float = 0.0) -> str:
         """A new input of this shape."""
         layout = self._layout(shape)
-        name = NAMES[len(self.inputs)] if len(self.inputs) < len(NAMES) else f"x{len(self.inputs)}"
+        name = self._name()
         self.inputs[name] = Given(shape, scale, layout, shift)
+        return name
+
+    def _name(self) -> str:
+        taken = len(self.inputs)
+        return NAMES[taken] if taken < len(NAMES) else f"x{taken}"
+
+    def below(self, bound: int, *shape: int, rising: bool = False) -> str:
+        """A new input of whole numbers from 0, less than ``bound``."""
+        name = self._name()
+        self.inputs[name] = Given(shape, below=bound, rising=rising)
         return name
 
     def input(self, *shape: int, scale: float = 1.0) -> str:

@@ -3,7 +3,7 @@
 before   Nest: forall m: forall l: BODY      after   Nest on the grid (M, L): BODY
 
 Parallel loops further in stay where they are and run one after the other; so does a loop over a
-chunk of its dim.
+chunk of its dim, or over a span of its blocks.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ def bind(program: TileProgram) -> TileProgram:
 def outer_loop(body: tuple[Stmt, ...]) -> For | None:
     """The parallel loop that holds all of ``body``, if there is one that a grid can run."""
     loop = body[0] if len(body) == 1 else None
-    return loop if isinstance(loop, For) and loop.parallel and loop.chunk is None else None
+    if not isinstance(loop, For) or not loop.parallel:
+        return None
+    return loop if loop.chunk is None and loop.span is None else None
 
 
 def _bound(nest: Nest) -> Nest:
     grid, body = nest.grid, nest.body
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body
-    return replace(nest, body=body, grid=grid)
+    last_first = tuple(dim for dim in nest.last_first if dim in grid)
+    return replace(nest, body=body, grid=grid, last_first=last_first)

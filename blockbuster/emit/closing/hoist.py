@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from blockbuster.emit.tile.dataflow import defined, operands, stored
 from blockbuster.emit.tile.program import (
+    BlockOf,
     For,
     Guard,
     Iota,
@@ -25,6 +26,8 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 
+MOVING = (Load, Iota, BlockOf, Let, Guard)
+
 
 def hoist(program: TileProgram) -> TileProgram:
     """``program`` with loads, index vectors and invariant operators moved out of loops."""
@@ -35,10 +38,12 @@ def hoist(program: TileProgram) -> TileProgram:
 def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:
     """Why ``stmt`` must stay in ``loop``, whose remaining statements define ``staying``, or ""."""
     target = defined(stmt)
-    if target is None or not isinstance(stmt, Load | Iota | Let | Guard):
+    if target is None or not isinstance(stmt, MOVING):
         return "it changes something"
     if loop.dim in target.axes:
         return f"{target.name} is a tile of the loop's own dim {loop.dim}"
+    if isinstance(stmt, Iota) and stmt.dim == loop.dim:
+        return f"{target.name} is an index of the loop's own dim {loop.dim}"
     if any(tile in staying for tile in operands(stmt)):
         return f"{target.name} depends on a tile made in the loop"
     if isinstance(stmt, Guard) and stmt.dim == loop.dim:

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, operands, reads, renamed
+from blockbuster.emit.tile.monoids import LARGER, kept_empty
 from blockbuster.emit.tile.program import (
-    LARGER,
     Fold,
     For,
     Let,
@@ -30,7 +30,6 @@ from blockbuster.emit.tile.program import (
     Store,
     Tile,
     TileProgram,
-    kept_empty,
 )
 from blockbuster.ir.expr import Arg, Call, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose
@@ -111,7 +110,7 @@ def _followed(fold: Fold, body: tuple[Stmt, ...]) -> tuple[Mapping[Tile, Moves],
     moves = {fold.value: Moves(added=1.0)}
     for stmt in body:
         if isinstance(stmt, For):
-            if any(tile in moves for tile in reads(stmt.body)):
+            if any(tile in moves for tile in (*operands(stmt), *reads(stmt.body))):
                 return moves, f"a loop over {stmt.dim} reads what is computed under the lead"
         elif stmt != fold and any(tile in moves for tile in operands(stmt)):
             reason = _follow(stmt, moves, fold.value)

@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import defined, folded, renamed, stored
+from blockbuster.emit.tile.dataflow import defined, folded, rebound, renamed, stored
 from blockbuster.emit.tile.program import (
+    BlockOf,
     Buffer,
     For,
     Guard,
@@ -54,7 +55,8 @@ def _walked(
     made: dict[Hashable, Tile] = {}
     for stmt in body:
         if isinstance(stmt, For):
-            out.append(replace(stmt, body=_walked(stmt.body, changing, alias)))
+            loop = rebound(stmt, alias)
+            out.append(replace(loop, body=_walked(stmt.body, changing, alias)))
             made = {}
             continue
         stmt = renamed(stmt, alias)
@@ -75,8 +77,10 @@ def _made_by(stmt: Stmt, changing: set[Buffer | Tile]) -> Hashable | None:
             return Load, target.axes, view
         case Let(target, op, args) if not changing.intersection(args):
             return Let, target.axes, op, args
-        case Iota(target, dim):
-            return Iota, target.axes, dim
+        case Iota(target, dim, at=at):
+            return Iota, target.axes, dim, at
+        case BlockOf(target, dim, value) if value not in changing:
+            return BlockOf, target.axes, dim, value
         case Guard(target, value, dim, fill) if value not in changing:
             return Guard, target.axes, value, dim, fill
     return None

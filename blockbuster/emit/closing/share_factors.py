@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from blockbuster.emit.tile.dataflow import fresh_names
+from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.program import (
-    COMBINED,
     Fold,
     For,
     Let,

@@ -47,7 +47,8 @@ def _body(body: tuple[Stmt, ...], alias: Mapping[Tile, Tile]) -> tuple[Stmt, ...
     out: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, For):
-            out.append(replace(stmt, body=_body(stmt.body, alias)))
+            body = _body(stmt.body, alias)
+            out.append(replace(stmt, body=body, span=_bare(stmt.span)))
         elif not (isinstance(stmt, Let) and stmt.target in alias):
             stmt = renamed(stmt, alias)
             parts: dict[str, Any] = {f.name: _bare(getattr(stmt, f.name)) for f in fields(stmt)}

@@ -38,6 +38,19 @@ class Frame:
 
     scope: Scope
     tiles: Tiles = field(default_factory=dict)
+    numbers: dict[Tile, Array] = field(default_factory=dict)
+    """What tiles hold, from which bounds of loops are computed: under any semantics."""
     rings: dict[str, Ring] = field(default_factory=dict)
     iteration: int = 0
     later: Callable[[int], Scope | None] = lambda _: None
+
+    def inside(
+        self,
+        scope: Scope,
+        rings: dict[str, Ring],
+        iteration: int,
+        later: Callable[[int], Scope | None],
+    ) -> Frame:
+        """What statements of an iteration of a loop here see."""
+        tiles, numbers = dict(self.tiles), dict(self.numbers)
+        return Frame(scope, tiles, numbers, rings, iteration, later)

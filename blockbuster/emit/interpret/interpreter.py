@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.emit.interpret.bounds import Bounds, blocks_at
 from blockbuster.emit.interpret.frame import Arrived, Frame, Total
 from blockbuster.emit.interpret.located import located
 from blockbuster.emit.interpret.memory import Hazard, Memory
@@ -24,7 +25,9 @@ from blockbuster.emit.interpret.scope import Scope
 from blockbuster.emit.interpret.slots import Ring
 from blockbuster.emit.tile.dataflow import views
 from blockbuster.emit.tile.program import (
+    LAST,
     Await,
+    BlockOf,
     Buffer,
     Fold,
     For,
@@ -102,6 +105,9 @@ class TileInterpreter:
         self.sizes, self.blocks = sizes, blocks
         self._random = None if seed is None else np.random.default_rng(seed)
         self._runs = count()
+        self.bounds = Bounds(
+            program, lambda tile, frame: semantics.numbers(self._read(tile, frame))
+        )
 
     def run(self, arrays: Mapping[str, Array], observer: TileObserver) -> dict[str, Array]:
         """The outputs for arrays of the sizes given, made of the semantics' items."""
@@ -171,6 +177,7 @@ class TileInterpreter:
     def _loop(self, loop: For, frame: Frame) -> None:
         scope, run = frame.scope, next(self._runs)
         steps = scope.steps(loop.dim, loop.chunk)
+        steps = self._at(loop, partial(self.bounds.within, loop, steps, frame))
         order = self._order(len(steps), parallel=loop.parallel)
 
         def later(iteration: int) -> Scope | None:
@@ -189,7 +196,7 @@ class TileInterpreter:
         for iteration in range(len(order)):
             inner = later(iteration)
             assert inner is not None
-            self._body(loop.body, Frame(inner, dict(frame.tiles), rings, iteration, later))
+            self._body(loop.body, frame.inside(inner, rings, iteration, later))
         for issue in issues:
             self._at(issue, rings[issue.token].finish)
 
@@ -271,9 +278,20 @@ class TileInterpreter:
     # operators ---------------------------------------------------------------------------
 
     def _iota(self, stmt: Iota, frame: Frame) -> None:
-        (extent,) = frame.scope.extents(stmt.target)
-        numbers = frame.scope.start(stmt.dim) + np.arange(extent, dtype=float)
-        frame.tiles[stmt.target] = self.semantics.positions(stmt.dim, numbers)
+        scope = frame.scope
+        last = scope.real(stmt.dim) - 1 if stmt.at == LAST else 0
+        lanes = last if stmt.at else np.arange(*scope.extents(stmt.target))
+        self._places(stmt.target, stmt.dim, scope.start(stmt.dim) + lanes, frame)
+
+    def _places(self, tile: Tile, dim: Dim, numbers: Any, frame: Frame) -> None:
+        places = np.asarray(numbers, float)
+        frame.tiles[tile] = self.semantics.positions(dim, places)
+        self.bounds.note(tile, places, frame)
+
+    def _block_of(self, stmt: BlockOf, frame: Frame) -> None:
+        positions = self.bounds.of(stmt.value, frame)
+        numbers = blocks_at(positions, frame.scope.blocks[stmt.dim])
+        self._places(stmt.target, stmt.dim, numbers, frame)
 
     def _guard(self, stmt: Guard, frame: Frame) -> None:
         value = self._read(stmt.value, frame)
@@ -287,24 +305,26 @@ class TileInterpreter:
 
     def _let(self, stmt: Let, frame: Frame) -> None:
         args = [self._read(arg, frame) for arg in stmt.args]
-        made = self._value(stmt, args, frame.scope)
+        made = self._value(stmt, args, frame.scope, self.semantics)
         self.observer.let(stmt, args, made, frame.scope.real)
         frame.tiles[stmt.target] = made
+        value = partial(self._value, stmt, scope=frame.scope, semantics=Float64)
+        self.bounds.note_let(stmt, frame, value)
 
-    def _value(self, stmt: Let, args: list[Array], scope: Scope) -> Array:
+    def _value(self, stmt: Let, args: list[Array], scope: Scope, semantics: Semantics) -> Array:
         match stmt.op:
             case Functional(name):
-                return self.semantics.functional(name, args)
+                return semantics.functional(name, args)
             case Pointwise(expr, axes):
                 given = list(zip(args, stmt.args, strict=True))
                 same = [aligned(array, tile.axes, axes) for array, tile in given]
-                made = self.semantics.expression(expr, same, scope.size)
+                made = semantics.expression(expr, same, scope.size)
                 shape = dict(zip(axes, scope.extents(stmt.target), strict=True))
                 for array, tile in given:
                     shape.update(zip(tile.axes, array.shape, strict=True))
                 return np.broadcast_to(made, [shape[dim] for dim in axes])
             case Cast(dtype):
-                return self.semantics.cast(args[0], dtype)
+                return semantics.cast(args[0], dtype)
             case Transpose():
                 (tile,) = stmt.args
                 return args[0].transpose([tile.axes.index(dim) for dim in stmt.target.axes])
@@ -369,6 +389,7 @@ MEANING: dict[type, Callable[..., None]] = {
     Issue: TileInterpreter._issue,
     Await: TileInterpreter._await,
     Iota: TileInterpreter._iota,
+    BlockOf: TileInterpreter._block_of,
     Store: TileInterpreter._store,
     Let: TileInterpreter._let,
     Guard: TileInterpreter._guard,

@@ -29,10 +29,9 @@ from blockbuster.interp.apart import clearly_apart, close
 from blockbuster.interp.characters import Characters, representative
 from blockbuster.interp.degree import VARIABLE, Bound, Degree, chance
 from blockbuster.interp.layout import Array
-from blockbuster.interp.ordered import Refused
 from blockbuster.interp.proof import Proof, plain
 from blockbuster.interp.residues import ZeroDenominator
-from blockbuster.interp.semantics import Float32, Float64
+from blockbuster.interp.semantics import Float32, Float64, Refused
 from blockbuster.interp.tiers import AT, CHARACTERS, DRAWN, FREE, FREE_CHARACTERS, ORDERED, Tier
 from blockbuster.interp.trials import DRAWS, Unsettled, differ
 

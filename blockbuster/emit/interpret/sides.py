@@ -24,6 +24,7 @@ from blockbuster.ir.lengths import Rule, fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Cast, Pointwise
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.whole_dims import whole_dims
 
 Program = Graph | TileProgram
 Lanes = Mapping[tuple[Dim, int], int]
@@ -88,7 +89,9 @@ class Side:
     @cached_property
     def whole(self) -> tuple[Dim, ...]:
         """The size classes of dims that have to be one block."""
-        return () if isinstance(self.program, Graph) else _classes(self.program.whole)
+        if isinstance(self.program, Graph):
+            return whole_dims(self.program)
+        return _classes(self.program.whole)
 
     @cached_property
     def blocks(self) -> dict[tuple[Dim, int], bool]:

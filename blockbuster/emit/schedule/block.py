@@ -199,6 +199,8 @@ def not_one_iteration(nest: Nest, dim: Dim) -> str:
         if isinstance(loop, For) and loop.dim == dim:
             if loop.chunk is not None:
                 return f"the loop over {dim} runs in chunks, of which each takes its part"
+            if loop.span is not None:
+                return f"the loop over {dim} runs over a span of blocks, which may be empty"
             if any(isinstance(stmt, Issue) for stmt in loop.body):
                 return f"the loads of the loop over {dim} run ahead of its iterations"
     return ""

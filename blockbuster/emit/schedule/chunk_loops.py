@@ -53,6 +53,7 @@ from blockbuster.emit.tile.dataflow import (
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Block,
+    BlockOf,
     Chunks,
     For,
     Init,
@@ -167,6 +168,8 @@ def not_chunked_here(loop: For, body: Body) -> str:
         return not_chunkable(loop, body[:at], body[at + 1 :])
     if around.chunk is not None:
         return f"the loop over {around.dim} around it is run in chunks"
+    if around.span is not None:
+        return f"the loop over {around.dim} around it runs over a span of blocks"
     inside = next(i for i, stmt in enumerate(around.body) if holds(stmt, loop))
     return (
         not_side_by_side(around)
@@ -236,7 +239,7 @@ class _Writer:
         at = next((i for i, stmt in enumerate(body) if holds(stmt, self.loop)), None)
         if at is None:
             return [((), body)]
-        cheap = [isinstance(stmt, Load | Iota | Let | Init) for stmt in body[:at]]
+        cheap = [isinstance(stmt, Load | Iota | BlockOf | Let | Init) for stmt in body[:at]]
         if not all(cheap):  # loops and stores run once, in a kernel of their own
             cut = len(cheap) - cheap[::-1].index(False)
             first, rest = pieces(body, [cut], path=path, spaces=self._spaces)

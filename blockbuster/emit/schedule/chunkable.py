@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from blockbuster.emit.tile.cut import Body
 from blockbuster.emit.tile.dataflow import folded, reads
-from blockbuster.emit.tile.program import Fold, For, Init, Store, kept_empty, statements
+from blockbuster.emit.tile.monoids import kept_empty
+from blockbuster.emit.tile.program import Fold, For, Init, Store, statements
 from blockbuster.rules.safety import RESCALED
 
 

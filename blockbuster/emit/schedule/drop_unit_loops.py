@@ -7,14 +7,14 @@ before   for n in range(N):               after   t2 = load(X[m,:])
 
 The fold of a single iteration is its value, for each member of a group too; inits vanish. Legal
 where every one of the dims has exactly one block: a dim without elements has none, and then a fold
-of values that lack its axis would count one iteration too many.
+of values that lack its axis would count one iteration too many. So would one over an empty span.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import folded_here, renamed, views
+from blockbuster.emit.tile.dataflow import folded_here, rebound, renamed, views
 from blockbuster.emit.tile.program import (
     Fold,
     For,
@@ -32,10 +32,11 @@ from blockbuster.ir.types import Dim
 def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram:
     """``program`` where the dims ``whole`` are one block each.
 
-    Raises EmitError where that would leave two views of an array that disagree on its blocks.
+    Raises EmitError where that would leave two views of an array that disagree on its blocks, and
+    where a loop runs over a span.
     """
     for dim in whole:
-        reason = not_alone(program, dim, whole)
+        reason = not_alone(program, dim, whole) or in_spans(program, dim)
         if reason:
             raise EmitError(message(reason, hint="make both dims one block, or neither"))
     nests = tuple(dropped_in(nest, whole) for nest in program.nests)
@@ -62,6 +63,15 @@ def not_alone(program: TileProgram, dim: Dim, whole: tuple[Dim, ...]) -> str:
     return ""
 
 
+def in_spans(program: TileProgram, dim: Dim) -> str:
+    """Why a loop over ``dim`` may have no iteration although it is one block, or ""."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            if isinstance(stmt, For) and stmt.dim == dim and stmt.span is not None:
+                return f"the loop over {dim} runs over a span of blocks, which may be empty"
+    return ""
+
+
 def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]:
     single = {
         tile
@@ -75,8 +85,8 @@ def _dropped(body: tuple[Stmt, ...], whole: tuple[Dim, ...]) -> tuple[Stmt, ...]
         out: list[Stmt] = []
         for stmt in body:
             if isinstance(stmt, For):
-                inner = walk(stmt.body)
-                out += inner if stmt.dim in whole else [replace(stmt, body=tuple(inner))]
+                loop, inner = rebound(stmt, alias), walk(stmt.body)
+                out += inner if stmt.dim in whole else [replace(loop, body=tuple(inner))]
             elif isinstance(stmt, Fold) and stmt.target in single:
                 stmt = renamed(stmt, alias)
                 assert isinstance(stmt, Fold)

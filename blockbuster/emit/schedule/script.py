@@ -19,6 +19,8 @@ from blockbuster.emit.schedule.block import BlockDims
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
 from blockbuster.emit.schedule.finish_rows import FinishRows
+from blockbuster.emit.schedule.narrow import Narrow
+from blockbuster.emit.schedule.order_blocks import OrderBlocks
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split import Split
@@ -30,7 +32,8 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    BlockDims(), FinishRows(), Split(), ChunkLoop(), DeferLaneSums(), Warps(), Stage(),
+    BlockDims(), FinishRows(), Split(), Narrow(), ChunkLoop(), DeferLaneSums(), OrderBlocks(),
+    Warps(), Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -9,6 +9,7 @@ from itertools import count
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Await,
+    BlockOf,
     Buffer,
     Fold,
     For,
@@ -26,10 +27,12 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 
+MAKING = (Load, Await, Iota, BlockOf, Let, Guard, Init)
+
 
 def defined(stmt: Stmt) -> Tile | None:
     """The tile that ``stmt`` itself defines; a fold only updates one."""
-    return stmt.target if isinstance(stmt, Load | Await | Iota | Let | Guard | Init) else None
+    return stmt.target if isinstance(stmt, MAKING) else None
 
 
 def accessed(access: Load | Issue | Store) -> Tile:
@@ -44,12 +47,14 @@ def accessed(access: Load | Issue | Store) -> Tile:
 
 
 def operands(stmt: Stmt) -> tuple[Tile, ...]:
-    """The tiles that ``stmt`` itself reads; a loop reads none, a fold not its own targets."""
+    """The tiles that ``stmt`` itself reads: a loop its bounds, a fold not its own targets."""
     match stmt:
         case Let():
             return stmt.args
-        case Store() | Guard():
+        case Store() | Guard() | BlockOf():
             return (stmt.value,)
+        case For():
+            return stmt.bounds
         case Fold():
             onto = () if stmt.onto is None else (stmt.onto,)
             return (stmt.value, *(member.value for member in stmt.members), *onto)
@@ -68,6 +73,17 @@ def reads(body: tuple[Stmt, ...]) -> Iterator[Tile]:
     """All tiles read in ``body``, inner loops included, in order, with repetitions."""
     for stmt in statements(body):
         yield from operands(stmt)
+
+
+def bounding(body: tuple[Stmt, ...]) -> dict[Tile, None]:
+    """The tiles of ``body`` from which the bounds of its loops are computed."""
+    found = {tile: None for s in statements(body) if isinstance(s, For) for tile in s.bounds}
+    if not found:
+        return found
+    for stmt in reversed(tuple(statements(body))):
+        if defined(stmt) in found:
+            found.update(dict.fromkeys(operands(stmt)))
+    return found
 
 
 def loaded(body: tuple[Stmt, ...]) -> dict[Buffer, None]:
@@ -93,12 +109,14 @@ def views(program: TileProgram) -> Iterator[View]:
 
 
 def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
-    """``stmt`` reading ``alias[t]`` where it read t; loops are left alone."""
+    """``stmt`` reading ``alias[t]`` where it read t; the bodies of loops are left alone."""
     match stmt:
         case Let():
             return replace(stmt, args=tuple(alias.get(a, a) for a in stmt.args))
-        case Store() | Guard():
+        case Store() | Guard() | BlockOf():
             return replace(stmt, value=alias.get(stmt.value, stmt.value))
+        case For():
+            return rebound(stmt, alias)
         case Fold():
             members = tuple(replace(m, value=alias.get(m.value, m.value)) for m in stmt.members)
             onto = None if stmt.onto is None else alias.get(stmt.onto, stmt.onto)
@@ -108,8 +126,18 @@ def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
             return stmt
 
 
+def rebound(loop: For, alias: Mapping[Tile, Tile]) -> For:
+    """``loop`` with ``alias[t]`` where t bounds it; its body is left alone."""
+    if loop.span is None:
+        return loop
+    begin, end = (None if tile is None else alias.get(tile, tile) for tile in loop.span)
+    return replace(loop, span=(begin, end))
+
+
 def retargeted(stmt: Stmt, new: Mapping[Tile, Tile]) -> Stmt:
-    """``stmt`` with ``new[t]`` wherever it names t: made, read or folded; loops are left alone."""
+    """``stmt`` with ``new[t]`` wherever it names t: made, read or folded; the bodies of
+    loops are left alone.
+    """
     stmt = renamed(stmt, new)
     match stmt:
         case Issue():
@@ -117,7 +145,7 @@ def retargeted(stmt: Stmt, new: Mapping[Tile, Tile]) -> Stmt:
         case Fold():
             members = tuple(replace(m, target=new.get(m.target, m.target)) for m in stmt.members)
             return replace(stmt, target=new.get(stmt.target, stmt.target), members=members)
-        case Load() | Await() | Iota() | Let() | Guard() | Init():
+        case Load() | Await() | Iota() | BlockOf() | Let() | Guard() | Init():
             return replace(stmt, target=new.get(stmt.target, stmt.target))
     return stmt
 
@@ -128,11 +156,15 @@ def folded_here(body: tuple[Stmt, ...]) -> dict[Tile, None]:
 
 
 def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt, ...]:
-    """``body`` with every statement that is no loop replaced by ``change(statement)``."""
-    return tuple(
-        replace(stmt, body=mapped(stmt.body, change)) if isinstance(stmt, For) else change(stmt)
-        for stmt in body
-    )
+    """``body`` with every statement replaced by ``change(statement)``, from first to last.
+
+    A loop is changed before the statements in its body, which ``change`` leaves alone.
+    """
+    out: list[Stmt] = []
+    for stmt in body:
+        made = change(stmt)
+        out.append(replace(made, body=mapped(made.body, change)) if isinstance(made, For) else made)
+    return tuple(out)
 
 
 def workspaces_in_order(program: TileProgram) -> TileProgram:

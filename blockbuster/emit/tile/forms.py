@@ -21,6 +21,7 @@ from blockbuster.emit.tile.program import (
     WORKSPACE,
     Await,
     Block,
+    BlockOf,
     Buffer,
     BufferAxis,
     Chunks,
@@ -46,14 +47,15 @@ STATEMENTS: dict[type, str] = {
     Issue: "issue {token:word} {ahead:number} ahead of {slots:number}: "
     "{tile:made} = load {view:view}",
     Await: "{target:made} = await {token:word}~ columns{columns:flag}~",
-    Iota: "{target:made} = index {dim:dim}",
+    Iota: "{target:made} = index {dim:dim}~ at {at:word}~",
+    BlockOf: "{target:made} = block {dim:dim} of {value:tile}",
     Store: "store {view:view} = {value:tile}",
     Let: "{target:made} = {op,args:operator}~ into {into:tile}~~ apart {apart:word}~",
     Guard: "{target:made} = guard {value:tile} along {dim:dim} with {fill:scalar}",
     Init: "{target:made} = init {monoid:monoid}",
     Fold: "{target:tile} {monoid:monoid}= {value:tile}~ onto {onto:tile}~~ ahead{ahead:flag}~"
     "~ apart {apart:word}~{members:members}",
-    For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~"
+    For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~~ from {span:span}~"
     "~ settled {settled:tiles}~ {body:body}",
 }
 
@@ -67,6 +69,7 @@ FORMS: dict[type, str] = STATEMENTS | {
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
     Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~ warps {warps:number}~"
+    "~\nlast first {last_first:dims}~"
     "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"
@@ -86,6 +89,7 @@ SHORT = {
 """How dtypes are written; others as they are."""
 
 PROGRAM, NEST, ELEMENTWISE = "tiles", "nest", "elementwise"
+UP_TO = "to"
 DECLARED_TILE, DECLARED_ARRAY = "tile", "array"
 """Lines that say what a tile or an array is that no line before does: the program is ill-formed."""
 
@@ -150,10 +154,25 @@ def written_name(word: str) -> re.Match[str] | None:
     return re.fullmatch(r"(?:t|(?P<hint>.+)_)(?P<number>0|[1-9]\d*)", word)
 
 
+def first_words() -> tuple[dict[str, type], dict[str, type]]:
+    """Statements by the word that they begin with, or that follows the tile that they make."""
+    beginning: dict[str, type] = {}
+    making: dict[str, type] = {}
+    for kind in STATEMENTS:
+        first, second = form_of(kind)[:2]
+        if isinstance(first, Words):
+            beginning[first.tokens[0]] = kind
+        elif isinstance(first, Slot) and first.kind == "either":
+            beginning |= dict.fromkeys(first.words, kind)
+        elif isinstance(second, Words) and len(second.tokens) > 1:
+            making[second.tokens[1]] = kind
+    return beginning, making
+
+
 @cache
 def reserved() -> frozenset[str]:
     """The words of the text form: a tile of such a name is quoted."""
-    words = {PROGRAM, NEST, ELEMENTWISE, DECLARED_TILE, DECLARED_ARRAY}
+    words = {PROGRAM, NEST, ELEMENTWISE, DECLARED_TILE, DECLARED_ARRAY, UP_TO}
     for kind in FORMS:
         for part in form_of(kind):
             for inner in part.parts if isinstance(part, Maybe) else (part,):

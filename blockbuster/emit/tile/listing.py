@@ -15,6 +15,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.pointwise import paper_name
 from blockbuster.emit.tile.program import (
     Await,
+    BlockOf,
     Fold,
     For,
     Guard,
@@ -81,7 +82,8 @@ class _Listing:
         inlined, indent = _folded_once(body), " " * depth
         for stmt in body:
             if isinstance(stmt, For):
-                yield indent + _loop(stmt.dim, stmt.parallel, stmt.chunk), stmt.origin
+                span = None if stmt.span is None else tuple(map(self._bound, stmt.span))
+                yield indent + _loop(stmt.dim, stmt.parallel, stmt.chunk, span), stmt.origin
                 yield from self._body(stmt.body, (*loops, stmt.dim), depth + 1)
             elif isinstance(stmt, Init):
                 self._name(stmt.target)
@@ -98,6 +100,9 @@ class _Listing:
                 text = self._value(stmt, loops)
                 yield f"{indent}{self._name(stmt.target)} = {text}", stmt.origin
 
+    def _bound(self, tile: Tile | None) -> str:
+        return "" if tile is None else self._name(tile)
+
     def _name(self, tile: Tile) -> str:
         """t1, t2, ... in the order in which tiles appear."""
         return self._names.setdefault(tile, f"t{len(self._names) + 1}")
@@ -109,7 +114,10 @@ class _Listing:
             case Await(token=token):
                 return f"await {token}"
             case Iota():
-                return f"index({stmt.dim.lower() if stmt.dim in loops else ':'})"
+                block = stmt.dim.lower() if stmt.dim in loops else ":"
+                return f"{stmt.at or 'index'}({block})"
+            case BlockOf():
+                return f"block({stmt.dim.lower()},{self._name(stmt.value)})"
             case Guard():
                 return f"guard({self._name(stmt.value)},{stmt.dim},{show_number(stmt.fill)})"
             case Let():
@@ -184,8 +192,14 @@ def _folded_once(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
     }
 
 
-def _loop(dim: Dim, parallel: bool, chunk: Dim | None = None) -> str:
+def _loop(
+    dim: Dim, parallel: bool, chunk: Dim | None = None, span: tuple[str, ...] | None = None
+) -> str:
     blocks = f"range({dim})" if chunk is None else f"chunk {chunk.lower()} of range({dim})"
+    if span is not None:
+        begin, end = span
+        part = f"range({begin or 0}, {end or dim})"
+        blocks = part if chunk is None else f"{blocks} in {part}"
     return f"{'forall' if parallel else 'for'} {dim.lower()} in {blocks}:"
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from blockbuster.emit.tile.cut import Workspaces, pieces
 from blockbuster.emit.tile.dataflow import defined, workspaces_in_order
+from blockbuster.emit.tile.monoids import kept_empty
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
@@ -33,7 +34,6 @@ from blockbuster.emit.tile.program import (
     Tile,
     TileProgram,
     View,
-    kept_empty,
 )
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph, Index, Node, Read, Value
@@ -271,11 +271,17 @@ class _Lowering:
         level.body.append(For(op.dim, not op.serial, tuple(inner.body), node.origin))
 
     def _entering(self, level: Level, value: Value, iterated: bool) -> Tile | Stored:
+        """A program's input that is an item is loaded where it is used, others before the loop.
+
+        Loaded before the outermost loops, it would keep them off the launch grid.
+        """
         entry = level.values[value]
         if iterated:
             assert isinstance(entry, Stored)
             return replace(entry, type=entry.type.element())
-        return entry if level.graph.type_of(value).buffered else self._tile(level, value)
+        if level.graph.type_of(value).buffered or not level.path:
+            return entry
+        return self._tile(level, value)
 
     def _workspace(self, level: Level, value: Value) -> View:
         type = level.graph.type_of(value)

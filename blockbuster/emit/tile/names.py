@@ -7,6 +7,7 @@ import keyword
 import re
 from collections.abc import Hashable, Iterable
 
+from blockbuster.emit.tile.program import Fold, Let
 from blockbuster.errors import shown
 from blockbuster.ir.types import Dim
 
@@ -52,6 +53,12 @@ class Names:
 def comment(words: str) -> str:
     """The end of a line of code that says ``words``; nothing where there are none."""
     return f"  # {shown(words)}" if words else ""
+
+
+def note_of(stmt: Let | Fold) -> str:
+    """A comment: the user's word, the rule that made the statement, the user's lines."""
+    words = [stmt.target.hint, stmt.origin.rule, *map(str, stmt.origin.lines())]
+    return comment(", ".join(word for word in words if word))
 
 
 def dim_word(dim: Dim) -> str:

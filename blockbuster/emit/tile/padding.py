@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from blockbuster.emit.tile.program import (
     Await,
+    BlockOf,
     Fold,
     Guard,
     Init,
@@ -60,7 +61,7 @@ class LaneState:
         match stmt:
             case Load() | Await():
                 self._set(stmt.target, lambda _: 0.0)
-            case Iota():
+            case Iota() | BlockOf():
                 self._set(stmt.target, lambda _: UNKNOWN)
             case Init():  # what reads it before a fold reads what iterations before this one left
                 self._set(stmt.target, lambda _: UNKNOWN)
@@ -91,11 +92,11 @@ class LaneState:
         if isinstance(op, Functional):
             return FUNCTIONAL_LANES[op.name](args)
         if isinstance(op, Cast):
-            return args[0] if _is_exact(args[0]) else UNKNOWN
+            return args[0] if is_exact(args[0]) else UNKNOWN
         return args[0]
 
 
-def _is_exact(lane: Lane) -> bool:
+def is_exact(lane: Lane) -> bool:
     """True for a number that no cast changes: of few bits, near 1, or 0, or infinite."""
     if not isinstance(lane, float) or lane == 0 or math.isinf(lane):
         return isinstance(lane, float)

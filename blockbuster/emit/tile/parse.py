@@ -14,11 +14,12 @@ from blockbuster.emit.tile.forms import (
     PROGRAM,
     SHORT,
     SPACES,
-    STATEMENTS,
+    UP_TO,
     Maybe,
     Part,
     Slot,
     Words,
+    first_words,
     form_of,
     usual,
     written_name,
@@ -32,6 +33,7 @@ from blockbuster.emit.tile.program import (
     Let,
     Member,
     Nest,
+    Span,
     Stmt,
     Tile,
     TileProgram,
@@ -333,6 +335,11 @@ class _Reader(PhraseReader):
     def _prefix(self, leaf: Callable[[str], Expr]) -> Expr:
         return leaf(self._take()) if self._is("string") else super()._prefix(leaf)
 
+    def span(self) -> Span:
+        """The bounds of a loop: 0 for the first block, nothing for the last."""
+        begin = None if self._has("0") else self.tile()
+        return begin, self.tile() if self._has(UP_TO) else None
+
     def members(self) -> tuple[Member, ...]:
         """The significands behind a fold."""
         found: list[Member] = []
@@ -341,22 +348,7 @@ class _Reader(PhraseReader):
         return tuple(found)
 
 
-def _first_words() -> tuple[dict[str, type], dict[str, type]]:
-    """Statements by the word that they begin with, or that follows the tile that they make."""
-    beginning: dict[str, type] = {}
-    making: dict[str, type] = {}
-    for kind in STATEMENTS:
-        first, second = form_of(kind)[:2]
-        if isinstance(first, Words):
-            beginning[first.tokens[0]] = kind
-        elif isinstance(first, Slot) and first.kind == "either":
-            beginning |= dict.fromkeys(first.words, kind)
-        elif isinstance(second, Words) and len(second.tokens) > 1:
-            making[second.tokens[1]] = kind
-    return beginning, making
-
-
-_BEGINNING, _MAKING = _first_words()
+_BEGINNING, _MAKING = first_words()
 _WITH = next(part.tokens[0] for part in form_of(Member) if isinstance(part, Words))
 _DTYPES = {short: dtype for dtype, short in SHORT.items()}
 
@@ -385,6 +377,7 @@ KINDS: Mapping[str, Callable[[_Reader], Any]] = {
     "tile": _Reader.tile,
     "tiles": lambda reader: reader.listed(reader.tile),
     "operator": _Reader.operator,
+    "span": _Reader.span,
     "members": _Reader.members,
     "statements": _Reader.statements,
     "body": _Reader.body,

@@ -20,11 +20,11 @@ target. A nest may hold no loop at all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from blockbuster.ir.expr import Arg, Const, Expr, call
+from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
 from blockbuster.ir.origin import Origin
@@ -150,12 +150,38 @@ class Await:
     columns: bool = False
 
 
+FIRST, LAST = "first", "last"
+
+
 @dataclass(frozen=True)
 class Iota:
-    """The indices of the current block of ``dim``: no memory behind it."""
+    """The indices of the current block of ``dim``: no memory behind it.
+
+    ``at``: only the ``FIRST`` or the ``LAST`` of them, without an axis. Lanes past the end of the
+    dim have no index: the last one is that of an element.
+    """
 
     target: Tile
     dim: Dim
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+    at: str = ""
+
+
+FAR = 2**30
+"""Positions are told apart up to here: farther ones count as this, NaN as its opposite."""
+
+
+@dataclass(frozen=True)
+class BlockOf:
+    """The numbers of the blocks of ``dim`` that hold the elements at positions ``value``.
+
+    Each is the floor of position / lanes of a block: below 0 before the first element, and at least
+    the number of blocks behind the last. Positions need not be whole.
+    """
+
+    target: Tile
+    dim: Dim
+    value: Tile
     origin: Origin = field(default=Origin(), compare=False, repr=False)
 
 
@@ -226,23 +252,6 @@ class Member:
     factor: Expr
 
 
-def kept_empty(factor: Expr, monoid: str) -> Expr:
-    """``factor``, which leaves an accumulator as it is that nothing is folded into yet.
-
-    Its lead is -inf, so that it would be multiplied by 0: right for a sum, which starts at 0, but
-    NaN for a maximum, which starts at -inf, or a minimum.
-    """
-    if monoid == "+":
-        return factor
-    start = Const(-math.inf if monoid == "max" else math.inf)
-    return call("where", call("eq", Arg(0), start), Arg(0), factor)
-
-
-LARGER = call("maximum", Arg(0), Arg(1))
-COMBINED = {"+": call("add", Arg(0), Arg(1)), "max": LARGER, "min": call("minimum", Arg(0), Arg(1))}
-"""What is folded ahead: the target before, and what is folded into it."""
-
-
 @dataclass(frozen=True)
 class Fold:
     """``target`` becomes target (monoid) value; then the members of its group follow.
@@ -262,6 +271,9 @@ class Fold:
     apart: str = ""
 
 
+Span: TypeAlias = "tuple[Tile | None, Tile | None]"
+
+
 @dataclass(frozen=True)
 class For:
     """A loop over the blocks of ``dim``; parallel iterations may run in any order or at once.
@@ -270,6 +282,10 @@ class For:
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
     this loop is over the chunk that has the number of the current element. ``settled``: sums of the
     loop that are read once more behind it, without a change of their value (workarounds.py).
+
+    ``span``: (begin, end), numbers of blocks, each a tile without axes made before the loop. It
+    runs over those of its blocks with begin <= number < end, and over none where there are none.
+    None for begin or end: from the first block on, or up to the last.
     """
 
     dim: Dim
@@ -278,6 +294,12 @@ class For:
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     chunk: Dim | None = None
     settled: tuple[Tile, ...] = ()
+    span: Span | None = None
+
+    @property
+    def bounds(self) -> tuple[Tile, ...]:
+        """The tiles that the span is made of: what the loop itself reads."""
+        return tuple(tile for tile in self.span or () if tile is not None)
 
 
 @dataclass(frozen=True)
@@ -293,7 +315,7 @@ class Chunks:
     lanes: Dim
 
 
-Stmt = Load | Issue | Await | Iota | Store | Let | Guard | Init | Fold | For
+Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For
 
 
 @dataclass(frozen=True)
@@ -316,6 +338,7 @@ class Nest:
 
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
+    ``last_first``: parallel dims whose blocks the grid takes from the last to the first.
     ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
     computed to the accuracy of float32; for others the target's approximations do.
     """
@@ -325,6 +348,7 @@ class Nest:
     blocks: tuple[Block, ...] = ()
     warps: int = 0
     accurate: tuple[str, ...] = ()
+    last_first: tuple[Dim, ...] = ()
 
 
 @dataclass(frozen=True)

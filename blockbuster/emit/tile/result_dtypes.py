@@ -2,7 +2,8 @@
 
 - What only moves elements keeps their dtype; a cast has its own.
 - A comparison gives truth values ("bool").
-- Sums and differences of indices and whole numbers are indices ("int"): places compare exactly.
+- Sums, differences and the larger or smaller of indices and whole numbers are indices ("int"):
+  places compare exactly.
 - All else is arithmetic: float32, or float64 where a program's arithmetic is that.
 """
 
@@ -22,7 +23,7 @@ LITERAL, WHOLE = "a number", "a whole number"
 WIDTHS = {TRUTH: 0, INDEX: 0, "bfloat16": 1, "float16": 1, "float32": 2, "float64": 3}
 """The dtypes of tiles; every number of a narrower one is a number of a wider one."""
 
-_KEEP_INDICES = ("add", "sub")
+_KEEP_INDICES = ("add", "sub", "maximum", "minimum")
 _EXACT = 1 << 53  # whole numbers below are exact as floats
 
 

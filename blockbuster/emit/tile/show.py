@@ -17,6 +17,7 @@ from blockbuster.emit.tile.forms import (
     PROGRAM,
     SHORT,
     SPACES,
+    UP_TO,
     Maybe,
     Slot,
     Words,
@@ -25,7 +26,16 @@ from blockbuster.emit.tile.forms import (
     usual,
     written_name,
 )
-from blockbuster.emit.tile.program import Block, Buffer, Nest, Stmt, Tile, TileProgram, View
+from blockbuster.emit.tile.program import (
+    Block,
+    Buffer,
+    Nest,
+    Span,
+    Stmt,
+    Tile,
+    TileProgram,
+    View,
+)
 from blockbuster.errors import quoted
 from blockbuster.ir.expr import arguments, show_expr, show_number
 from blockbuster.ir.ops import Elementwise, Op, Pointwise
@@ -164,6 +174,11 @@ class _Printer:
             self.declared.append(f"{DECLARED_ARRAY} {self.written(view.buffer)}")
         return self.written(view, hint=view.buffer.name if view.hint else "")
 
+    def span(self, span: Span) -> str:
+        """``t3 to t4``; ``0 to t4`` from the first block on, ``t3`` up to the last."""
+        first, last = (None if tile is None else self.tile(tile) for tile in span)
+        return f"{first or 0}{f' {UP_TO} {last}' if last else ''}"
+
     def operator(self, op: Op, args: tuple[Tile, ...]) -> str:
         """An operator and its operands; ``x1 - x2 of (t5, t5)`` where their order does not show.
 
@@ -241,6 +256,7 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "tile": _Printer.tile,
     "tiles": lambda printer, tiles: ", ".join(map(printer.tile, tiles)),
     "operator": _Printer.operator,
+    "span": _Printer.span,
     "members": lambda printer, members: "".join(f"\n  {printer.written(m)}" for m in members),
     "statements": _Printer.statements,
     "body": lambda printer, body: _braces("", printer.statements(body)).lstrip(),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from blockbuster.emit.tile.dataflow import accessed
+from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.program import For, Issue, Load, Stmt, Store, TileProgram
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,21 @@ def tile_traffic(
     moved = {buffer.name: Moved() for buffer in buffers}
     blocks = bound_blocks(program, sizes, block_sizes)
     for nest in program.nests:
-        _count(nest.body, nest.grid, _Extents(sizes, blocks_in(nest, blocks)), moved)
+        extents = Extents(nest, sizes, blocks_in(nest, blocks))
+        _count(nest.body, extents.grid, extents, moved)
     return moved
 
 
 @dataclass(frozen=True)
 class NestTraffic:
-    """What one nest moves, in elements, and how many programs share the work."""
+    """What one nest moves, in elements, and how many programs share the work.
+
+    ``arrays``: those of each array, by name.
+    """
 
     elements: int
     programs: int
+    arrays: Mapping[str, int] = field(default_factory=dict)
 
 
 def traffic_by_nest(
@@ -70,53 +76,25 @@ def traffic_by_nest(
     blocks = bound_blocks(program, sizes, block_sizes)
     found = []
     for nest in program.nests:
-        extents = _Extents(sizes, blocks_in(nest, blocks), padded)
+        extents = Extents(nest, sizes, blocks_in(nest, blocks), padded)
         moved: dict[str, Moved] = defaultdict(Moved)
-        _count(nest.body, nest.grid, extents, moved)
-        elements = sum(m.elements_loaded + m.elements_stored for m in moved.values())
-        found.append(NestTraffic(elements, max(1, prod(map(extents.trips, nest.grid)))))
+        _count(nest.body, extents.grid, extents, moved)
+        arrays = {name: m.elements_loaded + m.elements_stored for name, m in moved.items()}
+        programs = max(1, prod(map(extents.trips, nest.grid)))
+        found.append(NestTraffic(sum(arrays.values()), programs, arrays))
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Extents:
-    sizes: Mapping[Dim, int]
-    blocks: Mapping[Dim, int]
-    padded: tuple[Dim, ...] = ()
-
-    def size(self, dim: Dim) -> int:
-        return self.sizes[size_class(dim)]
-
-    def trips(self, dim: Dim) -> int:
-        """How many blocks ``dim`` has."""
-        return -(-self.size(dim) // self.blocks[dim])
-
-    def lanes(self, dim: Dim) -> int:
-        """What is loaded along ``dim``: with all lanes of its blocks if it is padded."""
-        return self.trips(dim) * self.blocks[dim] if dim in self.padded else self.size(dim)
-
-    def elements(self, access: Load | Issue | Store, loops: tuple[Dim, ...]) -> int:
-        """Elements of all tiles of an access: a dim's blocks together are the whole dim."""
-        tile = accessed(access)
-        count = self.size if isinstance(access, Store) else self.lanes
-        sliced = dict.fromkeys(access.view.sliced(tile))
-        repeated = prod(self.trips(dim) for dim in loops if dim not in sliced)
-        return repeated * prod(map(count, sliced))
-
-
-def _count(
-    body: tuple[Stmt, ...], loops: tuple[Dim, ...], extents: _Extents, moved: dict[str, Moved]
-) -> None:
+def _count(body: tuple[Stmt, ...], loops: Loops, extents: Extents, moved: dict[str, Moved]) -> None:
     for stmt in body:
         if isinstance(stmt, For):
-            around = (d for d in loops if d != stmt.chunk)  # all chunks together are the whole dim
-            _count(stmt.body, (*around, stmt.dim), extents, moved)
+            _count(stmt.body, extents.inside(stmt, loops), extents, moved)
         elif isinstance(stmt, Load | Issue | Store):
-            buffer = stmt.view.buffer
-            elements = extents.elements(stmt, loops)
-            tiles = prod(map(extents.trips, loops))
-            moved[buffer.name] += (
+            sliced, stored = stmt.view.sliced(accessed(stmt)), isinstance(stmt, Store)
+            elements = extents.elements(sliced, loops, padded=not stored)
+            tiles = extents.tiles(loops)
+            moved[stmt.view.buffer.name] += (
                 Moved(elements_stored=elements, tiles_stored=tiles)
-                if isinstance(stmt, Store)
+                if stored
                 else Moved(elements_loaded=elements, tiles_loaded=tiles)
             )

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.tile.dataflow import defined, operands, views
 from blockbuster.emit.tile.program import (
+    BlockOf,
     For,
+    Iota,
     Issue,
     Let,
     Load,
@@ -82,7 +84,7 @@ def _dims_in(nest: Nest) -> Iterator[Dim]:
         tile = defined(stmt)
         for used in (*operands(stmt), *((tile,) if tile else ())):
             yield from used.axes
-        if isinstance(stmt, For):
+        if isinstance(stmt, For | Iota | BlockOf):
             yield stmt.dim
         elif isinstance(stmt, Load | Issue | Store):
             yield from stmt.view.runs

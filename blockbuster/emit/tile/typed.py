@@ -9,7 +9,7 @@ before   t1 = load(P[m,n])            after   t1 = load(P[m,n])      float32, as
 What follows from what:
 
 - Inputs and outputs have the dtypes they are declared with (array_dtypes.py), a loaded tile that of
-  its array, an index vector "int", an accumulator the dtype of arithmetic.
+  its array, indices and numbers of blocks "int", an accumulator the dtype of arithmetic.
 - What an operator gives is said in ``result_dtypes.py``.
 - A dot on the matrix units takes both operands in the program's dtype: a cast is put before it
   where an operand has another.
@@ -24,11 +24,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from blockbuster.emit.tile.dataflow import folded, fresh_names, mapped, renamed
+from blockbuster.emit.tile.dataflow import folded, fresh_names, mapped, rebound, renamed
 from blockbuster.emit.tile.dtypes import DTYPES
 from blockbuster.emit.tile.program import (
     WORKSPACE,
     Await,
+    BlockOf,
     Buffer,
     Fold,
     For,
@@ -129,6 +130,11 @@ class _Typing:
                 return replace(stmt, target=self._made(stmt.target, self.rings[stmt.token]))
             case Iota():
                 return replace(stmt, target=self._made(stmt.target, INDEX))
+            case BlockOf():
+                value = self._read(stmt.value)
+                return replace(stmt, target=self._made(stmt.target, INDEX), value=value)
+            case For():
+                return rebound(stmt, self.tiles)
             case Init():
                 return replace(stmt, target=self._made(stmt.target, self.arithmetic))
             case Let():
@@ -217,7 +223,8 @@ class _Casts:
         made, out = dict(outer), list[Stmt]()
         for stmt in body:
             if isinstance(stmt, For):
-                out.append(replace(stmt, body=self.body(stmt.body, made)))
+                loop = rebound(stmt, self.alias)
+                out.append(replace(loop, body=self.body(stmt.body, made)))
                 continue
             stmt = renamed(stmt, self.alias)
             if isinstance(stmt, Let) and _changes_nothing(stmt):

@@ -13,15 +13,19 @@ from typing import TypeAlias
 
 from blockbuster.emit.tile import rings
 from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
-    COMBINED,
+    FIRST,
     INPUT,
+    LAST,
+    BlockOf,
     Buffer,
     Fold,
     For,
     Guard,
     Init,
+    Iota,
     Issue,
     Let,
     Load,
@@ -258,6 +262,35 @@ def operators_are_of_tiles(program: TileProgram) -> Iterator[str]:
                 yield f"{stmt.target.name} has an operator of block programs: expected pointwise"
 
 
+def spans_are_known(program: TileProgram) -> Iterator[str]:
+    """The bounds of a loop are single numbers, which do not change while it runs."""
+    for nest in program.nests:
+        changing = {tile for stmt in statements(nest.body) for tile in folded(stmt)}
+        for loop in (stmt for stmt in statements(nest.body) if isinstance(stmt, For)):
+            if loop.span == (None, None):
+                yield f"the loop over {loop.dim} has a span without bounds"
+            for tile in loop.bounds:
+                if tile.axes:
+                    yield f"{tile.name}, a bound of the loop over {loop.dim}, is no single number"
+                if tile in changing:
+                    yield f"{tile.name}, a bound of the loop over {loop.dim}, is an accumulator"
+
+
+def indices_fit_their_tiles(program: TileProgram) -> Iterator[str]:
+    """Indices have the axis of their dim, but one alone none; blocks have those of positions."""
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            match stmt:
+                case Iota(target, dim, at=at):
+                    if at not in ("", FIRST, LAST):
+                        yield f"{target.name} is the index of {dim} at {at!r}"
+                    if target.axes != (() if at else (dim,)):
+                        yield f"{target.name}, of indices of {dim}, has the axes {target.axes}"
+                case BlockOf(target, dim, value):
+                    if target.axes != value.axes:
+                        yield f"{target.name} and {value.name} have other axes"
+
+
 def loops_do_not_repeat(program: TileProgram) -> Iterator[str]:
     """No loop runs inside another over the same dim, nor over a dim that is one block."""
     for nest in program.nests:
@@ -273,6 +306,8 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     arrays_are_known,
     loops_do_not_repeat,
     chunks_are_walked,
+    spans_are_known,
+    indices_fit_their_tiles,
     tiles_are_defined_before_use,
     lanes_are_reduced_before_use,
     accumulators_are_private,

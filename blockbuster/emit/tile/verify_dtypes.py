@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from blockbuster.emit.tile.dataflow import defined, folded
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import (
+    BlockOf,
     Buffer,
+    For,
     Guard,
     Init,
     Iota,
@@ -72,10 +74,15 @@ def operators_give_their_dtype(program: TileProgram) -> Reasons:
 
 
 def indices_are_whole(program: TileProgram) -> Reasons:
-    """Index vectors are "int"."""
+    """Indices and numbers of blocks are "int", and so are the bounds of loops."""
     for stmt in _all(program):
         if isinstance(stmt, Iota):
             yield from _differs(stmt.target, INDEX, f"the indices of {stmt.dim} are")
+        elif isinstance(stmt, BlockOf):
+            yield from _differs(stmt.target, INDEX, f"numbers of blocks of {stmt.dim} are")
+        elif isinstance(stmt, For):
+            for tile in stmt.bounds:
+                yield from _differs(tile, INDEX, f"the bounds of the loop over {stmt.dim} are")
 
 
 def guards_keep_the_dtype(program: TileProgram) -> Reasons:

@@ -118,6 +118,19 @@ HELPERS: dict[str, str] = {
         "    each = -(-len(steps) // count)\n"
         "    return steps[number * each : (number + 1) * each]\n"
     ),
+    "within": (
+        "def within(steps, begin, end):\n"
+        '    """The steps to the blocks with begin <= number < end; None is no bound."""\n'
+        "    first = steps.start if begin is None else max(steps.start, int(begin) * steps.step)\n"
+        "    stop = steps.stop if end is None else min(steps.stop, int(end) * steps.step)\n"
+        "    return range(first, stop, steps.step)\n"
+    ),
+    "block_of": (
+        "def block_of(x, lanes):\n"
+        '    """The numbers of the blocks that hold the positions `x`; NaN lies before all."""\n'
+        "    near = np.clip(np.where(np.isnan(x), -np.inf, x), -(2**30), 2**30)\n"
+        "    return np.floor(near / lanes).astype(int)\n"
+    ),
     "recip0": (
         "def recip0(x):\n"
         '    """1 / x, and 0 where x is 0."""\n'

@@ -22,9 +22,11 @@ from blockbuster.emit.print.numpy.spelling import (
 )
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.names import comment
+from blockbuster.emit.tile.names import note_of
 from blockbuster.emit.tile.program import (
+    LAST,
     Await,
+    BlockOf,
     Buffer,
     BufferAxis,
     Fold,
@@ -165,8 +167,7 @@ class _Text:
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
         extents = listed([self._whole_extent(axis) for axis in buffer.axes])
-        dtype = self._spell(buffer).dtype
-        return f"    {self.names[buffer]} = {empty}({extents}, {dtype})"
+        return f"    {self.names[buffer]} = {empty}({extents}, {self._spell(buffer).dtype})"
 
     def _whole_extent(self, axis: BufferAxis) -> str:
         if axis.dim is None or (axis.per_block and axis.dim in self._program.whole):
@@ -184,28 +185,31 @@ class _Text:
             scope = Scope("    ", ())
             self._issues = issues(nest.body)
             for dim in nest.grid:
-                yield scope.indent + self._loop(dim, parallel=True)
+                yield scope.indent + self._loop(For(dim, True, ()))
                 scope = scope.inside(dim)
             yield from self._statements(nest.body, scope)
 
     def _statements(self, body: tuple[Stmt, ...], scope: Scope) -> Iterator[str]:
         for stmt in body:
             if isinstance(stmt, For):
-                yield scope.indent + self._loop(stmt.dim, stmt.parallel, stmt.chunk)
+                yield scope.indent + self._loop(stmt)
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
-                note = _note(stmt) if isinstance(stmt, Let | Fold) else ""
+                note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
                 for line in WRITERS[type(stmt)](self, stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
 
-    def _loop(self, dim: Dim, parallel: bool, chunk: Dim | None = None) -> str:
-        steps = f"range(0, {self._size(dim)}, {self._blocks[dim]})"
-        if chunk is not None:
+    def _loop(self, loop: For) -> str:
+        steps = f"range(0, {self._size(loop.dim)}, {self._blocks[loop.dim]})"
+        if loop.chunk is not None:
             part = self._spelling.helper("chunk")
-            steps = f"{part}({steps}, {self._at[chunk]}, {self._size(chunk)})"
-        anyhow = parallel and not self._terse
-        return f"for {self._at[dim]} in {f'order({steps})' if anyhow else steps}:"
+            steps = f"{part}({steps}, {self._at[loop.chunk]}, {self._size(loop.chunk)})"
+        if loop.span is not None:
+            begin, end = (tile and tile.name for tile in loop.span)
+            steps = f"{self._spelling.helper('within')}({steps}, {begin}, {end})"
+        anyhow = loop.parallel and not self._terse
+        return f"for {self._at[loop.dim]} in {f'order({steps})' if anyhow else steps}:"
 
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
@@ -261,9 +265,8 @@ class _Text:
     def _extent(self, dim: Dim, scope: Scope) -> str:
         """How many elements of ``dim`` the current block has."""
         size = self._size(dim)
-        if dim not in scope.loops:
-            return size
-        return f"min({self._blocks[dim]}, {size} - {self._at[dim]})"
+        rest = f"min({self._blocks[dim]}, {size} - {self._at[dim]})"
+        return rest if dim in scope.loops else size
 
     def _shape(self, tile: Tile, scope: Scope) -> str:
         if self._padded:
@@ -275,10 +278,19 @@ class _Text:
         return listed(list(extents))
 
     def _iota(self, stmt: Iota, scope: Scope) -> list[str]:
-        extent = self._blocks[stmt.dim] if self._padded else self._extent(stmt.dim, scope)
-        at = self._at[stmt.dim]
-        steps = f"{at}, {at} + {extent}" if stmt.dim in scope.loops else extent
+        start, extent = self._start(stmt.dim, scope), self._extent(stmt.dim, scope)
+        if stmt.at:
+            last = f" + {extent} - 1" if stmt.at == LAST else ""
+            return [f"{stmt.target.name} = {start or 0}{last}"]
+        extent = self._blocks[stmt.dim] if self._padded else extent
+        steps = f"{start}, {start} + {extent}" if start else extent
         return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
+
+    def _block_of(self, stmt: BlockOf, scope: Scope) -> list[str]:
+        whole = stmt.dim in self._program.whole and not self._padded
+        lanes = f"max({self._size(stmt.dim)}, 1)" if whole else self._blocks[stmt.dim]
+        at = f"({stmt.value.name}, {lanes})"
+        return [f"{stmt.target.name} = {self._spelling.helper('block_of')}{at}"]
 
     def _guard(self, stmt: Guard, scope: Scope) -> list[str]:
         value = self._read(stmt.value, stmt.target)
@@ -291,8 +303,8 @@ class _Text:
 
     def _init(self, stmt: Init, scope: Scope) -> list[str]:
         shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
-        dtype = self._spell(stmt.target).dtype
-        return [f"{stmt.target.name} = np.full({shape}, {start}, {dtype})"]
+        made = f"np.full({shape}, {start}, {self._spell(stmt.target).dtype})"
+        return [f"{stmt.target.name} = {made}"]
 
     def _is_wide(self, made: Tile | Buffer) -> bool:
         """True for float64 in a program that computes in float32."""
@@ -367,18 +379,12 @@ class _Text:
         return self._operands(stmt)[0]
 
 
-def _note(stmt: Let | Fold) -> str:
-    """A comment: the user's word, the rule that made the statement, the user's lines."""
-    words = [stmt.target.hint, stmt.origin.rule, *map(str, stmt.origin.lines())]
-    text = ", ".join(word for word in words if word)
-    return comment(text)
-
-
 WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
     Load: _Text._load,
     Issue: lambda *_: [],  # loaded where it is awaited
     Await: _Text._load,
     Iota: _Text._iota,
+    BlockOf: _Text._block_of,
     Store: _Text._store,
     Let: _Text._let,
     Guard: _Text._guard,

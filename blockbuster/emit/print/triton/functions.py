@@ -11,6 +11,24 @@ from collections.abc import Iterable
 
 # name -> source, other helpers it calls
 HELPERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "_block_of": (
+        '''
+def _block_of(x, lanes):
+    """The number of the block with the element at x, rounded down: Triton's // rounds to 0."""
+    return tl.where(x < 0, -1 - (-1 - x) // lanes, x // lanes)
+''',
+        (),
+    ),
+    "_block_at": (
+        '''
+def _block_at(x, lanes):
+    """The same, x being no index: up to 2**30 from 0; NaN lies before all."""
+    above = tl.where(x > -1073741824.0, x, -1073741824.0)
+    near = tl.where(above < 1073741824.0, above, 1073741824.0)
+    return tl.floor(near * (1.0 / lanes)).to(tl.int32)
+''',
+        (),
+    ),
     "_maximum": (
         '''
 def _maximum(a, b):

@@ -25,6 +25,7 @@ from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.names import dim_word
 from blockbuster.emit.tile.program import (
     Await,
+    BlockOf,
     Fold,
     For,
     Guard,
@@ -38,6 +39,7 @@ from blockbuster.emit.tile.program import (
     Store,
     Tile,
 )
+from blockbuster.emit.tile.result_dtypes import INDEX
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
@@ -106,10 +108,22 @@ class _KernelPrinter:
         self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
 
     def _iota(self, stmt: Iota) -> None:
-        lanes = self._tiling.lanes(stmt.target)
-        name = self._define(stmt.target, lanes, f"index_{dim_word(stmt.dim).lower()}")
-        place = self._places.offsets(stmt.dim) if lanes else self._places.index(stmt.dim)
+        lanes, word = self._tiling.lanes(stmt.target), dim_word(stmt.dim).lower()
+        if stmt.at:
+            name = self._define(stmt.target, lanes, f"{stmt.at}_{word}")
+            place = self._places.edge(stmt.dim, stmt.at)
+        else:
+            name = self._define(stmt.target, lanes, f"index_{word}")
+            place = self._places.offsets(stmt.dim) if lanes else self._places.index(stmt.dim)
         self._lines.line(f"{name} = {place}", stmt.origin)
+
+    def _block_of(self, stmt: BlockOf) -> None:
+        position = self._tiles[stmt.value]
+        helper = "_block_of" if position.text.dtype == INDEX else "_block_at"
+        text = position.text if position.text.dtype == INDEX else as_float(position.text)
+        made = self._scalars.helper(helper, text.text, self._places.step(stmt.dim))
+        name = self._define(stmt.target, position.lanes, f"block_{dim_word(stmt.dim).lower()}")
+        self._lines.line(f"{name} = {made.text}", stmt.origin)
 
     def _store(self, stmt: Store) -> None:
         operand, buffer = self._tiles[stmt.value], stmt.view.buffer
@@ -176,7 +190,7 @@ class _KernelPrinter:
         return Operand(as_float(operand.text), operand.lanes)
 
     def _for(self, stmt: For) -> None:
-        self._places.enter(stmt)
+        self._places.enter(stmt, {tile: self._tiles[tile].text.text for tile in stmt.bounds})
         self._statements(stmt.body)
         self._places.leave(stmt)
         for tile in stmt.settled:
@@ -189,6 +203,7 @@ STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
     Issue: _KernelPrinter._issue,
     Await: _KernelPrinter._load,
     Iota: _KernelPrinter._iota,
+    BlockOf: _KernelPrinter._block_of,
     Store: _KernelPrinter._store,
     Let: _KernelPrinter._let,
     Guard: _KernelPrinter._guard,

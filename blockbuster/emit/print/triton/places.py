@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, spread
 from blockbuster.emit.tile.names import Names, dim_word
 from blockbuster.emit.tile.program import (
+    FIRST,
     Await,
     Buffer,
     For,
@@ -16,6 +19,7 @@ from blockbuster.emit.tile.program import (
     Nest,
     Stmt,
     Store,
+    Tile,
     View,
     statements,
 )
@@ -25,7 +29,8 @@ from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
-ENDS = ("first", "stop")  # of a chunk
+ENDS = ("first", "stop")  # of a chunk, or of a span
+NEARER = ("tl.maximum", "tl.minimum")  # the end that leaves out more
 
 
 class Places:
@@ -42,6 +47,7 @@ class Places:
         self._names = names
         self._lines = lines
         self._numbers: dict[Dim, str] = {}  # of each dim that a loop or the grid walks
+        self._starts: dict[Dim, str] = {}  # the first element of its block
         self._indices: dict[Dim, str] = {}
         self._extents: dict[Dim, str] = {}
         self.parameters = Parameters()
@@ -100,42 +106,80 @@ class Places:
         for dim in reversed(nest.grid):
             number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
             self._numbers[dim] = number
-            if dim == nest.grid[0]:
-                first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
-                self._lines.line(f"{number} = {first}")
-                continue
             count = self.size(dim)
             if not self._tiling.is_unit(dim):
                 count = f"tl.cdiv({count}, {self.block(dim)})"
-            self._lines.line(f"{number} = pid % {count}")
+            counted = f"{count} - 1 - " if dim in nest.last_first else ""
+            if dim == nest.grid[0]:
+                first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
+                self._lines.line(f"{number} = {counted}{first}")
+                continue
+            self._lines.line(f"{number} = {counted}pid % {count}")
             self._lines.line(f"pid = pid // {count}")
         for dim in nest.grid:
             self._block_at(dim, nest.body, f"{self._numbers[dim]} * {{}}")
 
-    def enter(self, stmt: For) -> None:
+    def step(self, dim: Dim) -> str:
+        """How many elements a block of ``dim`` has."""
+        return "1" if self._tiling.is_unit(dim) else self.block(dim)
+
+    def enter(self, stmt: For, bounds: Mapping[Tile, str]) -> None:
         """The head of a loop, and the block of its current iteration."""
         dim = stmt.dim
-        word = dim_word(dim).lower()
-        start = self._names.of(("start", dim), f"{word}0")
-        bounds = f"0, {self.size(dim)}"
-        block = "1" if self._tiling.is_unit(dim) else self.block(dim)
-        if stmt.chunk is not None:
-            bounds = ", ".join(self._names.of((end, dim), f"{word}_{end}") for end in ENDS)
-            args = (self.size(dim), block, self.size(stmt.chunk), self._numbers[stmt.chunk])
-            self._file.helpers.setdefault("_chunk")
-            self._lines.line(f"{bounds} = _chunk({', '.join(args)})")
+        start = self._names.of(("start", dim), f"{dim_word(dim).lower()}0")
+        ends = self._chunk(stmt) if stmt.chunk is not None else ("0", self.size(dim))
+        steps = ", ".join(self._spanned(stmt, ends, bounds))
         self._numbers[dim] = start
         if not self._tiling.is_unit(dim):
-            bounds += f", {block}"
-            self._numbers[dim] = f"({start} // {block})"
-        self._lines.line(f"for {start} in {self._steps(stmt, bounds)}:", stmt.origin)
+            steps += f", {self.block(dim)}"
+            self._numbers[dim] = f"({start} // {self.block(dim)})"
+        self._lines.line(f"for {start} in {self._steps(stmt, steps)}:", stmt.origin)
         self._lines.depth += 1
         self._block_at(dim, stmt.body, start)
+
+    def _chunk(self, stmt: For) -> tuple[str, str]:
+        """The first element of the loop's chunk, and that behind its last."""
+        dim, word = stmt.dim, dim_word(stmt.dim).lower()
+        assert stmt.chunk is not None
+        first, stop = (self._names.of((end, dim), f"{word}_{end}") for end in ENDS)
+        args = (self.size(dim), self.step(dim), self.size(stmt.chunk), self._numbers[stmt.chunk])
+        self._file.helpers.setdefault("_chunk")
+        self._lines.line(f"{first}, {stop} = _chunk({', '.join(args)})")
+        return first, stop
+
+    def _spanned(
+        self, stmt: For, ends: tuple[str, str], bounds: Mapping[Tile, str]
+    ) -> Iterator[str]:
+        """The first element and that behind the last of ``ends`` that lie in the span."""
+        dim = stmt.dim
+        unit = self._tiling.is_unit(dim)
+        span = stmt.span or (None, None)
+        for kind, limit, tile, nearer in zip(ENDS, ends, span, NEARER, strict=True):
+            if tile is None:
+                yield limit
+                continue
+            element = bounds[tile] if unit else f"{bounds[tile]} * {self.block(dim)}"
+            name = self._names.of((kind, dim, stmt.span), f"{dim_word(dim).lower()}_{kind}")
+            self._lines.line(f"{name} = {nearer}({element}, {limit})")
+            yield name
+
+    def edge(self, dim: Dim, at: str) -> str:
+        """The index of the first or last element of the current block."""
+        if self._tiling.is_unit(dim):
+            return self.index(dim)
+        start = self._starts.get(dim, "")
+        if at == FIRST:
+            return start or "tl.full((), 0, INDEX)"
+        behind = f"{start} + {self.block(dim)}" if start else self.block(dim)
+        if not self._tiling.ragged(dim):
+            return f"{behind} - 1"
+        return f"tl.minimum({behind}, {self.size(dim)}) - 1"
 
     def leave(self, stmt: For) -> None:
         """The end of a loop."""
         self._lines.depth -= 1
         del self._numbers[stmt.dim]
+        self._starts.pop(stmt.dim, None)
         self._indices.pop(stmt.dim, None)
 
     def _block_at(self, dim: Dim, body: tuple[Stmt, ...], start: str) -> None:
@@ -144,8 +188,10 @@ class Places:
             index = self._names.of(("index", dim), dim_word(dim).lower())
             self._indices[dim] = index
             self._lines.line(f"{index} = tl.cast({self._numbers[dim]}, INDEX)")
-        elif dim in self._addressed(body):
-            self._offsets(dim, start.format(self.block(dim)))
+            return
+        self._starts[dim] = start.format(self.block(dim))
+        if dim in self._addressed(body):
+            self._offsets(dim, self._starts[dim])
 
     def _offsets(self, dim: Dim, start: str) -> None:
         lanes = f"tl.arange(0, {self.block(dim)})"

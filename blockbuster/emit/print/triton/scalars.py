@@ -169,7 +169,7 @@ class ScalarPrinter:
             level = _COMPARE + 1
             return Text(f"{left.at(level)} {_COMPARISONS[fn]} {right.at(level)}", dtype, _COMPARE)
         if dtype == INDEX:
-            return replace(_infix(fn, [_integer(a) for a in args]), dtype=INDEX)
+            return _whole(fn, [_integer(a) for a in args])
         return self._float_call(fn, [as_float(a) for a in args])
 
     def _float_call(self, fn: str, args: list[Text]) -> Text:
@@ -204,6 +204,13 @@ def _powered(base: Expr, exponent: float) -> Expr:
 def _infix(fn: str, args: Sequence[Text]) -> Text:
     sign, level = _INFIX[fn]
     return Text(f"{args[0].at(level)} {sign} {args[1].at(level + 1)}", FLOAT, level)
+
+
+def _whole(fn: str, args: Sequence[Text]) -> Text:
+    """A function of indices, none of which is NaN."""
+    if fn in _INFIX:
+        return replace(_infix(fn, args), dtype=INDEX)
+    return Text(f"tl.{fn}({', '.join(a.text for a in args)})", INDEX)
 
 
 def _integer(text: Text) -> Text:

@@ -1,0 +1,67 @@
+"""The numbers that bound loops of a running tile program, known under any semantics.
+
+A semantics may hold an index as a residue, or as the degree of a term. A loop needs the number: so
+what bounds are computed from is computed a second time, in floating point. Only what comes from
+memory is asked of the semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from blockbuster.emit.interpret.frame import Frame
+from blockbuster.emit.interpret.memory import Hazard
+from blockbuster.emit.tile.dataflow import bounding
+from blockbuster.emit.tile.program import FAR, For, Let, Tile, TileProgram
+from blockbuster.interp.layout import Array
+
+
+class Bounds:
+    """What bounds depend on in ``program``; ``held`` is what the semantics knows of a tile.
+
+    ``held`` raises Refused where that is no number.
+    """
+
+    def __init__(self, program: TileProgram, held: Callable[[Tile, Frame], Array]) -> None:
+        self._tiles = {tile for nest in program.nests for tile in bounding(nest.body)}
+        self._held = held
+
+    def note(self, tile: Tile, numbers: Array, frame: Frame) -> None:
+        """Keep the numbers of ``tile``, if a bound depends on them."""
+        if tile in self._tiles:
+            frame.numbers[tile] = numbers
+
+    def note_let(self, stmt: Let, frame: Frame, value: Callable[[list[Array]], Array]) -> None:
+        """Keep what an operator makes of numbers, if a bound depends on it and they are known."""
+        if stmt.target in self._tiles and all(arg in frame.numbers for arg in stmt.args):
+            frame.numbers[stmt.target] = value([frame.numbers[arg] for arg in stmt.args])
+
+    def of(self, tile: Tile, frame: Frame) -> Array:
+        """The numbers in ``tile``."""
+        known = frame.numbers.get(tile)
+        return self._held(tile, frame) if known is None else known
+
+    def within(self, loop: For, steps: Sequence[int], frame: Frame) -> Sequence[int]:
+        """Those of ``steps``, the first elements of blocks, that the span of ``loop`` holds."""
+        if loop.span is None:
+            return steps
+        begin, end = (None if tile is None else self._number(tile, frame) for tile in loop.span)
+        lanes = frame.scope.blocks[loop.dim]
+        return [
+            step
+            for step in steps
+            if (begin is None or begin <= step // lanes) and (end is None or step // lanes < end)
+        ]
+
+    def _number(self, tile: Tile, frame: Frame) -> float:
+        if tile.axes:
+            raise Hazard(f"{tile.name} is no single number")
+        return float(self.of(tile, frame))
+
+
+def blocks_at(positions: Array, lanes: int) -> Array:
+    """The numbers of the blocks that hold ``positions``."""
+    near = np.clip(np.where(np.isnan(positions), -FAR, positions), -FAR, FAR)
+    return np.asarray(np.floor(near / lanes))

@@ -1,0 +1,122 @@
+"""Conditions in the body of a loop: masks, as expressions of index vectors, sizes and data.
+
+A mask is written in several statements (i >= j, then i - j < 256 of a difference, then both), and
+part of it may stand before the loop. ``Formulas`` puts each together again; its leaves are tiles
+that no pointwise operator makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.program import For, Iota, Let, Nest, Stmt, Tile, statements
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, calls, is_predicate, substitute
+from blockbuster.ir.ops import Pointwise
+from blockbuster.ir.types import Dim
+
+LONGEST = 200
+"""Calls in a formula that is looked into; what is made by a longer one is a leaf."""
+
+
+@dataclass
+class Formulas:
+    """What the tiles of ``nest`` are in terms of leaves: ``Arg(i)`` is ``leaves[i]``."""
+
+    nest: Nest
+    leaves: list[Tile] = field(default_factory=list)
+    made: dict[Tile, Stmt] = field(default_factory=dict)
+    _known: dict[Tile, Expr] = field(default_factory=dict)
+    _numbers: dict[Tile, Expr] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for stmt in statements(self.nest.body):
+            target = defined(stmt)
+            if target is None:
+                continue
+            self.made[target] = stmt
+            if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
+                formula = self.inside(stmt.op.expr, stmt.args)
+                if calls(formula) <= LONGEST:
+                    self._known[target] = formula
+
+    def of(self, tile: Tile) -> Expr:
+        """The formula of a tile."""
+        known = self._known.get(tile)
+        if known is not None:
+            return known
+        if tile not in self._numbers:
+            self._numbers[tile] = Arg(len(self.leaves))
+            self.leaves.append(tile)
+        return self._numbers[tile]
+
+    def inside(self, expr: Expr, args: Sequence[Tile]) -> Expr:
+        """``expr`` of the tiles ``args`` in terms of leaves."""
+        read = arguments(expr)
+        return substitute(expr, [self.of(a) if i in read else Arg(0) for i, a in enumerate(args)])
+
+    def leaves_of(self, expr: Expr) -> tuple[Tile, ...]:
+        """The tiles that a formula reads."""
+        return tuple(self.leaves[number] for number in arguments(expr))
+
+    def varies(self, expr: Expr, dim: Dim) -> bool:
+        """True if a formula has other values in another block of ``dim``."""
+        return any(self.leaf_varies(leaf, dim) for leaf in self.leaves_of(expr))
+
+    def leaf_varies(self, leaf: Tile, dim: Dim) -> bool:
+        """The same of a leaf, of whose elements the axes tell; an index has its dim, too."""
+        stmt = self.made.get(leaf)
+        return dim in leaf.axes or (isinstance(stmt, Iota) and stmt.dim == dim)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A truth value that a loop computes with; ``dead`` is the one that may empty a point."""
+
+    formula: Expr
+    dead: float
+
+
+def conditions(loop: For, formulas: Formulas) -> tuple[Condition, ...]:
+    """The masks of ``loop`` that differ from block to block, each once, in program order."""
+    found: dict[Condition, None] = {}
+    for stmt in statements(loop.body):
+        if isinstance(stmt, Let):
+            for condition in _read_by(stmt, formulas):
+                if formulas.varies(condition.formula, loop.dim):
+                    found.setdefault(condition)
+    return tuple(found)
+
+
+def _read_by(stmt: Let, formulas: Formulas) -> Iterator[Condition]:
+    """The truth values that ``stmt`` uses as anything but a part of another truth value."""
+    if not isinstance(stmt.op, Pointwise):
+        for arg in stmt.args:
+            if is_predicate(formula := formulas.of(arg)):
+                yield Condition(formula, 0.0)
+        return
+    stack: list[tuple[Expr, float]] = [(stmt.op.expr, 0.0)]
+    if is_predicate(stmt.op.expr) or calls(stmt.op.expr) > LONGEST:
+        return
+    seen: set[tuple[int, float]] = set()
+    while stack:
+        expr, dead = stack.pop()
+        if (id(expr), dead) in seen:
+            continue
+        seen.add((id(expr), dead))
+        formula = formulas.inside(expr, stmt.args) if isinstance(expr, Arg | Call) else expr
+        if is_predicate(formula):
+            yield Condition(formula, dead)
+        elif isinstance(expr, Call):
+            first = _emptying(expr, formulas, stmt)
+            deads = [first if at == 0 else 0.0 for at in range(len(expr.args))]
+            stack.extend(reversed(list(zip(expr.args, deads, strict=True))))
+
+
+def _emptying(expr: Call, formulas: Formulas, stmt: Let) -> float:
+    """The truth value of the first operand under which ``expr`` is a number."""
+    if expr.fn != "where":
+        return 0.0
+    kept, other = (formulas.inside(branch, stmt.args) for branch in expr.args[1:])
+    return 1.0 if isinstance(kept, Const) and not isinstance(other, Const) else 0.0

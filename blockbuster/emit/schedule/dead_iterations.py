@@ -1,0 +1,221 @@
+"""What an iteration does where a mask is false everywhere: may it be left out?
+
+Its body is run over a small lattice: a tile has one known number everywhere, or some finite ones,
+or nothing is known. So -inf goes through the maximum of a row, exp makes 0 of it, and a dot of 0
+with finite rows is 0. The iteration changes nothing where all that it folds is the identity of the
+fold: -inf of a maximum, which also keeps what its group rescales, and 0 of a sum.
+
+What memory holds is taken to be finite: 0 times a key that is infinite is NaN in the full loop, and
+is left out of the narrowed one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from blockbuster.emit.schedule.conditions import LONGEST, Formulas
+from blockbuster.emit.tile.dataflow import defined, folded
+from blockbuster.emit.tile.monoids import kept_empty
+from blockbuster.emit.tile.padding import DATA, IDENTITY, UNKNOWN, Lane, applied, is_exact
+from blockbuster.emit.tile.program import (
+    Fold,
+    For,
+    Guard,
+    Init,
+    Let,
+    Stmt,
+    Store,
+    Tile,
+    statements,
+)
+from blockbuster.ir.expr import (
+    Arg,
+    Call,
+    Const,
+    Expr,
+    arguments,
+    calls,
+    is_predicate,
+    show_number,
+)
+from blockbuster.ir.ops import Cast, Functional, Pointwise
+from blockbuster.rules.safety import RESCALED
+
+Assumed = Mapping[Expr, float]
+"""Truth values that conditions are taken to have everywhere, by formula."""
+
+
+def changes_something(loop: For, formulas: Formulas, assumed: Assumed) -> str:
+    """What an iteration of ``loop`` changes where conditions are as ``assumed``, or ""."""
+    run = _Run(formulas, assumed, loop)
+    return run.reason if run.until_the_loop(formulas.nest.body) else "it is in no nest"
+
+
+@dataclass
+class _Run:
+    """Statements run over the lattice. ``reason``: what the loop changes, the first such thing."""
+
+    formulas: Formulas
+    assumed: Assumed
+    loop: For
+    values: dict[Tile, Lane] = field(default_factory=dict)
+    reason: str = ""
+
+    def until_the_loop(self, body: Sequence[Stmt]) -> bool:
+        """Run what stands before the loop, then the loop; True if it is found in ``body``."""
+        for stmt in body:
+            if stmt is self.loop:
+                self._iteration()
+                return True
+            if isinstance(stmt, For) and self.until_the_loop(stmt.body):
+                return True
+            if not isinstance(stmt, For):
+                self._step(stmt, own=())
+        return False
+
+    def _iteration(self) -> None:
+        inside = tuple(statements(self.loop.body))
+        own = tuple(stmt.target for stmt in inside if isinstance(stmt, Init))
+        for tile in (tile for stmt in inside for tile in folded(stmt)):
+            self.values[tile] = UNKNOWN
+        for stmt in inside:
+            if isinstance(stmt, For):
+                self._forget(stmt)
+            else:
+                self._step(stmt, own)
+                if isinstance(stmt, Store):
+                    self._note(f"it stores {stmt.view.buffer.name}")
+
+    def _forget(self, loop: For) -> None:
+        """What an inner loop reads of what it folds may be of any iteration."""
+        for stmt in statements(loop.body):
+            for tile in folded(stmt):
+                self.values[tile] = UNKNOWN
+
+    def _note(self, reason: str) -> None:
+        self.reason = self.reason or reason
+
+    def _step(self, stmt: Stmt, own: Sequence[Tile]) -> None:
+        match stmt:
+            case Init():
+                self.values[stmt.target] = UNKNOWN
+            case Fold():
+                self._fold(stmt, own)
+            case Guard():
+                value = self.values[stmt.value]
+                kept = value == stmt.fill or (value == DATA and math.isfinite(stmt.fill))
+                self.values[stmt.target] = value if kept else UNKNOWN
+            case Let():
+                self.values[stmt.target] = self._let(stmt)
+            case _:
+                if (target := defined(stmt)) is not None:
+                    self.values[target] = DATA
+
+    # folds ---------------------------------------------------------------------------
+
+    def _fold(self, stmt: Fold, own: Sequence[Tile]) -> None:
+        for tile in folded(stmt):
+            if tile in own:
+                self.values[tile] = self._total(stmt, tile)
+        if any(tile not in own for tile in folded(stmt)):
+            self._note(self._changed(stmt))
+
+    def _total(self, stmt: Fold, tile: Tile) -> Lane:
+        """A sum of finite values is finite; of other totals nothing is known."""
+        plain = tile == stmt.target and stmt.monoid == "+" and stmt.onto is None and not stmt.ahead
+        value = self.values[stmt.value]
+        return DATA if plain and (value == DATA or is_finite(value)) else UNKNOWN
+
+    def _changed(self, stmt: Fold) -> str:
+        """How ``stmt`` changes what it folds into, or ""."""
+        if stmt.ahead or stmt.onto is not None:
+            return f"{stmt.target.name} is folded ahead of its group"
+        value = self.values[stmt.value]
+        if value != IDENTITY[stmt.monoid]:
+            return _taken(stmt.target, stmt.monoid, value)
+        for member in stmt.members:
+            if stmt.monoid != "max" or member.factor != kept_empty(RESCALED, member.monoid):
+                return f"what {stmt.target.name} rescales is not known to stay as it is"
+            parts = [self.values[member.value], value, DATA]
+            lane = self._expr(member.factor, parts, None)
+            if lane != IDENTITY[member.monoid]:
+                return _taken(member.target, member.monoid, lane)
+        return ""
+
+    # operators -----------------------------------------------------------------------
+
+    def _let(self, stmt: Let) -> Lane:
+        args = [self.values[arg] for arg in stmt.args]
+        match stmt.op:
+            case Pointwise(expr):
+                return self._expr(expr, args, stmt)
+            case Functional(name):
+                return _reduced(name, args)
+            case Cast():
+                return args[0] if args[0] == DATA or is_exact(args[0]) else UNKNOWN
+        return args[0]
+
+    def _expr(self, expr: Expr, args: Sequence[Lane], stmt: Let | None) -> Lane:
+        if stmt is not None and isinstance(expr, Arg | Call):
+            held = self._assumption(expr, stmt)
+            if held is not None:
+                return held
+        match expr:
+            case Arg(index):
+                return args[index]
+            case Const(value):
+                return value
+            case Call(fn, parts):
+                return law(fn, [self._expr(part, args, stmt) for part in parts])
+        return DATA
+
+    def _assumption(self, expr: Expr, stmt: Let) -> float | None:
+        """The truth value that ``expr`` is taken to have, if any."""
+        if not arguments(expr) or calls(expr) > LONGEST:
+            return None
+        formula = self.formulas.inside(expr, stmt.args)
+        return self.assumed.get(formula) if is_predicate(formula) else None
+
+
+def _taken(tile: Tile, monoid: str, value: Lane) -> str:
+    """Why ``tile`` changes where ``value`` is folded into it."""
+    if not isinstance(value, float):
+        return f"{tile.name} takes in values that the mask does not replace"
+    if monoid == "max" and value != math.inf:
+        return f"{tile.name} takes in {show_number(value)}, a finite fill: write -inf"
+    return f"{tile.name} takes in {show_number(value)} where the mask is false"
+
+
+def law(fn: str, args: Sequence[Lane]) -> Lane:
+    """A scalar function of what tiles hold; beside ``padding.applied``, laws of whole tiles."""
+    match fn, args:
+        case "where", (condition, a, b) if not isinstance(condition, float):
+            finite = condition == DATA and all(x == DATA or is_finite(x) for x in (a, b))
+            return a if a == b else DATA if finite else UNKNOWN
+        case "sub0", (float(x), _) if math.isinf(x):
+            return x
+        case ("and", (0.0, _) | (_, 0.0)) | ("or", (1.0, _) | (_, 1.0)):
+            return 0.0 if fn == "and" else 1.0
+        case ("maximum", (float(x), other) | (other, float(x))) if x == -math.inf:
+            return other
+        case ("minimum", (float(x), other) | (other, float(x))) if x == math.inf:
+            return other
+    return applied(fn, args)
+
+
+def is_finite(lane: Lane) -> bool:
+    """True for a known number that is finite."""
+    return isinstance(lane, float) and math.isfinite(lane)
+
+
+def _reduced(name: str, args: Sequence[Lane]) -> Lane:
+    """What a dot or a reduction gives, of at least one element along the axis that goes."""
+    if name in ("row_max", "row_min"):
+        return args[0]
+    if name == "row_sum" and args[0] in (0.0, math.inf, -math.inf):
+        return args[0]
+    if not all(arg == DATA or is_finite(arg) for arg in args):
+        return UNKNOWN
+    return 0.0 if name == "dot" and 0.0 in args else DATA

@@ -1,0 +1,177 @@
+"""narrow: the bounds of a mask become bounds of a loop, which leaves out what the mask empties.
+
+before   for n in range(N):                      after   t8 = last(m)
+          t2 = load(K[n,:])                              t9 = block(n,t8)
+          t3 = dot(t1,t2)                                t10 = t9 + 1
+          t4 = where(i >= j, t3, -inf)                   for n in range(0, t10):
+          ...                                             t2 = load(K[n,:])
+                                                          ...
+
+Iterations are left out that would change nothing: those where the mask is false everywhere, if all
+that the loop folds is then the identity of its fold (dead_iterations.py). Which these are follows
+from the mask itself (mask_ranges.py): the range holds every block with a point where it is true.
+The mask stays in the loop for the others. Saves the loads and the arithmetic of the iterations that
+are left out; costs a few scalar operations before the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import Any, ClassVar
+
+from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.bounds import Range
+from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
+from blockbuster.emit.schedule.dead_iterations import changes_something
+from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, both, either
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
+from blockbuster.emit.tile.dataflow import defined, folded, fresh_names
+from blockbuster.emit.tile.program import For, Nest, Stmt, Tile, TileProgram, statements
+from blockbuster.ir.expr import Expr
+from blockbuster.ir.types import Dim
+
+
+class Narrow(Move):
+    """Let a loop run over the blocks only in which its masks are true somewhere."""
+
+    name: ClassVar[str] = "narrow"
+    takes: ClassVar[str] = LOOP
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """Loops with a mask that bounds them."""
+        for site, _ in loops_of(scheduled.draft):
+            if not self.why_not(scheduled, site):
+                yield site
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Dead iterations change nothing, and the mask bounds where they are."""
+        return not_narrowable(scheduled.draft, site)
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The loop with a span, behind the statements that compute it."""
+        return narrowed(scheduled.draft, site)
+
+
+def not_narrowable(program: TileProgram, site: Site) -> str:
+    """Why the loop at ``site`` has to run over all of its blocks, or ""."""
+    program = hoist(program)  # what does not change in the loop stands before it
+    loop = loop_at(program, site)
+    if loop is None:
+        return no_such_place(Narrow(), site)
+    if loop.parallel:
+        return f"the iterations over {loop.dim} are parallel: each has something to store"
+    if loop.span is not None:
+        return f"the loop over {loop.dim} is narrowed already"
+    nest = program.nests[site.nest - 1]
+    found, reason = emptying(loop, nest)
+    return reason or not_bounded(loop, nest, found)
+
+
+def narrowed(program: TileProgram, site: Site) -> TileProgram:
+    """``program`` with a span for the loop at ``site``, which has to be narrowable."""
+    program = hoist(program)
+    loop, nest = loop_at(program, site), program.nests[site.nest - 1]
+    assert loop is not None
+    writer = _writer(loop, nest, fresh_names(program))
+    found, _ = emptying(loop, nest)
+    span = writer.span(_known(found, writer))
+    made = (*writer.made, replace(loop, span=span))
+    return with_body(program, site, _replaced(nest.body, loop, made))
+
+
+def all_narrowed(program: TileProgram) -> TileProgram:
+    """``program`` with a span for every loop that can have one."""
+    for site, _ in list(loops_of(program)):
+        if not not_narrowable(program, site):
+            program = narrowed(program, site)
+    return program
+
+
+Emptying = tuple[tuple[Condition, ...], ...]
+"""Sets of conditions; where all of one set are as they are when dead, an iteration is idle."""
+
+
+def emptying(loop: For, nest: Nest) -> tuple[Emptying, str]:
+    """What makes iterations of ``loop`` idle; nothing, and the reason, where nothing does.
+
+    Each condition that does so alone, else as few as do it together.
+    """
+    formulas = Formulas(nest)
+    found = conditions(loop, formulas)
+    if not found:
+        return (), f"no mask in the loop over {loop.dim} differs from block to block"
+
+    def changes(dead: tuple[Condition, ...]) -> str:
+        assumed: Mapping[Expr, float] = {one.formula: one.dead for one in reversed(dead)}
+        return changes_something(loop, formulas, assumed)
+
+    alone = tuple((one,) for one in found if not changes((one,)))
+    if alone:
+        return alone, ""
+    if reason := changes(found):
+        return (), reason
+    needed = found
+    for one in found:
+        fewer = tuple(other for other in needed if other is not one)
+        if not changes(fewer):
+            needed = fewer
+    return (needed,), ""
+
+
+def not_bounded(loop: For, nest: Nest, found: Emptying) -> str:
+    """Why the masks of ``loop`` bound no range of blocks that is known before it, or ""."""
+    writer = _writer(loop, nest, iter(()))
+    if not _known(found, writer).bounded:
+        return f"the mask of the loop over {loop.dim} bounds no range of its blocks"
+    return ""
+
+
+def _known(found: Emptying, writer: SpanWriter) -> Range:
+    """Where any iteration is that is not idle, as far as it is known before the loop."""
+    solver = MaskRanges(writer.formulas, writer.dim)
+
+    def alive(dead: tuple[Condition, ...]) -> Range:
+        return reduce(either, (solver.of(one.formula, not one.dead) for one in dead))
+
+    whole = reduce(both, map(alive, found), ALL)
+    return Range(writer.known(whole.low), writer.known(whole.high))
+
+
+def _writer(loop: For, nest: Nest, names: Iterator[str]) -> SpanWriter:
+    made = around(loop, nest.body)
+    assert made is not None
+    return SpanWriter(Formulas(nest), loop.dim, made, names, loop.origin)
+
+
+def around(
+    loop: For, body: tuple[Stmt, ...], tiles: frozenset[Tile] = frozenset()
+) -> Around | None:
+    """What is there before ``loop``; None if ``body`` does not hold it."""
+    for stmt in body:
+        if stmt is loop:
+            inside = tuple(statements(loop.body))
+            changing = {tile for s in inside for tile in folded(s)}
+            dims: tuple[Dim, ...] = tuple(s.dim for s in inside if isinstance(s, For))
+            return Around(tiles - changing, dims)
+        if isinstance(stmt, For) and (found := around(loop, stmt.body, tiles)) is not None:
+            return found
+        tiles |= {tile for tile in (defined(stmt),) if tile is not None}
+    return None
+
+
+def _replaced(body: tuple[Stmt, ...], loop: For, made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """``body`` with ``made`` in the place of ``loop``, and of no equal one."""
+    out: list[Stmt] = []
+    for stmt in body:
+        if stmt is loop:
+            out += made
+        elif isinstance(stmt, For):
+            out.append(replace(stmt, body=_replaced(stmt.body, loop, made)))
+        else:
+            out.append(stmt)
+    return tuple(out)

@@ -1,0 +1,24 @@
+"""How partial results are put together: the expressions of monoids, and factors of groups."""
+
+from __future__ import annotations
+
+import math
+
+from blockbuster.ir.expr import Arg, Const, Expr, call
+
+
+def kept_empty(factor: Expr, monoid: str) -> Expr:
+    """``factor``, which leaves an accumulator as it is that nothing is folded into yet.
+
+    Its lead is -inf, so that it would be multiplied by 0: right for a sum, which starts at 0, but
+    NaN for a maximum, which starts at -inf, or a minimum.
+    """
+    if monoid == "+":
+        return factor
+    start = Const(-math.inf if monoid == "max" else math.inf)
+    return call("where", call("eq", Arg(0), start), Arg(0), factor)
+
+
+LARGER = call("maximum", Arg(0), Arg(1))
+COMBINED = {"+": call("add", Arg(0), Arg(1)), "max": LARGER, "min": call("minimum", Arg(0), Arg(1))}
+"""What is folded ahead: the target before, and what is folded into it."""

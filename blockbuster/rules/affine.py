@@ -1,0 +1,190 @@
+"""Values of a map's body as ``rest + slope * factor``, for a factor that all iterations share.
+
+    value                rest              slope
+    row_scale(x, c)      0                 x
+    row_shift(x, c)      x                 1
+    mul(p, g)            0                 mul(x, g)             p = row_scale(x, c)
+    where(b, q, 0)       where(b, x, 0)    where(b, 1, 0)        q = row_shift(x, c)
+
+Products and sums of blocks, rows and columns are taken as scalar functions over axes that are
+matched by dim, so that a part may have fewer axes than the value, or be one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, Call, Expr, arguments, call
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.ir.origin import Origin
+from blockbuster.ir.types import Dim, Type
+from blockbuster.rules.base import label
+from blockbuster.rules.by_dim import SCALAR_FUNCTIONS, by_dim
+from blockbuster.rules.linear_expressions import BOTH, NotAffine, Parts, split
+
+
+@dataclass(frozen=True)
+class Count:
+    """A sum over an axis of one number, which is that number times the length of the axis."""
+
+    dim: Dim
+    each: Expr
+
+
+Term = Value | Expr | Count
+"""A value of the edited body, an expression without arguments (one number), or a sum of these."""
+
+ONLY_SUMMED = "more than a sum of how often it is added"
+
+Leaf = Callable[["Term | None"], "Expr | None"]
+"""The argument of an expression that stands for a value; a number stays as it is."""
+
+Own = Callable[[Call, Node, Leaf], "Parts[Expr] | None"]
+"""The parts of a function of a node's operands, where a rule knows them by itself."""
+
+
+@dataclass
+class Affine:
+    """The values of ``body`` that depend on a factor over ``axes``, as their parts.
+
+    ``parts`` starts with those that are known; new ones are made in ``builder``, an edit of the
+    body. Values that are no such sum have the reason in ``refused``, as has all that reads them.
+    """
+
+    body: Graph
+    builder: Builder
+    axes: tuple[Dim, ...]
+    origin: Origin
+    parts: dict[Value, Parts[Term]] = field(default_factory=dict)
+    own: Own | None = None
+    refused: dict[Value, str] = field(default_factory=dict)
+
+    def follow(self) -> None:
+        """Find the parts of every value that has some."""
+        for position, node in enumerate(self.body.nodes):
+            reasons = [self.refused[value] for value in node.operands if value in self.refused]
+            made = None
+            try:
+                made = None if reasons else self._node(node)
+            except NotAffine as reason:
+                reasons = [str(reason)]
+            if reasons:
+                ports = range(len(node.types))
+                self.refused.update((Value(position, port), reasons[0]) for port in ports)
+            elif made is not None:
+                self.parts[Value(position)] = made
+
+    def _node(self, node: Node) -> Parts[Term] | None:
+        given = [self.parts.get(value) for value in node.operands]
+        match node.op:
+            case Elementwise(expr) | Pointwise(expr, _):
+                return self._pointwise(expr, node, given)
+            case _ if not any(given):
+                return None
+            case Functional(name) if name in SCALAR_FUNCTIONS:
+                expr = call(SCALAR_FUNCTIONS[name], Arg(0), Arg(1))
+                return self._pointwise(expr, node, given)
+            case Functional("row_sum"):
+                return self._row_sum(node, given)
+            case Functional("dot"):
+                return self._dot(node, given)
+        raise NotAffine(label(node))
+
+    # scalar functions -----------------------------------------------------------------
+
+    def _pointwise(
+        self, expr: Expr, node: Node, given: Sequence[Parts[Term] | None]
+    ) -> Parts[Term] | None:
+        leaves = list[Value]()
+
+        def leaf(term: Term | None) -> Expr | None:
+            if isinstance(term, Count):
+                raise NotAffine(ONLY_SUMMED)
+            if not isinstance(term, Value):
+                return term
+            if term not in leaves:
+                leaves.append(term)
+            return Arg(leaves.index(term))
+
+        def operand(arg: Arg) -> Parts[Expr]:
+            parts = given[arg.index] or Parts[Term](node.operands[arg.index], None)
+            return Parts(leaf(parts.rest), leaf(parts.slope), counts=parts.counts)
+
+        def own(inner: Call) -> Parts[Expr] | None:
+            return self.own(inner, node, leaf) if self.own else None
+
+        found = split(expr, operand, own)
+        if found.slope is None:
+            return None
+        rest, slope = (self._emitted(part, leaves, node) for part in (found.rest, found.slope))
+        return Parts(rest, slope, counts=found.counts)
+
+    def _emitted(self, expr: Expr | None, leaves: Sequence[Value], node: Node) -> Term | None:
+        if expr is None or not arguments(expr):
+            return expr
+        axes = node.types[0].axes
+        return by_dim(self.builder, expr, leaves, axes, self.origin, node.hints)
+
+    # sums -----------------------------------------------------------------------------
+
+    def _row_sum(self, node: Node, given: Sequence[Parts[Term] | None]) -> Parts[Term]:
+        (summed,) = self.body.types_of(node.operands)
+        self._does_not_change_along(summed.axes[-1])
+
+        def row_sum(term: Term) -> Term:
+            if isinstance(term, Count):
+                raise NotAffine(ONLY_SUMMED)
+            if not isinstance(term, Value):
+                return Count(summed.axes[-1], term)
+            if self.builder.type_of(term).axes[-1:] != summed.axes[-1:]:
+                raise NotAffine(f"a part that is the same along {summed.axes[-1]}")
+            return self._add(Functional("row_sum"), term, hints=node.hints)
+
+        return _each(given[0], row_sum)
+
+    def _dot(self, node: Node, given: Sequence[Parts[Term] | None]) -> Parts[Term]:
+        self._does_not_change_along(self.body.type_of(node.operands[0]).axes[1])
+        if all(given):
+            raise NotAffine(BOTH)
+        at = 0 if given[0] else 1
+        whole, plain = self.body.type_of(node.operands[at]), node.operands[1 - at]
+
+        def product(term: Term) -> Term:
+            if not self._is_whole(term, whole):
+                return self._weighted(term, plain, whole.axes[1], node)
+            assert isinstance(term, Value)
+            factors = (term, plain) if at == 0 else (plain, term)
+            return self._add(Functional("dot"), *factors, hints=node.hints)
+
+        found = given[at]
+        assert found is not None
+        if all(self._is_whole(part, whole) for part in (found.rest, found.slope)):
+            raise NotAffine("two matrix products in place of one")
+        return replace(_each(found, product), counts=False)
+
+    def _weighted(self, term: Term, plain: Value, inner: Dim, node: Node) -> Value:
+        """The product of ``plain`` with a block whose rows, or columns, are all ``term``."""
+        if not isinstance(term, Value) or self.builder.type_of(term).axes != (inner,):
+            raise NotAffine(f"a part that is the same along {inner}")
+        weighted = self._add(Functional("col_scale"), plain, term)
+        return self._add(Functional("row_sum"), weighted, hints=node.hints)
+
+    def _is_whole(self, term: Term | None, type: Type) -> bool:
+        return isinstance(term, Value) and self.builder.type_of(term) == type
+
+    def _does_not_change_along(self, dim: Dim) -> None:
+        if dim in self.axes:
+            raise NotAffine(f"a sum along {dim}, along which it changes")
+
+    def _add(self, op: Functional, *operands: Value, hints: tuple[str, ...] = ()) -> Value:
+        return self.builder.add(op, *operands, hints=hints, origin=self.origin)[0]
+
+
+def _each(parts: Parts[Term] | None, change: Callable[[Term], Term]) -> Parts[Term]:
+    """Both parts under a linear operator."""
+    assert parts is not None
+    rest, slope = (None if part is None else change(part) for part in (parts.rest, parts.slope))
+    return Parts(rest, slope, counts=parts.counts)

@@ -1,0 +1,190 @@
+"""What adds pairs to a graph level: expressions over values, exponentials, common exponents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
+from blockbuster.ir.graph import Value
+from blockbuster.ir.ops import Elementwise, Functional, Op, Pointwise
+from blockbuster.ir.origin import Origin
+from blockbuster.ir.types import Dim
+from blockbuster.rules.formal_sums import Part, cancelled, in_common
+from blockbuster.rules.pairs import Factors, Pair, Product, Terms, joined, product_of
+
+NEGATED = Elementwise(call("neg", Arg(0)))
+
+Made = tuple[Op, tuple[Value, ...]]
+"""An operator and its operands."""
+
+
+class Emitter:
+    """Adds what pairs need to a graph level: scalar expressions over values, and operators.
+
+    An expression's ``Arg(i)`` stands for ``leaves[i]``; it becomes an operator when emitted, so
+    what stays plain stays composed. ``own``: each element of an exponential gets an exponent.
+    ``order``: the axes of the result, in whose order those of several operands are put together.
+    ``made``: what was made at this level before, which is not made again.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        origin: Origin,
+        leaves: tuple[Value, ...] = (),
+        *,
+        own: bool = False,
+        order: tuple[Dim, ...] = (),
+        made: dict[Made, Value] | None = None,
+    ) -> None:
+        self.builder = builder
+        self.own = own
+        self._made = {} if made is None else made
+        self._order = order
+        self.leaves = list(leaves)
+        self._origin = origin
+
+    def axes(self, value: Value) -> tuple[Dim, ...]:
+        """The axes of an item of ``value``."""
+        return self.builder.type_of(value).axes
+
+    def is_block(self, pair: Pair) -> bool:
+        """True if one exponent is shared by several elements."""
+        own = any(len(self.axes(value)) == 2 for _, value in pair.terms)
+        return len(self.axes(pair.significand)) == 2 and not own
+
+    def leaf(self, value: Value) -> Arg:
+        """The argument that stands for ``value``."""
+        if value not in self.leaves:
+            self.leaves.append(value)
+        return Arg(self.leaves.index(value))
+
+    def apply(self, op: Op, *operands: Value, hint: str = "") -> Value:
+        """One operator with one result."""
+        if (op, operands) not in self._made:
+            (result,) = self.builder.add(op, *operands, hints=(hint,), origin=self._origin)
+            self._made[op, operands] = result
+        return self._made[op, operands]
+
+    def joined(self, first: Terms, second: Terms, sign: float = 1.0) -> Terms:
+        """The sum (or difference) of two exponents, without what cancels, in parts or whole."""
+        return cancelled(self.builder, joined(first, second, sign), self._addend)
+
+    def _addend(self, part: Part) -> Value:
+        leaves = {arg: self.leaf(value) for arg, value in enumerate(part.operands)}
+        return self.emit(rewrite(part.expr, lambda e: leaves[e.index] if isinstance(e, Arg) else e))
+
+    def emit(self, expr: Expr, hint: str = "") -> Value:
+        """The value of a scalar expression; operands of different axes are matched by dim."""
+        if isinstance(expr, Arg):
+            return self.leaves[expr.index]
+        used = arguments(expr)
+        operands = [self.leaves[i] for i in used]
+        local = rewrite(expr, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
+        axes = self._joint_axes(operands)
+        if operands and all(self.axes(v) == axes for v in operands):
+            return self.apply(Elementwise(local), *operands, hint=hint)
+        return self.apply(Pointwise(local, axes), *operands, hint=hint)
+
+    def _joint_axes(self, operands: Sequence[Value]) -> tuple[Dim, ...]:
+        """The axes of an expression over ``operands``: no axis of a row or a column is lost."""
+        longest = max(map(self.axes, operands), key=len, default=())  # () for a plain number
+        shown = dict.fromkeys(dim for value in operands for dim in self.axes(value))
+        ordered = tuple(dim for dim in self._order if dim in shown)
+        return ordered if set(longest) < set(ordered) else longest
+
+    def with_axes(self, value: Value, axes: tuple[Dim, ...]) -> Value:
+        """``value`` over ``axes``, which it broadcasts against."""
+        return value if self.axes(value) == axes else self.apply(Pointwise(Arg(0), axes), value)
+
+    def exponential(self, x: Value) -> Pair:
+        """exp(x): the maximum of each row becomes its exponent, or x itself for each element."""
+        shared = len(self.axes(x)) == 2 and not self.own
+        top = self.apply(Functional("row_max"), x) if shared else x
+        below = self.emit(call("sub0", self.leaf(x), self.leaf(top)))
+        significand = self.emit(call("exp", self.leaf(below)))
+        if len(self.axes(x)) == 2:
+            return Pair(significand, ((1.0, top),), Product((), ((1.0, x),)))
+        terms = self._signed(x)
+        factors = (("mul", significand),)  # 0 or NaN stays, also where x cancels
+        return Pair(significand, terms, Product(factors, terms))
+
+    def _signed(self, x: Value) -> Terms:
+        """``x`` as a term: -m is m, taken off."""
+        maker = self.builder.maker_of(x)
+        negated = maker is not None and maker.op == NEGATED
+        return ((-1.0, maker.operands[0]),) if maker and negated else ((1.0, x),)
+
+    def exponent(self, terms: Terms) -> Value:
+        """The exponent as one value; the first difference is a sub0, so an absent row stays so."""
+        total: Expr | None = None
+        for coefficient, value in sorted(terms, key=lambda term: term[0] < 0):
+            size = abs(coefficient)
+            leaf = self.leaf(value)
+            term: Expr = leaf if size == 1.0 else Call("mul", (leaf, Const(size)))
+            if total is None:
+                total = term if coefficient > 0 else Call("neg", (term,))
+            else:
+                total = Call("add" if coefficient > 0 else "sub0", (total, term))
+        assert total is not None
+        return self.emit(total)
+
+    def materialized(self, pair: Pair) -> Value:
+        """S * exp(t) as a plain value."""
+        if not pair.terms:
+            return pair.significand
+        return self._multiplied(pair.product or product_of(pair))
+
+    def moved(self, pair: Pair, t: Value, top: Value) -> Value:
+        """The significand of ``pair``, whose exponent is ``t``, under ``top``, which is no less."""
+        known = pair.product or Product((("mul", pair.significand),), ((1.0, t),))
+        return self.under(known, ((1.0, top),))
+
+    def under(self, product: Product, terms: Terms) -> Value:
+        """``product`` over exp of ``terms``."""
+        return self._multiplied(replace(product, terms=joined(product.terms, terms, -1.0)))
+
+    def _multiplied(self, product: Product) -> Value:
+        terms = self.joined(product.terms, ())
+        power: Expr = call("exp", self.leaf(self.exponent(terms))) if terms else Const(1.0)
+        return self.emit(self.times(product.factors, power))
+
+    def times(self, factors: Factors, power: Expr) -> Expr:
+        """``power`` times the factors of a product."""
+        for at, (fn, factor) in enumerate(factors):
+            by = self.leaf(factor) if isinstance(factor, Value) else factor
+            power = Call(fn, (by, power) if at == 0 and fn == "mul" else (power, by))
+        return power
+
+    def on_common_exponent(self, first: Pair, second: Pair) -> tuple[Value, Value, Terms]:
+        """Both significands under the larger of the two exponents."""
+        if first.terms == second.terms:
+            return first.significand, second.significand, first.terms
+        common, *rests = in_common(self.builder, first.terms, second.terms, self._addend)
+        if common:
+            return self._beside(common, (first, rests[0]), (second, rests[1]))
+        a, b = self.exponent(first.terms), self.exponent(second.terms)
+        top = self.emit(call("maximum", self.leaf(a), self.leaf(b)))
+        return self.moved(first, a, top), self.moved(second, b, top), ((1.0, top),)
+
+    def _beside(self, common: Terms, *given: tuple[Pair, Terms]) -> tuple[Value, Value, Terms]:
+        """Both significands under the larger of what their exponents have beside ``common``."""
+        rests = [self.leaf(self.exponent(rest)) if rest else Const(0.0) for _, rest in given]
+        terms = self.joined(((1.0, self.emit(call("maximum", *rests))),), common)
+        first, second = (self.under(pair.product or product_of(pair), terms) for pair, _ in given)
+        return first, second, terms
+
+    def by_rows(self, pair: Pair) -> Pair:
+        """``pair`` with the elements of each row (or of a vector) under one exponent."""
+        if self.is_block(pair) or not any(self.axes(v) for _, v in pair.terms):
+            return pair
+        t = self.exponent(pair.terms)
+        top = self.apply(Functional("row_max"), t)
+        return Pair(self.moved(pair, t, top), ((1.0, top),))
+
+    def row_total(self, name: str, pair: Pair) -> Pair:
+        """A row reduction."""
+        rows = self.by_rows(pair)
+        return Pair(self.apply(Functional(name), rows.significand), rows.terms)

@@ -1,0 +1,70 @@
+"""Values that are larger than what they are made from, and the ends that they are made for.
+
+The scores of attention are larger: they have the dims of queries and of keys, which no input has.
+An end is where such values are used up: an operator that reads them and gives something smaller, a
+sum of rows or a product. What is made again for each of its ends is never stored.
+"""
+
+from __future__ import annotations
+
+from blockbuster.ir.graph import Graph, Index, Value
+from blockbuster.ir.types import Dim
+from blockbuster.ir.uses import results_of
+
+Dims = frozenset[Dim]
+
+
+def dims_of(graph: Graph, value: Value) -> Dims:
+    """The dims of its lists and axes."""
+    type = graph.type_of(value)
+    return frozenset((*type.lists, *type.axes))
+
+
+def larger(graph: Graph) -> dict[int, None]:
+    """The nodes whose results have more dims than each array that goes into them, and are stored.
+
+    What has all dims of a larger operand is larger too, whatever else it is made from: a mask that
+    is an input does not make the masked scores small. What lacks one of them is an end: it counts
+    as an array. Results of the program are stored in any case, and are not larger either.
+    """
+    found: dict[int, None] = {}
+    given: list[frozenset[Dims]] = []
+    for at, node in enumerate(graph.nodes):
+        arrays: set[Dims] = set()
+        for value in node.operands:
+            arrays |= given[value.node] if value.node >= 0 else _array(graph, value)
+        if _is_larger(graph, at, found, arrays):
+            found[at] = None
+        else:
+            arrays = {dims_of(graph, value) for value in results_of(graph.nodes, at)}
+        given.append(frozenset(arrays))
+    return found
+
+
+def _array(graph: Graph, value: Value) -> set[Dims]:
+    """The dims of an input, unless it only counts."""
+    counts = isinstance(graph.inputs[value.port].view, Index)
+    return set() if counts else {dims_of(graph, value)}
+
+
+def _is_larger(graph: Graph, at: int, found: dict[int, None], arrays: set[Dims]) -> bool:
+    results, leaving = results_of(graph.nodes, at), graph.output_values
+    if any(value in leaving or not graph.type_of(value).buffered for value in results):
+        return False
+    own = [dims_of(graph, value) for value in results]
+    large = [dims_of(graph, v) for v in graph.nodes[at].operands if v.node in found]
+    if large:
+        return all(operand <= dims for operand in large for dims in own)
+    return not any(dims <= array for dims in own for array in arrays)
+
+
+def ends_of(graph: Graph, large: dict[int, None]) -> dict[int, tuple[int, ...]]:
+    """For each node of ``large`` the ends that it is made for, in order of their positions."""
+    ends: dict[int, tuple[int, ...]] = {}
+    for at in sorted(large, reverse=True):
+        found: set[int] = set()
+        for value in results_of(graph.nodes, at):
+            for reader in graph.consumers(value):
+                found.update(ends.get(reader, (reader,)))
+        ends[at] = tuple(sorted(found))
+    return ends

@@ -1,0 +1,119 @@
+"""extend-map-over-copies: a map takes in a copy of what makes its list, which others read too.
+
+before   E, F = map M { ... }             after   F = map M { ... }
+         A = map K (e = !E) {                     A = map K {
+           a = map M (e2 in !e) { ... }             E = map M { ... }
+           yield a }                                a = map M (e2 in !E) { ... }
+         B = map L (f = !F) { ... }                 yield a }
+                                                  B = map L (f = !F) { ... }
+
+Like extend-map-over-ancestors where that refuses because others need what is pulled in: here they
+keep it, and this map makes it again. The list between the two maps is not stored then. Costs the
+work of what is copied, in every iteration, a matmul or an exponential too: so no rule set of
+``fuse`` holds it (see copy-producer). Ends: each application hides in a map a list that the map
+read whole, and maps over one dim do not nest.
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Map, Misc, Op
+from blockbuster.ir.uses import results_of
+from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, name_of, unheard
+from blockbuster.rules.extension import extended, with_extended
+from blockbuster.rules.fuse_maps import FuseMaps
+from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
+from blockbuster.rules.statistics import nodes_of
+
+
+@dataclass(frozen=True)
+class ExtendMapOverCopies(Rule):
+    """A site is a map and the first map of those whose copies it takes in."""
+
+    name: ClassVar[str] = "extend-map-over-copies"
+    kind: ClassVar[Kind] = "extension"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
+        for position, op in graph.of_type(Map):
+            inner = {loop.dim for _, loop in op.body.of_type(Map)}
+            for other, candidate in graph.of_type(Map):
+                if candidate.dim not in inner or not graph.reaches(other, position):
+                    continue
+                pulled = between(graph, other, position)
+                reason = (
+                    _needed_by_the_map_alone(graph, pulled, position)
+                    or first_iteration_gone(graph, position)
+                    or _cannot_be_taken_in(graph, pulled, position)
+                    or _feeds_no_map_inside(graph, pulled, position)
+                )
+                if reason:
+                    note(Refusal(self, (other, position), reason))
+                else:
+                    yield Match(self, graph, {"map": position, "copied": other})
+
+    def apply(self, match: Match) -> Graph:
+        position = match.nodes["map"]
+        return with_extended(match, position, between(match.graph, match.nodes["copied"], position))
+
+    def describe(self, match: Match) -> str:
+        return f"extend {match.map('map').dim} for a copy of {label(match.node('copied'))}"
+
+
+def between(graph: Graph, first: int, last: int) -> list[int]:
+    """``first`` and what depends on it among what ``last`` depends on, in order."""
+    found = [first]
+    for at in range(first + 1, last):
+        if graph.reaches(first, at) and graph.reaches(at, last):
+            found.append(at)
+    return found
+
+
+# Side conditions: each returns "" where it is met, else the reason in words ----------------------
+
+
+def _needed_by_the_map_alone(graph: Graph, pulled: list[int], position: int) -> str:
+    """What nobody else reads is no copy: extend-map-over-ancestors takes it in."""
+    for at in pulled:
+        for value in results_of(graph.nodes, at):
+            if value in graph.output_values:
+                return ""
+            if any(reader not in (*pulled, position) for reader in graph.consumers(value)):
+                return ""
+    return f"nobody else reads {name_of(graph, Value(pulled[0]))}: it need not be copied"
+
+
+def _cannot_be_taken_in(graph: Graph, pulled: list[int], position: int) -> str:
+    """All that is copied must be free of the map's dim, known, and not nested too deep."""
+    dim = map_at(graph, position).dim
+    for at in pulled:
+        op = graph.nodes[at].op
+        inside = (*nodes_of(op.body),) if isinstance(op, Map) else (graph.nodes[at],)
+        if any(isinstance(node.op, Misc) for node in inside):
+            return f"{label(graph.nodes[at])} holds a function of whole arrays"
+        if reason := runs_over(graph, at, dim) or nested_too_deep(graph, at):
+            return reason
+    return _stored_anyway(graph, pulled, position)
+
+
+def _stored_anyway(graph: Graph, pulled: list[int], position: int) -> str:
+    """A list that leaves the level is stored whoever copies it."""
+    for value in graph.nodes[position].operands:
+        if value.node in pulled and value in graph.output_values:
+            return f"{name_of(graph, value)} is a result: it is stored anyway"
+    return ""
+
+
+def _feeds_no_map_inside(graph: Graph, pulled: list[int], position: int) -> str:
+    """A list goes from what is copied to a map inside, which will then be fused with it."""
+    made = extended(graph, position, pulled)
+    outer, inner = set(made.pulled.values()), set(made.own.values())
+    for match in FuseMaps().matches(made.op.body):
+        if match.nodes["producer"] in outer and match.nodes["consumer"] in inner:
+            return ""
+    return "no map inside reads it item by item"

@@ -1,0 +1,62 @@
+"""factor-out: a factor that all iterations of a sum share waits until after the sum.
+
+before   p = map N (e in !E, r = r, k in !K, v in !V) {   after   p = map N (e in !E, ...) {
+           s = row_scale(e, r)                                      t = mul(e, k)
+           t = mul(s, k)                                            d = dot(t, v)
+           d = dot(t, v)                                            yield +d
+           yield +d                                               }
+         }                                                        z = row_scale(p, r)
+
+Linear functions may stand between the factor and the sum: products, quotients, sums, where, row
+sums and dots (dropout after a softmax). What is added to a row, in where(h, x + c, 0), leaves a
+second sum behind, of how often it is added: z + c * n, with n the sum of where(h, 1, 0). Only where
+a node makes the factor and another map over the dim shares a list: they can then be one. What is
+added may be multiplied by numbers and conditions only: else digits would cancel.
+Ends: the factor moves one level out, and only extensions, which end, move one in.
+Source: ours; local-linearity with more than dots between the factor and the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Map, Op
+from blockbuster.ir.origin import Origin
+from blockbuster.rules.affine import Affine
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
+from blockbuster.rules.linear_expressions import ONE, Parts
+from blockbuster.rules.shared_factor import Factor, leaving_factor, taken_out
+
+
+@dataclass(frozen=True)
+class FactorOut(LocalRule):
+    """Sums of what is linear in a value."""
+
+    name: ClassVar[str] = "factor-out"
+    kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+    in_place: ClassVar[bool] = True
+
+    def matches_at(
+        self, graph: Graph, position: int, note: Note = lambda _: None
+    ) -> Iterator[Match]:
+        yield from leaving_factor(self, _followed, graph, position, note)
+
+    def apply(self, match: Match) -> Graph:
+        return taken_out(match, _followed)
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} leaves {label(match.node('map'))}"
+
+
+def _followed(op: Map, port: int, origin: Origin) -> Factor:
+    factor = Value(-1, port)
+    found = Affine(op.body, Builder(op.body), op.body.type_of(factor).axes, origin)
+    found.parts[factor] = Parts(None, ONE, counts=True)
+    found.follow()
+    return Factor(found, Arg(0))

@@ -1,0 +1,129 @@
+"""Scalar expressions as ``rest + slope * factor``: the arithmetic of ``affine.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
+
+T = TypeVar("T")
+ONE, ZERO = Const(1.0), Const(0.0)
+BOTH = "a product with it in both factors"
+
+
+class NotAffine(Exception):
+    """What makes a value no such sum, in words: "it" is the factor."""
+
+
+@dataclass(frozen=True)
+class Parts(Generic[T]):
+    """``rest + slope * factor``; None is zero.
+
+    ``counts``: the slope is made of numbers and conditions alone.
+    """
+
+    rest: T | None
+    slope: T | None
+    counts: bool = False
+
+
+def split(
+    expr: Expr,
+    operand: Callable[[Arg], Parts[Expr]],
+    own: Callable[[Call], Parts[Expr] | None] = lambda _: None,
+) -> Parts[Expr]:
+    """The parts of an expression, from those of its operands and of functions known to ``own``.
+
+    Raises NotAffine where the expression is not linear in the factor.
+    """
+    if isinstance(expr, Arg):
+        return operand(expr)
+    if not isinstance(expr, Call):
+        return Parts(expr, None)
+    known = own(expr)
+    if known is not None:
+        return known
+    parts = [split(arg, operand, own) for arg in expr.args]
+    if all(part.slope is None for part in parts):
+        return Parts(Call(expr.fn, tuple(part.rest or ZERO for part in parts)), None)
+    if expr.fn not in LINEAR:
+        raise NotAffine(f"{expr.fn} of it")
+    return LINEAR[expr.fn](expr.fn, parts)
+
+
+def _sum(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
+    a, b = parts
+    return Parts(_joined(fn, a.rest, b.rest), _joined(fn, a.slope, b.slope), counts=_count(parts))
+
+
+def _negated(_: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
+    (a,) = parts
+    return Parts(_joined("sub", None, a.rest), _joined("sub", None, a.slope), counts=a.counts)
+
+
+def _joined(fn: str, a: Expr | None, b: Expr | None) -> Expr | None:
+    if b is None:
+        return a
+    if a is None:
+        return b if fn == "add" else number(call("neg", b))
+    return number(Call(fn, (a, b)))
+
+
+def _product(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
+    a, b = parts
+    if b.slope is not None and (fn == "div" or a.slope is not None):
+        raise NotAffine("a division by it" if fn == "div" else BOTH)
+    at = 0 if a.slope is not None else 1
+    scaled, by = parts[at], parts[1 - at].rest or ZERO
+
+    def times(part: Expr | None) -> Expr | None:
+        if part is None:
+            return None
+        if fn == "mul" and part == ONE:
+            return by
+        return number(Call(fn, (part, by) if at == 0 else (by, part)))
+
+    counts = scaled.counts and not arguments(by)
+    return Parts(times(scaled.rest), times(scaled.slope), counts=counts)
+
+
+def _selected(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
+    test, *branches = parts
+    if test.slope is not None:
+        raise NotAffine("a condition on it")
+    condition = test.rest or ZERO
+
+    def chosen(first: Expr | None, second: Expr | None) -> Expr | None:
+        if first in (None, ZERO) and second in (None, ZERO):
+            return None
+        return Call(fn, (condition, first or ZERO, second or ZERO))
+
+    a, b = branches
+    return Parts(chosen(a.rest, b.rest), chosen(a.slope, b.slope), counts=_count(branches))
+
+
+def _count(parts: Sequence[Parts[Expr]]) -> bool:
+    return all(part.counts for part in parts if part.slope is not None)
+
+
+LINEAR: Mapping[str, Callable[[str, Sequence[Parts[Expr]]], Parts[Expr]]] = {
+    "add": _sum, "sub": _sum, "neg": _negated, "mul": _product, "div": _product,
+    "where": _selected,
+}  # fmt: skip
+
+EXACT: Mapping[str, Callable[..., float]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "neg": lambda a: -a,
+    "mul": lambda a, b: a * b,
+}  # fmt: skip
+
+
+def number(expr: Call) -> Expr:
+    """``expr``, or its value where it is one of constants, or a factor of 1."""
+    if expr.fn == "mul" and expr.args[0] == ONE:
+        return expr.args[1]
+    values = [arg.value for arg in expr.args if isinstance(arg, Const)]
+    if expr.fn not in EXACT or len(values) < len(expr.args):
+        return expr
+    return Const(EXACT[expr.fn](*values))

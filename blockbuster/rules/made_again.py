@@ -1,0 +1,68 @@
+"""A program whose larger values are made again for each end, and then fused: beside ``fuse``.
+
+What ``fuse`` leaves stored because several loops read it, the scores that attention's backward pass
+needs for three products, is copied for each of its ends, in the order of its reader, and the rules
+start again from there: each copy is fused into its loop. The result is a derivation from the same
+program; whether to repeat the work or to store is for whoever knows sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from blockbuster.ir.graph import Graph
+from blockbuster.rules.base import Match, Rule
+from blockbuster.rules.copy_producer import CopyProducer
+from blockbuster.rules.derivation import Application, Derivation
+from blockbuster.rules.driver import fuse
+from blockbuster.rules.faults import check_rewritten
+from blockbuster.rules.transpose_producer import TransposeProducer
+
+MOST_COPIES = 64
+"""Copies after which a program is left as it is. Attention's backward pass takes 20; a program that
+takes more than three times as many is long, and reads what it made in many places."""
+
+
+def made_again(derivation: Derivation, rules: Sequence[Rule]) -> Derivation | None:
+    """The start of ``derivation`` with larger values copied for each end, fused with ``rules``.
+
+    None where nothing is stored that could be copied, or more than ``MOST_COPIES`` would be needed.
+    """
+    if not derivation.final.buffered_edges():
+        return None
+    steps = _Steps(derivation.start)
+    for count, found in enumerate(_sites(steps, CopyProducer())):
+        if count == MOST_COPIES:
+            return None
+        steps.take(found)
+    if not steps.done:
+        return None
+    for found in _sites(steps, TransposeProducer()):
+        steps.take(found)
+    return steps.derivation().followed_by(fuse(steps.graph, rules))
+
+
+class _Steps:
+    """A program being rewritten, and what was done to it."""
+
+    def __init__(self, start: Graph) -> None:
+        self.start = self.graph = start
+        self.done: list[Application] = []
+
+    def take(self, found: Match) -> None:
+        rewritten = found.rule.apply(found)
+        check_rewritten(rewritten, found)
+        words = found.rule.describe(found)
+        self.done.append(Application(found.rule, (), dict(found.nodes), words))
+        self.graph = rewritten
+
+    def derivation(self) -> Derivation:
+        count = len(self.done)
+        checkpoints = {0: self.start, count: self.graph}
+        return Derivation(self.start, tuple(self.done), (count,), checkpoints)
+
+
+def _sites(steps: _Steps, rule: Rule) -> Iterator[Match]:
+    """The first site of the program as it is, again and again."""
+    while (found := rule.match(steps.graph)) is not None:
+        yield found

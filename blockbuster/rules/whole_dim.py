@@ -1,0 +1,155 @@
+"""whole-dim: where a dim is one block, a loop over it is its body, and a list over it one item.
+
+before   Y = map M (x in !X) {                    after   Y = map M (x in X) {
+           Q, s = map D (a in !x) {                         q = square(x)
+             q = square(a)                                  s = row_sum(q)
+             t = row_sum(q)                                 y = row_scale(q, s)
+             yield q                                        yield y
+             yield +t                                     }
+           }
+           y = map D (q in !Q, s = s) {
+             z = row_scale(q, s)
+             yield z
+           }
+           yield y
+         }
+
+A loop that needs all of a list before it begins reads a local item instead: what one iteration
+makes and reads again is stored nowhere. Saves every buffered edge over the dim.
+Costs registers, and holds for few sizes: items carry the dim as an axis that no loop runs over, so
+a schedule can only give it one block (``block D 128 whole``), and is refused for larger dims.
+Equal to the program before where that has one block along the dim, and proved there. For programs
+that are not fused yet: no rule set holds it, ``fuse(graph, whole=("D",))`` begins with it.
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.errors import RuleError, message
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.list_only import list_only
+from blockbuster.ir.ops import Map, Misc, Op
+from blockbuster.ir.types import Dim, Type, size_class
+from blockbuster.ir.verify import verify
+from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, unheard
+from blockbuster.rules.derivation import Derivation
+from blockbuster.rules.driver import fuse
+from blockbuster.rules.one_block import with_one_block
+
+
+@dataclass(frozen=True)
+class WholeDim(Rule):
+    """One block along a size class. A site is a dim: the role of the first node that loops over it.
+
+    The rule takes whole programs, not the bodies of their maps: all loops over a dim go together,
+    and inputs and outputs have other types, but the arrays that they had.
+    """
+
+    name: ClassVar[str] = "whole-dim"
+    kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
+        for dim, position in looped(graph).items():
+            reason = why_not(graph, dim)
+            if reason:
+                note(Refusal(self, (position,), reason))
+            else:
+                yield Match(self, graph, {dim: position})
+
+    def apply(self, match: Match) -> Graph:
+        (dim,) = match.nodes
+        return with_one_block(match.graph, dim, made_by=self.name)
+
+    def describe(self, match: Match) -> str:
+        (dim,) = match.nodes
+        return f"{dim} is one block"
+
+
+def fuse_whole(graph: Graph, rules: Sequence[Rule], dims: Sequence[Dim]) -> Derivation:
+    """``graph`` with ``dims`` whole, then fused. Raises RuleError for dims that cannot be."""
+    if isinstance(dims, str):
+        raise TypeError(message("whole is a sequence of dims", value=dims, hint=f"({dims!r},)"))
+    verify(graph)
+    made = Derivation(graph, (), (0,), {0: graph})
+    for dim in dict.fromkeys(map(size_class, dims)):
+        made = made.then(site_of(made.final, dim))
+    return made.followed_by(fuse(made.final, rules))
+
+
+def site_of(graph: Graph, dim: Dim) -> Match:
+    """The site at which ``dim`` becomes one block. Raises RuleError, with the reason, for none."""
+    rule, refused = WholeDim(), list[Refusal]()
+    found = {tuple(match.nodes): match for match in rule.matches(graph, refused.append)}
+    if (size_class(dim),) in found:
+        return found[size_class(dim),]
+    if size_class(dim) in looped(graph):
+        raise RuleError(message(f"{dim} cannot be whole: {why_not(graph, dim)}"))
+    known = ", ".join(d for roles in found for d in roles)
+    hint = f"these can: {known}" if known else "no dim of the program can"
+    raise RuleError(message(f"{dim} cannot be whole: no loop runs over it", hint=hint))
+
+
+def looped(graph: Graph) -> dict[Dim, int]:
+    """The size classes that maps run over, each with the first node here that does or holds one."""
+    found: dict[Dim, int] = {}
+    for position, op in graph.of_type(Map):
+        for dim in sorted({op.dim, *op.body.loops}):
+            found.setdefault(size_class(dim), position)
+    return found
+
+
+# predicates ------------------------------------------------------------------------
+
+
+def why_not(graph: Graph, dim: Dim) -> str:
+    """Why ``dim`` cannot be whole in ``graph``, or ""."""
+    return (
+        not_in_blocks(graph, dim)
+        or not_an_array(graph, dim)
+        or seen_by_nothing(graph, dim)
+        or opaque(graph, dim)
+    )
+
+
+def not_in_blocks(graph: Graph, dim: Dim) -> str:
+    """Blocks of a list-only dim have one element each, however many there are."""
+    if size_class(dim) in list_only(graph):
+        return f"{dim} is a list-only dim (batch, heads): its blocks have one element each"
+    return ""
+
+
+def not_an_array(graph: Graph, dim: Dim) -> str:
+    """Lists that enter a body of a map are made outside it, block by block."""
+    for position, given in enumerate(graph.inputs):
+        if given.view is None and _listed((given.type,), dim):
+            name = given.hint or f"input {position}"
+            return f"{name} is a list over {dim} and no array: only whole programs have whole dims"
+    return ""
+
+
+def seen_by_nothing(graph: Graph, dim: Dim) -> str:
+    """Some array must show the dim as an axis of its items: that holds schedules to one block."""
+    read = (graph.inputs[port].type for port in graph.inputs_by_first_use)
+    ends = (*read, *(graph.type_of(o.value) for o in graph.outputs))
+    if any(size_class(axis) == size_class(dim) for type in ends for axis in type.axes):
+        return ""
+    return f"no input or output has items along {dim}: nothing would say that it is one block"
+
+
+def opaque(graph: Graph, dim: Dim) -> str:
+    """A function of whole arrays takes and gives lists, in the order of their dims."""
+    for _, level in graph.walk():
+        for position, op in level.of_type(Misc):
+            node = level.nodes[position]
+            if _listed((*level.types_of(node.operands), *node.types), dim):
+                return f"{op.name} is a function of whole arrays, which takes lists over {dim}"
+    return ""
+
+
+def _listed(types: Sequence[Type], dim: Dim) -> bool:
+    return any(size_class(d) == size_class(dim) for type in types for d in type.lists)
