@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from blockbuster.errors import message, shown
 from blockbuster.rules import explain
+from blockbuster.selection.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plan import File, Plan
 
 
@@ -29,7 +30,7 @@ def report(plan: Plan, notes: tuple[str, ...] = (), assemblers: tuple[str, ...] 
     lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes}"]
     for step in plan.steps:
         if isinstance(step, File):
-            lines += _file(step)
+            lines += _file(step, plan)
         else:
             where = f" ({step.where})" if step.where else ""
             lines.append(f"  {step.name}{where}: a function of whole arrays, not fused")
@@ -40,7 +41,7 @@ def report(plan: Plan, notes: tuple[str, ...] = (), assemblers: tuple[str, ...] 
     return Report(plan.kernels, misc, said, "\n".join(map(shown, lines)) + "\n")
 
 
-def _file(file: File) -> list[str]:
+def _file(file: File, plan: Plan) -> list[str]:
     number = "" if file.kernels == 1 else f" in {file.kernels} kernels"
     lines = [f"  {', '.join(file.writes)} from {', '.join(file.reads)}{number}"]
     if file.considered is None:
@@ -49,6 +50,9 @@ def _file(file: File) -> list[str]:
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
     lines.append(f"    {best.name} ({file.considered.reason})")
     lines.append(f"    {len(best.graph.nodes)} top-level operations after fusion; tiles: {tiles}")
+    masks = list(narrowed_loops(best.program, plan.sizes, best.blocks))
+    masks += whole_loops(best.scheduled.draft) if best.scheduled is not None else ()
+    lines += [f"    {said}" for said in masks]
     for chunks in best.program.chunks:
         what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
         lines.append(f"    {what}: whole, it would leave most of {best.processors} processors idle")
