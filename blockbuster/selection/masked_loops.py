@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from blockbuster.emit.schedule.conditions import Formulas, conditions
 from blockbuster.emit.schedule.narrow import not_narrowable
 from blockbuster.emit.schedule.site import loops_of
-from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.known_bounds import KnownBounds
-from blockbuster.emit.tile.program import For, Iota, Nest, Stmt, TileProgram
+from blockbuster.emit.tile.program import For, Iota, Nest, TileProgram, statements
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
@@ -22,10 +21,10 @@ def narrowed_loops(
     sizes = completed(dict(sizes), program.rules)
     bound = bound_blocks(program, sizes, blocks)
     for nest in program.nests:
-        extents = Extents(nest, sizes, blocks_in(nest, bound))
-        for loop, around in _loops(nest.body, extents.grid, extents):
-            if loop.span is not None:
-                yield _narrowed(loop, around, extents)
+        known = KnownBounds(nest, sizes, blocks_in(nest, bound))
+        for stmt in statements(nest.body):
+            if isinstance(stmt, For) and stmt.span is not None:
+                yield _narrowed(stmt, known)
 
 
 def whole_loops(program: TileProgram) -> Iterator[str]:
@@ -36,20 +35,10 @@ def whole_loops(program: TileProgram) -> Iterator[str]:
             yield f"a loop over {loop.dim} runs over all blocks in spite of its mask: {reason}"
 
 
-def _loops(body: tuple[Stmt, ...], around: Loops, extents: Extents) -> Iterator[tuple[For, Loops]]:
-    for stmt in body:
-        if isinstance(stmt, For):
-            yield stmt, around
-            yield from _loops(stmt.body, extents.inside(stmt, around), extents)
-
-
-def _narrowed(loop: For, around: Loops, extents: Extents) -> str:
+def _narrowed(loop: For, known: KnownBounds) -> str:
     """How many blocks of a narrowed loop are left, on average over its rows."""
-    known = KnownBounds(extents.nest, extents.sizes, extents.blocks).known
-    times = extents.tiles(around)
-    left = extents.tiles(extents.inside(loop, around)) / times if times else 0.0
-    of = f"{left:.3g} of {extents.trips(loop.dim)} blocks"
-    if all(tile in known for tile in loop.bounds):
+    of = f"{known.trips(loop):.3g} of {len(known.firsts(loop.dim))} blocks"
+    if all(tile in known.known for tile in loop.bounds):
         return f"a loop over {loop.dim} runs over {of}: its mask empties the others"
     return f"a loop over {loop.dim} runs over at most {of}: data say which its mask leaves"
 
