@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from blockbuster.emit.schedule.block import BlockDims, Cut, dims_of_dots, whole_program_cut
 from blockbuster.emit.schedule.finish_rows import FinishRows, beside_a_dot
+from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, loops_of, statement_at
@@ -27,8 +28,8 @@ from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_wa
 from blockbuster.selection.deferral import deferred
 from blockbuster.selection.longest_first import longest_first
 
-BLOCK, FINISH, NARROW, SPLIT = BlockDims(), FinishRows(), Narrow(), Split()
-STAGE, WARPS = Stage(), Warps()
+BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
+SPLIT, STAGE, WARPS = Split(), Stage(), Warps()
 
 SCANNED = 16
 """Blocks of a loop from which on a kernel before that looks for its range is worth the launch: it
@@ -52,6 +53,7 @@ def default_schedule(
     scheduled = cut(unscheduled(program, sizes, device), tiles or {})
     if is_accurate(program):
         scheduled = finished(scheduled)
+    scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = deferred(in_chunks(narrowed(scheduled), asked=chunks))
@@ -138,6 +140,13 @@ def _blocks(scheduled: Scheduled, site: Site, dim: Dim) -> int:
     """How many blocks the nest of ``site`` makes of ``dim``."""
     lanes = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1]).block(dim)
     return -(-scheduled.sizes[size_class(dim)] // lanes)
+
+
+def kept(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with what an iteration stores and loads again kept in tiles, wherever it can."""
+    while (site := next(KEEP.sites(scheduled), None)) is not None:
+        scheduled = KEEP.apply(scheduled, site)
+    return scheduled
 
 
 def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:

@@ -1,5 +1,6 @@
 """Loops over spans of blocks: what they mean, what is printed, moves at them, what they move."""
 
+from itertools import count, islice
 from random import Random
 
 import numpy as np
@@ -7,12 +8,17 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import blockbuster as bb
 from blockbuster.emit.interpret.counting import count_run
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.interpret.sides import Side, cut_by, cuts
+from blockbuster.emit.kernel import written
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.script import MOVES
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.script import BY_NAME, MOVES
+from blockbuster.emit.schedule.site import EVERYWHERE
+from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.arithmetic import arithmetic
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, statements
@@ -20,6 +26,7 @@ from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.setting import SIZES
 from blockbuster.ir.types import size_class
+from blockbuster.runtime.launch import run_batch, run_interpreted
 from tests.emit.cases import FOLDER
 from tests.emit.random_spans import with_spans
 from tests.emit.random_tiles import all_cut, applications, is_cut, lowered, random_graph, some_moves
@@ -172,6 +179,9 @@ tiles {
 """
 
 
+ENDS = np.array([0.0, 1.0, 2.5, 7.0, 8.0, 100.0, 1e30, np.inf, -3.0, -np.inf, np.nan])
+
+
 def band(x, bm, bn):
     m, n = x.shape
     y = np.zeros(m)
@@ -201,7 +211,7 @@ def test_a_band(m, n, bm, bn, padded):
 @pytest.mark.parametrize("bn", [1, 2, 4, 16])
 def test_bounds_from_data(bn):
     """Numbers that are far away, infinite, NaN or no whole numbers are bounds, too."""
-    ends = np.array([0.0, 1.0, 2.5, 7.0, 8.0, 100.0, 1e30, np.inf, -3.0, -np.inf, np.nan])
+    ends = ENDS
     x = np.random.default_rng(bn).integers(-9, 9, (len(ends), 7)).astype(float)
     blocks_below = np.where(np.isnan(ends), 7, np.clip(np.ceil(ends / bn) * bn, 0, 7))
     wanted = [row[: int(stop)].sum() for row, stop in zip(x, blocks_below, strict=True)]
@@ -213,3 +223,78 @@ def test_bounds_from_data(bn):
         run_numpy(program, inputs, sizes, {"N": bn}, folder=FOLDER),
     ):
         np.testing.assert_array_equal(made["Y"], wanted)
+
+
+# in Triton's interpreter ------------------------------------------------------------------
+
+TYPED_DATA = """
+tiles {
+  dots in f32
+  inputs X: f32[M, N], L: f32[M]
+  outputs Y: f32[M]
+  units M
+  nest 1 {
+    blocks N 4? warps 4
+    forall M {
+      t1: f32[] = load L[M]
+      t2: f32[] = neg(t1)
+      t3: int[] = block N of t2
+      t4: int[] = 0 - t3
+      t5: f32[] = init +
+      for N 4? from 0 to t4 {
+        t6: f32[N 4?] = load X[M, N]
+        t7: f32[] = row_sum(t6)
+        t5 += t7
+      }
+      store Y[M] = t5
+    }
+  }
+}
+"""
+
+
+@pytest.mark.interpreter
+def test_bounds_from_data_in_triton():
+    graph = bb.lower(bb.trace(lambda X, L: bb.sum(X, axis=1) + L, X="M N", L="M"))
+    sizes = {"M": len(ENDS), "N": 7}
+    x = np.random.default_rng(4).integers(-9, 9, (len(ENDS), 7)).astype(np.float32)
+    scheduled = unscheduled(parse_tiles(TYPED_DATA), sizes, target_of("sm_90"))
+    arrays = {"X": x, "L": ENDS.astype(np.float32)}
+    wanted = run_tiles(scheduled.draft, arrays, sizes)
+
+    made = run_interpreted(written(scheduled, graph), arrays)
+    np.testing.assert_array_equal(made["Y"], wanted["Y"])
+
+
+@pytest.mark.interpreter
+def test_random_spans_in_triton():
+    """As the interpreter of tile programs has them, which knows no printer."""
+    found = list(islice(filter(None, map(kernel_with_spans, count())), 5))
+    jobs = [(written(scheduled, graph), given) for scheduled, graph, given in found]
+    wanted = [run_tiles(scheduled.draft, given, scheduled.sizes) for scheduled, _, given in found]
+
+    for (kernel, _), results, right in zip(jobs, run_batch(jobs), wanted, strict=True):
+        for name, array in right.items():
+            largest = np.abs(array[np.isfinite(array)]).max(initial=1e-3)
+            close = np.isclose(results[name], array, 2e-5, 2e-5 * largest, equal_nan=True)
+            assert close.all(), kernel.source
+
+
+def kernel_with_spans(seed):
+    """What a seed gives that can be printed: scheduled, with its graph and inputs; or nothing."""
+    random = Random(seed)
+    graph = random_graph(random)
+    scheduled = with_spans(all_cut(lowered(graph, random), random), random)
+    if not BY_NAME["split"].why_not(scheduled, EVERYWHERE):
+        scheduled = BY_NAME["split"].apply(scheduled, EVERYWHERE)
+    scheduled = BY_NAME["warps"].apply(some_moves(scheduled, random, 1), EVERYWHERE, count=4)
+    draft, sizes = scheduled.draft, scheduled.sizes
+    per_block = any(axis.per_block for b in draft.outputs for axis in b.axes)
+    if not (is_cut(scheduled) and spans_in(draft) and draft.dtype == "float32") or per_block:
+        return None
+    numbers = np.random.default_rng(seed)
+    given = {
+        b.name: (numbers.integers(-3, 4, shape_of(b, sizes)) / 4).astype(np.float32)
+        for b in draft.inputs
+    }
+    return scheduled, graph, given
