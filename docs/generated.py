@@ -23,7 +23,15 @@ from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.types import Type
-from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, UNFUSING_RULES, WHOLE_RULES, Rule
+from blockbuster.rules import (
+    PAPER_RULES,
+    PEELING_RULES,
+    REPEATING_RULES,
+    RULES,
+    UNFUSING_RULES,
+    WHOLE_RULES,
+    Rule,
+)
 from blockbuster.runtime.machines import MACHINES
 from blockbuster.view.cli import build_parser
 
@@ -116,6 +124,7 @@ def rules() -> str:
         "PEELING_RULES": PEELING_RULES,
         "UNFUSING_RULES": UNFUSING_RULES,
         "WHOLE_RULES": WHOLE_RULES,
+        "REPEATING_RULES": REPEATING_RULES,
     }
     every = dict.fromkeys(rule for held in sets.values() for rule in held)
     ordered = sorted(every, key=lambda rule: (rule.number or 100, rule.name))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
 from blockbuster.ir.lengths import Length, Rule
-from blockbuster.ir.ops import Cast, Misc, Pointwise
+from blockbuster.ir.ops import Cast, Misc, Pointwise, Transpose
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import dims_among
@@ -70,6 +71,8 @@ class _Lowering:
         self._program = replace(program, primitives=tuple(named))
         self._layouts = layouts(named, self._live)
         self._made: dict[tuple[int, Layout], Value] = {}
+        self._converted: dict[tuple[int, Layout, tuple[Dim, ...]], Value] = {}
+        """By value, layout, and the loops that the conversion stays inside."""
 
     def graph(self) -> Graph:
         """The block program: inputs first, then one node per primitive, then outputs."""
@@ -141,7 +144,10 @@ class _Lowering:
     def _node(self, primitive: Primitive, layout: Layout) -> Value:
         asked = wants(primitive, layout)
         operands = [
-            Named(self._value(ref.value, wanted), self._program.primitives[ref.value].hint)
+            Named(
+                self._value(ref.value, wanted, self._in_common(ref.value, wanted, layout)),
+                self._program.primitives[ref.value].hint,
+            )
             for ref, wanted in zip(primitive.operands, asked, strict=True)
         ]
         origin = Origin(where=primitive.where)
@@ -154,27 +160,39 @@ class _Lowering:
             self._builder, dims_of(layout), operands, leaf, hint=primitive.hint, origin=origin
         )
 
-    def _value(self, position: int, want: Layout) -> Value:
+    def _value(self, position: int, want: Layout, common: tuple[Dim, ...]) -> Value:
         """A value in the layout in which it is wanted, converted if it was made in another.
 
         Nothing of this moves data: dims are relabeled, axes of extent 1 dropped or added, and lists
-        and axes reordered, in this order, one node for each.
+        and axes reordered, in this order, one node for each. A relabeling stays inside the loops
+        that the value and its reader have in ``common``, so that these fuse.
         """
-        if (position, want) not in self._made:
+        if (position, want) in self._made:
+            return self._made[position, want]
+        if (position, want, common) not in self._converted:
             primitive = self._program.primitives[position]
             origin = Origin(where=primitive.where)
             before, op = step_back(want, self._readable(position, want))
-            value = self._value(position, before)
-            maps = dims_of(before) if isinstance(op, Pointwise) else ()
-            self._made[position, want] = nest(
+            value = self._value(position, before, common)
+            maps = dims_of(before) if isinstance(op, Pointwise) else common
+            self._converted[position, want, common] = nest(
                 self._builder,
-                maps,
+                () if isinstance(op, Transpose) else maps,
                 [Named(value, primitive.hint)],
                 op_leaf(op, hint=primitive.hint, origin=origin),
                 hint=primitive.hint,
                 origin=origin,
             )
-        return self._made[position, want]
+        return self._converted[position, want, common]
+
+    def _in_common(self, position: int, want: Layout, reader: Layout) -> tuple[Dim, ...]:
+        """The outer loops that a computed value has as it is made, as it is read and in its reader."""
+        made = self._layouts[position]
+        if isinstance(self._program.primitives[position].op, Source | Count | Opaque):
+            return ()
+        levels = zip(made, want, dims_of(reader), strict=False)
+        same = takewhile(lambda each: each[0] == each[1] and each[1].dim == each[2], levels)
+        return tuple(level.dim for level, _, _ in same)
 
     def _output(self, name: str, value: int, strips: Strips) -> Output:
         layout = self._layouts[value]

@@ -132,8 +132,8 @@ class _Naming:
                 for index, ref in enumerate(primitive.operands)
             )
         self.made[position] = _Made(axes, folded, operands)
-        for ref, loops_shown in zip(primitive.operands, operands, strict=True):
-            tile = _along(ref, loops_shown)
+        for ref, shown_loops in reversed(list(zip(primitive.operands, operands, strict=True))):
+            tile = _along(ref, shown_loops)
             read = _Read(tile, tuple(around.get(loop, 0) for loop in tile))
             self._reads[ref.value].append(read)
 

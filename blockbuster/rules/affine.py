@@ -16,28 +16,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
+from blockbuster.ir.expr import Arg, Call, Expr, arguments, call
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
 from blockbuster.rules.base import label
-from blockbuster.rules.by_dim import SCALAR_FUNCTIONS, by_dim, spread
-from blockbuster.rules.linear_expressions import ONE, NotAffine, Parts, split
+from blockbuster.rules.by_dim import SCALAR_FUNCTIONS, by_dim
+from blockbuster.rules.linear_expressions import BOTH, NotAffine, Parts, split
 
-Term = Value | Expr
-"""A value of the edited body, or an expression without arguments: one number."""
+
+@dataclass(frozen=True)
+class Count:
+    """A sum over an axis of one number, which is that number times the length of the axis."""
+
+    dim: Dim
+    each: Expr
+
+
+Term = Value | Expr | Count
+"""A value of the edited body, an expression without arguments (one number), or a sum of these."""
+
+ONLY_SUMMED = "more than a sum of how often it is added"
 
 Leaf = Callable[["Term | None"], "Expr | None"]
 """The argument of an expression that stands for a value; a number stays as it is."""
 
 Own = Callable[[Call, Node, Leaf], "Parts[Expr] | None"]
 """The parts of a function of a node's operands, where a rule knows them by itself."""
-
-
-def nothing_of_its_own(expr: Call, node: Node, leaf: Leaf) -> Parts[Expr] | None:
-    """For factors that are values."""
-    return None
 
 
 @dataclass
@@ -53,7 +59,7 @@ class Affine:
     axes: tuple[Dim, ...]
     origin: Origin
     parts: dict[Value, Parts[Term]] = field(default_factory=dict)
-    own: Own = nothing_of_its_own
+    own: Own | None = None
     refused: dict[Value, str] = field(default_factory=dict)
 
     def follow(self) -> None:
@@ -85,7 +91,7 @@ class Affine:
                 return self._row_sum(node, given)
             case Functional("dot"):
                 return self._dot(node, given)
-        raise NotAffine(f"{label(node)} is not linear")
+        raise NotAffine(label(node))
 
     # scalar functions -----------------------------------------------------------------
 
@@ -95,6 +101,8 @@ class Affine:
         leaves = list[Value]()
 
         def leaf(term: Term | None) -> Expr | None:
+            if isinstance(term, Count):
+                raise NotAffine(ONLY_SUMMED)
             if not isinstance(term, Value):
                 return term
             if term not in leaves:
@@ -105,7 +113,10 @@ class Affine:
             parts = given[arg.index] or Parts[Term](node.operands[arg.index], None)
             return Parts(leaf(parts.rest), leaf(parts.slope), counts=parts.counts)
 
-        found = split(expr, operand, lambda inner: self.own(inner, node, leaf))
+        def own(inner: Call) -> Parts[Expr] | None:
+            return self.own(inner, node, leaf) if self.own else None
+
+        found = split(expr, operand, own)
         if found.slope is None:
             return None
         rest, slope = (self._emitted(part, leaves, node) for part in (found.rest, found.slope))
@@ -124,20 +135,26 @@ class Affine:
         self._does_not_change_along(summed.axes[-1])
 
         def row_sum(term: Term) -> Term:
-            return self._add(Functional("row_sum"), self.spread(term, summed), hints=node.hints)
+            if isinstance(term, Count):
+                raise NotAffine(ONLY_SUMMED)
+            if not isinstance(term, Value):
+                return Count(summed.axes[-1], term)
+            if self.builder.type_of(term).axes[-1:] != summed.axes[-1:]:
+                raise NotAffine(f"a part that is the same along {summed.axes[-1]}")
+            return self._add(Functional("row_sum"), term, hints=node.hints)
 
         return _each(given[0], row_sum)
 
     def _dot(self, node: Node, given: Sequence[Parts[Term] | None]) -> Parts[Term]:
         self._does_not_change_along(self.body.type_of(node.operands[0]).axes[1])
         if all(given):
-            raise NotAffine(f"both operands of {label(node)} depend on it")
+            raise NotAffine(BOTH)
         at = 0 if given[0] else 1
         whole, plain = self.body.type_of(node.operands[at]), node.operands[1 - at]
 
         def product(term: Term) -> Term:
             if not self._is_whole(term, whole):
-                return self._sums(term, plain, whole, left=at == 0)
+                return self._weighted(term, plain, whole.axes[1], node)
             assert isinstance(term, Value)
             factors = (term, plain) if at == 0 else (plain, term)
             return self._add(Functional("dot"), *factors, hints=node.hints)
@@ -145,42 +162,22 @@ class Affine:
         found = given[at]
         assert found is not None
         if all(self._is_whole(part, whole) for part in (found.rest, found.slope)):
-            raise NotAffine("two matrix products would take the place of one")
+            raise NotAffine("two matrix products in place of one")
         return replace(_each(found, product), counts=False)
 
-    def _sums(self, term: Term, plain: Value, whole: Type, *, left: bool) -> Value:
-        """The product of ``plain`` and a block whose rows, or columns, are all alike.
-
-        ``whole`` is that block's type, and ``term`` what its rows or columns are, or a number.
-        """
-        rows, inner = whole.axes
-        others = self.builder.type_of(plain).axes[0]
-        axes = self.builder.type_of(term).axes if isinstance(term, Value) else ()
-        if isinstance(term, Value) and axes == (inner,):
-            weighted = self._add(Functional("col_scale"), plain, term)
-            return self._add(Functional("row_sum"), weighted)
-        sums = self._add(Functional("row_sum"), plain)
-        if term == ONE:
-            return sums
-        expr = call("mul", Arg(0), Arg(1) if isinstance(term, Value) else term)
-        beside = [term] if isinstance(term, Value) else []
-        order = (rows, others) if left else (others, rows)
-        return by_dim(self.builder, expr, [sums, *beside], order, self.origin)
+    def _weighted(self, term: Term, plain: Value, inner: Dim, node: Node) -> Value:
+        """The product of ``plain`` with a block whose rows, or columns, are all ``term``."""
+        if not isinstance(term, Value) or self.builder.type_of(term).axes != (inner,):
+            raise NotAffine(f"a part that is the same along {inner}")
+        weighted = self._add(Functional("col_scale"), plain, term)
+        return self._add(Functional("row_sum"), weighted, hints=node.hints)
 
     def _is_whole(self, term: Term | None, type: Type) -> bool:
         return isinstance(term, Value) and self.builder.type_of(term) == type
 
     def _does_not_change_along(self, dim: Dim) -> None:
         if dim in self.axes:
-            raise NotAffine(f"it changes along {dim}, which is summed")
-
-    def spread_if_number(self, term: Term, type: Type) -> Value:
-        """``term``, or, of a number, an element for each of ``type``."""
-        return term if isinstance(term, Value) else self.spread(term, type)
-
-    def spread(self, term: Term, type: Type) -> Value:
-        """``term`` with an element for each of ``type``."""
-        return spread(self.builder, term, type.axes, self.origin)
+            raise NotAffine(f"a sum along {dim}, along which it changes")
 
     def _add(self, op: Functional, *operands: Value, hints: tuple[str, ...] = ()) -> Value:
         return self.builder.add(op, *operands, hints=hints, origin=self.origin)[0]

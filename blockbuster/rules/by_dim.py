@@ -68,12 +68,3 @@ def _functional(
     if first == result:
         return f"{'row' if second == result[:1] else 'col'}_{BY_VECTOR[fn]}"
     return "outer" if fn == "mul" and (*first, *second) == result else ""
-
-
-def spread(builder: Builder, term: Value | Expr, axes: tuple[Dim, ...], origin: Origin) -> Value:
-    """A value, or a number, with an element for each of ``axes``."""
-    if not isinstance(term, Value):
-        return builder.add(Pointwise(term, axes), origin=origin)[0]
-    if builder.type_of(term).axes == axes:
-        return term
-    return builder.add(Pointwise(Arg(0), axes), term, origin=origin)[0]

@@ -39,7 +39,7 @@ from blockbuster.ir.graph import Graph, Node, Output, Value
 from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim
-from blockbuster.rules.exponents import Emitter
+from blockbuster.rules.emitter import Emitter
 from blockbuster.rules.shift_invariance import around_mean, equal, minus_mean
 
 TWICE = (

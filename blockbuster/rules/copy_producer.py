@@ -61,9 +61,9 @@ class CopyProducer(Rule):
         node, edit = match.node("producer"), match.edit()
         copies = edit.add(node.op, *node.operands, hints=node.hints, origin=match.origin())
         copied = dict(zip(match.values("producer"), copies, strict=True))
-        for role, reader in match.nodes.items():
+        for reader in match.nodes.values():
             for index, operand in enumerate(match.graph.nodes[reader].operands):
-                if role != "producer" and operand in copied:
+                if operand in copied:
                     edit.set_operand(reader, index, copied[operand])
         return edit.finish()
 
@@ -83,9 +83,12 @@ def _as_small_as_an_array(graph: Graph, at: int, large: dict[int, None]) -> str:
     """To read a value that is as small as what it is made from costs no more than to make it."""
     if at in large:
         return ""
+    name = label(graph.nodes[at])
     if any(value in graph.output_values for value in results_of(graph.nodes, at)):
-        return f"{label(graph.nodes[at])} makes a result of the program, which is stored anyway"
-    return f"{label(graph.nodes[at])} is no larger than an array that it is made from"
+        return f"{name} makes a result of the program, which is stored anyway"
+    if any(value.node in large for value in graph.nodes[at].operands):
+        return f"{name} is itself an end, smaller than what it reads"
+    return f"{name} is no larger than an array that it is made from"
 
 
 def _for_one_end(graph: Graph, at: int, ends: dict[int, tuple[int, ...]]) -> str:

@@ -232,9 +232,9 @@ def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) ->
     if not _multiply(to, (first, second), sign):
         return None
     values = (a.significand if isinstance(a, Pair) else a for a in (first, second))
-    terms = _terms(first), _terms(second)
+    given = _terms(first), _terms(second)
     known = None
     if name not in ("dot", "outer"):
         known = _known_product(to, first, second, sign)
-    made, both = to.apply(Functional(name), *values), to.joined(*terms, sign)
-    return Pair(made, both, known, balanced=balanced(*terms, sign))
+    made, both = to.apply(Functional(name), *values), to.joined(*given, sign)
+    return Pair(made, both, known, balanced=balanced(*given, sign))

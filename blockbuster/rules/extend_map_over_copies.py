@@ -50,7 +50,7 @@ class ExtendMapOverCopies(Rule):
                     _needed_by_the_map_alone(graph, pulled, position)
                     or first_iteration_gone(graph, position)
                     or _cannot_be_taken_in(graph, pulled, position)
-                    or _feeds_no_map_inside(graph, pulled, other, position)
+                    or _feeds_no_map_inside(graph, pulled, position)
                 )
                 if reason:
                     note(Refusal(self, (other, position), reason))
@@ -102,23 +102,18 @@ def _cannot_be_taken_in(graph: Graph, pulled: list[int], position: int) -> str:
 
 
 def _stored_anyway(graph: Graph, pulled: list[int], position: int) -> str:
-    """A list that leaves the level, or that the map walks, is stored whoever copies it."""
-    node, op = graph.nodes[position], map_at(graph, position)
-    for value, walks in zip(node.operands, op.iterated, strict=True):
-        if value.node in pulled and walks:
-            return f"the map walks {name_of(graph, value)}, of which a copy has no items outside"
-    for at in pulled:
-        for value in results_of(graph.nodes, at):
-            if value in graph.output_values and value in node.operands:
-                return f"{name_of(graph, value)} is a result: it is stored anyway"
+    """A list that leaves the level is stored whoever copies it."""
+    for value in graph.nodes[position].operands:
+        if value.node in pulled and value in graph.output_values:
+            return f"{name_of(graph, value)} is a result: it is stored anyway"
     return ""
 
 
-def _feeds_no_map_inside(graph: Graph, pulled: list[int], first: int, position: int) -> str:
-    """A list goes from the copy to a map inside, which will then be fused with it."""
+def _feeds_no_map_inside(graph: Graph, pulled: list[int], position: int) -> str:
+    """A list goes from what is copied to a map inside, which will then be fused with it."""
     made = extended(graph, position, pulled)
-    outer, inner = made.pulled.get(first), set(made.own.values())
+    outer, inner = set(made.pulled.values()), set(made.own.values())
     for match in FuseMaps().matches(made.op.body):
-        if match.nodes["producer"] == outer and match.nodes["consumer"] in inner:
+        if match.nodes["producer"] in outer and match.nodes["consumer"] in inner:
             return ""
     return "no map inside reads it item by item"

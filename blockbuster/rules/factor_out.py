@@ -1,6 +1,6 @@
 """factor-out: a factor that all iterations of a sum share waits until after the sum.
 
-before   p = map N (e in !E, r = r, k in !K, v in !V) {   after   p = map N (e in !E, k in !K, v in !V) {
+before   p = map N (e in !E, r = r, k in !K, v in !V) {   after   p = map N (e in !E, ...) {
            s = row_scale(e, r)                                      t = mul(e, k)
            t = mul(s, k)                                            d = dot(t, v)
            d = dot(t, v)                                            yield +d
@@ -8,10 +8,10 @@ before   p = map N (e in !E, r = r, k in !K, v in !V) {   after   p = map N (e i
          }                                                        z = row_scale(p, r)
 
 Linear functions may stand between the factor and the sum: products, quotients, sums, where, row
-sums and dots (dropout after a softmax). What is added to all of a row, where(h, x + c, 0), leaves a
-second sum behind, of what it is added to: z + c * n, with n the sum of where(h, 1, 0). Only where a
-node makes the factor and another map over the dim shares a list: they can then be one. Costs, for a
-shift, the second sum, in which digits of the shift may cancel: it is of numbers and conditions only.
+sums and dots (dropout after a softmax). What is added to a row, in where(h, x + c, 0), leaves a
+second sum behind, of how often it is added: z + c * n, with n the sum of where(h, 1, 0). Only where
+a node makes the factor and another map over the dim shares a list: they can then be one. What is
+added may be multiplied by numbers and conditions only: else digits would cancel.
 Ends: the factor moves one level out, and only extensions, which end, move one in.
 Source: ours; local-linearity with more than dots between the factor and the sum.
 """

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Expr, arguments, call
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Map, Op
 from blockbuster.ir.origin import Origin
@@ -63,9 +63,13 @@ def _followed(op: Map, port: int, origin: Origin) -> Factor:
     powers = _Powers(exponents)
     found = Affine(op.body, exponents.builder, axes, origin, own=powers.of)
     found.follow()
-    by = ONE if powers.by is None else powers.by
-    power = Arg(0) if by == ONE else call("mul", Arg(0), by)
-    return Factor(found, call("exp", power))
+    return Factor(found, call("exp", _times(Arg(0), powers.by or ONE)))
+
+
+def _times(power: Expr, by: Expr) -> Expr:
+    if by == ONE:
+        return power
+    return call("neg", power) if by == Const(-1.0) else call("mul", power, by)
 
 
 class _Powers:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Expr
+from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.graph import Node, Value
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise
 from blockbuster.rules.pairs import Terms, joined
@@ -64,13 +64,19 @@ def _addends_of_node(node: Node) -> list[tuple[float, Value | Part]] | None:
 
 
 def _addends(part: Part) -> list[tuple[float, Value | Part]] | None:
-    if not isinstance(part.expr, Call) or part.expr.fn not in SIGNS:
+    if not isinstance(part.expr, Call):
+        return None
+    signs = SIGNS.get(part.expr.fn)
+    given = part.expr.args
+    if part.expr.fn == "mul" and isinstance(given[1], Const):
+        signs, given = (given[1].value,), given[:1]
+    if signs is None:
         return None
 
     def addend(expr: Expr) -> Value | Part:
         return part.operands[expr.index] if isinstance(expr, Arg) else Part(expr, part.operands)
 
-    return [*zip(SIGNS[part.expr.fn], map(addend, part.expr.args), strict=True)]
+    return [*zip(signs, map(addend, given), strict=True)]
 
 
 def cancelled(builder: Builder, terms: Terms, made: Callable[[Part], Value]) -> Terms:

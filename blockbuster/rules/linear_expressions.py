@@ -10,10 +10,11 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
 
 T = TypeVar("T")
 ONE, ZERO = Const(1.0), Const(0.0)
+BOTH = "a product with it in both factors"
 
 
 class NotAffine(Exception):
-    """Why a value is no such sum, in words: "it" is the factor."""
+    """What makes a value no such sum, in words: "it" is the factor."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def split(
     if all(part.slope is None for part in parts):
         return Parts(Call(expr.fn, tuple(part.rest or ZERO for part in parts)), None)
     if expr.fn not in LINEAR:
-        raise NotAffine(f"{expr.fn} is not linear")
+        raise NotAffine(f"{expr.fn} of it")
     return LINEAR[expr.fn](expr.fn, parts)
 
 
@@ -57,7 +58,7 @@ def _sum(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
     return Parts(_joined(fn, a.rest, b.rest), _joined(fn, a.slope, b.slope), counts=_count(parts))
 
 
-def _negated(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
+def _negated(_: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
     (a,) = parts
     return Parts(_joined("sub", None, a.rest), _joined("sub", None, a.slope), counts=a.counts)
 
@@ -73,13 +74,15 @@ def _joined(fn: str, a: Expr | None, b: Expr | None) -> Expr | None:
 def _product(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
     a, b = parts
     if b.slope is not None and (fn == "div" or a.slope is not None):
-        raise NotAffine(f"{fn} is not linear: it stands in both operands or in a divisor")
+        raise NotAffine("a division by it" if fn == "div" else BOTH)
     at = 0 if a.slope is not None else 1
     scaled, by = parts[at], parts[1 - at].rest or ZERO
 
     def times(part: Expr | None) -> Expr | None:
-        if part is None or (part == ONE and fn == "mul"):
-            return part and by
+        if part is None:
+            return None
+        if fn == "mul" and part == ONE:
+            return by
         return number(Call(fn, (part, by) if at == 0 else (by, part)))
 
     counts = scaled.counts and not arguments(by)
@@ -89,7 +92,7 @@ def _product(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
 def _selected(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
     test, *branches = parts
     if test.slope is not None:
-        raise NotAffine("a condition depends on it")
+        raise NotAffine("a condition on it")
     condition = test.rest or ZERO
 
     def chosen(first: Expr | None, second: Expr | None) -> Expr | None:
@@ -117,7 +120,9 @@ EXACT: Mapping[str, Callable[..., float]] = {
 
 
 def number(expr: Call) -> Expr:
-    """``expr``, or its value where it is one of constants."""
+    """``expr``, or its value where it is one of constants, or a factor of 1."""
+    if expr.fn == "mul" and expr.args[0] == ONE:
+        return expr.args[1]
     values = [arg.value for arg in expr.args if isinstance(arg, Const)]
     if expr.fn not in EXACT or len(values) < len(expr.args):
         return expr

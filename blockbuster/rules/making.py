@@ -208,12 +208,8 @@ def enters_its_own_loop(graph: Graph, value: Value, made: Recipe, dim: Dim) -> s
 
 def reads_more(graph: Graph, value: Value, made: Recipe, read: Reading) -> str:
     """In place of an item a reader may read items of fewer axes, or one as large, once each."""
-    producer = graph.nodes[value.node]
-    own = set(graph.type_of(value).axes)
-    operands = [producer.operands[port] for port in made.read]
-    large = [v for v in operands if own <= set(graph.type_of(v).axes)]
-    name = name_of(graph, value)
-    if len(own) < 2 and read.beside and len(operands) <= MOST_VECTORS:
+    large, name = as_large(graph, value, made), name_of(graph, value)
+    if few_vectors(graph, value, made, read):
         return ""
     names = " and ".join(name_of(graph, v) for v in large[:3])
     if len(large) > 1:
@@ -225,16 +221,17 @@ def reads_more(graph: Graph, value: Value, made: Recipe, read: Reading) -> str:
         )
     if large and made.rounds:
         return f"{name} is rounded to 16 bits: {names}, of which it is made, may take more bytes"
-    if large and large[0].node >= 0:
-        return _stored_for_others(graph, value, names)
     return ""
 
 
-def _stored_for_others(graph: Graph, value: Value, names: str) -> str:
-    """One stored list read instead of another is a gain if the other goes."""
-    name = name_of(graph, value)
-    if value in graph.output_values or len(graph.consumers(value)) > 1:
-        return (
-            f"{name} is stored for others too: it would be made of {names}, which is stored as well"
-        )
-    return ""
+def few_vectors(graph: Graph, value: Value, made: Recipe, read: Reading | str) -> bool:
+    """True if a few vectors are read for one beside blocks, which counts for nothing."""
+    beside = isinstance(read, Reading) and read.beside
+    return beside and len(graph.type_of(value).axes) < 2 and len(made.read) <= MOST_VECTORS
+
+
+def as_large(graph: Graph, value: Value, made: Recipe) -> list[Value]:
+    """What ``value`` is made of that has items of as many axes as its own."""
+    own = set(graph.type_of(value).axes)
+    operands = graph.nodes[value.node].operands
+    return [v for v in map(operands.__getitem__, made.read) if own <= set(graph.type_of(v).axes)]

@@ -28,14 +28,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Map, Op
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.fuse_maps import Joined
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep
 from blockbuster.rules.making import (
+    Reading,
     Recipe,
+    as_large,
     enters_its_own_loop,
+    few_vectors,
     holds_exponential,
     reading,
     reads_more,
@@ -95,18 +98,50 @@ def _read_from(graph: Graph, producer: int, reader: int) -> list[Value]:
 
 def _kept(graph: Graph, value: Value, made: Recipe, reader: int) -> str:
     """Why ``reader`` must read ``value`` as it is stored."""
-    op = map_at(graph, reader)
-    reason = first_iteration_gone(graph, reader) or holds_exponential(graph, value, made)
-    reason = reason or too_much_work(graph, value, made)
-    for port, operand in enumerate(graph.nodes[reader].operands):
-        if operand != value or reason:
-            continue
-        read = reading(op, port)
-        reason = read if isinstance(read, str) else reads_more(graph, value, made, read)
-        if not op.iterated[port]:
+    return (
+        holds_exponential(graph, value, made)
+        or too_much_work(graph, value, made)
+        or _not_here(graph, value, made, reader)
+        or _stays_stored(graph, value, made, reader)
+    )
+
+
+def _not_here(graph: Graph, value: Value, made: Recipe, reader: int) -> str:
+    """``reader`` must be a map that can make the value at no cost."""
+    node = graph.nodes[reader]
+    if not isinstance(node.op, Map):
+        return f"{label(node)} is no map: it reads {name_of(graph, value)} as it is"
+    reason = first_iteration_gone(graph, reader)
+    for port in [] if reason else _ports(node, value):
+        read = reading(node.op, port)
+        reason = reason or (read if isinstance(read, str) else reads_more(graph, value, made, read))
+        if not node.op.iterated[port]:
             reason = (
                 reason
-                or enters_its_own_loop(graph, value, made, op.dim)
+                or enters_its_own_loop(graph, value, made, node.op.dim)
                 or nested_too_deep(graph, value.node)
             )
     return reason
+
+
+def _ports(node: Node, value: Value) -> list[int]:
+    return [port for port, operand in enumerate(node.operands) if operand == value]
+
+
+def _stays_stored(graph: Graph, value: Value, made: Recipe, reader: int) -> str:
+    """A list is read instead of another of its size only where all its readers can do that.
+
+    Then nobody waits for the value; where what it is made of is stored, too, it must go.
+    """
+    large, op = as_large(graph, value, made), map_at(graph, reader)
+    read = [reading(op, port) for port in _ports(graph.nodes[reader], value)]
+    if not large or all(few_vectors(graph, value, made, r) for r in read):
+        return ""
+    name, other = name_of(graph, value), name_of(graph, large[0])
+    if value in graph.output_values and large[0].node >= 0:
+        return f"{name} is a result, and what it is made of, {other}, is stored as well"
+    for also in graph.consumers(value):
+        reason = _not_here(graph, value, made, also)
+        if reason:
+            return f"{name} stays for {label(graph.nodes[also])}, since {reason}"
+    return ""

@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Expr, call
+from blockbuster.ir.expr import Arg, Expr, Size, call
 from blockbuster.ir.graph import Graph, Output, Value
 from blockbuster.ir.ops import Accumulate, Map, Result
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Type
-from blockbuster.rules.affine import Affine
+from blockbuster.rules.affine import Affine, Count, Term
 from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of
-from blockbuster.rules.by_dim import by_dim, spread
+from blockbuster.rules.by_dim import by_dim
 from blockbuster.rules.legality import first_iteration_gone
+from blockbuster.rules.linear_expressions import number
 
 
 class Factor(NamedTuple):
@@ -58,11 +59,11 @@ def leaving_factor(
 
 
 def made_here(graph: Graph, position: int) -> Iterator[int]:
-    """The ports of local operands of a map that nodes at its level make, not inputs."""
+    """The ports of a map's local operands that nodes at its level make: no inputs, no lists."""
     node = graph.nodes[position]
     assert isinstance(node.op, Map)
-    for port, (value, walks) in enumerate(zip(node.operands, node.op.iterated, strict=False)):
-        if not walks and value.node >= 0 and not graph.type_of(value).buffered:
+    for port, value in enumerate(node.op.entering(node.operands)):
+        if value.node >= 0 and not graph.type_of(value).buffered:
             yield port
 
 
@@ -88,24 +89,43 @@ def _stays(op: Map, found: Affine) -> str:
     for output, result in zip(op.body.outputs, op.results, strict=True):
         value, name = output.value, name_of(op.body, output.value)
         if value in found.refused:
-            return f"{name} rests on what is not linear in it: {found.refused[value]}"
+            return f"{name} is not linear in it, because of {found.refused[value]}"
         if value not in found.parts:
             continue
         if result != Accumulate("+"):
             return f"{name} is not summed over {op.dim}"
         parts = found.parts[value]
-        if parts.rest is not None and not parts.counts:
-            return f"{name} is a sum of it and others: digits would cancel"
+        reason = _no_sums(op, found, value) or ("" if parts.rest is None or parts.counts else MIXED)
+        if reason:
+            return f"{name} {reason}"
         leaves = True
     return "" if leaves else "no sum depends on it"
 
 
+MIXED = "is a sum of it and of others: digits would cancel"
+
+
+def _no_sums(op: Map, found: Affine, value: Value) -> str:
+    """Why the parts of ``value`` cannot be summed over the map by themselves, or ""."""
+    parts = found.parts[value]
+    shown = list(found.axes)
+    for part in (parts.rest, parts.slope):
+        if isinstance(part, Value):
+            shown += found.builder.type_of(part).axes
+        elif part is not None and not (isinstance(part, Count) and part.dim == op.dim):
+            return f"is the same in every iteration over {op.dim}, in part"
+    if not isinstance(parts.slope, Value) and not isinstance(parts.rest, Value):
+        return "is a number times it"
+    lost = [dim for dim in op.body.type_of(value).axes if dim not in shown]
+    return f"would lose its axis {lost[0]}" if lost else ""
+
+
 @dataclass(frozen=True)
 class Sums:
-    """Ports of the new map: sums of the rest (if any) and of the slope, for an old port's value."""
+    """The sums of the rest and of the slope: ports of the new map, or numbers. None is 0."""
 
-    rest: int | None
-    slope: int
+    rest: int | Expr | None
+    slope: int | Expr | None
 
 
 def taken_out(match: Match, followed: Followed) -> Graph:
@@ -136,22 +156,33 @@ def _summed_apart(op: Map, found: Affine) -> tuple[list[Output], list[Result], d
         parts = found.parts.get(output.value)
         if parts is None:
             continue
-        type = op.body.type_of(output.value)
-        rest, slope = parts.rest, parts.slope
-        assert slope is not None
-        outputs[port] = replace(output, value=found.spread_if_number(slope, type))
-        sums[port] = Sums(len(outputs) if rest is not None else None, port)
-        if rest is not None:
-            outputs.append(replace(output, value=found.spread_if_number(rest, type)))
-            results.append(Accumulate("+"))
+        values = [part for part in (parts.slope, parts.rest) if isinstance(part, Value)]
+        ports = [port, len(outputs)][: len(values)]
+        outputs[port] = replace(output, value=values[0])
+        outputs += [replace(output, value=value) for value in values[1:]]
+        results += [Accumulate("+") for _ in values[1:]]
+        slope, rest = (_summed(part, ports) for part in (parts.slope, parts.rest))
+        sums[port] = Sums(rest, slope)
     return outputs, results, sums
+
+
+def _summed(part: Term | None, ports: list[int]) -> int | Expr | None:
+    """What a part is summed to: the next of ``ports``, or a number."""
+    if isinstance(part, Count):
+        return number(call("mul", part.each, Size(part.dim)))
+    return ports.pop(0) if part is not None else None
 
 
 def _put_together(
     edit: Builder, sums: Sums, new: tuple[Value, ...], factor: Value, type: Type, origin: Origin
 ) -> Value:
-    total = by_dim(edit, call("mul", Arg(0), Arg(1)), [new[sums.slope], factor], type.axes, origin)
-    if sums.rest is not None:
-        both = [new[sums.rest], total]
-        total = by_dim(edit, call("add", Arg(0), Arg(1)), both, type.axes, origin)
-    return spread(edit, total, type.axes, origin)
+    def made(fn: str, first: int | Expr | None, second: Value) -> Value:
+        if isinstance(first, int):
+            expr, operands = call(fn, Arg(0), Arg(1)), [new[first], second]
+        else:
+            assert first is not None
+            expr, operands = call(fn, first, Arg(0)), [second]
+        return by_dim(edit, expr, operands, type.axes, origin)
+
+    total = made("mul", sums.slope, factor)
+    return total if sums.rest is None else made("add", sums.rest, total)

@@ -66,7 +66,7 @@ class TransposeProducer(Rule):
             _read(edit, graph, nest, port, turned, node.op.lists, match.origin())
             for port, turned in turning.ports
         ]
-        made = _maps(edit, node.op.lists, reads, turning.body, match.origin())
+        made = _maps(edit, node.op.lists, reads, turning.body, match)
         edit.redirect(match.value("transpose"), made)
         return edit.finish()
 
@@ -117,6 +117,11 @@ class _Operand:
     type: Type
     hint: str
 
+    def type_over(self, dims: tuple[Dim, ...]) -> Type:
+        """The type of what enters the maps over ``dims``, the innermost ones."""
+        lists = tuple(dim for dim in dims if dim in self.over)
+        return Type((*lists, *self.type.lists), self.type.axes)
+
 
 def _read(
     edit: Builder,
@@ -139,23 +144,19 @@ def _read(
 
 
 def _maps(
-    edit: Builder, dims: tuple[Dim, ...], reads: list[_Operand], body: Graph, origin: Origin
+    edit: Builder, dims: tuple[Dim, ...], reads: list[_Operand], body: Graph, match: Match
 ) -> Value:
     """Maps over ``dims`` around ``body``, added to ``edit``; the innermost is made first."""
+    origin, hints = match.origin(), match.node("producer").hints
     for depth in reversed(range(len(dims))):
         dim, inner = dims[depth], dims[depth + 1 :]
         iterated = tuple(dim in read.over for read in reads)
         op = Map(dim, body, iterated, (Collect(),))
         if not depth:
-            return edit.add(op, *(read.value for read in reads), origin=origin)[0]
+            return edit.add(op, *(read.value for read in reads), hints=hints, origin=origin)[0]
         around = Builder()
-        args = []
-        for read in reads:
-            lists = tuple(d for d in (dim, *inner) if d in read.over)
-            args.append(
-                around.input(Type((*lists, *read.type.lists), read.type.axes), hint=read.hint)
-            )
-        body = around.finish(*around.add(op, *args, origin=origin))
+        args = [around.input(read.type_over((dim, *inner)), hint=read.hint) for read in reads]
+        body = around.finish(*around.add(op, *args, hints=hints, origin=origin))
     raise AssertionError("a transposed list has dims")
 
 

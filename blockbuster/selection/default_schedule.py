@@ -26,6 +26,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.selection.chunk_sizes import in_chunks
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
+from blockbuster.selection.longest_first import longest_first
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, STAGE, WARPS = Split(), Stage(), Warps()
@@ -51,7 +52,7 @@ def default_schedule(
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = deferred(in_chunks(narrowed(scheduled), asked=chunks))
-    return staged(with_warps(scheduled, warps))
+    return staged(with_warps(longest_first(scheduled), warps))
 
 
 def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:

@@ -57,8 +57,8 @@ def numpy_schedule(
 ) -> TileProgram:
     """``program`` without the loops over dims that are one block, and what they repeated.
 
-    Loops leave out what masks empty. Rows are finished and leads go first, as in a kernel with float32 results: on the CPU arithmetic
-    is float32 or float64 whatever the results are.
+    Loops leave out what masks empty. Rows are finished and leads go first, as in a kernel with
+    float32 results: on the CPU arithmetic is float32 or float64 whatever the results are.
     """
     dims = (d for d in dims_of(program) if size_class(d) not in program.units)
     whole = tuple(d for d in dims if 0 < sizes[size_class(d)] <= blocks[size_class(d)])

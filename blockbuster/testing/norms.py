@@ -67,9 +67,9 @@ class NormPrograms:
         kind, weighted = self.random.choice(KINDS), self.random.random() < 0.5
         match kind:
             case "rms_norm":
-                return bb.rms_norm(x, self.input("g", dim) if weighted else None)
+                return bb.rms_norm(x, self.weight(dim) if weighted else None)
             case "layer_norm":
-                gamma = self.input("g", dim) if weighted else None
+                gamma = self.weight(dim) if weighted else None
                 return bb.layer_norm(x, gamma, self.input("b", dim) if weighted else None)
             case "softmax":
                 return bb.softmax(x)
@@ -78,6 +78,11 @@ class NormPrograms:
             case "shift":
                 return x + self.vector(dim)
         return x
+
+    def weight(self, dim: str) -> Any:
+        """The weights of a norm: an input, or 1 more, as some models store them."""
+        given = self.input("g", dim)
+        return given if self._count % 2 else given + 1
 
     def vector(self, dim: str) -> TracedArray:
         """A vector of rows or of columns, as an operand for a block."""

@@ -19,7 +19,88 @@ ROWS = "X: K[M,K] = port, c: [M], YT: N,K[N,K]"
 MORE_ROWS = f"{ROWS}, WT: L,K[L,K]"
 BLOCKS = "X: K[M,K] = port, c: [M], Y: K[N,K] = port"
 
+SCORES = """S = map M (x in !X, w = !W) {
+            s = map N (x_1 = !x, w_1 in !w) {
+              p = map K (a in !x_1, b in !w_1) { d = dot(a, b) yield +d } yield p
+            }
+            yield s
+          }"""
+TOTALS = """map M (s_1 in !S) {
+            t = map N (s_2 in !s_1) { r = row_sum(s_2) yield +r } yield t
+          }"""
+LARGEST = """map M (s_3 in !S) {
+            u = map N (s_4 in !s_3) { e = abs(s_4) v = row_max(e) yield max v } yield u
+          }"""
+PRODUCTS = "X: M,K[M,K], W: N,K[N,K]"
+
 SITES: Mapping[str, tuple[str, ...]] = {
+    "copy-producer": (
+        f"graph({PRODUCTS}) {{ {SCORES} l = {TOTALS} m = {LARGEST} return l, m }}",
+        f"""graph({PRODUCTS}) {{
+          {SCORES}
+          E = map M (s_5 in !S) {{
+            f = map N (s_6 in !s_5) {{ g = exp(s_6) yield g }} yield f
+          }}
+          G = map M (s_7 in !S, f_1 in !E) {{
+            h = map N (s_8 in !s_7, f_2 in !f_1) {{ i = mul(s_8, f_2) yield i }} yield h
+          }}
+          l = {TOTALS.replace("!S", "!G")}
+          m = {LARGEST}
+          return l, m
+        }}""",
+    ),
+    "transpose-producer": (
+        f"graph({PRODUCTS}) {{ {SCORES} T = transpose N,M[N,M] (!S) return T }}",
+        """graph(X: M,N[M,N], c: M[M], b: N[N]) {
+          S = map M (x in !X, v in !c, w = !b) {
+            s = map N (x_1 in !x, v_1 = v, w_1 in !w) {
+              y = row_shift(x_1, v_1)
+              z = col_scale(y, w_1)
+              a = tanh(z)
+              e = a + v_1 over [M,N]
+              f = mul(e, x_1)
+              yield f
+            }
+            yield s
+          }
+          T = transpose N,M[N,M] (!S)
+          return T
+        }""",
+        """graph(X: M[M,K], Y: N[N,K], c: M[M], b: N[N]) {
+          S = map M (x in !X, v in !c, y = !Y, w = !b) {
+            s = map N (x_1 = x, v_1 = v, y_1 in !y, w_1 in !w) {
+              d = dot(x_1, y_1)
+              o = outer(v_1, w_1)
+              f = sub(d, o)
+              yield f
+            }
+            yield s
+          }
+          T = transpose N,M[N,M] (!S)
+          return T
+        }""",
+    ),
+    "extend-map-over-copies": (
+        """graph(X: N[M,N] = port, VT: L,N[L,N]) {
+          E, F = map N (x in !X) { e = abs(x) f = e + 1 yield e yield f }
+          O = map L (e_1 = !E, v in !VT) {
+            o = map N (a in !e_1, b in !v) { d = dot(a, b) yield +d } yield o
+          }
+          s = map N (f_1 in !F) { t = row_sum(f_1) yield +t }
+          return O, s
+        }""",
+        """graph(X: N[M,N] = port, VT: L,N[L,N], UT: K,N[K,N]) {
+          E = map N (x in !X) { e = abs(x) yield e }
+          F = map N (e_1 in !E) { f = e_1 * 2 yield f }
+          O = map L (f_1 = !F, v in !VT) {
+            o = map N (a in !f_1, b in !v) { d = dot(a, b) yield +d } yield o
+          }
+          P = map K (e_2 = !E, u in !UT) {
+            p = map N (g in !e_2, h in !u) { i = dot(g, h) yield +i } yield p
+          }
+          return O, P
+        }""",
+    ),
     "fuse-maps": (
         """graph(X: M,K[M,K]) {
           T = map M (x in !X) { t = map K (b in !x) { e = exp(b) yield e } yield t }
@@ -142,6 +223,41 @@ SITES: Mapping[str, tuple[str, ...]] = {
           }}
           return p, t
         }}""",
+    ),
+    "factor-out": (
+        """graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
+          s = map K (x in !X) { t = row_sum(x) yield +t }
+          p, q = map K (x_1 in !X, v = s, g in !G, y in !Y) {
+            r = row_scale(x_1, v) u = mul(r, g) w = where(g > 0, -u, u / 2) d = dot(w, y)
+            a = row_sum(u) yield +d yield +a
+          }
+          return p, q
+        }""",
+        """graph(X: K[M,K] = port, G: K[M,K] = port) {
+          s = map K (x in !X) { t = row_max(x) yield max t }
+          p, q = map K (x_1 in !X, v = s, g in !G) {
+            r = row_shift(x_1, v) u = where(g > 0, 1 - r, 0) a = row_sum(u) b = row_sum(r)
+            yield +a yield +b
+          }
+          return p, q
+        }""",
+    ),
+    "factor-out-exp": (
+        """graph(X: K[M,K] = port, Y: K[N,K] = port) {
+          s = map K (x in !X) { t = row_max(x) yield max t }
+          v = -s
+          p, l = map K (x_1 in !X, v_1 = v, y in !Y) {
+            r = row_shift(x_1, v_1) e = exp(r) d = dot(e, y) a = row_sum(e) yield +d yield +a
+          }
+          return p, l
+        }""",
+        """graph(X: K[M,K] = port, G: K[M,K] = port) {
+          s = map K (x in !X) { t = row_sum(x) yield +t }
+          l = map K (x_1 in !X, v = s, g in !G) {
+            e = exp(x_1 * 0.5 - 2 * v) over [M,K] u = where(g > 0, e, 0) a = row_sum(u) yield +a
+          }
+          return l
+        }""",
     ),
     "fold-columns": (
         f"""graph({BLOCKS}, G: K[K] = port) {{

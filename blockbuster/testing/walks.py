@@ -15,7 +15,14 @@ from random import Random
 from blockbuster.interp.trials import Trials
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph
-from blockbuster.rules import PAPER_RULES, PEELING_RULES, RULES, UNFUSING_RULES, fuse
+from blockbuster.rules import (
+    PAPER_RULES,
+    PEELING_RULES,
+    REPEATING_RULES,
+    RULES,
+    UNFUSING_RULES,
+    fuse,
+)
 from blockbuster.rules.base import Match, Rule
 from blockbuster.testing.check import minimal
 from blockbuster.testing.generators import GENERATORS
@@ -23,8 +30,9 @@ from blockbuster.testing.report import Failure
 from blockbuster.testing.sites import UNSETTLED, Finder, Site, flaw
 
 RULE_SETS = (PAPER_RULES, RULES, PEELING_RULES)
+BESIDE = (UNFUSING_RULES, REPEATING_RULES)
 EVERY_RULE: tuple[Rule, ...] = tuple(
-    dict.fromkeys(rule for rules in (*RULE_SETS, UNFUSING_RULES) for rule in rules)
+    dict.fromkeys(rule for rules in (*RULE_SETS, *BESIDE) for rule in rules)
 )
 MOST_STEPS = 7
 LARGEST = 150  # nodes at all levels: extensions in random order copy, and copies of copies grow

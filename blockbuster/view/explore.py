@@ -15,6 +15,7 @@ from blockbuster.ir.tokens import unquoted
 from blockbuster.rules import (
     PAPER_RULES,
     PEELING_RULES,
+    REPEATING_RULES,
     RULES,
     UNFUSING_RULES,
     WHOLE_RULES,
@@ -31,7 +32,8 @@ EXAMPLES = """examples:
   blockbuster view steps.json -o attention.html --sizes M=4096,N=4096 --open
 """
 MISC = re.compile(r'\bmisc ("(?:[^"\\\n]|\\.)*")')
-KNOWN = tuple(dict.fromkeys((*RULES, *PAPER_RULES, *PEELING_RULES, *UNFUSING_RULES, *WHOLE_RULES)))
+SETS = (RULES, PAPER_RULES, PEELING_RULES, UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES)
+KNOWN = tuple(dict.fromkeys(rule for rules in SETS for rule in rules))
 
 
 def add_numbers(command: argparse.ArgumentParser) -> None:

@@ -9,7 +9,13 @@ import pytest
 import blockbuster as bb
 from blockbuster.ir.expr import FUNCTIONS
 from blockbuster.ir.signatures import FUNCTIONALS
-from blockbuster.rules import PEELING_RULES, RULES, UNFUSING_RULES, WHOLE_RULES
+from blockbuster.rules import (
+    PEELING_RULES,
+    REPEATING_RULES,
+    RULES,
+    UNFUSING_RULES,
+    WHOLE_RULES,
+)
 from tests.docs.pages import PAGES, ROOT
 
 RUN = ROOT / "bench" / "results" / "2026-11-21-h200" / "programs.json"
@@ -53,7 +59,8 @@ def test_every_public_name_is_described(generated):
 
 def test_every_rule_is_described_with_its_programs(generated):
     text = generated.rules()
-    names = {rule.name for rule in (*RULES, *PEELING_RULES, *UNFUSING_RULES, *WHOLE_RULES)}
+    sets = (RULES, PEELING_RULES, UNFUSING_RULES, REPEATING_RULES, WHOLE_RULES)
+    names = {rule.name for rules in sets for rule in rules}
 
     assert set(re.findall(r"^## (.+)$", text, re.MULTILINE)) == names
     assert text.count("```\nbefore ") == len(names)

@@ -116,6 +116,7 @@ ALL = TileProgram(
             blocks=(Block(M, 64, ragged=False), Block(N, 8, whole=True)),
             warps=4,
             accurate=("div", "exp"),
+            last_first=("C", M),
             body=(
                 Init(B, "max"),
                 Init(C, "+"),

@@ -30,4 +30,5 @@ def _bound(nest: Nest) -> Nest:
     grid, body = nest.grid, nest.body
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body
-    return replace(nest, body=body, grid=grid)
+    last_first = tuple(dim for dim in nest.last_first if dim in grid)
+    return replace(nest, body=body, grid=grid, last_first=last_first)

@@ -5,8 +5,8 @@ or nothing is known. So -inf goes through the maximum of a row, exp makes 0 of i
 with finite rows is 0. The iteration changes nothing where all that it folds is the identity of the
 fold: -inf of a maximum, which also keeps what its group rescales, and 0 of a sum.
 
-What memory holds is taken to be finite: 0 times a key that is infinite is NaN in the full loop, and
-is left out of the narrowed one.
+What memory holds, and what is computed before the loop, is taken to be finite: 0 times a key that is
+infinite is NaN in the full loop, and is left out of the narrowed one.
 """
 
 from __future__ import annotations
@@ -71,9 +71,17 @@ class _Run:
                 return True
             if isinstance(stmt, For) and self.until_the_loop(stmt.body):
                 return True
-            if not isinstance(stmt, For):
-                self._step(stmt, own=())
+            self._before(stmt)
         return False
+
+    def _before(self, stmt: Stmt) -> None:
+        """A statement that stands before the loop, or has run in one before it."""
+        if isinstance(stmt, Let | Guard):
+            self._step(stmt, own=())
+        made = defined(stmt)
+        for tile in (*folded(stmt), *(() if made is None else (made,))):
+            if not isinstance(self.values.get(tile), float):
+                self.values[tile] = DATA
 
     def _iteration(self) -> None:
         inside = tuple(statements(self.loop.body))
@@ -152,7 +160,7 @@ class _Run:
             case Pointwise(expr):
                 return self._expr(expr, args, stmt)
             case Functional(name):
-                return FUNCTIONALS[name](args)
+                return _reduced(name, args)
             case Cast():
                 return args[0] if args[0] == DATA or is_exact(args[0]) else UNKNOWN
         return args[0]
@@ -210,19 +218,12 @@ def is_finite(lane: Lane) -> bool:
     return isinstance(lane, float) and math.isfinite(lane)
 
 
-def _sum(args: Sequence[Lane]) -> Lane:
-    (value,) = args
-    if not isinstance(value, float) or value == 0 or math.isinf(value):
-        return value
-    return DATA
-
-
-def _dot(args: Sequence[Lane]) -> Lane:
+def _reduced(name: str, args: Sequence[Lane]) -> Lane:
+    """What a dot or a reduction gives, of at least one element along the axis that goes."""
+    if name in ("row_max", "row_min"):
+        return args[0]
+    if name == "row_sum" and args[0] in (0.0, math.inf, -math.inf):
+        return args[0]
     if not all(arg == DATA or is_finite(arg) for arg in args):
         return UNKNOWN
-    return 0.0 if 0.0 in args else DATA
-
-
-FUNCTIONALS = {"row_sum": _sum, "row_max": lambda args: args[0], "row_min": lambda args: args[0],
-               "dot": _dot}  # fmt: skip
-"""What reductions give for tiles with at least one element along the axis that goes."""
+    return 0.0 if name == "dot" and 0.0 in args else DATA

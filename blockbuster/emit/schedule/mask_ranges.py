@@ -10,11 +10,11 @@ comparison that cannot be solved bounds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TypeAlias
 
+from blockbuster.emit.schedule.bounds import Bound, Edge, Outer, Range
 from blockbuster.emit.schedule.conditions import Formulas
 from blockbuster.emit.schedule.whole_numbers import is_whole
 from blockbuster.emit.tile.program import Iota, Tile
@@ -25,44 +25,6 @@ OPPOSITE = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "e
 MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 ROUNDING = 2.0**-20
 """Of the numbers that are added up: more than sums and products of floats can be off by."""
-
-
-@dataclass(frozen=True)
-class Edge:
-    """The largest position (or the least, where ``least``) that one comparison lets through.
-
-    ``formula`` is what it is compared with, another number in each row; ``strict``: the position is
-    not equal to it. ``open``: comparisons with NaN are true, as where one is negated.
-    """
-
-    formula: Expr
-    least: bool
-    strict: bool = False
-    open: bool = False
-
-
-@dataclass(frozen=True)
-class Outer:
-    """Of several bounds the one that lets most through, or least."""
-
-    parts: tuple[Bound, ...]
-    most: bool
-
-
-Bound: TypeAlias = Edge | Outer
-
-
-@dataclass(frozen=True)
-class Range:
-    """Positions from ``low`` to ``high``; None where there is no bound."""
-
-    low: Bound | None = None
-    high: Bound | None = None
-
-    @property
-    def bounded(self) -> bool:
-        """True if it leaves something out."""
-        return self.low is not None or self.high is not None
 
 
 ALL = Range()
@@ -136,9 +98,26 @@ class MaskRanges:
             edge = Edge(bound, fn in ("gt", "ge"), fn in ("lt", "gt"), self.open)
             return Range(low=edge) if edge.least else Range(high=edge)
         if is_whole(held, self.formulas) and (line := self._line(held)) is not None:
-            return self._divided(line[0], fn, _minus(bound, line[1]))
-        if isinstance(held, Call) and (solve := FUNCTIONS.get(held.fn)) is not None:
-            return solve(self, held.args, fn, bound)
+            return self._divided(line[0], fn, _minus(bound, line[1]), line[1])
+        return self._around(held, fn, bound)
+
+    def _around(self, held: Expr, fn: str, bound: Expr) -> Range:
+        """The same for what is made of the position by a function: it goes to the other side."""
+        match held:
+            case Call("add", args):
+                return self.sum_of(args, fn, bound)
+            case Call("sub", (x, y)):
+                return self.difference_of(x, y, fn, bound)
+            case Call("mul", args):
+                return self.product_of(args, fn, bound)
+            case Call("neg", (x,)):
+                return self.solved(x, MIRRORED[fn], _negated(bound))
+            case Call("abs", (x,)):
+                sides = self.solved(x, fn, bound), self.solved(x, MIRRORED[fn], _negated(bound))
+                return both(*sides) if fn in ("lt", "le") else either(*sides)
+            case Call("maximum" | "minimum" as name, args):
+                all_of_them = (name == "maximum") == (fn in ("lt", "le"))
+                return self._each(both if all_of_them else either, args, fn, bound)
         return ALL
 
     def is_position(self, expr: Expr) -> bool:
@@ -169,34 +148,28 @@ class MaskRanges:
                 return line and (line[0] * factor, _scaled(line[1], factor))
         return None
 
-    def _divided(self, factor: float, fn: str, bound: Expr) -> Range:
-        """Where factor * position compares with ``bound``."""
-        position = next(x for x in self._positions())
+    def _divided(self, factor: float, fn: str, bound: Expr, moved: Expr) -> Range:
+        """Where factor * position compares with ``bound``, from which ``moved`` was taken away."""
         if factor == 0:
             return ALL
         if factor < 0:
-            return self._divided(-factor, MIRRORED[fn], _negated(bound))
-        if factor == 1:
+            return self._divided(-factor, MIRRORED[fn], _negated(bound), moved)
+        position = next(Arg(at) for at, x in enumerate(self.formulas.leaves) if self._is_index(x))
+        whole = is_whole(bound, self.formulas)
+        if factor == 1 and (whole or moved == Const(0.0)):
             return self.solved(position, fn, bound)
-        if is_whole(bound, self.formulas):  # a whole product passes none of the quarters between
+        if whole:  # a whole product passes none of the quarters between
             step = {"lt": -0.25, "le": 0.25, "gt": 0.25, "ge": -0.25}[fn]
             bound = _plus(bound, Const(step))
-        return self._rounded(position, fn, _quotient(bound, factor), ())
-
-    def _positions(self) -> list[Expr]:
-        leaves = enumerate(self.formulas.leaves)
-        return [Arg(number) for number, leaf in leaves if self._is_index(leaf)]
-
-    # what stands around the position: taken to the other side ------------------------
+        return self._rounded(position, fn, _quotient(bound, factor), () if whole else (moved,))
 
     def sum_of(self, args: tuple[Expr, ...], fn: str, bound: Expr) -> Range:
         """x + y."""
         x, y = args if self.formulas.varies(args[0], self.dim) else args[::-1]
         return self._moved(x, y, fn, _minus(bound, y))
 
-    def difference_of(self, args: tuple[Expr, ...], fn: str, bound: Expr) -> Range:
+    def difference_of(self, x: Expr, y: Expr, fn: str, bound: Expr) -> Range:
         """x - y."""
-        x, y = args
         if self.formulas.varies(x, self.dim):
             return self._moved(x, y, fn, _plus(bound, y))
         return self._moved(y, x, MIRRORED[fn], _minus(x, bound))
@@ -226,39 +199,13 @@ class MaskRanges:
                 return self._rounded(held, fn, _quotient(bound, factor.value), ())
         return ALL
 
-    def negative_of(self, args: tuple[Expr, ...], fn: str, bound: Expr) -> Range:
-        """-x."""
-        return self.solved(args[0], MIRRORED[fn], _negated(bound))
-
-    def size_of(self, args: tuple[Expr, ...], fn: str, bound: Expr) -> Range:
-        """|x|: at most a number between both of its signs, at least it on either side."""
-        joined = both if fn in ("lt", "le") else either
-        other = self.solved(args[0], MIRRORED[fn], _negated(bound))
-        return joined(self.solved(args[0], fn, bound), other)
-
-    def larger_of(self, args: tuple[Expr, ...], fn: str, bound: Expr) -> Range:
-        """The maximum is at most a number where both are, at least it where one is."""
-        joined = both if fn in ("lt", "le") else either
-        return self._each(joined, args, fn, bound)
-
-    def smaller_of(self, args: tuple[Expr, ...], fn: str, bound: Expr) -> Range:
-        """The minimum, the other way round."""
-        joined = either if fn in ("lt", "le") else both
-        return self._each(joined, args, fn, bound)
-
     def _each(
         self, joined: Callable[[Range, Range], Range], args: tuple[Expr, ...], fn: str, bound: Expr
     ) -> Range:
+        """A maximum is at most a number where all are, and at least it where one is."""
         if self.open and not all(is_whole(arg, self.formulas) for arg in args):
             return ALL  # of which one is NaN
         return reduce(joined, (self.solved(arg, fn, bound) for arg in args))
-
-
-FUNCTIONS: Mapping[str, Callable[[MaskRanges, tuple[Expr, ...], str, Expr], Range]] = {
-    "add": MaskRanges.sum_of, "sub": MaskRanges.difference_of, "mul": MaskRanges.product_of,
-    "neg": MaskRanges.negative_of, "abs": MaskRanges.size_of,
-    "maximum": MaskRanges.larger_of, "minimum": MaskRanges.smaller_of,
-}  # fmt: skip
 
 
 def abs_of(expr: Expr) -> Expr:
@@ -300,4 +247,6 @@ def _scaled(a: Expr, factor: float) -> Expr:
 
 
 def _quotient(a: Expr, divisor: float) -> Expr:
+    if divisor == 1:
+        return a
     return Const(a.value / divisor) if isinstance(a, Const) else call("div", a, divisor)

@@ -21,10 +21,12 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, ClassVar
 
+from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.bounds import Range
 from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
 from blockbuster.emit.schedule.dead_iterations import changes_something
-from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, Range, both, either
+from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, both, either
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
@@ -48,28 +50,31 @@ class Narrow(Move):
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Dead iterations change nothing, and the mask bounds where they are."""
-        loop = loop_at(scheduled.draft, site)
-        if loop is None:
-            return no_such_place(self, site)
-        return not_narrowable(loop, scheduled.draft.nests[site.nest - 1])
+        return not_narrowable(scheduled.draft, site)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The loop with a span, behind the statements that compute it."""
         return narrowed(scheduled.draft, site)
 
 
-def not_narrowable(loop: For, nest: Nest) -> str:
-    """Why ``loop`` has to run over all of its blocks, or ""."""
+def not_narrowable(program: TileProgram, site: Site) -> str:
+    """Why the loop at ``site`` has to run over all of its blocks, or ""."""
+    program = hoist(program)  # what does not change in the loop stands before it
+    loop = loop_at(program, site)
+    if loop is None:
+        return no_such_place(Narrow(), site)
     if loop.parallel:
         return f"the iterations over {loop.dim} are parallel: each has something to store"
     if loop.span is not None:
         return f"the loop over {loop.dim} is narrowed already"
+    nest = program.nests[site.nest - 1]
     found, reason = emptying(loop, nest)
     return reason or not_bounded(loop, nest, found)
 
 
 def narrowed(program: TileProgram, site: Site) -> TileProgram:
     """``program`` with a span for the loop at ``site``, which has to be narrowable."""
+    program = hoist(program)
     loop, nest = loop_at(program, site), program.nests[site.nest - 1]
     assert loop is not None
     writer = _writer(loop, nest, fresh_names(program))
@@ -81,8 +86,8 @@ def narrowed(program: TileProgram, site: Site) -> TileProgram:
 
 def all_narrowed(program: TileProgram) -> TileProgram:
     """``program`` with a span for every loop that can have one."""
-    for site, loop in list(loops_of(program)):
-        if not not_narrowable(loop, program.nests[site.nest - 1]):
+    for site, _ in list(loops_of(program)):
+        if not not_narrowable(program, site):
             program = narrowed(program, site)
     return program
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from blockbuster.emit.schedule.bounds import Bound, Edge, Outer, Range
 from blockbuster.emit.schedule.conditions import Formulas
-from blockbuster.emit.schedule.mask_ranges import Bound, Edge, Outer, Range
 from blockbuster.emit.schedule.whole_numbers import Leaf, extreme, is_whole, of_indices, plus
 from blockbuster.emit.tile.program import (
     FIRST,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
+from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.program import For, Let, Stmt, Tile, TileProgram
-from blockbuster.emit.tile.traffic import Extents
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.expr import calls
 from blockbuster.ir.ops import Functional, Pointwise
@@ -34,26 +33,25 @@ def arithmetic(
     """
     blocks, found = bound_blocks(program, sizes, block_sizes), Arithmetic()
     for nest in program.nests:
-        extents = Extents(sizes, blocks_in(nest, blocks))
-        found += _of_body(nest.body, nest.grid, extents)
+        extents = Extents(nest, sizes, blocks_in(nest, blocks))
+        found += _of_body(nest.body, extents.grid, extents)
     return found
 
 
-def _of_body(body: tuple[Stmt, ...], loops: tuple[Dim, ...], extents: Extents) -> Arithmetic:
+def _of_body(body: tuple[Stmt, ...], loops: Loops, extents: Extents) -> Arithmetic:
     found = Arithmetic()
     for stmt in body:
         if isinstance(stmt, For):
-            around = (d for d in loops if d != stmt.chunk)  # all chunks together are the whole dim
-            found += _of_body(stmt.body, (*around, stmt.dim), extents)
+            found += _of_body(stmt.body, extents.inside(stmt, loops), extents)
         elif isinstance(stmt, Let):
             found += _of_let(stmt, loops, extents)
     return found
 
 
-def _of_let(stmt: Let, loops: tuple[Dim, ...], extents: Extents) -> Arithmetic:
+def _of_let(stmt: Let, loops: Loops, extents: Extents) -> Arithmetic:
     def times(*tiles: Tile) -> int:
         dims = dict.fromkeys(dim for tile in tiles for dim in tile.axes)
-        return extents.repeated(loops, dims) * prod(map(extents.size, dims))
+        return extents.elements(dims, loops)
 
     match stmt.op:
         case Functional("dot"):

@@ -2,22 +2,25 @@
 
 Where a tile made before a cut is read behind it, it crosses through the array that it is stored in
 anyway, or through a workspace. A load or an index vector is made again where it is read: that moves
-the same elements and needs no workspace.
+the same elements and needs no workspace. So is what the bounds of loops are computed from: numbers
+of blocks stay integers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
-from blockbuster.emit.tile.dataflow import defined, folded, reads
+from blockbuster.emit.tile.dataflow import bounding, defined, folded, operands, reads
 from blockbuster.emit.tile.program import (
     WORKSPACE,
+    BlockOf,
     Buffer,
     BufferAxis,
     Init,
     Iota,
+    Let,
     Load,
     Stmt,
     Store,
@@ -70,9 +73,9 @@ def pieces(
     bounds = [0, *cuts, len(body)]
     spans = [tuple(body[start:stop]) for start, stop in pairwise(bounds)]
     homes = _homes(spans)
-    used = [dict.fromkeys(reads(span)) for span in spans]
+    again = _made_again(body)
+    used = [_used(span, at, homes, again) for at, span in enumerate(spans)]
     foreign = [[t for t in tiles if homes.get(t, at) != at] for at, tiles in enumerate(used)]
-    again = {s.target: s for s in body if isinstance(s, Load | Iota)}
     views = {
         s.value: s.view
         for at, span in enumerate(spans)
@@ -96,13 +99,49 @@ def pieces(
 
     return tuple(
         (
-            *(again.get(tile) or Load(tile, views[tile]) for tile in foreign[number]),
+            *_brought(foreign[number], again, views),
             *inits[number],
             *(stmt for stmt in span if stays(stmt, number)),
             *(Store(view, tile) for tile, view in crossing.items() if homes[tile] == number),
         )
         for number, span in enumerate(spans)
     )
+
+
+def _made_again(body: Sequence[Stmt]) -> dict[Tile, Load | Iota | BlockOf | Let]:
+    """The statements that may run again elsewhere: loads, indices, and what bounds loops."""
+    again: dict[Tile, Load | Iota | BlockOf | Let] = {}
+    bounds = bounding(tuple(body))
+    for stmt in body:
+        match stmt:
+            case Load(target) | Iota(target):
+                again[target] = stmt
+            case BlockOf(target) if target in bounds:
+                again[target] = stmt
+            case Let(target, _, args) if target in bounds and all(arg in again for arg in args):
+                again[target] = stmt
+    return again
+
+
+def _brought(
+    tiles: Sequence[Tile], again: Mapping[Tile, Stmt], views: Mapping[Tile, View]
+) -> Iterator[Stmt]:
+    """What a span has of others: from memory, then what is computed from that, in its order."""
+    made = [again.get(tile) or Load(tile, views[tile]) for tile in tiles]
+    yield from (stmt for stmt in made if isinstance(stmt, Load | Iota))
+    yield from (stmt for stmt in again.values() if isinstance(stmt, BlockOf | Let) and stmt in made)
+
+
+def _used(
+    span: Body, number: int, homes: dict[Tile, int], again: Mapping[Tile, Stmt]
+) -> dict[Tile, None]:
+    """The tiles that a span reads, itself or in what it makes again."""
+    waiting, used = list(reads(span)), dict[Tile, None]()
+    for tile in waiting:
+        if tile not in used and homes.get(tile, number) != number and tile in again:
+            waiting.extend(operands(again[tile]))
+        used[tile] = None
+    return used
 
 
 def _homes(spans: Sequence[Body]) -> dict[Tile, int]:

@@ -69,6 +69,7 @@ FORMS: dict[type, str] = STATEMENTS | {
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
     Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~ warps {warps:number}~"
+    "~\nlast first {last_first:dims}~"
     "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"

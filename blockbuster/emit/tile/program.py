@@ -338,6 +338,7 @@ class Nest:
 
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
+    ``last_first``: parallel dims whose blocks the grid takes from the last to the first.
     ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
     computed to the accuracy of float32; for others the target's approximations do.
     """
@@ -347,6 +348,7 @@ class Nest:
     blocks: tuple[Block, ...] = ()
     warps: int = 0
     accurate: tuple[str, ...] = ()
+    last_first: tuple[Dim, ...] = ()
 
 
 @dataclass(frozen=True)

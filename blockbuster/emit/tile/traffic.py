@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
 from blockbuster.emit.tile.dataflow import accessed
+from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.program import For, Issue, Load, Stmt, Store, TileProgram
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def tile_traffic(
     moved = {buffer.name: Moved() for buffer in buffers}
     blocks = bound_blocks(program, sizes, block_sizes)
     for nest in program.nests:
-        _count(nest.body, nest.grid, Extents(sizes, blocks_in(nest, blocks)), moved)
+        extents = Extents(nest, sizes, blocks_in(nest, blocks))
+        _count(nest.body, extents.grid, extents, moved)
     return moved
 
 
@@ -74,59 +76,25 @@ def traffic_by_nest(
     blocks = bound_blocks(program, sizes, block_sizes)
     found = []
     for nest in program.nests:
-        extents = Extents(sizes, blocks_in(nest, blocks), padded)
+        extents = Extents(nest, sizes, blocks_in(nest, blocks), padded)
         moved: dict[str, Moved] = defaultdict(Moved)
-        _count(nest.body, nest.grid, extents, moved)
+        _count(nest.body, extents.grid, extents, moved)
         arrays = {name: m.elements_loaded + m.elements_stored for name, m in moved.items()}
         programs = max(1, prod(map(extents.trips, nest.grid)))
         found.append(NestTraffic(sum(arrays.values()), programs, arrays))
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class Extents:
-    """How often loops run and how far tiles reach, at some sizes and blocks."""
-
-    sizes: Mapping[Dim, int]
-    blocks: Mapping[Dim, int]
-    padded: tuple[Dim, ...] = ()
-
-    def size(self, dim: Dim) -> int:
-        """The elements along ``dim``."""
-        return self.sizes[size_class(dim)]
-
-    def trips(self, dim: Dim) -> int:
-        """How many blocks ``dim`` has."""
-        return -(-self.size(dim) // self.blocks[dim])
-
-    def lanes(self, dim: Dim) -> int:
-        """What is loaded along ``dim``: with all lanes of its blocks if it is padded."""
-        return self.trips(dim) * self.blocks[dim] if dim in self.padded else self.size(dim)
-
-    def elements(self, access: Load | Issue | Store, loops: tuple[Dim, ...]) -> int:
-        """Elements of all tiles of an access: a dim's blocks together are the whole dim."""
-        count = self.size if isinstance(access, Store) else self.lanes
-        sliced = access.view.sliced(accessed(access))
-        return self.repeated(loops, sliced) * prod(map(count, dict.fromkeys(sliced)))
-
-    def repeated(self, loops: Iterable[Dim], dims: Collection[Dim]) -> int:
-        """How often ``loops`` come by what has ``dims``: those of its own give its other blocks."""
-        return prod(self.trips(dim) for dim in loops if dim not in dims)
-
-
-def _count(
-    body: tuple[Stmt, ...], loops: tuple[Dim, ...], extents: Extents, moved: dict[str, Moved]
-) -> None:
+def _count(body: tuple[Stmt, ...], loops: Loops, extents: Extents, moved: dict[str, Moved]) -> None:
     for stmt in body:
         if isinstance(stmt, For):
-            around = (d for d in loops if d != stmt.chunk)  # all chunks together are the whole dim
-            _count(stmt.body, (*around, stmt.dim), extents, moved)
+            _count(stmt.body, extents.inside(stmt, loops), extents, moved)
         elif isinstance(stmt, Load | Issue | Store):
-            buffer = stmt.view.buffer
-            elements = extents.elements(stmt, loops)
-            tiles = prod(map(extents.trips, loops))
-            moved[buffer.name] += (
+            sliced, stored = stmt.view.sliced(accessed(stmt)), isinstance(stmt, Store)
+            elements = extents.elements(sliced, loops, padded=not stored)
+            tiles = extents.tiles(loops)
+            moved[stmt.view.buffer.name] += (
                 Moved(elements_stored=elements, tiles_stored=tiles)
-                if isinstance(stmt, Store)
+                if stored
                 else Moved(elements_loaded=elements, tiles_loaded=tiles)
             )

@@ -167,8 +167,7 @@ class _Text:
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
         extents = listed([self._whole_extent(axis) for axis in buffer.axes])
-        dtype = self._spell(buffer).dtype
-        return f"    {self.names[buffer]} = {empty}({extents}, {dtype})"
+        return f"    {self.names[buffer]} = {empty}({extents}, {self._spell(buffer).dtype})"
 
     def _whole_extent(self, axis: BufferAxis) -> str:
         if axis.dim is None or (axis.per_block and axis.dim in self._program.whole):
@@ -266,9 +265,8 @@ class _Text:
     def _extent(self, dim: Dim, scope: Scope) -> str:
         """How many elements of ``dim`` the current block has."""
         size = self._size(dim)
-        if dim not in scope.loops:
-            return size
-        return f"min({self._blocks[dim]}, {size} - {self._at[dim]})"
+        rest = f"min({self._blocks[dim]}, {size} - {self._at[dim]})"
+        return rest if dim in scope.loops else size
 
     def _shape(self, tile: Tile, scope: Scope) -> str:
         if self._padded:
@@ -291,8 +289,8 @@ class _Text:
     def _block_of(self, stmt: BlockOf, scope: Scope) -> list[str]:
         whole = stmt.dim in self._program.whole and not self._padded
         lanes = f"max({self._size(stmt.dim)}, 1)" if whole else self._blocks[stmt.dim]
-        text = f"{self._spelling.helper('block_of')}({stmt.value.name}, {lanes})"
-        return [f"{stmt.target.name} = {text}"]
+        at = f"({stmt.value.name}, {lanes})"
+        return [f"{stmt.target.name} = {self._spelling.helper('block_of')}{at}"]
 
     def _guard(self, stmt: Guard, scope: Scope) -> list[str]:
         value = self._read(stmt.value, stmt.target)
@@ -305,8 +303,8 @@ class _Text:
 
     def _init(self, stmt: Init, scope: Scope) -> list[str]:
         shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
-        dtype = self._spell(stmt.target).dtype
-        return [f"{stmt.target.name} = np.full({shape}, {start}, {dtype})"]
+        made = f"np.full({shape}, {start}, {self._spell(stmt.target).dtype})"
+        return [f"{stmt.target.name} = {made}"]
 
     def _is_wide(self, made: Tile | Buffer) -> bool:
         """True for float64 in a program that computes in float32."""

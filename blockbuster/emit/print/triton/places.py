@@ -106,14 +106,15 @@ class Places:
         for dim in reversed(nest.grid):
             number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
             self._numbers[dim] = number
-            if dim == nest.grid[0]:
-                first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
-                self._lines.line(f"{number} = {first}")
-                continue
             count = self.size(dim)
             if not self._tiling.is_unit(dim):
                 count = f"tl.cdiv({count}, {self.block(dim)})"
-            self._lines.line(f"{number} = pid % {count}")
+            counted = f"{count} - 1 - " if dim in nest.last_first else ""
+            if dim == nest.grid[0]:
+                first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
+                self._lines.line(f"{number} = {counted}{first}")
+                continue
+            self._lines.line(f"{number} = {counted}pid % {count}")
             self._lines.line(f"pid = pid // {count}")
         for dim in nest.grid:
             self._block_at(dim, nest.body, f"{self._numbers[dim]} * {{}}")

@@ -1,7 +1,7 @@
 # A stored list is read in the place of another, which goes.
-graph(X: K[M,K] = port, g: K[K] = port) {
-  E, q = map K (x in !X) {
-    e = exp(x)
+graph(X: K[M,K] = port, Z: K[M,K] = port, g: K[K] = port) {
+  E, q = map K (x in !X, z in !Z) {
+    e = mul(x, z)
     u = row_sum(e)
     yield e
     yield +u
@@ -20,9 +20,9 @@ graph(X: K[M,K] = port, g: K[K] = port) {
   return Y
 }
 # after
-graph(X: K[M,K] = port, g: K[K] = port) {
-  E, q = map K (x in !X) {
-    e = exp(x)
+graph(X: K[M,K] = port, Z: K[M,K] = port, g: K[K] = port) {
+  E, q = map K (x in !X, z in !Z) {
+    e = mul(x, z)
     u = row_sum(e)
     yield e
     yield +u

@@ -1,0 +1,46 @@
+"""Bounds of the positions along a dim where a mask can be true, still in words of the mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from blockbuster.ir.expr import Expr
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The largest position (or the least, where ``least``) that one comparison lets through.
+
+    ``formula`` is what it is compared with, another number in each row; ``strict``: the position is
+    not equal to it. ``open``: comparisons with NaN are true, as where one is negated.
+    """
+
+    formula: Expr
+    least: bool
+    strict: bool = False
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class Outer:
+    """Of several bounds the one that lets most through, or least."""
+
+    parts: tuple[Bound, ...]
+    most: bool
+
+
+Bound: TypeAlias = Edge | Outer
+
+
+@dataclass(frozen=True)
+class Range:
+    """Positions from ``low`` to ``high``; None where there is no bound."""
+
+    low: Bound | None = None
+    high: Bound | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """True if it leaves something out."""
+        return self.low is not None or self.high is not None

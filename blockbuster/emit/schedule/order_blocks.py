@@ -1,0 +1,67 @@
+"""order: programs of a grid take the blocks of a dim from the last to the first.
+
+before   forall m in range(M):            after   forall m in range(M):      # blocks last first
+          for n in range(0, last(m)):              for n in range(0, last(m)):
+           ...                                      ...
+
+Programs start in the order of the grid. Where later blocks have more to do, as rows of a causal
+mask have, the longest start first, and what is left at the end is short. Costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place
+from blockbuster.emit.schedule.chunk_loops import body_inside_grid
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of
+from blockbuster.emit.tile.program import TileProgram
+
+LAST_FIRST = ("last", "first")
+"""The words of a schedule that ask for it."""
+
+
+class OrderBlocks(Move):
+    """Start the programs of the last block of a dim first."""
+
+    name: ClassVar[str] = "order"
+    takes: ClassVar[str] = LOOP
+    form: ClassVar[str] = "last first"
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """Loops on the grid whose blocks are taken from the first to the last."""
+        for site, _ in loops_of(scheduled.draft):
+            if not self.why_not(scheduled, site):
+                yield site
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The loop is one of those that the grid runs."""
+        loop = loop_at(scheduled.draft, site)
+        if loop is None:
+            return no_such_place(self, site)
+        nest = scheduled.draft.nests[site.nest - 1]
+        if not any(loop is other for other in body_inside_grid(nest)[0]):
+            return f"the loop over {loop.dim} is not on the grid"
+        if loop.dim in nest.last_first:
+            return f"the blocks of {loop.dim} are taken from the last to the first already"
+        return ""
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The draft with this dim among those whose blocks are taken from the last."""
+        draft, nests = scheduled.draft, list(scheduled.draft.nests)
+        nest = nests[site.nest - 1]
+        nests[site.nest - 1] = replace(nest, last_first=(*nest.last_first, site.loop))
+        return replace(draft, nests=tuple(nests))
+
+    def show(self, **args: Any) -> str:
+        """``last first``."""
+        return " ".join(LAST_FIRST)
+
+    def read(self, words: Sequence[str]) -> Args:
+        """Two words."""
+        if tuple(words) != LAST_FIRST:
+            raise ValueError(f"expected '{' '.join(LAST_FIRST)}'")
+        return {}

@@ -1,0 +1,88 @@
+"""How often the statements of a nest run and how far its tiles reach, at some sizes and blocks.
+
+A loop over a span counts with the iterations that it has, for each combination of iterations around
+it, if its bounds follow from indices and sizes; if they depend on data, with all its blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from blockbuster.emit.tile.known_bounds import KnownBounds, Numbers
+from blockbuster.emit.tile.program import For, Nest
+from blockbuster.emit.tile.spanned import Walked, summed
+from blockbuster.ir.types import Dim, size_class
+
+Loops: TypeAlias = tuple[Walked, ...]
+"""The loops around a statement, outermost first."""
+
+
+@dataclass(frozen=True)
+class Extents:
+    """``sizes``: by size class. ``blocks``: by dim.
+
+    Lanes past the end of ``padded`` dims may be counted, too.
+    """
+
+    nest: Nest
+    sizes: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    padded: tuple[Dim, ...] = ()
+
+    @cached_property
+    def _bounds(self) -> KnownBounds:
+        return KnownBounds(self.nest, self.sizes, self.blocks)
+
+    @property
+    def grid(self) -> Loops:
+        """The loops around all statements of the nest."""
+        return tuple(map(Walked, self.nest.grid))
+
+    def inside(self, loop: For, loops: Loops) -> Loops:
+        """The loops around the body of ``loop``, which stands in ``loops``.
+
+        All chunks of it together are the whole loop.
+        """
+        span = self._bounds.of(loop) if loop.span is not None else None
+        return (*(other for other in loops if other.dim != loop.chunk), Walked(loop.dim, span))
+
+    def size(self, dim: Dim) -> int:
+        """The elements along ``dim``."""
+        return self.sizes[size_class(dim)]
+
+    def trips(self, dim: Dim) -> int:
+        """How many blocks ``dim`` has."""
+        return -(-self.size(dim) // self.blocks[dim])
+
+    def tiles(self, loops: Loops) -> int:
+        """How often a statement inside ``loops`` runs."""
+        return self.elements((), loops)
+
+    def elements(self, dims: Collection[Dim], loops: Loops, *, padded: bool = False) -> int:
+        """The elements of all tiles over ``dims`` inside ``loops``: blocks together are the whole.
+
+        ``padded``: with all lanes of the blocks of padded dims.
+        """
+        tied = {loop.dim for loop in loops if loop.span}
+        tied.update(dim for loop in loops for bound in loop.span or () for dim in bound.dims)
+        free = [loop.dim for loop in loops if loop.dim not in tied]
+        repeated = prod(self.trips(dim) for dim in free if dim not in dims)
+        reach = prod(self._reach(dim, padded) for dim in dict.fromkeys(dims) if dim not in tied)
+
+        def weights(dim: Dim) -> Numbers:
+            if dim not in dims:
+                return np.ones(self.trips(dim), int)
+            lanes = np.full(self.trips(dim), self.blocks[dim])
+            return lanes if padded and dim in self.padded else self._bounds.real(dim)
+
+        return repeated * reach * summed([loop for loop in loops if loop.dim in tied], weights)
+
+    def _reach(self, dim: Dim, padded: bool) -> int:
+        past = padded and dim in self.padded
+        return self.trips(dim) * self.blocks[dim] if past else self.size(dim)

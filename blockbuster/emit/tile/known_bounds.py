@@ -1,0 +1,115 @@
+"""Bounds of loops that follow from indices and sizes alone, for all blocks at once.
+
+A number that is known has a value for each combination of blocks of the dims that it depends on: an
+array with an axis for each of them. What depends on data is not known: such a loop is taken to run
+over all its blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockbuster.emit.tile.dataflow import bounding
+from blockbuster.emit.tile.program import LAST, BlockOf, For, Iota, Let, Nest, Stmt, Tile
+from blockbuster.interp.semantics import Float64
+from blockbuster.ir.ops import Pointwise
+from blockbuster.ir.types import Dim, size_class
+
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PerBlock:
+    """A value for each combination of blocks of ``dims``, along axes in that order."""
+
+    dims: tuple[Dim, ...]
+    values: Numbers
+
+    def over(self, dims: Sequence[Dim]) -> Numbers:
+        """The values with an axis for each of ``dims``, of extent 1 where they do not vary."""
+        order = [dim for dim in dims if dim in self.dims]
+        axes = [self.dims.index(dim) for dim in order]
+        kept = np.transpose(self.values, axes)
+        shape = iter(kept.shape)
+        return kept.reshape([next(shape) if dim in self.dims else 1 for dim in dims])
+
+
+def merged(*parts: PerBlock) -> tuple[Dim, ...]:
+    """The dims that any of ``parts`` depends on, each once."""
+    return tuple(dict.fromkeys(dim for part in parts for dim in part.dims))
+
+
+@dataclass
+class KnownBounds:
+    """The numbers that bound the loops of a nest, where they are known.
+
+    ``sizes``: by size class. ``blocks``: by dim.
+    """
+
+    nest: Nest
+    sizes: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    known: dict[Tile, PerBlock] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        wanted = bounding(self.nest.body)
+        if wanted:
+            self._walk(self.nest.body, self.nest.grid, wanted)
+
+    def firsts(self, dim: Dim) -> Numbers:
+        """The first element of each block of ``dim``."""
+        return np.arange(0, self.size(dim), self.blocks[dim])
+
+    def real(self, dim: Dim) -> Numbers:
+        """How many elements each block of ``dim`` has."""
+        firsts = self.firsts(dim)
+        return np.asarray(np.minimum(firsts + self.blocks[dim], self.size(dim)) - firsts)
+
+    def size(self, dim: Dim) -> int:
+        """The number of elements of ``dim``."""
+        return self.sizes[size_class(dim)]
+
+    def of(self, loop: For) -> tuple[PerBlock, PerBlock]:
+        """The number of the first block that ``loop`` runs over, and that behind the last."""
+        count = len(self.firsts(loop.dim))
+        begin, end = loop.span or (None, None)
+        return self._clipped(begin, 0, count), self._clipped(end, count, count)
+
+    def _clipped(self, tile: Tile | None, usual: int, count: int) -> PerBlock:
+        found = self.known.get(tile) if tile is not None else None
+        if found is None:
+            return PerBlock((), np.asarray(usual))
+        return PerBlock(found.dims, np.clip(np.ceil(found.values), 0, count).astype(int))
+
+    def _walk(self, body: tuple[Stmt, ...], loops: tuple[Dim, ...], wanted: Any) -> None:
+        for stmt in body:
+            match stmt:
+                case For(dim):
+                    self._walk(stmt.body, (*loops, dim), wanted)
+                case Iota(target) if target in wanted and stmt.at:
+                    self.known[target] = self._edge(stmt, loops)
+                case BlockOf(target, dim, value) if value in self.known:
+                    at = self.known[value]
+                    self.known[target] = PerBlock(at.dims, np.floor(at.values / self.blocks[dim]))
+                case Let(target, Pointwise(expr), args) if target in wanted:
+                    if all(arg in self.known for arg in args):
+                        parts = [self.known[arg] for arg in args]
+                        dims = merged(*parts)
+                        values = [part.over(dims) for part in parts]
+                        made = Float64.expression(expr, values, self.size)
+                        self.known[target] = PerBlock(dims, np.asarray(made))
+
+    def _edge(self, stmt: Iota, loops: tuple[Dim, ...]) -> PerBlock:
+        """The first or last index of each block of a dim; of the whole dim without a loop."""
+        size = self.size(stmt.dim)
+        firsts = self.firsts(stmt.dim) if stmt.dim in loops else np.zeros(1, int)
+        lanes = self.blocks[stmt.dim] if stmt.dim in loops else size
+        edges = np.minimum(firsts + lanes, size) - 1 if stmt.at == LAST else firsts
+        if stmt.dim in loops:
+            return PerBlock((stmt.dim,), edges.astype(float))
+        return PerBlock((), np.asarray(float(edges[0])))

@@ -1,0 +1,70 @@
+"""Random conditions on positions and data, as Python text: i and j count rows and columns, n is a
+vector of the rows, h a number.
+"""
+
+import numpy as np
+
+import blockbuster as bb
+
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+FACTORS = (-2, -1, 2, 3, 0.5)
+
+
+LEAVES = ("j", "j", "i", "i", "3", "n", "h")
+PLACES = LEAVES[:5]
+
+
+def random_number(random, depth, leaves=LEAVES):
+    """A number made of positions, data and constants."""
+    drawn = random.random()
+    if drawn < 0.6 or depth <= 0:
+        chosen = random.choice(leaves)
+        return str(random.randint(-3, 12)) if chosen == "3" else chosen
+    inner = random_number(random, depth - 1, leaves)
+    if drawn < 0.78:
+        return f"({inner} {random.choice('+-')} {random_number(random, depth - 1, leaves)})"
+    if drawn < 0.86:
+        return f"({random.choice(FACTORS)} * {inner})"
+    if drawn < 0.92:
+        return f"np.abs({inner})"
+    larger = random.choice(("maximum", "minimum"))
+    return f"np.{larger}({inner}, {random_number(random, depth - 1, leaves)})"
+
+
+def random_condition(random, depth, leaves=LEAVES):
+    """A tree of and, or, not over comparisons."""
+    drawn = random.random() if depth > 0 else 1.0
+    if drawn < 0.6:
+        inner = random_condition(random, depth - 1, leaves)
+        if drawn >= 0.5:
+            return f"(~{inner})"
+        sign = "&" if drawn < 0.3 else "|"
+        return f"({inner} {sign} {random_condition(random, depth - 1, leaves)})"
+    left, right = (random_number(random, 2, leaves) for _ in range(2))
+    return f"({left} {random.choice(COMPARISONS)} {right})"
+
+
+def masked_graph(random):
+    """Sums, maxima, or attention, under a random mask of positions."""
+    while "j" not in (text := random_condition(random, random.randint(0, 2), PLACES)):
+        pass
+    seen = eval(f"lambda i, j: {text}", {"np": np})
+
+    def mask(x):
+        return seen(bb.arange(x.shape[0])[:, None], bb.arange(x.shape[1]))
+
+    def total(x):
+        return bb.where(mask(x), x, 0.0).sum(-1)
+
+    def largest(x):
+        return bb.where(mask(x), x, -np.inf).max(-1)
+
+    def attention(q, k, v):
+        scores = q @ k.T
+        return bb.softmax(bb.where(mask(scores), scores, -np.inf), axis=-1) @ v
+
+    of_dots = dict(q="M D", k="N D", v="N L")
+    chosen, axes = random.choice(
+        ((total, dict(x="M N")), (largest, dict(x="M N")), (attention, of_dots))
+    )
+    return bb.lower(bb.trace(chosen, **axes))

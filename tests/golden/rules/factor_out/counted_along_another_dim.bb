@@ -1,0 +1,14 @@
+# The length of a block of another dim is not that of the dim.
+graph(X: B[M,K] = port) {
+  s = map B (x in !X) {
+    t = row_sum(x)
+    yield +t
+  }
+  p = map B (x_1 in !X, c = s) {
+    r = row_shift(x_1, c)
+    a = row_sum(r)
+    yield +a
+  }
+  return p
+}
+# because: c stays in B<row_shift row_sum>: a is the same in every iteration over B, in part

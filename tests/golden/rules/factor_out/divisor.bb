@@ -1,0 +1,15 @@
+# One over it.
+graph(X: K[M,K] = port, G: K[M,K] = port) {
+  s = map K (x in !X) {
+    t = row_sum(x)
+    yield +t
+  }
+  p = map K (x_1 in !X, c = s, g in !G) {
+    r = row_scale(x_1, c)
+    t_1 = div(g, r)
+    a = row_sum(t_1)
+    yield +a
+  }
+  return p
+}
+# because: c stays in K<row_scale div row_sum>: a is not linear in it, because of a division by it
