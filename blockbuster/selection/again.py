@@ -95,8 +95,7 @@ class AgainWhole:
 
 
 def _repeating(derivation: Derivation) -> tuple[Dim, ...]:
-    """The size classes of the maps that were extended: what they took in they do in each iteration.
-    """
+    """The size classes of the maps that were extended: what they took in they do in each iteration."""
     found: dict[Dim, None] = {}
     for step, application in zip(derivation.steps, derivation.applications, strict=True):
         if application.rule.kind == "extension":
