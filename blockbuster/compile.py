@@ -98,9 +98,9 @@ class Jitted:
         kind += [(name, kind_of(value) or static(value)) for name, value in kwargs.items()]
         kind = tuple(kind)
         for traced in self._known.get(kind, ()):
-            arrays = traced.found(args, kwargs)
-            if arrays is not None:
-                return self._run(key, traced, arrays, checks=False)
+            again = traced.found(args, kwargs)
+            if again is not None:
+                return self._run(key, traced, *again, checks=False)
         return self._traced_call(key, kind, args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -141,20 +141,30 @@ class Jitted:
         arrays = [leaf for leaf in leaves_of if leaf.is_array]
         with self._lock:
             traced, facts, mixed = self._traced_for(leaves_of)
-        known = KnownCall(traced, facts, reads, [a.kept() for a in arrays], len(args), mixed)
-        results = self._run(key, known, [leaf.value for leaf in arrays], checks=True)
+        kept, family = [leaf.kept() for leaf in arrays], traced.family
+        axes = tuple(family.inputs.values())
+        known = KnownCall(traced, facts, reads, kept, len(args), mixed, axes, family.rules)
+        values = [leaf.value for leaf in arrays]
+        results = self._run(key, known, values, _sizes(traced, values), checks=True)
         if not reads.unknown:
             with self._lock:
                 others = [k for k in self._known.get(kind, ()) if k.reads.unchanged()]
                 keep(self._known, kind, [known, *others][:MOST])
         return results
 
-    def _run(self, key: Any, known: KnownCall[_Traced], found: list[Any], *, checks: bool) -> Any:
+    def _run(
+        self,
+        key: Any,
+        known: KnownCall[_Traced],
+        found: list[Any],
+        sizes: dict[Dim, int],
+        *,
+        checks: bool,
+    ) -> Any:
         """What a traced call gives for the arrays that were found; it is ready from then on.
 
         ``checks``: it is not known of arrays of this kind that they fit.
         """
-        sizes = _sizes(known.traced, found)
         compiled = self._compiled_at(known.traced, sizes, known.mixed)
         layout = tuple(map(described, found))
         run, results = (

@@ -165,11 +165,12 @@ class Compiled:
     def _runner(self, sizes: Sizes, device: Any) -> Run:
         plan = self.plan
         if plan.target == CPU:
-            return functools.partial(_on_host, plan, plan.checked(sizes), device is not None)
+            known = sizes if all(sizes.values()) else plan.checked(sizes)
+            return functools.partial(_on_host, plan, known, device is not None)
         if device.index not in self._gpus:
             self._gpus[device.index] = Gpu(device.index), {}
-        gpu, known = self._gpus[device.index]
-        return Replay(plan, sizes, gpu, compare=self._compare, known=known)
+        gpu, launches = self._gpus[device.index]
+        return Replay(plan, sizes, gpu, compare=self._compare, known=launches)
 
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.

@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from blockbuster.emit.target.compiler import Compilation, Refusal
@@ -158,9 +159,12 @@ class FirstChecks:
     def __init__(self, gpu: Gpu, compare: Compare) -> None:
         self.note = ""
         self._gpu, self._compare = gpu, compare
-        self._memory = Memory()
         self._new: list[tuple[File, list[Binary]]] = []
         self._compilations: list[Compilation] = []
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return Memory()
 
     def expect_no_capture(self, what: str) -> None:
         """Raise LaunchError where launches become part of a CUDA graph: nothing can be compared.

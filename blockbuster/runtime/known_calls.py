@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from blockbuster.frontend.arguments import Leaf
 from blockbuster.frontend.reads import Reads
 from blockbuster.frontend.size_facts import SizeFacts
+from blockbuster.ir.lengths import Rule, completed
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.runtime.compiled import Run
+from blockbuster.selection.pieces import Axes
 
 T = TypeVar("T")
 Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -17,12 +21,13 @@ Ready = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 MOST = 8  # traces for arguments of one kind that are tried before a function is traced again
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KnownCall(Generic[T]):
     """A traced call. Another of its kind gives this trace again as long as ``facts`` of its sizes
     hold and nothing has changed of what the function ``reads``.
 
-    ``arrays`` are its arrays, ``given`` of them positional, ``mixed`` whether dtypes differ.
+    ``arrays`` are its arrays, ``given`` of them positional, ``mixed`` whether dtypes differ;
+    ``axes`` the dims of the arrays' axes (None: of extent 1), ``rules`` the sizes that follow.
     """
 
     traced: T
@@ -31,12 +36,31 @@ class KnownCall(Generic[T]):
     arrays: Sequence[Leaf]
     given: int
     mixed: bool
+    axes: Sequence[Axes]
+    rules: Sequence[Rule]
 
-    def found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """The arrays of a call of this kind; None if the function has to be traced for it."""
+    @cached_property
+    def _first(self) -> dict[Dim, int]:
+        """The number of the first axis that shows the size of a dim, of all axes."""
+        dims = [dim for axes in self.axes for dim in axes]
+        found: dict[Dim, int] = {}
+        for number, dim in enumerate(dims):
+            if dim is not None:
+                found.setdefault(size_class(dim), number)
+        return found
+
+    def found(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], dict[Dim, int]] | None:
+        """The arrays of a call of this kind and the size of every dim; None if the function has to
+        be traced for it. Axes of one dim are equally long where the facts hold.
+        """
         found = [_array(leaf, args, kwargs) for leaf in self.arrays]
         extents = [extent for array in found for extent in array.shape]
-        return found if self.facts.hold(extents) and self.reads.unchanged() else None
+        if not (self.facts.hold(extents) and self.reads.unchanged()):
+            return None
+        sizes = {dim: extents[number] for dim, number in self._first.items()}
+        return found, completed(sizes, self.rules) if self.rules else sizes
 
     def ready(self, run: Run, make: Callable[[list[Any]], Any]) -> Ready:
         """What calls run whose arguments are laid out alike."""

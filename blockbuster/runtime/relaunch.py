@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import mul
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.tensors import ALIGNED
@@ -34,8 +34,7 @@ ones, or a quotient of two that is rounded up.
 """
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """A kernel that was compiled and started: how to start it again.
 
     ``arrays`` are the numbers of the arrays whose addresses are its first arguments, ``rest`` are
@@ -148,7 +147,7 @@ class Relaunch:
 
     def _pattern(self, numbers: Sequence[int], tensors: Sequence[Tensor]) -> Any:
         told = [2 if numbers[at] == 1 else not numbers[at] & 15 for at in self._told]
-        return (*told, *[tensor.data_ptr() % ALIGNED for tensor in tensors])
+        return (*told, *[tensor.data_ptr() % ALIGNED == 0 for tensor in tensors])
 
 
 def _is_wide(tensor: Tensor, strides: Sequence[int]) -> bool:

@@ -209,8 +209,8 @@ class Family:
         return self._planned(sizes, self._considered(sizes, one_kernel), one_kernel)
 
     def like(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:
-        """The plan chosen for the class of these sizes (size_classes.py): known classes cost
-        microseconds. It serves the sizes; ``Plan.sizes`` are those that stand for the class.
+        """The plan chosen for the class of these sizes (size_classes.py): a known class costs
+        microseconds. ``Plan.sizes`` are those for which it was chosen first.
         """
         return self._classes.plan(sizes, one_kernel)
 

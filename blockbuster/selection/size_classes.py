@@ -28,7 +28,8 @@ Blocks = Mapping[Dim, tuple[int, ...]]
 Class = tuple[tuple[int, ...], ...]
 """For each dim the size that it rounds up to, and then whether each of its blocks divides it."""
 
-TRIED, EACH = 256, 16  # sets of sizes tried as what stands for a class, and sizes of each dim
+TRIED = 2000  # sets of sizes that are tried as what stands for a class
+EACH = 260  # sizes of each dim: twice the usual blocks, for what follows at a distance from it
 
 
 def rounded_up(size: int) -> int:
@@ -60,7 +61,11 @@ def representative(sizes: Sizes, rules: Sequence[Rule], blocks: Blocks) -> dict[
     wanted = class_of(sizes, blocks)
     follow = {rule.dim for rule in rules if rule.exact}
     free = [dim for dim in sizes if dim not in follow]
-    members = [list(islice(_members(sizes[d], blocks.get(d, ())), EACH)) for d in free]
+    behind = {dim for rule in rules for dim in (rule.dim, *rule.length.dims)}
+    members = [
+        list(islice(_members(sizes[d], blocks.get(d, ())), EACH if d in behind else 1))
+        for d in free
+    ]
     for tried in islice(_nearest_first(members), TRIED):
         try:
             found = completed(dict(zip(free, tried, strict=True)), rules)

@@ -1,0 +1,183 @@
+"""What a launcher computes is computed again for other layouts, and only with kernels for them."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.target.load import load_module
+from blockbuster.runtime import relaunch, replay
+from blockbuster.runtime.relaunch import LARGEST, Relaunch
+from blockbuster.runtime.replay import Replay
+from tests.compile.functions import attention, normal, several
+from tests.compile.test_replay import Kernel
+
+
+def shifted(x, w):
+    return bb.sum(bb.exp(x[1:]) @ w, axis=0)
+
+
+def appended(q, k, new):
+    keys = bb.concat([k, new], axis=0)
+    return bb.softmax(q @ keys.T) @ keys
+
+
+def heads(x, w):
+    return bb.merge_heads(bb.softmax(bb.split_heads(x, 4))) @ w
+
+
+FUNCTIONS = {
+    "sum": (lambda x, y: bb.silu(x) * y, lambda n: [(n, 96), (n, 96)]),
+    "attention": (attention, lambda n: [(16, 64), (n, 64), (n, 64)]),
+    "softmax": (lambda x: bb.softmax(x, axis=0), lambda n: [(n, 40)]),
+    "total": (lambda x: bb.sum(bb.sum(x, axis=0), axis=0), lambda n: [(n, 640)]),
+    "two products": (lambda x, w: bb.softmax(bb.exp(x) @ w, axis=0), lambda n: [(n, 64), (64, 80)]),
+    "between": (several, lambda n: [(n, 32), (32, 48)]),
+    "shifted": (shifted, lambda n: [(n, 64), (64, 48)]),
+    "appended": (appended, lambda n: [(4, 64), (n, 64), (3, 64)]),
+    "heads": (heads, lambda n: [(n, 64), (64, 32)]),
+}
+SIZES = (33, 40, 48, 50, 96, 100, 160, 1000, 1008, 2000)
+
+
+@pytest.fixture
+def stage(torch, monkeypatch):
+    """A function's plan for a GPU on tensors of the CPU, with kernels that only note a start."""
+
+    def zeros(shape, dtype, like):
+        return torch.zeros(shape, dtype=getattr(torch, dtype))
+
+    def make(function, arrays):
+        log = []
+        plan = bb.jit(function, machine="h100").plan_for(*arrays)
+        for file in plan.files:
+            module = load_module(file.text)
+            monkeypatch.setattr(module.triton.knobs.runtime, "interpret", True)
+            monkeypatch.setattr(module, "empty", zeros)
+            for entry in module.KERNELS:
+                monkeypatch.setitem(entry, "function", Kernel(entry["function"], log))
+        gpu = SimpleNamespace(
+            dtype=lambda name: getattr(torch, name),
+            empty=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype).as_strided(
+                shape, steps
+            ),
+            stream=lambda: 77,
+            elsewhere=lambda: False,
+        )
+
+        def replayed(arrays, known):
+            """What the kernels of a new layout are started with, addresses apart; and results."""
+            sizes = plan.bind({n: a.shape for n, a in zip(plan.inputs, arrays, strict=True)})
+            made = Replay(plan, sizes, gpu, known=known)
+            made(arrays)
+            log.clear()
+            results = made(arrays)
+            forms = [(r.shape, r.stride(), r.dtype) for r in results]
+            return [call[:4] + call[9 + pointers(call) :] for call in log], forms
+
+        return plan, replayed
+
+    return make
+
+
+def pointers(call):
+    """How many of a start's arguments are addresses: they come first, and are large."""
+    return sum(1 for _ in itertools.takewhile(lambda given: given > LARGEST, call[9:]))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_new_layout_is_started_as_its_launcher_would(name, stage, torch, monkeypatch):
+    function, shapes = FUNCTIONS[name]
+
+    def tensors(n):
+        return [torch.from_numpy(a) for a in normal(*shapes(n))]
+
+    plan, replayed = stage(function, tensors(1000))
+    known = {}
+    launched = []
+    recorder = replay.Recorder
+
+    def counted(module, **options):
+        launched.append(module)
+        return recorder(module, **options)
+
+    monkeypatch.setattr(replay, "Recorder", counted)
+    for n in SIZES:
+        if all(served(file, plan, tensors(n)) for file in plan.files):
+            assert replayed(tensors(n), known) == replayed(tensors(n), {}), n
+    first = len(launched)
+    for n in (1001, 1003, 999):  # of the patterns of 1000 or 50 at most: nothing new
+        assert replayed(tensors(n), known) == replayed(tensors(n), known)
+    assert len(launched) - first <= len(plan.files)
+    assert len(known) == len({file.text for file in plan.files})
+
+
+def served(file, plan, tensors):
+    sizes = plan.bind({n: a.shape for n, a in zip(plan.inputs, tensors, strict=True)})
+    module = load_module(file.text)
+    return all(sizes[d] % n == 0 for d, n in module.MULTIPLES.items()) and all(
+        sizes[d] <= n for d, n in module.AT_MOST.items()
+    )
+
+
+def test_strides_of_inputs_are_those_of_the_call(stage, torch):
+    x, y = (torch.from_numpy(a) for a in normal((64, 96), (96, 64)))
+    _, replayed = stage(lambda x, y: x - y, [x, y.T])
+    known = {}
+
+    for pair in (
+        [x, y.T],
+        [x, y.T.contiguous()],
+        [x, x[:1].expand(64, 96)],
+        [x[:, ::2], y.T[:, 1::2]],
+    ):
+        assert replayed(pair, known) == replayed(pair, {})
+
+
+def test_a_launcher_that_computes_otherwise_is_noticed(stage, torch, monkeypatch):
+    x, y = (torch.from_numpy(a) for a in normal((100, 96), (100, 96)))
+    _, replayed = stage(lambda x, y: x - y, [x, y])
+    monkeypatch.setattr(relaunch._Term, "blocks", lambda self, lanes: self)
+
+    with pytest.raises(AssertionError, match="the grid is computed as noted"):
+        replayed([x, y], {})
+
+
+def test_empty_arrays_and_wide_ones_are_left_to_the_launcher(stage, torch):
+    x, y = (torch.from_numpy(a) for a in normal((100, 96), (100, 96)))
+    plan, _ = stage(lambda x, y: x - y, [x, y])
+    module = load_module(plan.files[0].text)
+    made = Relaunch(module, lambda name: getattr(torch, name))
+    wide = torch.empty(1).expand(3, 4).as_strided((3, 4), (0, 0))
+
+    assert made.laid([x[:0], y[:0]], {"A": 0, "B": 96}) is None
+    assert made._numbers([x, y], {"A": 100, "B": 96}) is not None
+    assert made._numbers([wide, y], {"A": LARGEST, "B": 1}) is None
+
+
+NUMBERS = [*range(-40, 70), 1000, 4096, LARGEST - 16, LARGEST - 1, LARGEST, LARGEST + 1, 2**40]
+
+
+def test_triton_tells_numbers_and_pointers_apart_as_we_do(torch):
+    """One pattern, one kernel: asked of Triton's own function, for NVIDIA's devices."""
+    jit = pytest.importorskip("triton.runtime.jit", reason="Triton is not installed")
+    backend = pytest.importorskip("triton.backends.nvidia.compiler").CUDABackend
+    told = getattr(jit, "native_specialize_impl", None)
+    if told is None:
+        pytest.skip("this Triton specializes arguments in Python")
+
+    def kernel(value):
+        return told(backend, value, False, True, True)
+
+    by_pattern = {}
+    for value in NUMBERS:
+        if value < LARGEST:
+            pattern = 2 if value == 1 else not value & 15
+            by_pattern.setdefault(pattern, set()).add(kernel(value))
+    assert [len(kernels) for kernels in by_pattern.values()] == [1, 1, 1]
+    x = torch.zeros(64)
+    aligned = {(x[i:].data_ptr() % 16 == 0, kernel(x[i:])) for i in range(16)}
+    assert len(aligned) == 2
+    assert np.unique([a for a, _ in aligned]).size == 2
