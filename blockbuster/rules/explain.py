@@ -53,10 +53,13 @@ class Explanation:
         """
         return None if self.elements is None else 2 * itemsize * self.elements
 
+    @property
+    def why(self) -> str:
+        """The rule, if one was near, and its reason."""
+        return f"{self.rule.name}: {self.reason}" if self.rule else self.reason
+
     def __str__(self) -> str:
-        rule = f"{self.rule.name}: " if self.rule else ""
-        text = f"{self.level}  {self.producer} ({self.type}) -> {self.consumer}: "
-        text += rule + self.reason
+        text = f"{self.level}  {self.producer} ({self.type}) -> {self.consumer}: {self.why}"
         if self.unlock:
             text += f"; {self.unlock}"
         at_stake = self.bytes_at_stake()
