@@ -2,7 +2,8 @@
 
 Four steps: every array op is taken apart into primitives (``decompose``), every loop gets a dim of
 its own (``own_dims``), the layout of every value is found from the outputs backwards
-(``demands``), and every primitive becomes one top-level node of nested maps (``nest``). Source: Blockbuster Part 1, Table 2.
+(``demands``), and every primitive becomes one top-level node of nested maps (``nest``).
+Source: Blockbuster Part 1, Table 2.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class _Lowering:
         return self._converted[position, want, common]
 
     def _in_common(self, position: int, want: Layout, reader: Layout) -> tuple[Dim, ...]:
-        """The outer loops that a computed value has as it is made, as it is read and in its reader."""
+        """The outer loops of a computed value as it is made, as it is read, and of its reader."""
         made = self._layouts[position]
         if isinstance(self._program.primitives[position].op, Source | Count | Opaque):
             return ()

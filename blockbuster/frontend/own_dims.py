@@ -34,6 +34,9 @@ from blockbuster.ir.types import Dim, size_class
 Tile = tuple[Loop, ...]
 """The loops along the axes of a value, in the order of its axes; unit axes have none."""
 
+_Axes = tuple[Loop | None, ...]
+"""The same with unit axes."""
+
 
 def with_own_dims(
     primitives: Sequence[Primitive], live: Sequence[bool], outputs: Sequence[int]
@@ -98,11 +101,11 @@ class _Naming:
     def _as_read(self, position: int) -> _Read:
         """The loops of a computed value: those of its first reader, and of all that can share."""
         dims = [dim for dim in self._primitives[position].shape if isinstance(dim, str)]
-        first, *others = reversed(self._reads[position]) if self._reads[position] else [None]
-        if first is None:
+        if not self._reads[position]:
             loops = tuple(self._new(dim) for dim in dims)
             self._loops.keep_apart(loops)
             return _Read(loops, (0,) * len(loops))
+        first, *others = reversed(self._reads[position])
         around = first.around
         for read in others:
             if self._loops.unite(first.loops, read.loops):
@@ -118,7 +121,8 @@ class _Naming:
         loops = iter(own.loops)
         axes = tuple(next(loops) if isinstance(dim, str) else None for dim in primitive.shape)
         around: dict[Loop | None, int] = dict(zip(own.loops, own.around, strict=True))
-        folded, operands = None, ()
+        folded: Loop | None = None
+        operands: tuple[_Axes, ...]
         if isinstance(op, Opaque):
             operands = tuple(map(self._standing_alone, op.shapes))
         else:
@@ -132,8 +136,8 @@ class _Naming:
                 for index, ref in enumerate(primitive.operands)
             )
         self.made[position] = _Made(axes, folded, operands)
-        for ref, shown_loops in reversed(list(zip(primitive.operands, operands, strict=True))):
-            tile = _along(ref, shown_loops)
+        for ref, along in reversed([*zip(primitive.operands, operands, strict=True)]):
+            tile = _along(ref, along)
             read = _Read(tile, tuple(around.get(loop, 0) for loop in tile))
             self._reads[ref.value].append(read)
 
@@ -150,7 +154,7 @@ class _Naming:
     def share(self) -> None:
         """Make one loop of reads of the same axes: of whole tiles first, then of single axes."""
         families = [family for family in map(self._family, range(len(self._primitives))) if family]
-        for parts in (lambda tile: [tile], lambda tile: [(loop,) for loop in tile]):
+        for parts in (_all_of, _each_of):
             for family in families:
                 self._share(family, parts)
 
@@ -202,6 +206,14 @@ class _Naming:
         return replace(primitive, op=op, shape=dims(made.axes))
 
 
+def _all_of(tile: Tile) -> list[Tile]:
+    return [tile]
+
+
+def _each_of(tile: Tile) -> list[Tile]:
+    return [(loop,) for loop in tile]
+
+
 def _along(ref: Ref, shown: Sequence[Loop | None]) -> Tile:
     """The loops along the value's own axes, from those along what the operand shows."""
     pairs = [(axis, loop) for axis, loop in zip(ref.axes, shown, strict=True) if axis is not None]
@@ -210,9 +222,6 @@ def _along(ref: Ref, shown: Sequence[Loop | None]) -> Tile:
 
 def _flat(operands: Sequence[Sequence[Loop | None]]) -> list[Loop | None]:
     return [loop for shown in operands for loop in shown]
-
-
-_Axes = tuple[Loop | None, ...]
 
 
 def _shown_alike(

@@ -13,7 +13,7 @@ matched by dim, so that a part may have fewer axes than the value, or be one num
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.expr import Arg, Call, Expr, arguments, call
@@ -39,10 +39,22 @@ Term = Value | Expr | Count
 
 ONLY_SUMMED = "more than a sum of how often it is added"
 
-Leaf = Callable[["Term | None"], "Expr | None"]
-"""The argument of an expression that stands for a value; a number stays as it is."""
 
-Own = Callable[[Call, Node, Leaf], "Parts[Expr] | None"]
+class Leaves(list[Value]):
+    """The values that the arguments of an expression stand for."""
+
+    def arg(self, term: Term | None) -> Expr | None:
+        """The argument that stands for a value; a number stays as it is."""
+        if isinstance(term, Count):
+            raise NotAffine(ONLY_SUMMED)
+        if not isinstance(term, Value):
+            return term
+        if term not in self:
+            self.append(term)
+        return Arg(self.index(term))
+
+
+Own = Callable[[Call, Node, Leaves], "Parts[Expr] | None"]
 """The parts of a function of a node's operands, where a rule knows them by itself."""
 
 
@@ -98,29 +110,20 @@ class Affine:
     def _pointwise(
         self, expr: Expr, node: Node, given: Sequence[Parts[Term] | None]
     ) -> Parts[Term] | None:
-        leaves = list[Value]()
-
-        def leaf(term: Term | None) -> Expr | None:
-            if isinstance(term, Count):
-                raise NotAffine(ONLY_SUMMED)
-            if not isinstance(term, Value):
-                return term
-            if term not in leaves:
-                leaves.append(term)
-            return Arg(leaves.index(term))
+        leaves = Leaves()
 
         def operand(arg: Arg) -> Parts[Expr]:
             parts = given[arg.index] or Parts[Term](node.operands[arg.index], None)
-            return Parts(leaf(parts.rest), leaf(parts.slope), counts=parts.counts)
+            return Parts(leaves.arg(parts.rest), leaves.arg(parts.slope))
 
         def own(inner: Call) -> Parts[Expr] | None:
-            return self.own(inner, node, leaf) if self.own else None
+            return self.own(inner, node, leaves) if self.own else None
 
         found = split(expr, operand, own)
         if found.slope is None:
             return None
         rest, slope = (self._emitted(part, leaves, node) for part in (found.rest, found.slope))
-        return Parts(rest, slope, counts=found.counts)
+        return Parts(rest, slope)
 
     def _emitted(self, expr: Expr | None, leaves: Sequence[Value], node: Node) -> Term | None:
         if expr is None or not arguments(expr):
@@ -163,7 +166,7 @@ class Affine:
         assert found is not None
         if all(self._is_whole(part, whole) for part in (found.rest, found.slope)):
             raise NotAffine("two matrix products in place of one")
-        return replace(_each(found, product), counts=False)
+        return _each(found, product)
 
     def _weighted(self, term: Term, plain: Value, inner: Dim, node: Node) -> Value:
         """The product of ``plain`` with a block whose rows, or columns, are all ``term``."""
@@ -187,4 +190,4 @@ def _each(parts: Parts[Term] | None, change: Callable[[Term], Term]) -> Parts[Te
     """Both parts under a linear operator."""
     assert parts is not None
     rest, slope = (None if part is None else change(part) for part in (parts.rest, parts.slope))
-    return Parts(rest, slope, counts=parts.counts)
+    return Parts(rest, slope)

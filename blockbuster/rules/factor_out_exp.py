@@ -19,15 +19,15 @@ Source: ours; exp(a + b) = exp(a) exp(b), as in online softmax.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
+from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call, rewrite
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Map, Op
 from blockbuster.ir.origin import Origin
-from blockbuster.rules.affine import Affine, Leaf
+from blockbuster.rules.affine import Affine, Leaves, Term
 from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
 from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
 from blockbuster.rules.shared_factor import Factor, leaving_factor, taken_out
@@ -56,47 +56,63 @@ class FactorOutExp(LocalRule):
 
 def _followed(op: Map, port: int, origin: Origin) -> Factor:
     shared = Value(-1, port)
-    axes = op.body.type_of(shared).axes
-    exponents = Affine(op.body, Builder(op.body), axes, origin)
+    exponents = Affine(op.body, Builder(op.body), op.body.type_of(shared).axes, origin)
     exponents.parts[shared] = Parts(None, ONE)
     exponents.follow()
-    powers = _Powers(exponents)
-    found = Affine(op.body, exponents.builder, axes, origin, own=powers.of)
-    found.follow()
-    return Factor(found, call("exp", _times(Arg(0), powers.by or ONE)))
+    powers = _Powers(op, exponents)
+    powers.values.follow()
+    by, operands = powers.by
+    ports = (port, *(value.port for value in operands))
+    return Factor(powers.values, call("exp", _times(Arg(0), by)), ports)
 
 
 def _times(power: Expr, by: Expr) -> Expr:
     if by == ONE:
         return power
+    by = rewrite(by, lambda e: Arg(e.index + 1) if isinstance(e, Arg) else e)
     return call("neg", power) if by == Const(-1.0) else call("mul", power, by)
 
 
 class _Powers:
-    """Exponentials of x + by * m, as exp(x) times exp(by * m): those with the first ``by``."""
+    """Exponentials of x + by * m, as exp(x) times exp(by * m): those with the first ``by``.
 
-    def __init__(self, exponents: Affine) -> None:
-        self.by: Expr | None = None
-        self._exponents = exponents
+    ``by`` is an expression of operands that all iterations share (a temperature), or a number.
+    """
 
-    def of(self, expr: Call, node: Node, leaf: Leaf) -> Parts[Expr] | None:
+    def __init__(self, op: Map, exponents: Affine) -> None:
+        self.by: tuple[Expr, tuple[Value, ...]] = ONE, ()
+        self.values = replace(exponents, parts={}, refused={}, own=self._of)
+        self._op, self._exponents, self._found = op, exponents, False
+
+    def _of(self, expr: Call, node: Node, leaves: Leaves) -> Parts[Expr] | None:
         """The parts of an exponential of operands of ``node``; None for any other function."""
         if expr.fn != "exp":
             return None
 
         def operand(arg: Arg) -> Parts[Expr]:
             value = node.operands[arg.index]
-            parts = self._exponents.parts.get(value)
-            return Parts(leaf(parts.rest), leaf(parts.slope)) if parts else Parts(leaf(value), None)
+            parts = self._exponents.parts.get(value) or Parts[Term](value, None)
+            return Parts(leaves.arg(parts.rest), leaves.arg(parts.slope))
 
         try:
             power = split(expr.args[0], operand)
         except NotAffine:
             return None
-        if power.slope is None or arguments(power.slope):
-            return None
-        if self.by is None:
-            self.by = power.slope
-        if power.slope != self.by:
+        if power.slope is None or not self._is_it(power.slope, leaves):
             return None
         return Parts(None, call("exp", power.rest or ZERO))
+
+    def _is_it(self, slope: Expr, leaves: Leaves) -> bool:
+        """Whether ``slope`` is ``by``: all iterations share it, and it is the first such."""
+        used = arguments(slope)
+        operands = tuple(leaves[index] for index in used)
+        if any(value.node >= 0 or self._op.iterated[value.port] for value in operands):
+            return False
+        types = self._op.body.types_of(operands)
+        axes = max((self._exponents.axes, *(type.axes for type in types)), key=len)
+        if any(type.buffered or not {*type.axes} <= {*axes} for type in types):
+            return False
+        by = rewrite(slope, lambda e: Arg(used.index(e.index)) if isinstance(e, Arg) else e)
+        if not self._found:
+            self._found, self.by, self.values.axes = True, (by, operands), axes
+        return self.by == (by, operands)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from blockbuster.ir.expr import Arg, Call, Const, Expr, arguments, call
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call
 
 T = TypeVar("T")
 ONE, ZERO = Const(1.0), Const(0.0)
@@ -19,14 +19,10 @@ class NotAffine(Exception):
 
 @dataclass(frozen=True)
 class Parts(Generic[T]):
-    """``rest + slope * factor``; None is zero.
-
-    ``counts``: the slope is made of numbers and conditions alone.
-    """
+    """``rest + slope * factor``; None is zero."""
 
     rest: T | None
     slope: T | None
-    counts: bool = False
 
 
 def split(
@@ -55,12 +51,12 @@ def split(
 
 def _sum(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
     a, b = parts
-    return Parts(_joined(fn, a.rest, b.rest), _joined(fn, a.slope, b.slope), counts=_count(parts))
+    return Parts(_joined(fn, a.rest, b.rest), _joined(fn, a.slope, b.slope))
 
 
 def _negated(_: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
     (a,) = parts
-    return Parts(_joined("sub", None, a.rest), _joined("sub", None, a.slope), counts=a.counts)
+    return Parts(_joined("sub", None, a.rest), _joined("sub", None, a.slope))
 
 
 def _joined(fn: str, a: Expr | None, b: Expr | None) -> Expr | None:
@@ -85,8 +81,7 @@ def _product(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
             return by
         return number(Call(fn, (part, by) if at == 0 else (by, part)))
 
-    counts = scaled.counts and not arguments(by)
-    return Parts(times(scaled.rest), times(scaled.slope), counts=counts)
+    return Parts(times(scaled.rest), times(scaled.slope))
 
 
 def _selected(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
@@ -101,11 +96,7 @@ def _selected(fn: str, parts: Sequence[Parts[Expr]]) -> Parts[Expr]:
         return Call(fn, (condition, first or ZERO, second or ZERO))
 
     a, b = branches
-    return Parts(chosen(a.rest, b.rest), chosen(a.slope, b.slope), counts=_count(branches))
-
-
-def _count(parts: Sequence[Parts[Expr]]) -> bool:
-    return all(part.counts for part in parts if part.slope is not None)
+    return Parts(chosen(a.rest, b.rest), chosen(a.slope, b.slope))
 
 
 LINEAR: Mapping[str, Callable[[str, Sequence[Parts[Expr]]], Parts[Expr]]] = {

@@ -11,22 +11,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Rule
 from blockbuster.rules.copy_producer import CopyProducer
 from blockbuster.rules.derivation import Application, Derivation
-from blockbuster.rules.driver import fuse
 from blockbuster.rules.faults import check_rewritten
 from blockbuster.rules.transpose_producer import TransposeProducer
+from blockbuster.rules.whole_dim import fuse_whole
 
 MOST_COPIES = 64
 """Copies after which a program is left as it is. Attention's backward pass takes 20; a program that
 takes more than three times as many is long, and reads what it made in many places."""
 
 
-def made_again(derivation: Derivation, rules: Sequence[Rule]) -> Derivation | None:
+def made_again(
+    derivation: Derivation, rules: Sequence[Rule], *, whole: Sequence[Dim] = ()
+) -> Derivation | None:
     """The start of ``derivation`` with larger values copied for each end, fused with ``rules``.
 
-    None where nothing is stored that could be copied, or more than ``MOST_COPIES`` would be needed.
+    The dims ``whole`` are one block each (whole_dim.py). None where nothing is stored that could be
+    copied, or more than ``MOST_COPIES`` would be needed.
     """
     if not derivation.final.buffered_edges():
         return None
@@ -39,7 +43,8 @@ def made_again(derivation: Derivation, rules: Sequence[Rule]) -> Derivation | No
         return None
     for found in _sites(steps, TransposeProducer()):
         steps.take(found)
-    return steps.derivation().followed_by(fuse(steps.graph, rules))
+    made = steps.derivation()
+    return made.followed_by(fuse_whole(made.final, rules, whole))
 
 
 class _Steps:

@@ -1,7 +1,12 @@
 """A factor that all iterations of a map share, taken out of the sums that it goes into.
 
 What two rules have in common: which maps and operands they look at, and how the sums of the parts
-(see ``affine.py``) are put together after the map.
+(see ``affine.py``) are put together after the map. Lists that the factor goes into stay, in a map
+of their own where another map walks them:
+
+    e, s = map K (x in !X, c = c) { .. yield e yield +s }    s1 = map K (x in !X) { .. yield +s }
+    y = map K (e in !e, s = s) { .. }                        s = mul(s1, c)
+                                                             e = map K (x in !X, c = c) { .. }
 """
 
 from __future__ import annotations
@@ -19,15 +24,17 @@ from blockbuster.ir.types import Type
 from blockbuster.rules.affine import Affine, Count, Term
 from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.by_dim import by_dim
-from blockbuster.rules.legality import first_iteration_gone
+from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.linear_expressions import number
+from blockbuster.rules.signs import sign_of, signs_given
 
 
 class Factor(NamedTuple):
-    """The parts of a map's values as to a factor, and the factor, as a function of an operand."""
+    """The parts of a map's values as to a factor, and the factor, as a function of operands."""
 
     values: Affine
     expr: Expr
+    ports: tuple[int, ...]
 
 
 Followed = Callable[[Map, int, Origin], Factor]
@@ -37,32 +44,33 @@ Followed = Callable[[Map, int, Origin], Factor]
 def leaving_factor(
     rule: Rule, followed: Followed, graph: Graph, position: int, note: Note
 ) -> Iterator[Match]:
-    """A map with an operand whose factor can leave all the sums that it goes into: the first."""
+    """A map with an operand whose factor can leave the sums that it goes into: the first such."""
     op = graph.nodes[position].op
     if not isinstance(op, Map) or all(result != Accumulate("+") for result in op.results):
         return
     ports = [*made_here(graph, position)]
     if not ports or not shares_a_pass(graph, position):
         return
+    name = label(graph.nodes[position])
     for port in ports:
-        reason = first_iteration_gone(graph, position) or _stays(
-            op, followed(op, port, Origin()).values
+        reason = first_iteration_gone(graph, position) or why_it_stays(
+            graph, position, followed(op, port, Origin()).values
         )
         if not reason:
             source = name_of(graph, graph.nodes[position].operands[port])
             yield Match(rule, graph, {"map": position}, source)
             return
-        name = name_of(op.body, Value(-1, port))
-        note(
-            Refusal(rule, (position,), f"{name} stays in {label(graph.nodes[position])}: {reason}")
-        )
+        factor = name_of(op.body, Value(-1, port))
+        note(Refusal(rule, (position,), f"{factor} stays in {name}: {reason}"))
+
+
+# Conditions: which maps and operands, and why a factor stays ---------------------------
 
 
 def made_here(graph: Graph, position: int) -> Iterator[int]:
     """The ports of a map's local operands that nodes at its level make: no inputs, no lists."""
     node = graph.nodes[position]
-    assert isinstance(node.op, Map)
-    for port, value in enumerate(node.op.entering(node.operands)):
+    for port, value in enumerate(map_at(graph, position).entering(node.operands)):
         if value.node >= 0 and not graph.type_of(value).buffered:
             yield port
 
@@ -72,41 +80,48 @@ def shares_a_pass(graph: Graph, position: int) -> bool:
 
     The two would be one map, were it not for what the one waits for.
     """
-    node = graph.nodes[position]
-    assert isinstance(node.op, Map)
-    for value, walks in zip(node.operands, node.op.iterated, strict=False):
+    op, node = map_at(graph, position), graph.nodes[position]
+    for value, walks in zip(node.operands, op.iterated, strict=False):
         others = (value.node, *graph.consumers(value)) if walks else ()
-        for other in others:
-            op = graph.nodes[other].op if other >= 0 and other != position else None
-            if isinstance(op, Map) and op.dim == node.op.dim:
-                return True
+        if any(_runs_over(graph, other, op.dim) for other in others if other not in (-1, position)):
+            return True
     return False
 
 
-def _stays(op: Map, found: Affine) -> str:
-    """Why a factor stays: every value that it goes into must leave the map in a sum alone."""
-    leaves = False
-    for output, result in zip(op.body.outputs, op.results, strict=True):
-        value, name = output.value, name_of(op.body, output.value)
+def _runs_over(graph: Graph, position: int, dim: str) -> bool:
+    op = graph.nodes[position].op
+    return isinstance(op, Map) and op.dim == dim
+
+
+def why_it_stays(graph: Graph, position: int, found: Affine) -> str:
+    """Why a factor stays in all sums, or "": in lists it may stay where that costs no pass."""
+    op = map_at(graph, position)
+    staying = why_ports_stay(graph, position, found)
+    leaving = [o for p, o in enumerate(op.body.outputs) if p not in staying]
+    if not any(output.value in found.parts for output in leaving):
+        return next(iter(staying.values()), "no sum depends on it")
+    return next(iter(staying.values())) if staying and _costs(graph, position, staying) else ""
+
+
+def why_ports_stay(graph: Graph, position: int, found: Affine) -> dict[int, str]:
+    """The results of a map that need the factor in the map, and why."""
+    op = map_at(graph, position)
+    staying: dict[int, str] = {}
+    for port, (output, result) in enumerate(zip(op.body.outputs, op.results, strict=True)):
+        value, reason = output.value, ""
         if value in found.refused:
-            return f"{name} is not linear in it, because of {found.refused[value]}"
-        if value not in found.parts:
-            continue
-        if result != Accumulate("+"):
-            return f"{name} is not summed over {op.dim}"
-        parts = found.parts[value]
-        reason = _no_sums(op, found, value) or ("" if parts.rest is None or parts.counts else MIXED)
+            reason = f"is not linear in it, because of {found.refused[value]}"
+        elif value in found.parts and result != Accumulate("+"):
+            reason = f"is not summed over {op.dim}"
+        elif value in found.parts:
+            reason = not_sums(op, found, value) or digits_cancel(graph, position, found, value)
         if reason:
-            return f"{name} {reason}"
-        leaves = True
-    return "" if leaves else "no sum depends on it"
+            staying[port] = f"{name_of(op.body, value)} {reason}"
+    return staying
 
 
-MIXED = "is a sum of it and of others: digits would cancel"
-
-
-def _no_sums(op: Map, found: Affine, value: Value) -> str:
-    """Why the parts of ``value`` cannot be summed over the map by themselves, or ""."""
+def not_sums(op: Map, found: Affine, value: Value) -> str:
+    """The parts of a value must be sums over the map by themselves, with its axes."""
     parts = found.parts[value]
     shown = list(found.axes)
     for part in (parts.rest, parts.slope):
@@ -120,6 +135,33 @@ def _no_sums(op: Map, found: Affine, value: Value) -> str:
     return f"would lose its axis {lost[0]}" if lost else ""
 
 
+def digits_cancel(graph: Graph, position: int, found: Affine, value: Value) -> str:
+    """Two sums of data with any signs may be large where the sum of both is small.
+
+    A factor has been rounded: of slopes of one sign, their sum has lost these digits anyway.
+    """
+    parts = found.parts[value]
+    if parts.rest is None or not isinstance(parts.slope, Value):
+        return ""
+    if sign_of(found.builder, parts.slope, signs_given(graph, position)).known:
+        return ""
+    return "adds it to others, times what may have both signs: digits would cancel"
+
+
+def _costs(graph: Graph, position: int, staying: dict[int, str]) -> bool:
+    """True unless what stays has a reader to be fused with, and no loop is run twice for it."""
+    op = map_at(graph, position)
+    lists = [
+        Value(position, port) for port in staying if graph.type_of(Value(position, port)).lists
+    ]
+    readers = [reader for value in lists for reader in graph.consumers(value)]
+    met = any(_runs_over(graph, reader, op.dim) for reader in readers)
+    return not met or any(isinstance(node.op, Map) for node in op.body.nodes)
+
+
+# Rewriting -------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Sums:
     """The sums of the rest and of the slope: ports of the new map, or numbers. None is 0."""
@@ -130,35 +172,50 @@ class Sums:
 
 def taken_out(match: Match, followed: Followed) -> Graph:
     """The graph in which the factor is applied to sums, after the map."""
-    op, node = match.map("map"), match.node("map")
-    ports = made_here(match.graph, match.nodes["map"])
-    tried = ((port, followed(op, port, match.origin())) for port in ports)
-    port, found = next((port, f) for port, f in tried if not _stays(op, f.values))
-    outputs, results, sums = _summed_apart(op, found.values)
+    graph, position = match.graph, match.nodes["map"]
+    op, node, origin = match.map("map"), match.node("map"), match.origin()
+    tried = (followed(op, port, origin) for port in made_here(graph, position))
+    found = next(f for f in tried if not why_it_stays(graph, position, f.values))
+    staying = [*why_ports_stay(graph, position, found.values)]
     edit = match.edit()
+    if staying:
+        body = Builder(op.body).finish(*(op.body.outputs[port] for port in staying))
+        kept = replace(op, body=body, results=tuple(op.results[port] for port in staying))
+        hints = tuple(node.hints[port] for port in staying)
+        for port, value in zip(
+            staying, edit.add(kept, *node.operands, hints=hints, origin=origin), strict=True
+        ):
+            edit.redirect(match.value("map", port), value)
+    free = [port for port in range(len(op.results)) if port not in staying]
+    outputs, results, sums = _summed_apart(op, found.values, free)
     changed = replace(op, body=found.values.builder.finish(*outputs), results=tuple(results))
-    new = edit.add(changed, *node.operands, hints=node.hints, origin=match.origin())
-    axes = found.values.axes
-    made = by_dim(edit, found.expr, [node.operands[port]], axes, match.origin())
-    for old, type in enumerate(node.types):
-        value = new[old]
-        if old in sums:
-            value = _put_together(edit, sums[old], new, made, type, match.origin())
-        edit.redirect(match.value("map", old), value)
+    hints = tuple(node.hints[port] for port in free)
+    new = edit.add(changed, *node.operands, hints=hints, origin=origin)
+    given = [node.operands[port] for port in found.ports]
+    factor = by_dim(edit, found.expr, given, found.values.axes, origin)
+    for at, port in enumerate(free):
+        value = new[at]
+        if port in sums:
+            value = _put_together(edit, sums[port], new, factor, node.types[port], origin)
+        edit.redirect(match.value("map", port), value)
     return edit.finish()
 
 
-def _summed_apart(op: Map, found: Affine) -> tuple[list[Output], list[Result], dict[int, Sums]]:
-    """The outputs of the body with those of the parts, and which are those of an old port."""
-    outputs, results = [*op.body.outputs], [*op.results]
+def _summed_apart(
+    op: Map, found: Affine, free: list[int]
+) -> tuple[list[Output], list[Result], dict[int, Sums]]:
+    """The outputs at ``free`` ports with those of their parts, and which are those of a port."""
+    outputs = [op.body.outputs[port] for port in free]
+    results = [op.results[port] for port in free]
     sums: dict[int, Sums] = {}
-    for port, output in enumerate(op.body.outputs):
+    for at, port in enumerate(free):
+        output = op.body.outputs[port]
         parts = found.parts.get(output.value)
         if parts is None:
             continue
         values = [part for part in (parts.slope, parts.rest) if isinstance(part, Value)]
-        ports = [port, len(outputs)][: len(values)]
-        outputs[port] = replace(output, value=values[0])
+        ports = [at, len(outputs)][: len(values)]
+        outputs[at] = replace(output, value=values[0])
         outputs += [replace(output, value=value) for value in values[1:]]
         results += [Accumulate("+") for _ in values[1:]]
         slope, rest = (_summed(part, ports) for part in (parts.slope, parts.rest))

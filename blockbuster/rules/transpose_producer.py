@@ -27,7 +27,7 @@ from blockbuster.ir.ops import Collect, Map, Op, Transpose
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, label, unheard
-from blockbuster.rules.legality import first_iteration_gone, map_at, used_elsewhere
+from blockbuster.rules.legality import first_iteration_gone, used_elsewhere
 from blockbuster.rules.turned import Turning, cannot_turn
 
 

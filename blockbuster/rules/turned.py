@@ -10,7 +10,6 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import (
     Cast,
-    Collect,
     Elementwise,
     Functional,
     Map,

@@ -9,28 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from blockbuster.emit.tile.arithmetic import Arithmetic, arithmetic
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.types import Dim
-from blockbuster.rules import REPEATING_RULES, RULES, Derivation, made_again
+from blockbuster.ir.ops import Map
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.rules import (
+    RULES,
+    CopyProducer,
+    Derivation,
+    ExtendMapOverCopies,
+    WholeDim,
+    made_again,
+)
 from blockbuster.selection.cost import in_elements
+from blockbuster.selection.whole import BESIDE_DOTS
 
 MOST_TIMES = 4
 """How often the arithmetic of a program may be done over: attention's backward pass as array code
 does it 2.2 times, with statistics, dq, dk and dv each in a loop of its own."""
 
 
+BEHIND = 1 << 20
+"""The numbers of programs with whole dims that make values again stand behind those of others."""
+
+
 @dataclass(frozen=True)
 class Again:
-    """A program with larger values made again; ``derivation`` begins with the steps that copy them."""
+    """A program with larger values made again; ``derivation`` begins with the steps that copy them.
+
+    ``dims`` are in one block each.
+    """
 
     derivation: Derivation
-
-    name: ClassVar[str] = "the program with larger values made again"
+    dims: tuple[Dim, ...] = ()
 
     @property
     def graph(self) -> Graph:
@@ -38,15 +52,58 @@ class Again:
         return self.derivation.final
 
     @property
+    def name(self) -> str:
+        """What it is called among the snapshots."""
+        whole = f", {' and '.join(self.dims)} in one block" if self.dims else ""
+        return f"the program with larger values made again{whole}"
+
+    @property
     def copies(self) -> int:
         """How many copies it has."""
-        return sum(step.rule == "copy-producer" for step in self.derivation.steps)
+        return sum(step.rule == CopyProducer.name for step in self.derivation.steps)
 
 
-def values_again(derivation: Derivation) -> Again | None:
+def values_again(derivation: Derivation, whole: tuple[Dim, ...] = ()) -> Again | None:
     """The program that makes larger values again, where there is anything to gain from it."""
-    made = made_again(derivation, (*RULES, *REPEATING_RULES[-1:]))
-    return None if made is None else Again(made)
+    made = made_again(derivation, (*RULES, ExtendMapOverCopies()), whole=whole)
+    return None if made is None else Again(made, whole)
+
+
+class AgainWhole:
+    """Programs that make values again with dims in one block: what is read in two loops is made once.
+
+    Two products that need the scores in one order can share them where the loops over their columns
+    are gone: dk and dv of attention's backward pass. The dims are those in whose iterations the
+    work would be repeated, as far as they fit a tile beside dots.
+    """
+
+    def __init__(self, again: Again, fused: Derivation) -> None:
+        self._fused = fused
+        start = again.derivation.start
+        sites = {dim for match in WholeDim().matches(start) for dim in match.nodes}
+        self._dims = tuple(dim for dim in _repeating(again.derivation) if dim in sites)
+        self._found: dict[tuple[Dim, ...], Again | None] = {}
+
+    def for_sizes(self, sizes: Mapping[Dim, int]) -> dict[int, Again]:
+        """The program for these sizes (by size class), by a number that its dims have."""
+        fitting = tuple(dim for dim in self._dims if 0 < sizes[dim] <= BESIDE_DOTS)
+        if fitting and fitting not in self._found:
+            self._found[fitting] = values_again(self._fused, fitting)
+        one = self._found.get(fitting)
+        number = BEHIND + sum(1 << self._dims.index(dim) for dim in fitting)
+        return {number: one} if one else {}
+
+
+def _repeating(derivation: Derivation) -> tuple[Dim, ...]:
+    """The size classes of the maps that were extended: what they took in they do in each iteration.
+    """
+    found: dict[Dim, None] = {}
+    for step, application in zip(derivation.steps, derivation.applications, strict=True):
+        if application.rule.kind == "extension":
+            op = step.before.at(step.path).nodes[step.match["map"]].op
+            assert isinstance(op, Map)
+            found.setdefault(size_class(op.dim))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -74,6 +131,6 @@ class Repeated:
 
 
 def repeated(program: TileProgram, once: TileProgram, sizes: Mapping[Dim, int]) -> Repeated:
-    """What ``program`` computes, which has its blocks, and ``once``, as it is before it is fused."""
+    """What ``program`` computes, which has its blocks, and ``once``, the program before fusion."""
     exact = program.dtype == FLOAT
     return Repeated(arithmetic(program, sizes), arithmetic(once, sizes), exact)

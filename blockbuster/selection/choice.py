@@ -27,7 +27,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
-from blockbuster.selection.again import Again, Repeated, repeated, values_again
+from blockbuster.selection.again import Again, AgainWhole, Repeated, repeated, values_again
 from blockbuster.selection.alternatives import Form, alternatives
 from blockbuster.selection.apart import LOSES, Apart, statistics_apart
 from blockbuster.selection.considered import Considered, Refusals
@@ -70,10 +70,10 @@ class Choice:
     again: Repeated | None = None
 
     @property
-    def cost(self) -> tuple[int, int, int, bool, int]:
-        """What the best choice has least of."""
-        again = self.again is not None
-        return len(self.unsafe), self.weighed, self.kernels, again, -self.snapshot
+    def cost(self) -> tuple[int, int, int, int]:
+        """What the best choice has least of; values are made again only where that is better."""
+        last = self.snapshot if self.again else -self.snapshot
+        return len(self.unsafe), self.weighed, self.kernels, last
 
     @property
     def moved(self) -> int:
@@ -118,7 +118,7 @@ class Fused:
         self.graph = graph
         self._lowered: dict[int, _Lowered] = {}
         self._refused: dict[Key, str] = {}
-        self._whole: dict[int, Whole] = {}
+        self._whole: dict[int, Whole | Again] = {}
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -149,6 +149,11 @@ class Fused:
     @cached_property
     def _whole_dims(self) -> WholeDims:
         return WholeDims(self.derivation)
+
+    @cached_property
+    def _again_whole(self) -> AgainWhole | None:
+        found = [one for one in self.beside if isinstance(one, Again)]
+        return AgainWhole(found[0], self.derivation) if found else None
 
     def refuse(self, choice: Choice, reason: str) -> None:
         """Never choose this again: a compiler does not take it."""
@@ -193,7 +198,9 @@ class Fused:
 
     def _whole_for(self, setting: Setting) -> tuple[int, ...]:
         """The numbers of the snapshots with dims in one block, behind the unfused program's."""
-        found = self._whole_dims.for_sizes(setting.known)
+        found: dict[int, Whole | Again] = {**self._whole_dims.for_sizes(setting.known)}
+        if self._again_whole is not None and setting.target != CPU:
+            found |= self._again_whole.for_sizes(setting.known)
         numbered = {len(self.snapshots) + 2 + at: one for at, one in found.items()}
         self._whole |= numbered
         return tuple(numbered)
@@ -244,7 +251,7 @@ class Fused:
             return None
 
     def _fits(self, setting: Setting, number: int) -> bool:
-        """False for what is beside the snapshots on the CPU, and where digits count that it loses."""
+        """False for what is beside the snapshots, on the CPU or where digits are lost that count."""
         one = self._beside(number)
         if one is None or setting.target == CPU:
             return one is None
@@ -277,7 +284,7 @@ class Fused:
         return self._lowered[number]
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
-        lowered, one = self._lower(number), self._beside(number)
+        lowered, one = self._lower(number), self._beside(number) or self._whole.get(number)
         on_the_cpu = setting.target == CPU
         if on_the_cpu:
             start = typed_for_cpu(lowered.program, setting.given.arithmetic)
@@ -289,7 +296,7 @@ class Fused:
                 raise EmitError(reason)
         repeats = self._again(found) if isinstance(one, Again) else None
         nests = found.nests
-        if found.scheduled is not None and any(isinstance(b, Again) for b in self.beside):
+        if found.scheduled is not None and self._again_whole is not None:
             nests = with_arithmetic(nests, found.scheduled)
         return Choice(
             graph=lowered.graph,

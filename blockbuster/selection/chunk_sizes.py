@@ -120,7 +120,8 @@ class ChunkSizes:
         inner = (
             max(self._programs(loop.body, i, (*path, loop.dim), around * trips))
             for i in range(len(loop.body))
-            if not (not_side_by_side(loop) or not_apart(body[:at]) or not_apart(loop.body[:i]))
+            if loop.span is None
+            and not (not_side_by_side(loop) or not_apart(body[:at]) or not_apart(loop.body[:i]))
         )
         inside = max(inner, default=0)
         return (0, inside) if inside > here else (here, 0)

@@ -107,11 +107,9 @@ def with_arithmetic(costs: tuple[NestCost, ...], scheduled: Scheduled) -> tuple[
     For the choice between programs that store and others that compute again.
     """
     program, sizes = scheduled.program, scheduled.sizes
-    weights = _weights(program, sizes)
+    weights, traffic = _weights(program, sizes), traffic_by_nest(program, sizes)
     found = []
-    for cost, nest, moved in zip(
-        costs, program.nests, traffic_by_nest(program, sizes), strict=True
-    ):
+    for cost, nest, moved in zip(costs, program.nests, traffic, strict=True):
         work = arithmetic(replace(program, nests=(nest,)), sizes)
         computed = in_elements(work, exact=program.dtype == FLOAT)
         heavy = sum(count * (weights[name] - 1) for name, count in moved.arrays.items())

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from blockbuster.emit.schedule.block import BlockDims, Cut, dims_of_dots, whole_program_cut
 from blockbuster.emit.schedule.finish_rows import FinishRows, beside_a_dot
+from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, loops_of, statement_at
@@ -21,13 +22,19 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.chunk_sizes import in_chunks
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
+from blockbuster.selection.longest_first import longest_first
 
-BLOCK, FINISH, NARROW, SPLIT = BlockDims(), FinishRows(), Narrow(), Split()
-STAGE, WARPS = Stage(), Warps()
+BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
+SPLIT, STAGE, WARPS = Split(), Stage(), Warps()
+
+SCANNED = 16
+"""Blocks of a loop from which on a kernel before that looks for its range is worth the launch: it
+saves at most as many iterations, each about as long as a few microseconds by a full device.
+"""
 
 
 def default_schedule(
@@ -46,10 +53,11 @@ def default_schedule(
     scheduled = cut(unscheduled(program, sizes, device), tiles or {})
     if is_accurate(program):
         scheduled = finished(scheduled)
+    scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = deferred(in_chunks(narrowed(scheduled), asked=chunks))
-    return staged(with_warps(scheduled, warps))
+    return staged(with_warps(longest_first(scheduled), warps))
 
 
 def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
@@ -111,10 +119,33 @@ def finished(scheduled: Scheduled) -> Scheduled:
 
 
 def narrowed(scheduled: Scheduled) -> Scheduled:
-    """``scheduled`` with loops over the blocks only in which their masks are true somewhere."""
-    for site, _ in loops_of(scheduled.draft):
-        if not NARROW.why_not(scheduled, site):
-            scheduled = NARROW.apply(scheduled, site)
+    """``scheduled`` with loops over the blocks only in which their masks are true somewhere.
+
+    A nest that looks through data before is worth its launch only for a loop of many blocks.
+    """
+    while True:  # such a nest changes the places of others
+        found = (
+            (site, args)
+            for site, loop in loops_of(scheduled.draft)
+            for args in ({}, {"alone": True})[_blocks(scheduled, site, loop.dim) < SCANNED :]
+            if not NARROW.why_not(scheduled, site, **args)
+        )
+        site, args = next(found, (None, {}))
+        if site is None:
+            return scheduled
+        scheduled = NARROW.apply(scheduled, site, **args)
+
+
+def _blocks(scheduled: Scheduled, site: Site, dim: Dim) -> int:
+    """How many blocks the nest of ``site`` makes of ``dim``."""
+    lanes = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1]).block(dim)
+    return -(-scheduled.sizes[size_class(dim)] // lanes)
+
+
+def kept(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with what an iteration stores and loads again kept in tiles, wherever it can."""
+    while (site := next(KEEP.sites(scheduled), None)) is not None:
+        scheduled = KEEP.apply(scheduled, site)
     return scheduled
 
 

@@ -108,7 +108,9 @@ def itself(random: Random, say: Spelling, need: Need) -> Array:
     lists = random.choice(LISTS)
     x = _source(random, say, need, "x", f"{lists}M D")
     if random.random() < 0.4:
-        q, k, v = (x @ need(word, f"D {out}") for word, out in (("wq", "E"), ("wk", "E"), ("wv", "L")))
+        q, k, v = (
+            x @ need(word, f"D {out}") for word, out in (("wq", "E"), ("wk", "E"), ("wv", "L"))
+        )
         x = None
     else:
         q = k = v = x
@@ -142,6 +144,41 @@ def residual_norm(random: Random, say: Spelling, need: Need) -> Any:
     x = say.plus(need("x", f"{lists}M D"), need("r", f"{lists}M D"))
     y = _normed(random, say, need, x, "D")
     return (y, x) if random.random() < 0.6 else y
+
+
+def layer(random: Random, say: Spelling, need: Need) -> Any:
+    """A layer of a language model: a norm, attention to itself, a residual, perhaps a gate."""
+    lists = random.choice(("", "B "))
+    x = need("x", f"{lists}M D")
+    if random.random() < 0.4:
+        x = say.plus(x, need("r", f"{lists}M D"))
+    h = bb.rms_norm(x, need("g", "D")) if random.random() < 0.7 else x
+    q, k, v = (h @ need(word, "D E") for word in ("wq", "wk", "wv"))
+    s = say.times(q @ say.turned(k), q.shape[-1] ** -0.5)
+    if random.random() < 0.6:
+        i = bb.arange(s.shape[-2])
+        s = say.kept(say.below(say.column(i), say.row(i)), s, -np.inf)
+    y = say.plus(x, bb.softmax(s, axis=-1) @ v @ need("wo", "E D"))
+    if random.random() < 0.4:
+        return y
+    z = _normed(random, say, need, y, "D")
+    gate = say.times(bb.silu(z @ need("w1", "D F")), z @ need("w2", "D F"))
+    return say.plus(y, gate @ need("w3", "F D"))
+
+
+def weights(random: Random, say: Spelling, need: Need) -> Any:
+    """Attention that also gives its weights, their sums or its scores."""
+    s = need("q", "M D") @ say.turned(need("k", "N D"))
+    p = bb.softmax(say.times(s, 0.125), axis=-1)
+    o = p @ need("v", "N L")
+    kind = random.choice(("weights", "columns", "scores", "entropy"))
+    if kind == "weights":
+        return o, p
+    if kind == "columns":
+        return o, p.sum(0)
+    if kind == "scores":
+        return o, bb.logsumexp(s, axis=-1)
+    return o, -say.times(p, np.log(say.plus(p, 1e-6))).sum(-1)
 
 
 def loss(random: Random, say: Spelling, need: Need) -> Array:
@@ -195,6 +232,8 @@ PARTS: Mapping[str, Part] = {
     "itself": itself,
     "normed_product": normed_product,
     "residual_norm": residual_norm,
+    "layer": layer,
+    "weights": weights,
     "loss": loss,
     "reduction": reduction,
     "chain": chain,

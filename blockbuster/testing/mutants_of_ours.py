@@ -8,6 +8,7 @@ from blockbuster.testing.mutate import Mutant
 OUTPUTS = "if value in op.body.output_values:"
 READERS = 'if body.nodes[reader].op != Functional("dot"):'
 SUMMED = 'r != Accumulate("+")'
+ADDED = 'elif value in found.parts and result != Accumulate("+"):'
 LOST = "first_iteration_gone"
 SITE = "(graph, position)"
 
@@ -84,12 +85,21 @@ def shared_factors() -> tuple[Mutant, ...]:
         Mutant("factor: an input", rule, file, "value.node >= 0 and ", "", "cases"),
         Mutant("factor: nothing shared", rule, file, "or not shares_a_pass(graph, position)", "",
                "cases"),
-        Mutant("factor: a list", rule, file, 'if result != Accumulate("+"):',
-               'if isinstance(result, Accumulate) and result != Accumulate("+"):'),
-        Mutant("factor: a maximum", rule, file, 'if result != Accumulate("+"):',
-               "if not isinstance(result, Accumulate):"),
-        Mutant("factor: digits cancel", rule, file, "or parts.counts else", "or True else",
+        Mutant("factor: a list", rule, file, ADDED,
+               ADDED.replace("result != ", "isinstance(result, Accumulate) and result != ")),
+        Mutant("factor: a maximum", rule, file, ADDED,
+               ADDED.replace("result !=", "not isinstance(result, Accumulate) and result !=")),
+        Mutant("factor: digits cancel", rule, file,
+               "signs_given(graph, position)).known:", "{}) is not None:", "cases"),
+        Mutant("factor: signs of inputs alone", rule, file,
+               "signs_given(graph, position)).known:", "{}).known:", "cases"),
+        Mutant("factor: nothing waits for the sum", rule, file, "return not met or ", "return ",
                "cases"),
+        Mutant("factor: loops run twice", rule, file,
+               "return not met or any(isinstance(node.op, Map) for node in op.body.nodes)",
+               "return not met", "cases"),
+        Mutant("factor: differences have a sign", rule, "signs",
+               '"sub": lambda parts: _all([parts[0], _negated(parts)])', '"sub": _all', "cases"),
         Mutant("factor: another dim's length", rule, file, "and part.dim == op.dim)", "and True)"),
         Mutant("factor: a lost axis", rule, file, "if lost else", "if False else", "cases"),
         Mutant("factor: the rest is lost", rule, file, "total if sums.rest is None else",
@@ -105,8 +115,6 @@ def shared_factors() -> tuple[Mutant, ...]:
         Mutant("factor: a condition", rule, exprs, "if test.slope is not None:", "if False:"),
         Mutant("factor: squares are linear", rule, exprs, '"where": _selected,',
                '"where": _selected, "square": lambda _, parts: parts[0],'),
-        Mutant("factor: weights count", rule, exprs, "scaled.counts and not arguments(by)",
-               "scaled.counts", "cases"),
         Mutant("factor: added, not taken off", rule, exprs,
                'return b if fn == "add" else number(call("neg", b))', "return b"),
         Mutant("factor: chosen from the other side", rule, exprs,
@@ -120,14 +128,19 @@ def shared_exponentials() -> tuple[Mutant, ...]:
     return (
         Mutant("exp: any function", rule, file, 'if expr.fn != "exp":',
                'if expr.fn not in ("exp", "sigmoid"):'),
-        Mutant("exp: any multiple", rule, file,
-               "if power.slope is None or arguments(power.slope):", "if power.slope is None:"),
-        Mutant("exp: another power", rule, file, "if power.slope != self.by:", "if False:"),
+        Mutant("exp: any power", rule, file,
+               "if power.slope is None or not self._is_it(power.slope, leaves):",
+               "if power.slope is None:"),
+        Mutant("exp: another power", rule, file, "return self.by == (by, operands)",
+               "return True"),
         Mutant("exp: no exponential is left", rule, file,
                'Parts(None, call("exp", power.rest or ZERO))', "Parts(None, power.rest or ZERO)"),
-        Mutant("exp: once, not so often", rule, file, "powers.by or ONE", "ONE"),
-        Mutant("exp: a list", rule, "shared_factor", 'if result != Accumulate("+"):',
-               'if isinstance(result, Accumulate) and result != Accumulate("+"):'),
+        Mutant("exp: once, not so often", rule, file,
+               "_times(Arg(0), by))", "Arg(0))"),
+        Mutant("exp: a list", rule, "shared_factor", ADDED,
+               ADDED.replace("result != ", "isinstance(result, Accumulate) and result != ")),
+        Mutant("exp: changes with the sum", rule, file,
+               "value.node >= 0 or self._op.iterated[value.port] for", "value.node >= 0 for"),
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from blockbuster.emit.schedule import (
     defer_lane_sums,
     drop_unit_loops,
     finish_rows,
+    keep,
     stage,
 )
 from blockbuster.emit.schedule.scheduled import unscheduled
@@ -35,7 +36,9 @@ from tests.emit.cases import blocked_dims, graph_of
 from tests.emit.tile_texts import (
     AGAIN,
     COUNTED,
+    ENTRY,
     FINISHED,
+    GROWS,
     INVERSES,
     LANES,
     LEAD_FOLDED,
@@ -47,7 +50,9 @@ from tests.emit.tile_texts import (
     PLAIN,
     RUNNING,
     STORED,
+    STORED_SINCE,
     TOTALS,
+    TURNED,
     TWICE,
     TWO,
     UNKNOWN,
@@ -110,6 +115,7 @@ def attention():
 
 HOIST, MERGE, LEADS = passed("hoist"), passed("merge_repeats"), passed("lead_first")
 CHUNK, DEFER, FINISH = moved("chunk", count=2), moved("defer"), moved("finish")
+KEEP = moved("keep")
 STAGE = moved("stage", "block N 2, M 16", stages=3)
 WHOLE_CHUNKS = "chunk nest 1 N 2"
 
@@ -155,14 +161,19 @@ MUTANTS = [
      moved("block", "chunk nest 1 N 2", cuts=(block.Cut("N", 128, True),)), [of(AGAIN)]),
     (block, "if any(isinstance(stmt, Issue) for stmt in loop.body):", "if False:",
      moved("block", "stage nest 1 N 2", cuts=(block.Cut("N", 128, True),)), [of(AGAIN)]),
+    (keep, "stored_since(made)\n", "''\n", KEEP, [of(STORED_SINCE)]),
+    (keep, "or another_part(load, made)\n", "\n", KEEP, [of(TURNED)]),
+    (keep, "or of_another_iteration(load, made)\n", "\n", KEEP, [of(ENTRY)]),
+    (keep, "or folded_since(made)\n", "\n", KEEP, [of(GROWS)]),
+    (keep, "and stmt.view.buffer.space == WORKSPACE", "", KEEP, [of(STORED)]),
     (guard, "if name in IGNORED and lanes.lane(stmt.args[0], last) != IGNORED[name]:",
      "if False:", guarded, [lanes("exp(t2)")]),
     (guard, "if 0.0 in held and all(map(_finite, held)):", "if 0.0 in held:", guarded,
      [of(INVERSES)]),
     (padding, "if fn == \"mul\" and 0.0 in numbers:", "if fn == \"mul\":", guarded,
      [lanes("(t2 + 1) * t5")]),
-    (padding, "case Iota():\n                self._set(stmt.target, lambda _: UNKNOWN)",
-     "case Iota():\n                self._set(stmt.target, lambda _: 0.0)", guarded,
+    (padding, "case Iota() | BlockOf():\n                self._set(stmt.target, lambda _: UNKNOWN)",
+     "case Iota() | BlockOf():\n                self._set(stmt.target, lambda _: 0.0)", guarded,
      [lower_to_tiles(PLACES)]),
     (padding, "self._set(stmt.target, lambda _: 0.0)\n            case Iota",
      "self._set(stmt.target, lambda _: -math.inf)\n            case Iota", guarded,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import blockbuster as bb
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.tile.dataflow import conflicts
@@ -142,3 +143,13 @@ def test_an_element_that_nothing_wrote_is_poisoned():
     results = run_numpy(short, inputs, folder=FOLDER)
 
     assert np.isnan(results["out0"]).all()
+
+
+def test_dots_may_be_summed_over_heads_beside_other_sums_of_what_they_read():
+    def largest(x, y, z):
+        return bb.max((bb.merge_heads(x) @ (y + z)) * 0.1, axis=0, keepdims=True)
+
+    shapes = (4, 17, 25), (100, 1), (1, 1)
+    given = [np.ones(shape, "float32") for shape in shapes]
+
+    assert bb.jit(largest, machine="sm_90").plan_for(*given).kernels

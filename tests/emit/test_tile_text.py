@@ -58,6 +58,7 @@ from blockbuster.ir.types import size_class
 from blockbuster.ir.views import Run, Strided
 from blockbuster.rules.safety import RESCALED
 from blockbuster.testing.strategies import block_graphs
+from tests.emit.random_spans import with_spans
 from tests.frontend.programs import OPAQUE, PROGRAMS
 
 KINDS = [
@@ -116,6 +117,7 @@ ALL = TileProgram(
             blocks=(Block(M, 64, ragged=False), Block(N, 8, whole=True)),
             warps=4,
             accurate=("div", "exp"),
+            last_first=("C", M),
             body=(
                 Init(B, "max"),
                 Init(C, "+"),
@@ -239,6 +241,7 @@ def moved(graph, draw):
             site = draw(st.sampled_from(sites), label=f"place of {move.name}")
             if args := list(islice(move.arguments(scheduled, site), 4)):
                 scheduled = move.apply(scheduled, site, **draw(st.sampled_from(args)))
+    scheduled = with_spans(scheduled, random.Random(draw(st.integers(0, 99), label="spans")), 0.3)
     return (scheduled.draft, scheduled.program) if cost_of(scheduled) else (scheduled.draft,)
 
 

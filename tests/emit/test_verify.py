@@ -7,13 +7,16 @@ import pytest
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (
     INPUT,
+    LAST,
     OUTPUT,
     WORKSPACE,
+    BlockOf,
     Buffer,
     BufferAxis,
     Fold,
     For,
     Init,
+    Iota,
     Let,
     Load,
     Nest,
@@ -31,6 +34,7 @@ M, N = BufferAxis("M"), BufferAxis("N")
 X = View(Buffer("X", (M, N), INPUT), ("M", "N"))
 Y = View(Buffer("Y", (M,), OUTPUT), ("M",))
 I1 = View(Buffer("I1", (M, N), WORKSPACE), ("M", "N"))
+ONE = Tile("i", ())
 A, S, T = Tile("t1", ("M", "N")), Tile("t2", ("M",)), Tile("t3", ("M",))
 SUM = Let(S, Functional("row_sum"), (A,))
 ACCUMULATE = (Init(T, "+"), For("N", False, (Load(A, X), SUM, Fold(T, "+", S))))
@@ -81,6 +85,18 @@ BROKEN = {
             ),
         )
     ),
+    "i is read where it is not defined": program(For("N", False, (), span=(ONE, None))),
+    "the loop over N has a span without bounds": program(For("N", False, (), span=(None, None))),
+    "t2, a bound of the loop over N, is no single number": program(
+        For("M", True, (Load(S, Y), For("N", False, (), span=(None, S))))
+    ),
+    "i, a bound of the loop over N, is an accumulator": program(
+        Init(ONE, "+"), Fold(ONE, "+", ONE), For("N", False, (), span=(ONE, None))
+    ),
+    "i is the index of M at 'middle'": program(Iota(ONE, "M", at="middle")),
+    "t2, of indices of M, has the axes": program(Iota(S, "M", at=LAST)),
+    "t1, of indices of M, has the axes": program(Iota(A, "M")),
+    "i and t2 have other axes": program(Load(S, Y), BlockOf(ONE, "N", S)),
     "a loop over M inside a loop over M": program(For("M", True, (For("M", True, ()),))),
     "a loop over M, which is one block": program(For("M", True, ()), whole=("M",)),
     "Z is no array of the program": program(Load(A, replace(X, buffer=Buffer("Z", (M, N), INPUT)))),

@@ -7,9 +7,11 @@ import pytest
 from blockbuster.emit.tile.dataflow import retargeted
 from blockbuster.emit.tile.program import (
     INPUT,
+    LAST,
     OUTPUT,
     WORKSPACE,
     Await,
+    BlockOf,
     Buffer,
     BufferAxis,
     Fold,
@@ -31,7 +33,7 @@ from blockbuster.emit.tile.result_dtypes import INDEX, WHOLE, call_dtype, litera
 from blockbuster.emit.tile.typed import typed, with_dtypes
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
-from blockbuster.ir.expr import Arg, Const, call
+from blockbuster.ir.expr import Arg, Const, Size, call
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel
 from tests.emit.cases import lets
 
@@ -67,9 +69,15 @@ def matmul():
             Let(made, Functional("dot"), (e, held)),
             Fold(total, "+", made),
         ),
+        span=(None, Tile("t13", ())),
     )
+    last, block, half = Tile("t12", ()), Tile("t13", ()), Tile("t14", ())
     inner = (
         Iota(at, "M"),
+        BlockOf(Tile("t11", ("M",)), "D", at),
+        Iota(last, "M", at=LAST),
+        BlockOf(block, "D", last),
+        Let(half, Pointwise(call("mul", Size("D"), 0.5), ()), ()),
         Let(before, Pointwise(call("lt", Arg(0), 5.0), ("M",)), (at,)),
         Init(total, "+"),
         loop,
@@ -79,6 +87,23 @@ def matmul():
     body = (For("M", True, (For("N", True, inner),)),)
     program = TileProgram((X.buffer, W.buffer), (Y.buffer,), (), (Nest(body),))
     return typed(program, ARRAYS, "float16")
+
+
+def bounded_by(program, name):
+    """``program`` whose loops over spans end before a block that another tile tells."""
+    lets = (s for nest in program.nests for s in statements(nest.body) if isinstance(s, Let))
+    (other,) = (let.target for let in lets if let.target.name == name)
+
+    def over(body):
+        return tuple(
+            replace(s, body=over(s.body), span=s.span and (None, other))
+            if isinstance(s, For)
+            else s
+            for s in body
+        )
+
+    nests = tuple(replace(nest, body=over(nest.body)) for nest in program.nests)
+    return replace(program, nests=nests)
 
 
 def with_tile(program, name, **changed):
@@ -120,6 +145,7 @@ def test_the_program_that_the_others_break():
     assert tiles == {
         "t1": "float16", "t2": "float16", "t3": "float32", "t4": "float32", "t5": "float32",
         "t6": "int", "t7": "bool", "t8": "float32", "t9": "float16", "t10": "float16",
+        "t11": "int", "t12": "int", "t13": "int", "t14": "float32",
     }  # fmt: skip
 
 
@@ -132,6 +158,8 @@ BROKEN = {
     "W is loaded as float32, not float16": lambda p: with_tile(p, "t2", dtype="float32"),
     "the indices of M are float32, not int": lambda p: with_tile(p, "t6", dtype="float32"),
     "t7 is float32, but its operator gives bool": lambda p: with_tile(p, "t7", dtype="float32"),
+    "numbers of blocks of D are float32, not int": lambda p: with_tile(p, "t11", dtype="float32"),
+    "the bounds of the loop over D are float32, not int": lambda p: bounded_by(p, "t14"),
     "t3 is float16, but its operator gives float32": lambda p: with_tile(p, "t3", dtype="float16"),
     "t10 is float32, but its operator gives float16": lambda p: with_tile(
         p, "t10", dtype="float32"

@@ -36,6 +36,88 @@ tiles {
   }
 }
 """
+# an array that another loop stores once more before it is loaded
+STORED_SINCE = """
+tiles {
+  inputs X: [N], W: [K, N]
+  outputs Y: [N], Z: [N]
+  units K
+  nest 1 {
+    forall N {
+      t1: [N] = load X[N]
+      store Y[N] = t1
+      for K {
+        t2: [N] = load W[K, N]
+        store Y[N] = t2
+      }
+      t3: [N] = load Y[N]
+      store Z[N] = t3
+    }
+  }
+}
+"""
+# a square array that is loaded the other way round
+TURNED = """
+tiles {
+  inputs X: [M, M]
+  outputs Y: [M, M], Z: [M, M]
+  whole M, M'
+  nest 1 {
+    t1: [M, M'] = load X[M, M']
+    store Y[M, M'] = t1
+    t2: [M, M'] = load Y[M', M]
+    store Z[M, M'] = t2
+  }
+}
+"""
+# entry 0 of an array, stored behind all entries, which are loaded after that
+ENTRY = """
+tiles {
+  inputs X: [K, N], W: [N]
+  outputs Y: [K, N], Z: [K, N]
+  units K
+  nest 1 {
+    forall N {
+      for K {
+        t1: [N] = load X[K, N]
+        store Y[K, N] = t1
+      }
+      t2: [N] = load W[N]
+      store Y[K, N] = t2
+      for K {
+        t3: [N] = load Y[K, N]
+        store Z[K, N] = t3
+      }
+    }
+  }
+}
+"""
+# an accumulator that grows behind its store
+GROWS = """
+tiles {
+  inputs X: [M, N], W: [M, K]
+  outputs Y: [M], Z: [M]
+  nest 1 {
+    forall M {
+      t1: [M] = init +
+      for N {
+        t2: [M, N] = load X[M, N]
+        t3: [M] = row_sum(t2)
+        t1 += t3
+      }
+      store Y[M] = t1
+      for K {
+        t4: [M, K] = load W[M, K]
+        t5: [M] = row_sum(t4)
+        t1 += t5
+      }
+      t6: [M] = load Y[M]
+      t7: [M] = t6 * t1 over [M]
+      store Z[M] = t7
+    }
+  }
+}
+"""
 TOTALS = """
 tiles {
   inputs X: [M, N], W: [M, K]

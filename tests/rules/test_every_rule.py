@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from blockbuster.interp.trials import Trials
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.verify import verify
-from blockbuster.rules import RULES, UNFUSING_RULES, fuse
+from blockbuster.rules import REPEATING_RULES, RULES, UNFUSING_RULES, fuse, made_again
 from blockbuster.rules.base import Match, Rule
 from blockbuster.testing.check import check_rule
-from blockbuster.testing.generators import GENERATORS
+from blockbuster.testing.generators import GENERATORS, arrays
 from blockbuster.testing.matrices import MatrixPrograms
 from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.sites import Site, difference, flaw, sites
@@ -92,6 +92,9 @@ def test_every_rule_fires_on_generated_programs():
             undone = sites(derivation.final, UNFUSING_RULES)
             fired.update({site.match.rule.name for site in undone})
         fired.update({site.match.rule.name for site in sites(graph, EVERY_RULE)})
+    for graph in graphs[::3] + [arrays(Random(seed)) for seed in range(60)]:
+        again = made_again(fuse(graph), (*RULES, *REPEATING_RULES[-1:]))
+        fired.update({step.rule for step in again.steps} if again else ())
 
     assert {rule.name: fired[rule.name] for rule in EVERY_RULE if not fired[rule.name]} == {}
 

@@ -3,7 +3,7 @@
 before   Nest: forall m: forall l: BODY      after   Nest on the grid (M, L): BODY
 
 Parallel loops further in stay where they are and run one after the other; so does a loop over a
-chunk of its dim, or over a span of its blocks.
+chunk of its dim, and one over a span, before which its bounds stand.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ def bind(program: TileProgram) -> TileProgram:
 def outer_loop(body: tuple[Stmt, ...]) -> For | None:
     """The parallel loop that holds all of ``body``, if there is one that a grid can run."""
     loop = body[0] if len(body) == 1 else None
-    if not isinstance(loop, For) or not loop.parallel:
-        return None
-    return loop if loop.chunk is None and loop.span is None else None
+    return loop if isinstance(loop, For) and loop.parallel and loop.chunk is None else None
 
 
 def _bound(nest: Nest) -> Nest:

@@ -52,11 +52,15 @@ GENERIC = replace(
     assumptions=(*CHARACTERS.assumptions[:2], ORDER_ALONE),
     semantics=lambda random, near: Generic(int(random.integers(2**62)), near),
 )
+Draw = Callable[[Sequence[int]], Array]
+"""Draws an array of a shape."""
 LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, GENERIC, ORDERED)
 """The tiers that are asked where terms differ and floats do not."""
 WAYS = ((1, 4), (-8, 4), (-8, 64))
 """The floats that are tried: from which multiple on, of which part of 1; up to 8 of them."""
 UNTYPED = "arrays and operands of dots have no dtypes: what these round is left out"
+BOUNDING = "{} hold whole numbers from -1 on, up to one more than a dim has elements"
+"""Arrays that bound loops: residues have no order, by which a loop could know its iterations."""
 UNROUNDED = "numbers are not rounded: what dtypes and casts do to them is left out"
 
 
@@ -154,6 +158,7 @@ class Comparison:
         self.casts, self.left_out = True, tuple[str, ...]()
         self.each = 2 if trials >= 4 else 1  # how often each setting is tried, as in ``Trials``
         self.constants = tuple(dict.fromkeys(c for side in sides for c in side.constants))
+        self.bounding = tuple(dict.fromkeys(name for side in sides for name in side.bounding))
         before, after = sides
         if before.sources != after.sources:
             raise ValueError(
@@ -211,7 +216,8 @@ class Comparison:
     def found(self, equal: bool | None, tier: Tier, reason: str, **more: Any) -> Proof:
         """The answer, with the words of its tier."""
         facts = {"false_accept_bound": None, "counterexample": None, "redraws": 0, **more}
-        assumed = (*tier.assumptions, *self.left_out)
+        bounds = (BOUNDING.format(", ".join(self.bounding)),) if self.bounding else ()
+        assumed = (*tier.assumptions, *self.left_out, *bounds)
         return Proof(
             equal, tier.name, tier.scope, assumed, reason=reason, trials=self.trials, **facts
         )
@@ -222,12 +228,14 @@ class Comparison:
         return tuple(cuts(self.sides, -(-self.trials // self.each), random, tier.sizes))
 
     def run(
-        self, cut: Cut, draw: Callable[[Sequence[int]], Array], semantics: Any
+        self, cut: Cut, draw: Draw, semantics: Any, whole: Draw | None = None
     ) -> tuple[dict[str, Array], ...]:
-        """The inputs drawn, and the outputs of both sides."""
+        """The inputs drawn, and the outputs of both sides. ``whole`` draws what bounds loops."""
         sizes = cut.setting.sizes
         inputs = {
-            name: draw([1 if d is None else sizes[d] for d in axes])
+            name: (whole if whole and name in self.bounding else draw)(
+                [1 if d is None else sizes[d] for d in axes]
+            )
             for name, axes in sorted(self.sides[0].sources.items())
         }
         before, after = self.sides
@@ -257,8 +265,14 @@ class Comparison:
             def draw(shape: Sequence[int], semantics: Any = semantics, random: Any = random) -> Any:
                 return tier.inputs(semantics, random, shape, self.constants)
 
+            def whole(
+                shape: Sequence[int], semantics: Any = semantics, random: Any = random
+            ) -> Any:
+                most = max(cut.setting.sizes.values()) + 2
+                return semantics.item(random.integers(-1, most, shape).astype(float))
+
             try:
-                _, left, right = self.run(cut, draw, semantics)
+                _, left, right = self.run(cut, draw, semantics, whole)
             except ZeroDenominator:
                 continue
             except Refused as refused:
@@ -266,22 +280,27 @@ class Comparison:
             return not differ(semantics, left, right), redraw
         raise Unsettled(f"a denominator was zero in each of {DRAWS} draws")
 
-    def bound(self, outcome: Trialled) -> float:
-        """The chance that trials of tier A hid a difference at one of their sizes."""
+    def bound(self, outcome: Trialled) -> float | None:
+        """The chance that trials of tier A hid a difference at one of their sizes.
+
+        None where data bound loops: degrees do not tell which iterations there are.
+        """
+        if self.bounding:
+            return None
         worst = 0.0
         for cut in outcome.cuts:
-            bounds = []
-            for side in self.sides:
-                degree = Degree() if self.casts else unrounded(Degree())
-                inputs = {
-                    name: np.full(
-                        [1 if d is None else cut.setting.sizes[d] for d in axes], VARIABLE
-                    )
-                    for name, axes in side.sources.items()
-                }
-                bounds.append(Bound(side.run(inputs, cut, degree), degree.noted))
+            bounds = [self._degrees(side, cut) for side in self.sides]
             worst = max(worst, chance(bounds[0], bounds[1]))
         return worst ** (self.trials // len(outcome.cuts))
+
+    def _degrees(self, side: Side, cut: Cut) -> Bound:
+        degree = Degree() if self.casts else unrounded(Degree())
+        sizes = cut.setting.sizes
+        inputs = {
+            name: np.full([1 if d is None else sizes[d] for d in axes], VARIABLE)
+            for name, axes in side.sources.items()
+        }
+        return Bound(side.run(inputs, cut, degree), degree.noted)
 
     def float_difference(self) -> TileCounterexample | None:
         """Inputs on which outputs differ by far more than rounding can explain."""

@@ -9,6 +9,7 @@ from math import lcm
 
 import numpy as np
 
+from blockbuster.emit.interpret.bounding_inputs import bounding_inputs
 from blockbuster.emit.interpret.exact import exact
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.lanes import check_lanes
@@ -111,6 +112,11 @@ class Side:
             return constants_of(self.program)
         lets = [s for n in self.program.nests for s in statements(n.body) if isinstance(s, Let)]
         return constants_in(let.op.expr for let in lets if isinstance(let.op, Pointwise))
+
+    @cached_property
+    def bounding(self) -> tuple[str, ...]:
+        """The arrays that bound loops of the program."""
+        return () if isinstance(self.program, Graph) else bounding_inputs(self.program)
 
     @property
     def typed(self) -> bool:

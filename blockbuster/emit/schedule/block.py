@@ -27,7 +27,9 @@ from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.tile.dataflow import defined, views
 from blockbuster.emit.tile.program import (
     Block,
+    BlockOf,
     For,
+    Iota,
     Issue,
     Let,
     Load,
@@ -181,6 +183,8 @@ def _not_cuttable(cut: Cut, nests: Sequence[Nest], scheduled: Scheduled) -> str:
         return f"the blocks of {cut.dim} have one element"
     if any(cut.dim == block.dim for nest in here for block in nest.blocks):
         return f"{cut.dim} is cut already"
+    if any(cut.dim in spanning(nest) for nest in here):
+        return f"spans of loops are of the blocks of {cut.dim} as they are: cut it before"
     least = LEAST if any(cut.dim in dims_of_dots(nest, units) for nest in here) else 1
     size = scheduled.sizes[size_class(cut.dim)]
     if cut.whole and size > cut.lanes:
@@ -193,14 +197,24 @@ def _not_cuttable(cut: Cut, nests: Sequence[Nest], scheduled: Scheduled) -> str:
     return not_a_power_of_two(cut.lanes, f"the block of {cut.dim}", least)
 
 
+def spanning(nest: Nest) -> dict[Dim, None]:
+    """The dims on whose blocks it depends which iterations the spans of loops hold."""
+    found: dict[Dim, None] = {}
+    for stmt in statements(nest.body):
+        match stmt:
+            case BlockOf(_, dim) | Iota(_, dim, at="first" | "last"):
+                found[dim] = None
+            case For(dim) if stmt.span is not None:
+                found[dim] = None
+    return found
+
+
 def not_one_iteration(nest: Nest, dim: Dim) -> str:
     """Why the loops of ``nest`` over ``dim`` are needed, however few blocks it has, or ""."""
     for loop in statements(nest.body):
         if isinstance(loop, For) and loop.dim == dim:
             if loop.chunk is not None:
                 return f"the loop over {dim} runs in chunks, of which each takes its part"
-            if loop.span is not None:
-                return f"the loop over {dim} runs over a span of blocks, which may be empty"
             if any(isinstance(stmt, Issue) for stmt in loop.body):
                 return f"the loads of the loop over {dim} run ahead of its iterations"
     return ""

@@ -23,6 +23,19 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class Scan:
+    """The first block (or the last, unless ``least``) in which some column compares with some row.
+
+    ``columns`` are data along the dim, ``rows`` are not: found by looking at all blocks once.
+    """
+
+    columns: Expr
+    fn: str
+    rows: Expr
+    least: bool
+
+
+@dataclass(frozen=True)
 class Outer:
     """Of several bounds the one that lets most through, or least."""
 
@@ -30,7 +43,7 @@ class Outer:
     most: bool
 
 
-Bound: TypeAlias = Edge | Outer
+Bound: TypeAlias = Edge | Scan | Outer
 
 
 @dataclass(frozen=True)

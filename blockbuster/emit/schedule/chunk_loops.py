@@ -168,8 +168,6 @@ def not_chunked_here(loop: For, body: Body) -> str:
         return not_chunkable(loop, body[:at], body[at + 1 :])
     if around.chunk is not None:
         return f"the loop over {around.dim} around it is run in chunks"
-    if around.span is not None:
-        return f"the loop over {around.dim} around it runs over a span of blocks"
     inside = next(i for i, stmt in enumerate(around.body) if holds(stmt, loop))
     return (
         not_side_by_side(around)

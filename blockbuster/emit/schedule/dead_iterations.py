@@ -5,8 +5,8 @@ or nothing is known. So -inf goes through the maximum of a row, exp makes 0 of i
 with finite rows is 0. The iteration changes nothing where all that it folds is the identity of the
 fold: -inf of a maximum, which also keeps what its group rescales, and 0 of a sum.
 
-What memory holds is taken to be finite: 0 times a key that is infinite is NaN in the full loop, and
-is left out of the narrowed one.
+What memory holds, and what is computed before the loop, is taken to be finite: 0 times a key that is
+infinite is NaN in the full loop, and is left out of the narrowed one.
 """
 
 from __future__ import annotations
@@ -71,9 +71,17 @@ class _Run:
                 return True
             if isinstance(stmt, For) and self.until_the_loop(stmt.body):
                 return True
-            if not isinstance(stmt, For):
-                self._step(stmt, own=())
+            self._before(stmt)
         return False
+
+    def _before(self, stmt: Stmt) -> None:
+        """A statement that stands before the loop, or has run in one before it."""
+        if isinstance(stmt, Let | Guard):
+            self._step(stmt, own=())
+        made = defined(stmt)
+        for tile in (*folded(stmt), *(() if made is None else (made,))):
+            if not isinstance(self.values.get(tile), float):
+                self.values[tile] = DATA
 
     def _iteration(self) -> None:
         inside = tuple(statements(self.loop.body))

@@ -5,7 +5,8 @@ the dim, which stands on one side after sums, products with numbers and |...| ar
 it: i - j < 256 gives j > i - 256. The rest has other values in other rows, and each bound is the
 extreme over the rows of a block. Bounds of both sides of an "and" hold at once; an "or" has the
 hull of its sides. So every position where the condition is true in some row lies in the range; a
-comparison that cannot be solved bounds nothing.
+comparison that cannot be solved bounds nothing. One with data along the dim (the numbers of
+documents) is looked up: which blocks have such a column is found out before (scan_nest.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from blockbuster.emit.schedule.bounds import Bound, Edge, Outer, Range
+from blockbuster.emit.schedule.bounds import Bound, Edge, Outer, Range, Scan
 from blockbuster.emit.schedule.conditions import Formulas
 from blockbuster.emit.schedule.whole_numbers import is_whole
 from blockbuster.emit.tile.program import Iota, Tile
@@ -81,12 +82,23 @@ class MaskRanges:
         solver = replace(self, open=opposed)
         fn = fn if wanted else OPPOSITE[fn]
         if not varies(right, self.dim):
-            return solver.solved(left, fn, right)
+            return solver._side(left, fn, right)
         if not varies(left, self.dim):
-            return solver.solved(right, MIRRORED[fn], left)
+            return solver._side(right, MIRRORED[fn], left)
         if is_whole(left, self.formulas) and is_whole(right, self.formulas):
             return solver.solved(call("sub", left, right), fn, Const(0.0))
         return ALL
+
+    def _side(self, held: Expr, fn: str, bound: Expr) -> Range:
+        """Where ``held``, which is not the same in all blocks, compares with ``bound``."""
+        found = self.solved(held, fn, bound)
+        leaves = self.formulas.leaves_of(held)
+        columns = all(leaf.axes == (self.dim,) for leaf in leaves)
+        if found.bounded or fn == "ne" or self.open or not columns:
+            return found
+        if all(map(self._is_index, leaves)):
+            return ALL
+        return Range(Scan(held, fn, bound, least=True), Scan(held, fn, bound, least=False))
 
     def solved(self, held: Expr, fn: str, bound: Expr) -> Range:
         """Where ``held``, which has the position in it, compares with ``bound``, which has not."""
@@ -216,7 +228,9 @@ def abs_of(expr: Expr) -> Expr:
 def _negated(expr: Expr) -> Expr:
     match expr:
         case Const(value):
-            return Const(-value)
+            return Const(0.0 - value)  # 0 has no sign here
+        case Call("neg", (a,)):
+            return a
         case Call("sub", (a, b)):
             return call("sub", b, a)
     return call("neg", expr)

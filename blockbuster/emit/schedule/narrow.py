@@ -10,37 +10,47 @@ before   for n in range(N):                      after   t8 = last(m)
 Iterations are left out that would change nothing: those where the mask is false everywhere, if all
 that the loop folds is then the identity of its fold (dead_iterations.py). Which these are follows
 from the mask itself (mask_ranges.py): the range holds every block with a point where it is true.
-The mask stays in the loop for the others. Saves the loads and the arithmetic of the iterations that
-are left out; costs a few scalar operations before the loop.
+The mask stays in the loop for the others. Where data along the loop's dim decide, as the numbers of
+documents, a small nest before finds the range (scan_nest.py), unless the move is to go ``alone``.
+Saves the loads and the arithmetic of the iterations that are left out; costs a few scalar
+operations before the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, ClassVar
 
 from blockbuster.emit.closing.hoist import hoist
-from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place
 from blockbuster.emit.schedule.bounds import Range
 from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
 from blockbuster.emit.schedule.dead_iterations import changes_something
 from blockbuster.emit.schedule.mask_ranges import ALL, MaskRanges, both, either
+from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
-from blockbuster.emit.tile.dataflow import defined, folded, fresh_names
-from blockbuster.emit.tile.program import For, Nest, Stmt, Tile, TileProgram, statements
+from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, workspaces_in_order
+from blockbuster.emit.tile.program import For, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.types import Dim
 
+ALONE = "alone"
+"""The word of a schedule that asks for no nest before."""
+
 
 class Narrow(Move):
-    """Let a loop run over the blocks only in which its masks are true somewhere."""
+    """Let a loop run over the blocks only in which its masks are true somewhere.
+
+    ``alone``: as far as it is known without a nest before that looks through data.
+    """
 
     name: ClassVar[str] = "narrow"
     takes: ClassVar[str] = LOOP
+    form: ClassVar[str] = f"[{ALONE}]"
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """Loops with a mask that bounds them."""
@@ -48,17 +58,36 @@ class Narrow(Move):
             if not self.why_not(scheduled, site):
                 yield site
 
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """As it is, and without a nest before where that bounds the loop, too."""
+        yield {}
+        if not self.why_not(scheduled, site, alone=True):
+            yield {"alone": True}
+
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Dead iterations change nothing, and the mask bounds where they are."""
-        return not_narrowable(scheduled.draft, site)
+        return not_narrowable(scheduled.draft, site, **args)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The loop with a span, behind the statements that compute it."""
-        return narrowed(scheduled.draft, site)
+        return narrowed(scheduled.draft, site, **args)
+
+    def show(self, **args: Any) -> str:
+        """``alone`` or nothing."""
+        return ALONE if args.get("alone") else ""
+
+    def read(self, words: Sequence[str]) -> Args:
+        """``alone`` or nothing."""
+        if list(words) not in ([], [ALONE]):
+            raise ValueError(f"expected {ALONE!r} or nothing")
+        return {"alone": True} if words else {}
 
 
-def not_narrowable(program: TileProgram, site: Site) -> str:
-    """Why the loop at ``site`` has to run over all of its blocks, or ""."""
+def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> str:
+    """Why the loop at ``site`` has to run over all of its blocks, or "".
+
+    ``alone``: no nest that looks through data is put before.
+    """
     program = hoist(program)  # what does not change in the loop stands before it
     loop = loop_at(program, site)
     if loop is None:
@@ -67,28 +96,44 @@ def not_narrowable(program: TileProgram, site: Site) -> str:
         return f"the iterations over {loop.dim} are parallel: each has something to store"
     if loop.span is not None:
         return f"the loop over {loop.dim} is narrowed already"
-    nest = program.nests[site.nest - 1]
-    found, reason = emptying(loop, nest)
-    return reason or not_bounded(loop, nest, found)
+    formulas = Formulas(program.nests[site.nest - 1])
+    found, reason = emptying(loop, formulas)
+    if reason:
+        return reason
+    if not _known(found, _writer(loop, formulas, program, alone)).bounded:
+        return f"the mask of the loop over {loop.dim} bounds no range of its blocks"
+    return ""
 
 
-def narrowed(program: TileProgram, site: Site) -> TileProgram:
+def narrowed(program: TileProgram, site: Site, *, alone: bool = False) -> TileProgram:
     """``program`` with a span for the loop at ``site``, which has to be narrowable."""
     program = hoist(program)
-    loop, nest = loop_at(program, site), program.nests[site.nest - 1]
+    loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
     assert loop is not None
-    writer = _writer(loop, nest, fresh_names(program))
-    found, _ = emptying(loop, nest)
+    writer = _writer(loop, formulas, program, alone)
+    found, _ = emptying(loop, formulas)
     span = writer.span(_known(found, writer))
     made = (*writer.made, replace(loop, span=span))
-    return with_body(program, site, _replaced(nest.body, loop, made))
+    program = with_body(program, site, _replaced(formulas.nest.body, loop, made))
+    return _with_scans(program, site, writer)
+
+
+def _with_scans(program: TileProgram, site: Site, writer: SpanWriter) -> TileProgram:
+    """``program`` with the nests that ``writer`` needs before the one of ``site``."""
+    if writer.scans is None or not writer.scans.made:
+        return program
+    scans = tuple(writer.scans.made.values())
+    at, buffers = site.nest - 1, tuple(view.buffer for _, views in scans for view in views)
+    nests = (*program.nests[:at], *(nest for nest, _ in scans), *program.nests[at:])
+    spaces = (*program.workspaces, *buffers)
+    return workspaces_in_order(replace(program, nests=nests, workspaces=spaces))
 
 
 def all_narrowed(program: TileProgram) -> TileProgram:
-    """``program`` with a span for every loop that can have one."""
+    """``program`` with a span for every loop that can have one without another nest."""
     for site, _ in list(loops_of(program)):
-        if not not_narrowable(program, site):
-            program = narrowed(program, site)
+        if not not_narrowable(program, site, alone=True):
+            program = narrowed(program, site, alone=True)
     return program
 
 
@@ -96,12 +141,11 @@ Emptying = tuple[tuple[Condition, ...], ...]
 """Sets of conditions; where all of one set are as they are when dead, an iteration is idle."""
 
 
-def emptying(loop: For, nest: Nest) -> tuple[Emptying, str]:
+def emptying(loop: For, formulas: Formulas) -> tuple[Emptying, str]:
     """What makes iterations of ``loop`` idle; nothing, and the reason, where nothing does.
 
     Each condition that does so alone, else as few as do it together.
     """
-    formulas = Formulas(nest)
     found = conditions(loop, formulas)
     if not found:
         return (), f"no mask in the loop over {loop.dim} differs from block to block"
@@ -123,14 +167,6 @@ def emptying(loop: For, nest: Nest) -> tuple[Emptying, str]:
     return (needed,), ""
 
 
-def not_bounded(loop: For, nest: Nest, found: Emptying) -> str:
-    """Why the masks of ``loop`` bound no range of blocks that is known before it, or ""."""
-    writer = _writer(loop, nest, iter(()))
-    if not _known(found, writer).bounded:
-        return f"the mask of the loop over {loop.dim} bounds no range of its blocks"
-    return ""
-
-
 def _known(found: Emptying, writer: SpanWriter) -> Range:
     """Where any iteration is that is not idle, as far as it is known before the loop."""
     solver = MaskRanges(writer.formulas, writer.dim)
@@ -142,24 +178,32 @@ def _known(found: Emptying, writer: SpanWriter) -> Range:
     return Range(writer.known(whole.low), writer.known(whole.high))
 
 
-def _writer(loop: For, nest: Nest, names: Iterator[str]) -> SpanWriter:
-    made = around(loop, nest.body)
+def _writer(loop: For, formulas: Formulas, program: TileProgram, alone: bool) -> SpanWriter:
+    made = around(loop, formulas.nest.body, formulas.nest.grid)
     assert made is not None
-    return SpanWriter(Formulas(nest), loop.dim, made, names, loop.origin)
+    names = fresh_names(program)
+    scans = (formulas, loop.dim, made.loops, program.units, names, loop.origin)
+    writer = None if alone else ScanWriter(*scans)
+    return SpanWriter(formulas, loop.dim, made, names, writer, loop.origin)
 
 
 def around(
-    loop: For, body: tuple[Stmt, ...], tiles: frozenset[Tile] = frozenset()
+    loop: For,
+    body: tuple[Stmt, ...],
+    loops: tuple[Dim, ...],
+    tiles: frozenset[Tile] = frozenset(),
 ) -> Around | None:
-    """What is there before ``loop``; None if ``body`` does not hold it."""
+    """What is there before ``loop``; None if ``body``, inside ``loops``, does not hold it."""
     for stmt in body:
         if stmt is loop:
             inside = tuple(statements(loop.body))
             changing = {tile for s in inside for tile in folded(s)}
-            dims: tuple[Dim, ...] = tuple(s.dim for s in inside if isinstance(s, For))
-            return Around(tiles - changing, dims)
-        if isinstance(stmt, For) and (found := around(loop, stmt.body, tiles)) is not None:
-            return found
+            dims = tuple(s.dim for s in inside if isinstance(s, For))
+            return Around(tiles - changing, loops, dims)
+        if isinstance(stmt, For):
+            found = around(loop, stmt.body, (*loops, stmt.dim), tiles)
+            if found is not None:
+                return found
         tiles |= {tile for tile in (defined(stmt),) if tile is not None}
     return None
 

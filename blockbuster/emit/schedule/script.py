@@ -19,6 +19,7 @@ from blockbuster.emit.schedule.block import BlockDims
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
 from blockbuster.emit.schedule.finish_rows import FinishRows
+from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -32,8 +33,8 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    BlockDims(), FinishRows(), Split(), Narrow(), ChunkLoop(), DeferLaneSums(), OrderBlocks(),
-    Warps(), Stage(),
+    BlockDims(), FinishRows(), Keep(), Split(), Narrow(), ChunkLoop(), DeferLaneSums(),
+    OrderBlocks(), Warps(), Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -10,8 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from blockbuster.emit.schedule.bounds import Bound, Edge, Outer, Range
+from blockbuster.emit.schedule.bounds import Bound, Edge, Outer, Range, Scan
 from blockbuster.emit.schedule.conditions import Formulas
+from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.whole_numbers import Leaf, extreme, is_whole, of_indices, plus
 from blockbuster.emit.tile.program import (
     FIRST,
@@ -19,6 +20,7 @@ from blockbuster.emit.tile.program import (
     BlockOf,
     Iota,
     Let,
+    Load,
     Span,
     Stmt,
     Tile,
@@ -31,11 +33,13 @@ from blockbuster.ir.types import Dim
 
 @dataclass(frozen=True)
 class Around:
-    """What is there before a loop: tiles that are made and do not change in it, and which dims have
-    a current block. ``inside``: dims that loops in it walk.
+    """What is there before a loop: tiles that are made and do not change in it.
+
+    ``loops``: the dims that loops around it walk, ``inside``: those that loops in it walk.
     """
 
     tiles: frozenset[Tile]
+    loops: tuple[Dim, ...]
     inside: tuple[Dim, ...]
 
 
@@ -47,6 +51,7 @@ class SpanWriter:
     dim: Dim
     around: Around
     names: Iterator[str]
+    scans: ScanWriter | None = None
     origin: Origin = field(default=Origin())
     made: list[Stmt] = field(default_factory=list)
 
@@ -57,8 +62,13 @@ class SpanWriter:
 
     def known(self, bound: Bound | None) -> Bound | None:
         """``bound`` without what is not known before the loop; None if nothing is left."""
-        if bound is None or isinstance(bound, Edge):
-            return bound if bound is not None and self._is_known(bound.formula) else None
+        match bound:
+            case None:
+                return None
+            case Edge():
+                return bound if self._is_known(bound.formula) else None
+            case Scan():
+                return bound if self.scans is not None and self.scans.can(bound) else None
         parts = [part for part in map(self.known, bound.parts) if part is not None]
         if not parts or (bound.most and len(parts) < len(bound.parts)):
             return None
@@ -84,7 +94,8 @@ class SpanWriter:
             args: list[Tile] = []
             block = self._block_of(self._made(self._position(bound, args), args))
             return block if _least(bound) else self._let(call("add", Arg(0), 1), (block,))
-        if isinstance(bound, Edge):
+        if not isinstance(bound, Outer):
+            assert isinstance(bound, Edge)
             negative = self._let(call("neg", Arg(0)), (self._rows(bound),))
             return self._let(call("sub", 0, Arg(0)), (self._block_of(negative),))
         numbers = tuple(map(self._number, bound.parts))
@@ -94,14 +105,16 @@ class SpanWriter:
         """False for what lies below a number that need not be whole."""
         if isinstance(bound, Outer):
             return all(map(self._is_position, bound.parts))
+        if isinstance(bound, Scan):
+            return True
         return not bound.strict or bound.least or of_indices(bound.formula, self.formulas)
 
     def _position(self, bound: Bound, args: list[Tile]) -> Expr:
         """The farthest position that a bound lets through, of the tiles that join ``args``."""
         if isinstance(bound, Outer):
             return call(_joins(bound), *(self._position(part, args) for part in bound.parts))
-        if not of_indices(bound.formula, self.formulas):
-            args.append(self._rows(bound))
+        if isinstance(bound, Scan) or not of_indices(bound.formula, self.formulas):
+            args.append(self._found(bound) if isinstance(bound, Scan) else self._rows(bound))
             return Arg(len(args) - 1)
         end = self._end(args)
         formula = extreme(bound.formula, self.formulas, end, most=not bound.least)
@@ -127,6 +140,11 @@ class SpanWriter:
             return Arg(len(args) - 1)
 
         return leaf
+
+    def _found(self, scan: Scan) -> Tile:
+        """What a nest before has found."""
+        assert self.scans is not None
+        return self._add(Load(self._tile(), self.scans.view(scan), self.origin))
 
     def _rows(self, bound: Edge) -> Tile:
         """The extreme over the rows of what a position is compared with."""
@@ -154,7 +172,7 @@ class SpanWriter:
     def _tile(self, axes: tuple[Dim, ...] = ()) -> Tile:
         return Tile(next(self.names), axes)
 
-    def _add(self, stmt: Iota | BlockOf | Let) -> Tile:
+    def _add(self, stmt: Load | Iota | BlockOf | Let) -> Tile:
         self.made.append(stmt)
         return stmt.target
 

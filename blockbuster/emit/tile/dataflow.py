@@ -76,8 +76,8 @@ def reads(body: tuple[Stmt, ...]) -> Iterator[Tile]:
 
 
 def bounding(body: tuple[Stmt, ...]) -> dict[Tile, None]:
-    """The tiles of ``body`` from which the bounds of its loops are computed."""
-    found = {tile: None for s in statements(body) if isinstance(s, For) for tile in s.bounds}
+    """The tiles of ``body`` from which numbers of blocks, and bounds of its loops, are computed."""
+    found = {t: None for s in statements(body) if isinstance(s, For | BlockOf) for t in operands(s)}
     if not found:
         return found
     for stmt in reversed(tuple(statements(body))):

@@ -47,7 +47,7 @@ def _outside(loop: Walked, inner: PerBlock, weights: Numbers) -> PerBlock:
     first = np.minimum(begin.over(dims), stop)
     if not others:
         return PerBlock(dims, before[stop] - before[first])
-    shape = np.broadcast_shapes(stop.shape, PerBlock(others, before[..., 0]).over(dims).shape)
+    shape = np.broadcast_shapes(first.shape, PerBlock(others, before[..., 0]).over(dims).shape)
     spread = PerBlock((*others, ""), before).over((*dims, ""))
     spread = np.broadcast_to(spread, (*shape, spread.shape[-1]))
     at = [np.broadcast_to(bound, shape)[..., None] for bound in (first, stop)]

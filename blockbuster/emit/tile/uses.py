@@ -114,11 +114,10 @@ class Uses:
         """
         if not self.mixed():
             return 0
-        blocks = self.tiling.blocks
         loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
         dims = [
             loop.dim
             for loop in loops
             if any(is_matrix_dot(stmt, self.tiling) for stmt in loop.body)
         ]
-        return max((-(-sizes[size_class(d)] // blocks[d]) for d in dims), default=0)
+        return max((-(-sizes[size_class(d)] // self.tiling.block(d)) for d in dims), default=0)

@@ -1,0 +1,49 @@
+"""Which grids start with their last blocks: those whose later programs have more to do.
+
+Programs start in the order of the grid. Under a causal mask a row sees all keys before it, so the
+last rows take longest; started last, they would run on while most of the device is idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from blockbuster.emit.schedule.order_blocks import OrderBlocks
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import loops_of
+from blockbuster.emit.tile.known_bounds import KnownBounds, merged
+from blockbuster.emit.tile.program import For, Nest, statements
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks
+from blockbuster.ir.types import Dim
+
+ORDER = OrderBlocks()
+
+
+def longest_first(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with the blocks of a dim last first, where the last have more to do."""
+    for site, loop in loops_of(scheduled.draft):
+        if ORDER.why_not(scheduled, site):
+            continue
+        draft = scheduled.draft
+        nest = draft.nests[site.nest - 1]
+        blocks = blocks_in(nest, bound_blocks(draft, scheduled.sizes))
+        if is_rising(nest, loop.dim, scheduled.sizes, blocks):
+            scheduled = ORDER.apply(scheduled, site)
+    return scheduled
+
+
+def is_rising(nest: Nest, dim: Dim, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]) -> bool:
+    """True if loops over spans have more iterations in the last block of ``dim`` than in the first.
+
+    ``sizes``: by size class. ``blocks``: by dim. What depends on data counts as equal.
+    """
+    known, rise = KnownBounds(nest, sizes, blocks), 0.0
+    for stmt in statements(nest.body):
+        if isinstance(stmt, For) and stmt.span is not None:
+            begin, end = known.of(stmt)
+            dims = (*(d for d in merged(begin, end) if d != dim), dim)
+            counts = np.maximum(end.over(dims) - begin.over(dims), 0)
+            rise += float((counts[..., -1] - counts[..., 0]).mean())
+    return rise > 0

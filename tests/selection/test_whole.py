@@ -1,0 +1,159 @@
+"""Dims in one block as candidates: where they are tried, what is chosen, and what it computes."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.schedule.block import unlooped
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.errors import EmitError
+from blockbuster.ir.types import size_class
+from blockbuster.ir.whole_dims import whole_dims
+from blockbuster.rules import safe
+from blockbuster.selection.choice import Fused
+from blockbuster.selection.whole import LANES, WholeDims, measure
+from tests.rules.test_whole_dim import UNLOCKED, lowered
+
+ROWS = ("residual", "softmax and log", "layer norm twice", "chain")
+
+
+def sizes(d, m=4096):
+    return {"M": m, "D": d}
+
+
+@pytest.mark.parametrize("d", [128, 1024, 4096, 8192, 16384])
+def test_a_residual_and_its_norm_are_one_kernel(d):
+    found = Fused(lowered("residual")).consider(sizes(d), "float16", "sm_90")
+
+    assert found.best.name == "with D in one block"
+    assert found.best.kernels == 1
+    assert found.best.weighed == found.best.moved < min(c.moved for c in found.others)
+    assert "with D in one block moves" in found.reason
+    elements = 4096 * d
+    weights = found.best.moved - 4 * elements  # x and r are read once, both results written once
+    assert 0 < weights <= elements
+
+
+def test_a_row_that_is_wider_than_a_tile_is_not():
+    found = Fused(lowered("residual")).consider(sizes(2 * LANES), "float16", "sm_90")
+
+    assert [c.name for c in (found.best, *found.others)] == ["snapshot 1"]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_chosen_holds_for_the_sizes(name):
+    fused = Fused(lowered(name))
+    for d in (100, 3000, 16384):
+        for choice in candidates(fused, sizes(d)):
+            for dim in whole_dims(choice.graph) if "one block" in choice.name else ():
+                nests = choice.scheduled.draft.nests
+                blocks = [block for nest in nests for block in nest.blocks if block.dim == dim]
+                assert blocks
+                assert all(block.whole and block.lanes >= d for block in blocks)
+
+
+def candidates(fused, known):
+    found = fused.consider(known, "float16", "sm_90")
+    return found.best, *found.others
+
+
+def test_rows_that_loops_read_again_are_read_once_where_they_are_wide():
+    """Narrower rows are one block by schedule; nothing is left to store either way."""
+    fused = Fused(lowered("chain"))
+
+    assert fused.derivation.final.buffered_edges() == ()
+    assert candidates(fused, sizes(4096))[0].name == "snapshot 1"
+    wide = candidates(fused, sizes(8192))
+    assert wide[0].name == "with D in one block"
+    assert wide[0].moved < wide[1].moved
+
+
+def test_numbers_do_not_depend_on_what_was_asked_before():
+    orders = ([128, 2048, 8192], [8192, 128, 2048], [2048, 8192, 128])
+    found = []
+    for order in orders:
+        fused = Fused(lowered("norm and product"))
+        chosen = {d: candidates(fused, {"M": 512, "D": d, "N": 256}) for d in order}
+        found.append({d: [(c.name, c.snapshot, c.key) for c in of] for d, of in chosen.items()})
+
+    assert found[0] == found[1] == found[2]
+
+
+def test_dims_are_tried_only_where_something_goes():
+    """A norm alone stores nothing; a product of small matrices has nothing to keep."""
+    for function, dims in (
+        (lambda x: bb.rms_norm(x), {"x": "M D"}),
+        (lambda x, w: x @ w, {"x": "M D", "w": "D N"}),
+    ):
+        fused = bb.fuse(bb.lower(bb.trace(function, **dims)))
+        assert WholeDims(fused).for_sizes({"M": 64, "D": 64, "N": 64}) == {}
+
+
+def test_two_dims_are_whole_where_one_leaves_an_edge():
+    def both(x):
+        return bb.softmax(bb.softmax(x, axis=0) * x, axis=1)
+
+    derivation = bb.fuse(bb.lower(bb.trace(both, x="M D")))
+    found = WholeDims(derivation).for_sizes({"M": 64, "D": 64})
+
+    assert found
+    for one in found.values():
+        assert measure(one.graph) < measure(derivation.final)
+        tiles = lower_to_tiles(safe(one.graph))
+        held = {size_class(d) for nest in tiles.nests for d in unlooped(nest, tiles.units)}
+        assert set(one.dims) <= held
+
+
+def test_a_wide_row_beside_a_dot_is_refused_in_words():
+    derivation = bb.fuse(lowered("norm and product"), whole=("D",))
+    kernel = bb.emit(derivation, {"M": 64, "D": 512, "N": 256})
+
+    assert "D 512 whole" in kernel.schedule
+    assert (
+        WholeDims(bb.fuse(lowered("norm and product"))).for_sizes({"M": 64, "D": 1024, "N": 1024})
+        == {}
+    )
+    with pytest.raises(EmitError, match="no loop runs over it"):
+        bb.emit(derivation, {"M": 64, "D": 512, "N": 256}, tiles={"D": 64})
+
+
+@pytest.mark.parametrize("d", [1, 5, 100])
+@pytest.mark.parametrize("name", UNLOCKED)
+def test_compiled_for_the_cpu(name, d):
+    function, dims = UNLOCKED[name]
+    program = bb.trace(function, **dims)
+    known = {"M": 7, "D": d} | ({"N": 6} if name == "norm and product" else {})
+    random = np.random.default_rng(d)
+    arrays = {
+        key: random.normal(size=[known[dim] for dim in axes.split()]).astype(np.float32)
+        for key, axes in dims.items()
+    }
+
+    made = bb.compile(program, known, "float32", "cpu")(*arrays.values())
+
+    wanted = tuple(program.numpy({key: x.astype(float) for key, x in arrays.items()}).values())
+    made, wanted = (x if isinstance(x, tuple) else (x,) for x in (made, wanted))
+    for x, y in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", [*ROWS, "norm and product"])
+def test_kernels_run(name):
+    """In Triton's interpreter, at sizes that fill no block."""
+    derivation = bb.fuse(lowered(name), whole=("D",))
+    known = {"M": 11, "D": 37} | ({"N": 21} if name == "norm and product" else {})
+    kernel = bb.emit(derivation, known, "float32")
+    random = np.random.default_rng(Random(name).randrange(99))
+    arrays = {
+        buffer.name: random.normal(size=[known[axis.dim] for axis in buffer.axes]).astype("f4")
+        for buffer in kernel.tile_program.inputs
+    }
+
+    made = kernel(**arrays)
+
+    wanted = bb.evaluate(lowered(name), {key: x.astype(float) for key, x in arrays.items()})
+    made = made if isinstance(made, tuple) else (made,)
+    for x, y in zip(made, wanted.values(), strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-3, atol=2e-4)
