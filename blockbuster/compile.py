@@ -220,7 +220,7 @@ class Jitted:
     def _plan(self, family: Family, sizes: Sizes) -> Plan:
         plan = family.like(sizes, one_kernel=self._one_kernel)
         if self._one_kernel and (plan.kernels > 1 or plan.calls):
-            raise FusionError(not_one_kernel(plan))
+            raise FusionError(not_one_kernel(plan, sizes))
         return plan
 
     def _instead(self, family: Family, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:

@@ -98,8 +98,9 @@ def _around_calls(plan: Plan, sizes: Sizes) -> Iterator[tuple[int, str]]:
         inner = [n for n in names if n not in results]
         total = sum(prod(shapes[n]) * width(plan.kept[n]) for n in inner)
         where = f" ({call.where})" if call.where else ""
-        what = ", ".join(f"{n}, {' x '.join(map(str, shapes[n]))}" for n in inner)
-        written = f"writes {what} ({in_bytes(total)})" if inner else "runs by itself"
+        sizes_of = dict.fromkeys(" x ".join(map(str, shapes[n])) or "1" for n in inner)
+        what = f"{' and '.join(sizes_of)} ({', '.join(inner)}; {in_bytes(total)})"
+        written = f"writes {what}" if inner else "runs by itself"
         reason = f"{call.name}{where} is a function of whole arrays: rules do not look inside it"
         yield total, f"NOT FUSED: {written} because {reason}"
 
@@ -121,9 +122,9 @@ def _file(file: File) -> list[str]:
     return lines
 
 
-def not_one_kernel(plan: Plan) -> str:
+def not_one_kernel(plan: Plan, sizes: Sizes) -> str:
     """Why a plan is not one kernel, in words: every array between kernels and its reason."""
-    reasons = [*what_is_stored(plan, plan.sizes)]
+    reasons = [*what_is_stored(plan, sizes)]
     for file in plan.files:
         if file.considered is not None and file.kernels > 1:
             reasons += map(str, explain(file.considered.best.graph))

@@ -8,7 +8,7 @@ in chunks hands on, is stored by choice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blockbuster.emit.tile.between import Between, Dims, between, dims_between
 from blockbuster.ir.graph import Graph
@@ -27,7 +27,8 @@ class Stored:
     """Values over the same dims that kernels write for later ones.
 
     ``reason`` is why, in words, ``unlock`` what would save them; ``chosen``: the program could do
-    without, and is better with them.
+    without, and is better with them. Without a reason of its own a value goes between kernels that
+    others keep apart.
     """
 
     written: Between
@@ -38,6 +39,8 @@ class Stored:
     def __str__(self) -> str:
         if self.chosen:
             return f"stores {self.written.words}, by choice: {self.reason}"
+        if not self.reason:
+            return f"hands on {self.written.words} from kernel to kernel"
         unlock = f"; {self.unlock}" if self.unlock else ""
         return f"NOT FUSED: writes {self.written.words} because {self.reason}{unlock}"
 
@@ -62,10 +65,17 @@ def _stored(
     if other is not None:
         return Stored(written, _worse(other, considered.best), chosen=True)
     near = _nearest(edges, written.dims)
-    reasons = dict.fromkeys(f"{one.producer} is read by {one.consumer}: {one.why}" for one in near)
+    reasons = dict.fromkeys(f"{one.reader} reads {one.producer}: {one.why}" for one in near)
     unlock = next((one.unlock for one in near if one.unlock), "")
-    told = "; and ".join([*reasons][:REASONS]) or "one kernel may not read what it wrote"
-    return Stored(written, told, unlock)
+    return Stored(_named(written, near), "; and ".join([*reasons][:REASONS]), unlock)
+
+
+def _named(written: Between, near: Sequence[Explanation]) -> Between:
+    """What is written under the names of the edges behind it, where stores have no word for it."""
+    if any(name.startswith("I") for name in written.names) and near:
+        names = dict.fromkeys(one.producer for one in near)
+        return replace(written, names=tuple(names))
+    return written
 
 
 def _without(considered: Considered, written: Between) -> Choice | None:
@@ -80,7 +90,8 @@ def _worse(other: Choice, best: Choice) -> str:
     if len(other.unsafe) > len(best.unsafe):
         return f"{without} can overflow"
     if other.weighed > best.weighed:
-        return f"{without} counts as {other.weighed} elements of traffic, this as {best.weighed}"
+        times = other.weighed / max(best.weighed, 1)
+        return f"{without} costs {times:.2g} times as much"
     return f"{without} is no better"
 
 
