@@ -20,8 +20,8 @@ def wrong(q, k, v):
 def branch(q):
     return q if q.shape[0] > 3 else -q
 
-def residual(x, w1, w2):
-    return x + bb.gelu(bb.rms_norm(x) @ w1) @ w2
+def normed(x, w1, w2):
+    return bb.rms_norm(bb.gelu(x @ w1)) * w2
 
 def softplus(x):
     return bb.log(1 + bb.exp(x))
@@ -79,26 +79,26 @@ def test_prove_proves_every_step_and_the_safe_form(capsys, model):
 
 
 def test_explain_names_edges_and_reasons(capsys, model):
-    dims = ["--dims", "x=M D", "w1=D K", "w2=K D"]
-    code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--rules", "paper")
+    dims = ["--dims", "x=M D", "w1=D K", "w2=K"]
+    code, out, _ = run(capsys, "explain", f"{model}:normed", *dims, "--rules", "paper")
 
     assert code == 0
-    assert "extend-map" in out
-    code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--rules", "paper", "--json")
-    assert json.loads(out)[0]["rule"].startswith("extend-map")
+    assert "fuse-maps" in out
+    code, out, _ = run(capsys, "explain", f"{model}:normed", *dims, "--rules", "paper", "--json")
+    assert json.loads(out)[0]["rule"].startswith("fuse-maps")
 
 
 def test_explain_says_what_is_at_stake(capsys, model):
-    dims = ["--dims", "x=M D", "w1=D K", "w2=K D", "--rules", "paper"]
+    dims = ["--dims", "x=M D", "w1=D K", "w2=K", "--rules", "paper"]
     code, out, _ = run(
-        capsys, "explain", f"{model}:residual", *dims, "--sizes", "M=64,D=32,K=16", "--json"
+        capsys, "explain", f"{model}:normed", *dims, "--sizes", "M=64,D=32,K=16", "--json"
     )
     assert code == 0
     (first, *_) = json.loads(out)
     assert first["elements"] == 64 * 16
-    code, out, _ = run(capsys, "explain", f"{model}:residual", *dims, "--sizes", "M=64,D=32,K=16")
+    code, out, _ = run(capsys, "explain", f"{model}:normed", *dims, "--sizes", "M=64,D=32,K=16")
     assert f"at stake: {2 * 2 * 64 * 16:,} bytes in float16" in out
-    code, _, err = run(capsys, "explain", f"{model}:residual", *dims, "--sizes", "M=64")
+    code, _, err = run(capsys, "explain", f"{model}:normed", *dims, "--sizes", "M=64")
     assert code == 2
     assert "lack" in err
 
