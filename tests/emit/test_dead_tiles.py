@@ -235,3 +235,16 @@ def test_a_broken_move_is_caught(monkeypatch, module, old, new):
     mutated(monkeypatch, module, old, new)
     found = verdicts(pairs, functions)
     assert False in found or any(isinstance(verdict, str) for verdict in found)
+
+
+def heads(q, k):
+    i, j = bb.arange(q.shape[1])[:, None], bb.arange(k.shape[1])
+    return bb.where(i >= j, q @ k.transpose(0, 2, 1), -np.inf)
+
+
+@pytest.mark.parametrize(("count", "filled"), [(16, True), (1, False)])
+def test_by_default_tiles_are_filled_where_enough_programs_are_left(count, filled):
+    graph = bb.fuse(bb.lower(bb.trace(heads, q="H M D", k="H N D"))).final
+    kernel = bb.emit(graph, {"H": count, "M": 2048, "N": 2048, "D": 64})
+
+    assert ("fill nest 1 N" in kernel.schedule) == filled
