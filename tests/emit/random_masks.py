@@ -63,8 +63,12 @@ def masked_graph(random):
         scores = q @ k.T
         return bb.softmax(bb.where(mask(scores), scores, -np.inf), axis=-1) @ v
 
+    def stored(q, k):
+        scores = q @ k.T
+        return bb.where(mask(scores), scores, random.choice((0.0, -np.inf)))
+
     of_dots = dict(q="M D", k="N D", v="N L")
-    chosen, axes = random.choice(
-        ((total, dict(x="M N")), (largest, dict(x="M N")), (attention, of_dots))
-    )
+    of_rows, of_scores = dict(x="M N"), dict(q="M D", k="N D")
+    kinds = ((total, of_rows), (largest, of_rows), (attention, of_dots), (stored, of_scores))
+    chosen, axes = random.choice(kinds)
     return bb.lower(bb.trace(chosen, **axes))
