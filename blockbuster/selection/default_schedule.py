@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from blockbuster.emit.schedule.base import Args
 from blockbuster.emit.schedule.block import (
     BlockDims,
     Cut,

@@ -20,6 +20,7 @@ KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have func
 BY_NAME = {move.name: move for move in MOVES}
 DTYPES = ("float16", "float32")
 SIZES = (16, 32, 40, 100, 200)
+AFTER_BLOCK = ("narrow", "fill")
 MOST_SITES = 3
 MOST_ARGUMENTS = 2
 
@@ -73,6 +74,8 @@ def some_moves(scheduled, random, most=4, moves=MOVES):
     """``scheduled`` after some moves, each at a random place."""
     for _ in range(random.randint(0, most)):
         move = random.choice(moves)
+        if move.name in AFTER_BLOCK and not is_cut(scheduled):
+            continue  # what is narrowed is cut no more
         for site, args in applications(move, scheduled, random, most=1):
             scheduled = move.apply(scheduled, site, **args)
             break
