@@ -109,7 +109,7 @@ class Jitted:
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
         """What a call with these arguments would run; nothing is run."""
-        return self._compiled(leaves(self._fn, args, kwargs))
+        return self._compiled(leaves(self._fn, args, kwargs))[0]
 
     def plan_for(self, *args: Any, **kwargs: Any) -> Plan:
         """The kernels, and what runs between them, for these arguments."""
@@ -120,11 +120,12 @@ class Jitted:
         return self.compiled_for(*args, **kwargs).source
 
     def report_for(self, *args: Any, **kwargs: Any) -> Report:
-        """What fused for these arguments, how many kernels there are, and what else runs."""
+        """What did not fuse for these arguments, how many kernels there are, what else runs."""
         found = leaves(self._fn, args, kwargs)
         unknown = self._reads(found).unknown
         traced = f"traced again at each call, because {unknown}" if unknown else ""
-        return self._compiled(found).report_with(*filter(None, [traced]))
+        compiled, sizes = self._compiled(found)
+        return compiled.report_with(*filter(None, [traced]), sizes=sizes)
 
     def _traced_call(
         self, key: Any, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -178,12 +179,12 @@ class Jitted:
     def _reads(self, found: Sequence[Leaf]) -> Reads:
         return reads_of(self._fn, [leaf.value for leaf in found if not leaf.is_array])
 
-    def _compiled(self, found: Sequence[Leaf]) -> Compiled:
-        """What runs: traced for these very sizes and values."""
+    def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes]:
+        """What runs, traced for these very sizes and values; and the sizes."""
         with self._lock:
             traced, _, mixed = self._traced_for(found)
             sizes = _sizes(traced, [leaf.value for leaf in found if leaf.is_array])
-            return self._compiled_at(traced, sizes, mixed)
+            return self._compiled_at(traced, sizes, mixed), sizes
 
     def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts, bool]:
         """The trace for these very sizes and values; equal traces are one, and compiled once."""
@@ -219,7 +220,7 @@ class Jitted:
     def _plan(self, family: Family, sizes: Sizes) -> Plan:
         plan = family.like(sizes, one_kernel=self._one_kernel)
         if self._one_kernel and (plan.kernels > 1 or plan.calls):
-            raise FusionError(not_one_kernel(plan))
+            raise FusionError(not_one_kernel(plan, sizes))
         return plan
 
     def _instead(self, family: Family, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:

@@ -34,6 +34,7 @@ class Explanation:
     ``unlock`` says which dims would have to be one block each, and how many buffered edges the
     rules then leave; it is empty where no single dim helps. ``elements`` are those of the value,
     counted once even if loops around it make it again; None where no sizes were given.
+    ``reader`` is the consumer in words.
     """
 
     path: Path
@@ -45,6 +46,7 @@ class Explanation:
     level: str = field(default="/")
     unlock: str = ""
     elements: int | None = None
+    reader: str = ""
 
     def bytes_at_stake(self, itemsize: int = 2) -> int | None:
         """The least traffic of the edge in bytes: its value is written once and read once.
@@ -53,10 +55,13 @@ class Explanation:
         """
         return None if self.elements is None else 2 * itemsize * self.elements
 
+    @property
+    def why(self) -> str:
+        """The rule, if one was near, and its reason."""
+        return f"{self.rule.name}: {self.reason}" if self.rule else self.reason
+
     def __str__(self) -> str:
-        rule = f"{self.rule.name}: " if self.rule else ""
-        text = f"{self.level}  {self.producer} ({self.type}) -> {self.consumer}: "
-        text += rule + self.reason
+        text = f"{self.level}  {self.producer} ({self.type}) -> {self.consumer}: {self.why}"
         if self.unlock:
             text += f"; {self.unlock}"
         at_stake = self.bytes_at_stake()
@@ -96,9 +101,18 @@ def explain_with(
                 path_in_words(graph, path),
                 _unlock(dims, left, len(edges)),
                 None if sizes is None else _elements(level.type_of(value), sizes),
+                _reader(level, consumer),
             )
         )
     return tuple(found)
+
+
+def _reader(level: Graph, position: int) -> str:
+    """What reads an edge, in words: a loop by what it makes."""
+    op = level.nodes[position].op
+    if isinstance(op, Map):
+        return f"the loop over {op.dim} that makes {name_of(level, Value(position))}"
+    return op.name if isinstance(op, Misc) else f"a {label(level.nodes[position])}"
 
 
 def _dims_in_the_way(level: Graph, value: Value, consumer: int) -> tuple[Dim, ...]:
@@ -168,7 +182,8 @@ class _Level:
         one = [r for r in near if r.rule.kind == "extension"]
         one.sort(key=lambda refusal: value.node not in refusal.nodes)  # of the pair: says more
         different = _different_dims(self.graph, value, consumer)
-        for refusal in (*one, *both) if different else (*both, *one):
+        edge = [r for r in both if r.rule.of_edges]
+        for refusal in (*edge, *one, *both) if different else (*both, *one):
             return refusal.rule, refusal.reason
         return None, different or "no rule has a pattern with these two operators"
 

@@ -28,6 +28,8 @@ from blockbuster.rules.extension import extended, with_extended
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.meeting import meeting
 
+TOLD = 32  # refusals of one map: explaining a long program would be quadratic
+
 
 @dataclass(frozen=True)
 class ExtendMapOverAncestors(UpstreamRule):
@@ -88,7 +90,8 @@ def _refused(graph: Graph, position: int, *, thorough: bool) -> dict[int, str]:
     """Why nodes that the map depends on cannot be pulled in: "" if it alone needs them.
 
     It may need them through others, which then must be pulled in too. What is needed only through
-    nodes that are refused is refused as well, and left out unless the look is ``thorough``.
+    nodes that are refused is refused as well, and left out unless the look is ``thorough``: then
+    up to ``TOLD`` refusals are found, and those of all that the map reads itself.
     """
     dim, rank = map_at(graph, position).dim, graph.rank
     refused: dict[int, str] = {}
@@ -111,7 +114,7 @@ def _refused(graph: Graph, position: int, *, thorough: bool) -> dict[int, str]:
             or next(filter(None, (refused.get(n, "") for n in _readers(graph, other))), "")
         )
         users.add(other)
-        if thorough or not refused[other]:
+        if not refused[other] or (thorough and len(refused) < TOLD):
             look_behind(other)
     return refused
 

@@ -58,10 +58,11 @@ def indirect_path(graph: Graph, producer: int, consumer: int) -> str:
     for value in graph.nodes[consumer].operands:
         if value.node not in (producer, -1) and graph.reaches(producer, value.node):
             via = label(graph.nodes[value.node])
-            return (
-                f"{_name(graph, consumer)} also depends on {_name(graph, producer)} through {via}: "
-                "fusing them would make a cycle"
-            )
+            later, earlier = _name(graph, consumer), _name(graph, producer)
+            if later == earlier:  # x = norm(x)
+                later, earlier = f"the later {later}", f"the earlier {earlier}"
+            why = "fusing them would make a cycle"
+            return f"{later} also depends on {earlier} through {via}: {why}"
     return ""
 
 

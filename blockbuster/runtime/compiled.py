@@ -87,12 +87,12 @@ class Compiled:
         """What fused, how many kernels there are, and what else runs."""
         return self.report_with()
 
-    def report_with(self, *said: str) -> Report:
-        """The report, with more notes."""
+    def report_with(self, *said: str, sizes: Sizes | None = None) -> Report:
+        """The report, with more notes, for other sizes than those that the plan was made for."""
         notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
         made = [name for run in self._runs.values() for name in getattr(run, "assemblers", ())]
         notes = [*said, *self._said, *notes]
-        return report(self.plan, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(made)))
+        return report(self.plan, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(made)), sizes)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """The results for the program's inputs."""

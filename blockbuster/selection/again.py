@@ -70,7 +70,7 @@ def values_again(derivation: Derivation, whole: tuple[Dim, ...] = ()) -> Again |
 
 
 class AgainWhole:
-    """Programs that make values again with dims in one block: what is read in two loops is made once.
+    """Programs that make values again with dims in one block: what two loops read is made once.
 
     Two products that need the scores in one order can share them where the loops over their columns
     are gone: dk and dv of attention's backward pass. The dims are those in whose iterations the

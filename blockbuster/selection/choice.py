@@ -93,7 +93,8 @@ class Choice:
         fewest = min(nest.programs for nest in self.nests)
         causes = []
         if fewest < self.processors:
-            causes.append(f"{fewest} programs leave some of {self.processors} processors idle")
+            programs = "1 program leaves" if fewest == 1 else f"{fewest} programs leave"
+            causes.append(f"{programs} some of {self.processors} processors idle")
         if not all(nest.pipelined for nest in self.nests):
             causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
         if any(nest.crowded for nest in self.nests):
@@ -251,7 +252,7 @@ class Fused:
             return None
 
     def _fits(self, setting: Setting, number: int) -> bool:
-        """False for what is beside the snapshots, on the CPU or where digits are lost that count."""
+        """False for what is beside the snapshots on the CPU, or loses digits where they count."""
         one = self._beside(number)
         if one is None or setting.target == CPU:
             return one is None

@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
+from blockbuster.emit.tile.between import in_bytes, width
 from blockbuster.errors import message, shown
+from blockbuster.ir.types import size_class
 from blockbuster.rules import explain
-from blockbuster.selection.plan import File, Plan
+from blockbuster.selection.masked_loops import narrowed_loops, whole_loops
+from blockbuster.selection.plan import File, Plan, Sizes
+from blockbuster.selection.stored import stored
+
+MOST = 8  # values that are told one by one
 
 
 @dataclass(frozen=True)
 class Report:
-    """A plan in words. ``misc`` are the functions of whole arrays, ``notes`` what to know."""
+    """A plan in words. ``misc`` are the functions of whole arrays, ``notes`` what to know.
+
+    ``stored``: a line for each value that is written to memory on the way, the largest first: what
+    did not fuse, and what is stored by choice.
+    """
 
     kernels: int
     misc: tuple[str, ...]
     notes: tuple[str, ...]
     text: str
+    stored: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
 
 
-def report(plan: Plan, notes: tuple[str, ...] = (), assemblers: tuple[str, ...] = ()) -> Report:
-    """The report on a plan; ``notes`` and ``assemblers`` are those of its use."""
-    sizes = ", ".join(f"{dim} = {size}" for dim, size in plan.sizes.items())
+def report(
+    plan: Plan,
+    notes: tuple[str, ...] = (),
+    assemblers: tuple[str, ...] = (),
+    sizes: Sizes | None = None,
+) -> Report:
+    """The report on a plan; ``notes`` and ``assemblers`` are those of its use, for these ``sizes``.
+
+    It begins with what did not fuse, the largest values first.
+    """
+    at_hand = sizes or plan.sizes
     kernels = "1 kernel" if plan.kernels == 1 else f"{plan.kernels} kernels"
-    lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {sizes}"]
+    lines = [f"{plan.name}: {kernels} for {plan.target}, {plan.dtype}, {_in_words(at_hand)}"]
+    apart = what_is_stored(plan, at_hand)
+    lines += [f"  {line}" for line in apart]
+    if not apart and all(file.considered for file in plan.files):
+        number = "one kernel" if plan.kernels == 1 else kernels
+        lines.append(f"  {number}, no intermediate in memory")
+    if any(plan.sizes.get(dim) != size for dim, size in at_hand.items()):
+        lines.append(f"  chosen for sizes of this class: {_in_words(plan.sizes)}")
     for step in plan.steps:
         if isinstance(step, File):
-            lines += _file(step)
+            lines += _file(step, plan)
         else:
             where = f" ({step.where})" if step.where else ""
             lines.append(f"  {step.name}{where}: a function of whole arrays, not fused")
@@ -37,10 +65,48 @@ def report(plan: Plan, notes: tuple[str, ...] = (), assemblers: tuple[str, ...] 
     said = (*plan.notes, *notes)
     lines += [f"  note: {note}" for note in said]
     misc = tuple(call.name for call in plan.calls)
-    return Report(plan.kernels, misc, said, "\n".join(map(shown, lines)) + "\n")
+    return Report(plan.kernels, misc, said, "\n".join(map(shown, lines)) + "\n", apart)
 
 
-def _file(file: File) -> list[str]:
+def _in_words(sizes: Sizes) -> str:
+    return ", ".join(f"{dim} = {size}" for dim, size in sizes.items())
+
+
+def what_is_stored(plan: Plan, sizes: Sizes) -> tuple[str, ...]:
+    """One line for each value that a step writes for a later one, the largest first.
+
+    Of a plan from a file only functions of whole arrays are known.
+    """
+    found = [*_around_calls(plan, sizes)]
+    for file in plan.files:
+        if file.considered is not None:
+            found += [(one.written.bytes, str(one)) for one in stored(file.considered, sizes)]
+    ordered = [line for _, line in sorted(found, key=lambda entry: -entry[0])]
+    if len(ordered) > MOST:
+        left = sum(sorted((number for number, _ in found), reverse=True)[MOST:])
+        ordered[MOST:] = [f"{len(ordered) - MOST} smaller values: {in_bytes(left)} in all"]
+    return tuple(ordered)
+
+
+def _around_calls(plan: Plan, sizes: Sizes) -> Iterator[tuple[int, str]]:
+    """The arrays that functions of whole arrays read from kernels, or write for them."""
+    axes = {n: a for step in plan.steps for n, a in zip(step.writes, step.axes, strict=True)}
+    results = [seen.array for seen in plan.results]
+    for call in plan.calls:
+        read = [seen.array for seen in call.operands if seen.array in axes]
+        names = dict.fromkeys((*read, *call.writes))
+        shapes = {n: [1 if d is None else sizes[size_class(d)] for d in axes[n]] for n in names}
+        inner = [n for n in names if n not in results]
+        total = sum(prod(shapes[n]) * width(plan.kept[n]) for n in inner)
+        where = f" ({call.where})" if call.where else ""
+        sizes_of = dict.fromkeys(" x ".join(map(str, shapes[n])) or "1" for n in inner)
+        what = f"{' and '.join(sizes_of)} ({', '.join(inner)}; {in_bytes(total)})"
+        written = f"writes {what}" if inner else "runs by itself"
+        reason = f"{call.name}{where} is a function of whole arrays: rules do not look inside it"
+        yield total, f"NOT FUSED: {written} because {reason}"
+
+
+def _file(file: File, plan: Plan) -> list[str]:
     number = "" if file.kernels == 1 else f" in {file.kernels} kernels"
     lines = [f"  {', '.join(file.writes)} from {', '.join(file.reads)}{number}"]
     if file.considered is None:
@@ -48,19 +114,21 @@ def _file(file: File) -> list[str]:
     best = file.considered.best
     tiles = ", ".join(f"{dim} {lanes}" for dim, lanes in best.blocks.items())
     lines.append(f"    {best.name} ({file.considered.reason})")
-    lines.append(f"    {len(best.graph.nodes)} top-level operations after fusion; tiles: {tiles}")
+    count = len(best.graph.nodes)
+    operations = "1 top-level operation" if count == 1 else f"{count} top-level operations"
+    lines.append(f"    {operations} after fusion; tiles: {tiles}")
+    masks = list(narrowed_loops(best.program, plan.sizes, best.blocks))
+    masks += whole_loops(best.scheduled.draft) if best.scheduled is not None else ()
+    lines += [f"    {said}" for said in masks]
     for chunks in best.program.chunks:
         what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
         lines.append(f"    {what}: whole, it would leave most of {best.processors} processors idle")
     return lines
 
 
-def not_one_kernel(plan: Plan) -> str:
+def not_one_kernel(plan: Plan, sizes: Sizes) -> str:
     """Why a plan is not one kernel, in words: every array between kernels and its reason."""
-    reasons = [
-        f"{call.name} ({call.where}) is a function of whole arrays: rules do not look inside it"
-        for call in plan.calls
-    ]
+    reasons = [*what_is_stored(plan, sizes)]
     for file in plan.files:
         if file.considered is not None and file.kernels > 1:
             reasons += map(str, explain(file.considered.best.graph))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.print.triton.places import launched_stages
 from blockbuster.emit.print.triton.table import kernel_table
+from blockbuster.emit.tile.between import between
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.emit.tile.names import Names, comment
@@ -157,7 +159,7 @@ class _FileText:
         schedule = _schedule(heading.schedule)
         promise = "\n".join((self._promise(), *(f"Note: {note}." for note in heading.notes)))
         text = f"""{outputs} from {inputs}, in {kernels}.
-
+{self._between()}
 Written by Blockbuster for {sizes}, {self._kinds(self._program.inputs)}, {heading.target}.
 Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
@@ -173,6 +175,16 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     python this_file.py --bench                 time it on a GPU
 """
         return quoted_lines("\n".join(map(shown, text.split("\n"))))
+
+    def _between(self) -> str:
+        """What kernels write for later ones, a line each; nothing for a kernel by itself."""
+        blocks: dict[Dim, int] = {block.dim: block.lanes for block in self._blocks()}
+        lines = []
+        for one in between(self._program, self.file.sizes, blocks):
+            of = one.chunks
+            partial = f", partial results of {of.count} chunks of {of.dim}" if of else ""
+            lines += textwrap.wrap(f"Stored on the way: {one.words}{partial}.", 96)
+        return "".join(f"{line}\n" for line in lines)
 
     def _shown(self, buffer: Buffer) -> str:
         axes = ", ".join(str(axis) for axis in self._axes(buffer))
