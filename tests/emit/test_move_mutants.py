@@ -34,6 +34,7 @@ from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import BlockbusterError
 from blockbuster.ir.lengths import fitted
 from tests.emit.cases import blocked_dims, graph_of
+from tests.emit.spread_texts import LENGTHS, ONE_STORE
 from tests.emit.tile_texts import (
     AGAIN,
     COUNTED,
@@ -46,9 +47,7 @@ from tests.emit.tile_texts import (
     LEAD_ODD,
     LEAD_SQUARED,
     LEAD_STORED,
-    LENGTHS,
     NESTED,
-    ONE_STORE,
     PLACES,
     PLAIN,
     RUNNING,

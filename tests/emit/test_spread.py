@@ -15,7 +15,7 @@ from blockbuster.emit.tile.program import For
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import EmitError
 from blockbuster.selection.choice import Fused
-from tests.emit.tile_texts import COLUMN_SUMS, LENGTHS, ONE_STORE, SQUARE
+from tests.emit.spread_texts import COLUMN_SUMS, LENGTHS, ONE_STORE, SQUARE
 from tests.rules.test_whole_dim import layer_norm_backward
 
 SPREAD, NEST = Spread(), Site(1)
