@@ -130,9 +130,8 @@ class Fused:
     def snapshots(self) -> tuple[Graph, ...]:
         """What may be chosen, least fused first; the unfused program is the last resort.
 
-        Behind the snapshots of the derivation stand those with statistics apart (apart.py), and
-        those that make values again (again.py); those with dims in one block (whole.py) are for
-        some sizes only.
+        Behind those of the derivation stand those with statistics apart (apart.py), and that make
+        values again (again.py); those with dims in one block (whole.py) are for some sizes only.
         """
         return *self.derivation.snapshots, *(one.graph for one in self.beside)
 

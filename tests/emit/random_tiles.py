@@ -12,7 +12,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import dims_in, sized
 from blockbuster.ir.lengths import fitted
 from blockbuster.ir.types import size_class
-from blockbuster.rules import fuse, safe
+from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS
 from tests.emit.random_masks import masked_graph
 
@@ -32,6 +32,13 @@ def random_graph(random):
         return safe(fuse(masked_graph(random)).final)
     graph = GENERATORS[kind](random)
     return safe(fuse(graph).final) if random.random() < 0.5 else graph
+
+
+def random_whole_graph(random):
+    """The same of an array program, one of its dims in one block if one can be."""
+    graph = GENERATORS["arrays"](random)
+    sites = [*WholeDim().matches(graph)]
+    return safe(fuse(WholeDim().apply(random.choice(sites))).final) if sites else graph
 
 
 def lowered(graph, random):
