@@ -294,7 +294,7 @@ class Fused:
             found = _on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
-        repeats = self._again(found) if isinstance(one, Again) else None
+        repeats = self._again(one, found) if isinstance(one, Again) else None
         nests = found.nests
         if found.scheduled is not None and self._again_whole is not None:
             nests = with_arithmetic(nests, found.scheduled)
@@ -317,15 +317,14 @@ class Fused:
             again=repeats,
         )
 
-    def _again(self, found: _Candidate) -> Repeated:
+    def _again(self, one: Again, found: _Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written.
 
         Raises EmitError where that is too much.
         """
         assert found.scheduled is not None
         once = self._lower(len(self.snapshots) + 1).program
-        made = repeated(found.program, once, found.scheduled.sizes)
-        if made.too_much:
+        if (made := repeated(one, found.program, once, found.scheduled.sizes)).too_much:
             raise EmitError(f"it repeats too much: {made.words}")
         return made
 
