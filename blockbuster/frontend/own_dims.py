@@ -31,6 +31,9 @@ from blockbuster.frontend.primitives import (
 from blockbuster.frontend.program import Shape
 from blockbuster.ir.types import Dim, size_class
 
+NEAREST = 16
+"""How many other ways to read an array a read is compared with: the last ones before it."""
+
 Tile = tuple[Loop, ...]
 """The loops along the axes of a value, in the order of its axes; unit axes have none."""
 
@@ -170,7 +173,7 @@ class _Naming:
         seen: dict[Tile, None] = {}
         for tile in family:
             if self._loops.found(tile) not in seen:
-                for earlier in seen:
+                for earlier in [*seen][-NEAREST:]:
                     for one, other in zip(parts(earlier), parts(tile), strict=True):
                         self._loops.unite(one, other)
                 seen[self._loops.found(tile)] = None

@@ -23,7 +23,7 @@ from blockbuster.interp.positions import mentions_positions, read_positions, rea
 from blockbuster.interp.powers import power
 from blockbuster.interp.proof import Counterexample, Proof
 from blockbuster.interp.recheck import check_counterexample
-from blockbuster.interp.setting import Setting, settings
+from blockbuster.interp.setting import Setting, enlarged, settings
 from blockbuster.interp.terms import TooLarge
 from blockbuster.interp.tiers import (
     ANYWHERE,
@@ -41,6 +41,9 @@ from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.ir.whole_dims import whole_dims
+
+HIGHEST = 40
+"""The highest power of positions and sizes for which as many sizes are tried."""
 
 __all__ = ["Counterexample", "Proof", "Setting", "check_equal_exactly", "prove_equal", "settings"]
 
@@ -158,6 +161,7 @@ def _agreed(
     """A yes, unless comparisons of positions or sizes have outcomes that no size tried shows."""
     cases: Cases | None = more.pop("cases", None)
     if cases or not _anywhere(a, b, tier, trials):
+        outcome = outcome if cases else _grown(a, b, tier, trials, outcome)
         hidden = _hidden(a, b, cases, outcome)
         if hidden:
             return _found(None, tier, _out_of_reach(a, b, hidden), trials)
@@ -169,6 +173,29 @@ def _agreed(
         reason += ", and in every trial" if outcome else ""
     redraws = outcome.redraws if outcome else 0
     return _found(True, tier, reason, trials, redraws=redraws, **more)
+
+
+def _grown(
+    a: Graph, b: Graph, tier: Tier, trials: Trials, outcome: Outcome | None
+) -> Outcome | None:
+    """``outcome`` with as many sizes more as powers of positions and sizes take, if these agree."""
+    try:
+        degree = power(a) + power(b)
+    except TooLarge:
+        return outcome
+    if outcome is None or degree > HIGHEST:
+        return outcome
+    more: list[Setting] = []
+    for dim in read_positions(a, b):
+        more += enlarged(a, b, outcome.settings[0], dim, [degree + 1])
+    for dim in read_sizes(a, b):
+        more += enlarged(a, b, outcome.settings[0], dim, range(1, degree + 2))
+    tried = Trials(trials.count, trials.seed, tier, constants_of(a, b))
+    try:
+        agree = tried.agree_at(a, b, more)
+    except Unsettled:
+        return outcome
+    return replace(outcome, settings=(*outcome.settings, *more)) if agree else outcome
 
 
 def _hidden(a: Graph, b: Graph, cases: Cases | None, outcome: Outcome | None) -> str:

@@ -130,3 +130,13 @@ def settings(
             chosen |= own
             steps |= {dim: 1 if dim in single else -(-size // 3) for dim, size in own}
         yield known.setting(chosen, steps)
+
+
+def enlarged(a: Graph, b: Graph, like: Setting, dim: Dim, sizes: Sequence[int]) -> list[Setting]:
+    """``like`` with other sizes of ``dim``, in three blocks each."""
+    known = dims_at_hand(a, b)
+    steps = [1 if dim in known.single else -(-size // 3) for size in sizes]
+    return [
+        known.setting({**like.sizes, dim: size}, {**like.block_sizes, dim: step})
+        for size, step in zip(sizes, steps, strict=True)
+    ]

@@ -115,6 +115,11 @@ class Trials:
                 return Outcome(difference, redraws, tried, self.each)
         return Outcome(None, redraws, tried, self.count // len(tried))
 
+    def agree_at(self, a: Graph, b: Graph, settings: Sequence[Setting]) -> bool:
+        """Whether two programs agree in one trial of each of ``settings``. Raises Unsettled."""
+        numbered = enumerate(settings, self.count)
+        return all(self._compared(a, b, setting, at)[0] is None for at, setting in numbered)
+
     def false_accept_bound(self, a: Graph, b: Graph, outcome: Outcome) -> float:
         """The chance that trials of tier A hid a difference at one of their sizes (``degree.py``).
 

@@ -34,6 +34,9 @@ class Rule:
     kind: ClassVar[Kind] = "fusion"
     needs: ClassVar[tuple[type[Op], ...]] = ()
     """The operators that a graph with a site has at least."""
+    of_edges: ClassVar[bool] = False
+    """True if a site is one edge between two maps, of whatever dims: where these differ, a refusal
+    of such a rule says most about why the value is stored."""
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         """Every site where the rule applies, in canonical order."""

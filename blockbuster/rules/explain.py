@@ -182,7 +182,8 @@ class _Level:
         one = [r for r in near if r.rule.kind == "extension"]
         one.sort(key=lambda refusal: value.node not in refusal.nodes)  # of the pair: says more
         different = _different_dims(self.graph, value, consumer)
-        for refusal in (*one, *both) if different else (*both, *one):
+        edge = [r for r in both if r.rule.of_edges]
+        for refusal in (*edge, *one, *both) if different else (*both, *one):
             return refusal.rule, refusal.reason
         return None, different or "no rule has a pattern with these two operators"
 

@@ -10,8 +10,8 @@ before   p = map N (e in !E, r = r, k in !K, v in !V) {   after   p = map N (e i
 Linear functions may stand between the factor and the sum: products, quotients, sums, where, row
 sums and dots (dropout after a softmax). What is added to a row, in where(h, x + c, 0), leaves a
 second sum behind, of how often it is added: z + c * n, with n the sum of where(h, 1, 0). Only where
-a node makes the factor and another map over the dim shares a list: they can then be one. Where
-something is added, what the factor is multiplied by has one sign: else digits would cancel.
+a node makes the factor and another map over the dim shares a list: they can then be one. What is
+added is multiplied by numbers and conditions only: in two sums of data digits would cancel.
 Ends: the factor moves one level out, and only extensions, which end, move one in.
 Source: ours; local-linearity with more than dots between the factor and the sum.
 """

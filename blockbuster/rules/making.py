@@ -1,4 +1,4 @@
-"""What it takes to make a value again where it is read: operations, and items of what it is made of.
+"""What it takes to make a value again where it is read: operations, and items of other values.
 
 Each item of a pointwise value is made of one item of each array it comes from. Whoever makes the
 value again reads those items in place of the value's own; so what is read more, or less, follows
@@ -123,7 +123,7 @@ class Reading:
 
 def reading(op: Map, port: int) -> Reading | str:
     """How ``op`` reads operand ``port``; a reason where it takes more than items in loops."""
-    again = () if op.iterated[port] else (op.dim,)
+    again: tuple[Dim, ...] = () if op.iterated[port] else (op.dim,)
     value, body = Value(-1, port), op.body
     if not body.type_of(value).buffered:
         return Reading(again, _meets_larger(body, value))

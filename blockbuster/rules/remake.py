@@ -34,7 +34,6 @@ from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label,
 from blockbuster.rules.fuse_maps import Joined
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep
 from blockbuster.rules.making import (
-    Reading,
     Recipe,
     as_large,
     enters_its_own_loop,
@@ -55,6 +54,7 @@ class Remake(LocalRule):
     kind: ClassVar[Kind] = "companion"
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
     in_place: ClassVar[bool] = True
+    of_edges: ClassVar[bool] = True
 
     def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):
@@ -114,9 +114,7 @@ def _not_here(graph: Graph, value: Value, made: Recipe, reader: int) -> str:
     reason = first_iteration_gone(graph, reader)
     for port in [] if reason else _ports(node, value):
         read = reading(node.op, port)
-        reason = reason or (
-            read if isinstance(read, str) else reads_more(graph, value, made, read)
-        )
+        reason = reason or (read if isinstance(read, str) else reads_more(graph, value, made, read))
         if not node.op.iterated[port]:
             reason = (
                 reason

@@ -50,6 +50,7 @@ from blockbuster.rules.centering import centered
 from blockbuster.rules.emitter import Emitter, Made
 from blockbuster.rules.exponents import lifted_expression, lifted_functional
 from blockbuster.rules.granularity import by_element, in_body
+from blockbuster.rules.logarithms import Logarithm, logarithm
 from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.pairs import Pair
 
@@ -98,6 +99,7 @@ class _Level:
     def __post_init__(self) -> None:
         self.plain: dict[Value, Value] = {}
         self.pairs: dict[Value, Pair] = {}
+        self.logs: dict[Value, Logarithm] = {}
         self._made: dict[Made, Value] = {}
 
     def run(self) -> None:
@@ -111,6 +113,23 @@ class _Level:
             lifted = self._lifted(node, own=self.own is None or Value(position) in self.own)
             if lifted is not None:
                 self._bind(Value(position), lifted, node)
+            if Value(position) not in self.pairs:
+                self._follow_logarithm(Value(position), node)
+
+    def _follow_logarithm(self, value: Value, node: Node) -> None:
+        """Add what is added to the logarithm of a significand to its exponent first."""
+        known = {i: self.logs[v] for i, v in enumerate(node.operands) if v in self.logs}
+        pairs = {i: self.pairs[v] for i, v in enumerate(node.operands) if v in self.pairs}
+        if not (known or pairs) or (known and pairs):
+            return
+        to = self._emitter(node)
+        found = logarithm(to, node, known, pairs)
+        if found is None:
+            return
+        self.logs[value], added = found
+        if added:
+            both = call("add", to.leaf(self.logs[value].large), to.leaf(self.logs[value].small))
+            self.plain[value] = to.emit(both)
 
     def _as_written(self, node: Node) -> tuple[Value, ...]:
         """The node's own results; a maximum of rows that is an exponent already is that one."""

@@ -24,9 +24,9 @@ from blockbuster.ir.types import Type
 from blockbuster.rules.affine import Affine, Count, Term
 from blockbuster.rules.base import Match, Note, Refusal, Rule, label, name_of
 from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.counting import counts
 from blockbuster.rules.legality import first_iteration_gone, map_at
 from blockbuster.rules.linear_expressions import number
-from blockbuster.rules.signs import sign_of, signs_given
 
 
 class Factor(NamedTuple):
@@ -114,7 +114,7 @@ def why_ports_stay(graph: Graph, position: int, found: Affine) -> dict[int, str]
         elif value in found.parts and result != Accumulate("+"):
             reason = f"is not summed over {op.dim}"
         elif value in found.parts:
-            reason = not_sums(op, found, value) or digits_cancel(graph, position, found, value)
+            reason = not_sums(op, found, value) or digits_cancel(found, value)
         if reason:
             staying[port] = f"{name_of(op.body, value)} {reason}"
     return staying
@@ -135,28 +135,20 @@ def not_sums(op: Map, found: Affine, value: Value) -> str:
     return f"would lose its axis {lost[0]}" if lost else ""
 
 
-def digits_cancel(graph: Graph, position: int, found: Affine, value: Value) -> str:
-    """Two sums of data with any signs may be large where the sum of both is small.
-
-    A factor has been rounded: of slopes of one sign, their sum has lost these digits anyway.
-    """
+def digits_cancel(found: Affine, value: Value) -> str:
+    """Two sums of data may be large where the sum of both is small: one of them must only count."""
     parts = found.parts[value]
     if parts.rest is None or not isinstance(parts.slope, Value):
         return ""
-    if sign_of(found.builder, parts.slope, signs_given(graph, position)).known:
-        return ""
-    return "adds it to others, times what may have both signs: digits would cancel"
+    exact = counts(found.builder, parts.slope)
+    return "" if exact else "adds it, times data, to others: digits would cancel"
 
 
 def _costs(graph: Graph, position: int, staying: dict[int, str]) -> bool:
-    """True unless what stays has a reader to be fused with, and no loop is run twice for it."""
+    """True unless what stays has a reader, which may wait for the sums, and no loop runs twice."""
     op = map_at(graph, position)
-    lists = [
-        Value(position, port) for port in staying if graph.type_of(Value(position, port)).lists
-    ]
-    readers = [reader for value in lists for reader in graph.consumers(value)]
-    met = any(_runs_over(graph, reader, op.dim) for reader in readers)
-    return not met or any(isinstance(node.op, Map) for node in op.body.nodes)
+    read = any(graph.consumers(Value(position, port)) for port in staying)
+    return not read or any(isinstance(node.op, Map) for node in op.body.nodes)
 
 
 # Rewriting -------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def values_again(derivation: Derivation, whole: tuple[Dim, ...] = ()) -> Again |
 
 
 class AgainWhole:
-    """Programs that make values again with dims in one block: what is read in two loops is made once.
+    """Programs that make values again with dims in one block: what two loops read is made once.
 
     Two products that need the scores in one order can share them where the loops over their columns
     are gone: dk and dv of attention's backward pass. The dims are those in whose iterations the
@@ -95,8 +95,7 @@ class AgainWhole:
 
 
 def _repeating(derivation: Derivation) -> tuple[Dim, ...]:
-    """The size classes of the maps that were extended: what they took in they do in each iteration.
-    """
+    """The size classes of the maps that were extended: what they took in they do in each iteration."""
     found: dict[Dim, None] = {}
     for step, application in zip(derivation.steps, derivation.applications, strict=True):
         if application.rule.kind == "extension":

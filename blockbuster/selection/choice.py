@@ -252,7 +252,7 @@ class Fused:
             return None
 
     def _fits(self, setting: Setting, number: int) -> bool:
-        """False for what is beside the snapshots, on the CPU or where digits are lost that count."""
+        """False for what is beside the snapshots on the CPU, or loses digits where they count."""
         one = self._beside(number)
         if one is None or setting.target == CPU:
             return one is None

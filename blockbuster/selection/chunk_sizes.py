@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -18,8 +19,10 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body
 from blockbuster.emit.tile.dataflow import folded
+from blockbuster.emit.tile.known_bounds import KnownBounds
 from blockbuster.emit.tile.program import For, Nest, Tile, statements
 from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
@@ -82,6 +85,8 @@ class ChunkSizes:
         self.tiling: Tiling = tiling_of(self.scheduled.draft, self.of)
         self.processors = self.scheduled.target.processors
         self.wanted: dict[Dim, int] = {}
+        blocks = bound_blocks(self.scheduled.draft, self.scheduled.sizes)
+        self.known = KnownBounds(self.of, self.scheduled.sizes, blocks_in(self.of, blocks))
         self._counting = {d for c in self.scheduled.draft.chunks for d in (c.number, c.lanes)}
 
     def first(self) -> For | None:
@@ -130,6 +135,12 @@ class ChunkSizes:
         """How many blocks ``dim`` has."""
         return -(-self.scheduled.sizes[size_class(dim)] // self.tiling.block(dim))
 
+    def left(self, loop: For) -> int:
+        """How many blocks of ``loop`` masks leave, on average over what is around it."""
+        if loop.span is None:
+            return self.trips(loop.dim)
+        return math.ceil(self.known.trips(loop))
+
     def programs(self, path: tuple[Dim, ...]) -> int:
         """How many programs a grid over ``path`` has."""
         return prod(map(self.trips, path))
@@ -144,7 +155,7 @@ class ChunkSizes:
         """
         if self.asked is not None:
             return self.asked.get(loop.dim, self.asked.get(size_class(loop.dim), 0))
-        programs, trips = max(self.programs(path), 1), self.trips(loop.dim)
+        programs, trips = max(self.programs(path), 1), self.left(loop)
         if 2 * programs > self.processors:
             return 0
         dots = any(is_matrix_dot(stmt, self.tiling) for stmt in statements(loop.body))

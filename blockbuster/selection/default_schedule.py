@@ -5,31 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from blockbuster.emit.schedule.block import BlockDims, Cut, dims_of_dots, whole_program_cut
+from blockbuster.emit.schedule.block import (
+    BlockDims,
+    Cut,
+    dims_of_dots,
+    unlooped,
+    whole_program_cut,
+)
+from blockbuster.emit.schedule.chunk_loops import body_inside_grid
 from blockbuster.emit.schedule.finish_rows import FinishRows, beside_a_dot
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at, loops_of, statement_at
 from blockbuster.emit.schedule.split import Split
+from blockbuster.emit.schedule.spread import Spread, needs_all
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.dataflow import loaded, stored
 from blockbuster.emit.tile.dtypes import dtype_of
-from blockbuster.emit.tile.program import Let, Nest, TileProgram
+from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.chunk_sizes import in_chunks
+from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
 from blockbuster.selection.longest_first import longest_first
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
-SPLIT, STAGE, WARPS = Split(), Stage(), Warps()
+SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
 
 SCANNED = 16
 """Blocks of a loop from which on a kernel before that looks for its range is worth the launch: it
@@ -50,14 +59,30 @@ def default_schedule(
 
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
-    scheduled = cut(unscheduled(program, sizes, device), tiles or {})
+    scheduled = cut(spread_out(unscheduled(program, sizes, device)), tiles or {})
     if is_accurate(program):
         scheduled = finished(scheduled)
     scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
-    scheduled = deferred(in_chunks(narrowed(scheduled), asked=chunks))
+    scheduled = deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks))
     return staged(with_warps(longest_first(scheduled), warps))
+
+
+def spread_out(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with loops over whole dims in nests that would be one program each.
+
+    So only where another nest needs all of such a dim, which is then one block there alone.
+    """
+    for site in list(SPREAD.sites(scheduled)):
+        nest = scheduled.draft.nests[site.nest - 1]
+        if body_inside_grid(nest)[0]:
+            continue
+        for dim in unlooped(nest, scheduled.draft.units):
+            elsewhere = any(needs_all(nest, dim) for nest in scheduled.draft.nests)
+            if elsewhere and not SPREAD.why_not(scheduled, site, dim=dim):
+                scheduled = SPREAD.apply(scheduled, site, dim=dim)
+    return scheduled
 
 
 def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
@@ -65,6 +90,7 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
 
     The tiles of dots suit no sum of a row: it would be read in many short pieces. So a nest without
     dots beside others is cut in its own way, unless it shares an array with an entry per block.
+    Likewise where a dim is one block in some nests, and others loop over it.
     """
     start, program = scheduled, scheduled.draft
     cuts = _cuts(scheduled, program, tiles)
@@ -73,7 +99,7 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
         cuts if dot or is_tied(nest) else _cuts(scheduled, replace(program, nests=(nest,)), tiles)
         for nest, dot in zip(program.nests, dots, strict=True)
     ]
-    if not any(dots) or all(set(mine) <= set(cuts) for mine in own):
+    if not (any(dots) or _in_part(program)) or all(set(mine) <= set(cuts) for mine in own):
         return BLOCK.apply(scheduled, EVERYWHERE, cuts=cuts) if cuts else scheduled
     for at in sorted(range(len(own)), key=lambda at: not dots[at]):
         site, here = Site(at + 1), dims_in(program.nests[at])
@@ -84,6 +110,13 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
             return BLOCK.apply(start, EVERYWHERE, cuts=cuts)
         scheduled = BLOCK.apply(scheduled, site, cuts=chosen) if chosen else scheduled
     return scheduled
+
+
+def _in_part(program: TileProgram) -> bool:
+    """Whether some nests loop over a dim that others hold whole."""
+    whole = {dim for nest in program.nests for dim in unlooped(nest, program.units)}
+    looped = (s.dim for n in program.nests for s in statements(n.body) if isinstance(s, For))
+    return not whole.isdisjoint(looped)
 
 
 def is_tied(nest: Nest) -> bool:
@@ -143,7 +176,7 @@ def _blocks(scheduled: Scheduled, site: Site, dim: Dim) -> int:
 
 
 def kept(scheduled: Scheduled) -> Scheduled:
-    """``scheduled`` with what an iteration stores and loads again kept in tiles, wherever it can."""
+    """``scheduled`` with what an iteration stores and loads again kept in tiles."""
     while (site := next(KEEP.sites(scheduled), None)) is not None:
         scheduled = KEEP.apply(scheduled, site)
     return scheduled

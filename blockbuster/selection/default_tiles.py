@@ -40,6 +40,7 @@ WIDEST = 64  # lanes of a tile to a thread: LayerNorm of 8192 in 4 warps has 168
 HELD = 32  # lanes of a tile to a thread: norms keep three such tiles, 60 to 100 of 255 registers
 COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
 LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
+ALONG = 16  # lanes along the rows of memory, at least
 ACROSS = 128  # lanes across the rows of memory: leaves 16 along them, 32 bytes at least
 
 
@@ -126,9 +127,15 @@ def _wide_lanes(program: TileProgram, tiling: Tiling) -> tuple[Dim, ...]:
 
 
 def rows_too_wide(program: TileProgram) -> str:
-    """Why a nest with whole rows, its dims cut, would spill, or ""."""
+    """Why a nest with whole rows, its dims cut, would spill or read single columns, or ""."""
     for nest in program.nests:
         tiling = tiling_of(program, nest)
+        for load in _loads(nest.body):
+            for dim in load.view.sliced(load.target)[-1:]:
+                few = not tiling.is_unit(dim) and tiling.blocks[dim] < ALONG
+                if few and dim not in tiling.whole and len(tiling.lanes(load.target)) > 1:
+                    name = load.view.buffer.name
+                    return f"{name} would be read {tiling.blocks[dim]} elements of {dim} at a time"
         if dims := _wide_lanes(replace(program, nests=(nest,)), tiling):
             shown = ", ".join(f"{dim} {tiling.blocks[dim]}" for dim in dims)
             return f"a tile of {shown} leaves others no room in the registers of a program"

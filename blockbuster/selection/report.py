@@ -10,6 +10,7 @@ from blockbuster.emit.tile.between import in_bytes, width
 from blockbuster.errors import message, shown
 from blockbuster.ir.types import size_class
 from blockbuster.rules import explain
+from blockbuster.selection.masked_loops import narrowed_loops, whole_loops
 from blockbuster.selection.plan import File, Plan, Sizes
 from blockbuster.selection.stored import stored
 
@@ -56,7 +57,7 @@ def report(
         lines.append(f"  chosen for sizes of this class: {_in_words(plan.sizes)}")
     for step in plan.steps:
         if isinstance(step, File):
-            lines += _file(step)
+            lines += _file(step, plan)
         else:
             where = f" ({step.where})" if step.where else ""
             lines.append(f"  {step.name}{where}: a function of whole arrays, not fused")
@@ -105,7 +106,7 @@ def _around_calls(plan: Plan, sizes: Sizes) -> Iterator[tuple[int, str]]:
         yield total, f"NOT FUSED: {written} because {reason}"
 
 
-def _file(file: File) -> list[str]:
+def _file(file: File, plan: Plan) -> list[str]:
     number = "" if file.kernels == 1 else f" in {file.kernels} kernels"
     lines = [f"  {', '.join(file.writes)} from {', '.join(file.reads)}{number}"]
     if file.considered is None:
@@ -116,6 +117,9 @@ def _file(file: File) -> list[str]:
     count = len(best.graph.nodes)
     operations = "1 top-level operation" if count == 1 else f"{count} top-level operations"
     lines.append(f"    {operations} after fusion; tiles: {tiles}")
+    masks = list(narrowed_loops(best.program, plan.sizes, best.blocks))
+    masks += whole_loops(best.scheduled.draft) if best.scheduled is not None else ()
+    lines += [f"    {said}" for said in masks]
     for chunks in best.program.chunks:
         what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
         lines.append(f"    {what}: whole, it would leave most of {best.processors} processors idle")

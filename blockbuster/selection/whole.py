@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from blockbuster.emit.tile.tiling import power_of_two
-from blockbuster.ir.graph import Graph
+from blockbuster.ir.graph import Graph, Read
 from blockbuster.ir.ops import Functional, Map
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import dims_along
 from blockbuster.rules import RULES, Derivation, WholeDim, fuse
 from blockbuster.rules.explain import dims_in_the_way
 from blockbuster.rules.one_block import with_one_block
@@ -73,6 +74,7 @@ class WholeDims:
         again = _can_be_whole(derivation.start, tuple(rows))
         alone = ((dim,) for dim in (*self._stored, *again))
         self._sets: list[tuple[Dim, ...]] = [*alone, *combinations(self._stored, 2)]
+        self._along = _along_memory(derivation.start)
         self._dots = _dims_of_dots(derivation.start)
         self._left: dict[tuple[Dim, ...], Measure] = {}
         self._found: dict[tuple[Dim, ...], tuple[Whole, ...]] = {}
@@ -93,13 +95,21 @@ class WholeDims:
         return {(one.number - 1) * each + at: one for one in self._of(dims)}
 
     def _best(self, sets: Sequence[tuple[Dim, ...]], sizes: Mapping[Dim, int]) -> tuple[Dim, ...]:
-        """Of the first sets that fit, the one that leaves least, the smallest of equals."""
+        """Of the first sets that fit, the one that leaves least.
+
+        Of equals, one whose dims lie along memory, then the smallest.
+        """
         tried = [dims for dims in sets if self._fit(dims, sizes)][:MOST]
         for dims in tried:
             if dims not in self._left:
                 self._left[dims] = self._left_with(dims)
         fewer = [dims for dims in tried if self._left[dims] < self._measure]
-        return min(fewer, key=lambda dims: (self._left[dims], lanes(dims, sizes)), default=())
+
+        def rank(dims: tuple[Dim, ...]) -> tuple[Measure, bool, int]:
+            across = any(dim not in self._along for dim in dims)
+            return self._left[dims], across, lanes(dims, sizes)
+
+        return min(fewer, key=rank, default=())
 
     def _fit(self, dims: tuple[Dim, ...], sizes: Mapping[Dim, int]) -> bool:
         """Whether a tile may have all of ``dims``, and no schedule would give them one block."""
@@ -144,6 +154,13 @@ def _read_again(graph: Graph) -> dict[Dim, int]:
 def _can_be_whole(graph: Graph, dims: Sequence[Dim]) -> tuple[Dim, ...]:
     sites = {dim for match in WholeDim().matches(graph) for dim in match.nodes}
     return tuple(dim for dim in dims if dim in sites)
+
+
+def _along_memory(graph: Graph) -> frozenset[Dim]:
+    """The size classes of the last axes of arrays: their elements lie side by side."""
+    views = [given.view for given in graph.inputs if isinstance(given.view, Read)]
+    last = (dim for view in views if view.axes for dim in dims_along(view.axes[-1]))
+    return frozenset(map(size_class, last))
 
 
 def lanes(dims: Sequence[Dim], sizes: Mapping[Dim, int]) -> int:

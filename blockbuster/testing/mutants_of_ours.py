@@ -89,17 +89,15 @@ def shared_factors() -> tuple[Mutant, ...]:
                ADDED.replace("result != ", "isinstance(result, Accumulate) and result != ")),
         Mutant("factor: a maximum", rule, file, ADDED,
                ADDED.replace("result !=", "not isinstance(result, Accumulate) and result !=")),
-        Mutant("factor: digits cancel", rule, file,
-               "signs_given(graph, position)).known:", "{}) is not None:", "cases"),
-        Mutant("factor: signs of inputs alone", rule, file,
-               "signs_given(graph, position)).known:", "{}).known:", "cases"),
-        Mutant("factor: nothing waits for the sum", rule, file, "return not met or ", "return ",
+        Mutant("factor: digits cancel", rule, file, "exact = counts(found.builder, parts.slope)",
+               "exact = True", "cases"),
+        Mutant("factor: conditions do not count", rule, "counting",
+               "or expr.fn in PREDICATES:", "", "cases"),
+        Mutant("factor: nothing waits for the sum", rule, file, "return not read or ", "return ",
                "cases"),
         Mutant("factor: loops run twice", rule, file,
-               "return not met or any(isinstance(node.op, Map) for node in op.body.nodes)",
-               "return not met", "cases"),
-        Mutant("factor: differences have a sign", rule, "signs",
-               '"sub": lambda parts: _all([parts[0], _negated(parts)])', '"sub": _all', "cases"),
+               "return not read or any(isinstance(node.op, Map) for node in op.body.nodes)",
+               "return not read", "cases"),
         Mutant("factor: another dim's length", rule, file, "and part.dim == op.dim)", "and True)"),
         Mutant("factor: a lost axis", rule, file, "if lost else", "if False else", "cases"),
         Mutant("factor: the rest is lost", rule, file, "total if sums.rest is None else",
@@ -223,7 +221,7 @@ def operands(rule: str) -> tuple[Mutant, ...]:
 
 def remade() -> tuple[Mutant, ...]:
     """remake."""
-    rule, file, joined = "Remake", "making", "fuse_maps"
+    rule, file = "Remake", "making"
     return (
         Mutant("remake: an accumulated value", rule, file,
                "if not isinstance(op.results[port], Collect) or op.start:", "if op.start:",
@@ -248,6 +246,14 @@ def remade() -> tuple[Mutant, ...]:
                "if few_vectors(graph, value, made, read):", "if False:", "cases"),
         Mutant("remake: vectors beside nothing", rule, file,
                "return beside and len(", "return len(", "cases"),
+        *remade_where_it_is_read(rule),
+    )  # fmt: skip
+
+
+def remade_where_it_is_read(rule: str) -> tuple[Mutant, ...]:
+    """remake: what its readers must do, and what is put into them."""
+    file, joined = "making", "fuse_maps"
+    return (
         Mutant("remake: the whole list leaves", rule, file,
                "if value in body.output_values:\n        return f", "if False:\n        return f",
                "cases"),
@@ -267,10 +273,9 @@ def remade() -> tuple[Mutant, ...]:
                "if value in graph.output_values and large[0].node >= 0:",
                "if value in graph.output_values:", "cases"),
         Mutant("remake: another result", rule, joined,
-               "made = self.inline(node, op, {})[value.port]", "made = self.inline(node, op, {})[0]"),
+               "self.inline(node, op, {})[value.port]", "self.inline(node, op, {})[0]"),
         Mutant("remake: another list", rule, joined,
-               "made = self._body.add(op, *args, hints=node.hints, origin=node.origin)[value.port]",
-               "made = self._body.add(op, *args, hints=node.hints, origin=node.origin)[-1]"),
+               "origin=node.origin)[value.port]", "origin=node.origin)[-1]"),
         Mutant("remake: operands confused", rule, joined, "self._body.add(op, *args,",
                "self._body.add(op, *args[::-1],"),
     )  # fmt: skip

@@ -136,6 +136,9 @@ def _add_program(command: argparse.ArgumentParser) -> None:
 
 def _add_rules(command: argparse.ArgumentParser) -> None:
     command.add_argument("--rules", choices=RULE_SETS, default="default", help="the rule set")
+    command.add_argument(
+        "--whole", nargs="+", default=[], metavar="DIM", help="dims that are one block each"
+    )
 
 
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -222,7 +225,7 @@ def _add_draw(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _derived(arguments: argparse.Namespace) -> tuple[ArrayProgram, Derivation]:
     program = trace_named(arguments.program, arguments.dims)
-    return program, fuse(lower(program), RULE_SETS[arguments.rules])
+    return program, fuse(lower(program), RULE_SETS[arguments.rules], whole=arguments.whole)
 
 
 def run_demo(arguments: argparse.Namespace) -> int:

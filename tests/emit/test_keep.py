@@ -113,10 +113,9 @@ def test_keeps_and_is_proved(text, loads):
     assert prove_tiles(before, after, trials=4).equal
 
 
-@pytest.mark.parametrize("name", ["residual", "softmax and log"])
-def test_a_fused_program_becomes_one_kernel(name):
+def test_a_fused_program_becomes_one_kernel():
     """No dim is whole in the block program: its schedule gives D one block, and keeps."""
-    derivation = bb.fuse(lowered(name))
+    derivation = bb.fuse(lowered("residual"))
     known = {"M": 64, "D": 100}
 
     kernel = bb.emit(derivation, known, "float32")

@@ -272,3 +272,21 @@ def test_looking_documents_up_is_proved(name):
     report = bb.check_schedule(graph, TEXT.replace("nest 1 N 2", "nest 2 N 2"), SIZES, trials=4)
 
     assert report.equal, report
+
+
+def test_a_report_says_what_masks_leave():
+    shapes = dict(q="B H M D", k="B H N D", v="B H N D")
+    sizes = {"B": 1, "H": 64, "M": 2048, "N": 2048, "D": 64}
+
+    def said(fill, target):
+        def attend(q, k, v):
+            seen = bb.arange(q.shape[-2])[:, None] >= bb.arange(k.shape[-2])
+            scores = bb.where(seen, q @ k.swapaxes(-1, -2), fill)
+            return bb.softmax(scores, axis=-1) @ v
+
+        compiled = bb.compile(bb.trace(attend, **shapes), sizes, "float32", target)
+        return str(compiled.report)
+
+    assert "a loop over N runs over 32.5 of 64 blocks: its mask empties" in said(-np.inf, "h200")
+    assert "a loop over N runs over" in said(-np.inf, "cpu")
+    assert "over all blocks in spite of its mask: t2 takes in -1000000000" in said(-1e9, "h200")

@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 
+from blockbuster.emit.interpret.interpreter import run_tiles
+from blockbuster.emit.interpret.memory import Hazard
 from blockbuster.emit.schedule import (
     dead_iterations,
     mask_ranges,
+    scan_nest,
     span_tiles,
     whole_numbers,
 )
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.parse import parse_tiles
+from blockbuster.errors import BlockbusterError
 from tests.emit.test_move_mutants import moved, mutated, verdicts
 from tests.emit.test_narrow import NARROW, both_runs, masked_sum, unscheduled_at
 
@@ -141,7 +145,7 @@ RANGES = [
     (mask_ranges, "return self.of(inner, not wanted)", "return self.of(inner, wanted)",
      ["~(j < i)"]),
     (mask_ranges, 'if fn == "ne" or not', "if not", ["j != i"]),
-    (mask_ranges, "return solver.solved(right, MIRRORED", "return solver.solved(right, OPPOSITE",
+    (mask_ranges, "return solver._side(right, MIRRORED", "return solver._side(right, OPPOSITE",
      ["i >= j"]),
     (mask_ranges, "both(*sides) if fn in (\"lt\", \"le\") else either(*sides)", "both(*sides)",
      ["np.abs(i - j) > 9"]),
@@ -184,3 +188,71 @@ def test_a_broken_range_leaves_out_too_much(monkeypatch, module, old, new, texts
 
     mutated(monkeypatch, module, old, new)
     assert not all(agrees(text, numbers) for text, numbers in cases)
+
+
+LOOKED_UP = """
+tiles {
+  inputs X: [M, N], A: [M], B: [N]
+  outputs Y: [M]
+  nest 1 {
+    forall M {
+      t1: [M] = init +
+      a: [M] = load A[M]
+      for N {
+        b: [N] = load B[N]
+        x: [M, N] = load X[M, N]
+        m: [M, N] = {mask} over [M, N]
+        k: [M, N] = where(m, x, 0) over [M, N]
+        s: [M] = row_sum(k)
+        t1 += s
+      }
+      y: [M] = t1 * 1 over [M]
+      store Y[M] = y
+    }
+  }
+}
+"""
+SCANS = [
+    # (module, text, what replaces it, masks of data that show it)
+    (scan_nest, '"gt": call("gt", Arg(1), Arg(2))', '"gt": call("gt", Arg(0), Arg(2))', ["a < b"]),
+    (scan_nest, '"le": call("le", Arg(0), Arg(3))', '"le": call("le", Arg(1), Arg(3))', ["b <= a"]),
+    (scan_nest, '"eq": call("and", call("le", Arg(0), Arg(3))',
+     '"eq": call("and", call("le", Arg(1), Arg(3))', ["a == b"]),
+    (scan_nest, '("row_min", math.inf), ("row_max", -math.inf)',
+     '("row_max", math.inf), ("row_max", -math.inf)', ["a == b", "a > b"]),
+    (scan_nest, 'call("eq", number, number)', 'call("eq", 0.0, 0.0)', ["a == b"]),
+    (scan_nest, "found.append(tile)", "found.insert(0, tile)", ["a == b"]),
+    (scan_nest, "0 if scan.least else 1", "1 if scan.least else 0", ["a == b"]),
+    (scan_nest, "monoid, none in zip(totals,", "monoid, none in zip(totals[::-1],", ["a == b"]),
+    (mask_ranges, 'fn == "ne" or self.open', 'fn == "ne"', ["not (a > b)"]),
+    (mask_ranges, 'found.bounded or fn == "ne"', "found.bounded", ["a != b"]),
+]  # fmt: skip
+
+
+def looked_up(mask):
+    """Whether a loop narrowed by data adds up what the whole loop does; it may fail on the way."""
+    start = unscheduled_at(parse_tiles(LOOKED_UP.replace("{mask}", mask)), {"M": 9, "N": 20})
+    if NARROW.why_not(start, Site(1, "N")):
+        return True
+    rows = np.array([0.0, 0, 1, 1, np.nan, 2, 3, 3, 7])
+    columns = np.array([0.0, 0, 0, 0, 2, 1, 1, 1, 1, 2, 2, 2, np.nan, 3, 3, 3, 4, 5, 5, 9])
+    arrays = {"X": np.arange(1.0, 181).reshape(9, 20), "A": rows, "B": columns}
+    blocks = {"M": 2, "N": 3}
+    try:
+        after = NARROW.apply(start, Site(1, "N"))
+        full, narrowed = (
+            run_tiles(one.draft, arrays, {"M": 9, "N": 20}, blocks)["Y"] for one in (start, after)
+        )
+    except (BlockbusterError, KeyError, StopIteration, Hazard):
+        return False
+    return np.array_equal(full, narrowed)
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "masks"), SCANS, ids=[o[:40] for _, o, *_ in SCANS]
+)
+def test_a_broken_look_up_leaves_out_too_much(monkeypatch, module, old, new, masks):
+    assert all(map(looked_up, masks))
+
+    mutated(monkeypatch, module, old, new)
+    assert not all(map(looked_up, masks))

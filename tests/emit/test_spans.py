@@ -18,7 +18,7 @@ from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.script import BY_NAME, MOVES
 from blockbuster.emit.schedule.site import EVERYWHERE
-from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.compiler import compile_kernel, target_of
 from blockbuster.emit.tile.arithmetic import arithmetic
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import For, statements
@@ -298,3 +298,22 @@ def kernel_with_spans(seed):
         for b in draft.inputs
     }
     return scheduled, graph, given
+
+
+def test_the_loads_of_a_loop_over_a_span_still_run_ahead():
+    """Triton's pipeliner takes loops whose bounds are computed: as much shared memory is asked."""
+
+    def causal(q, k, v):
+        i, j = bb.arange(q.shape[0])[:, None], bb.arange(k.shape[0])
+        return bb.softmax(bb.where(i >= j, q @ k.T, -np.inf)) @ v
+
+    graph = bb.fuse(bb.lower(bb.trace(causal, q="M D", k="N D", v="N L"))).final
+    sizes = {"M": 4096, "N": 4096, "D": 128, "L": 128}
+    cut, staged = "block M 64, D 128 whole, N 64, L 128 whole\nwarps 4\n", "stage nest 1 N 3\n"
+    asked = [
+        compile_kernel(bb.emit(graph, sizes, schedule=text))[0]
+        for text in (cut, cut + staged, f"{cut}narrow nest 1 N\n{staged}")
+    ]
+
+    assert asked[0].shared < asked[1].shared == asked[2].shared
+    assert not any(report.spills for report in asked)

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blockbuster as bb
-from blockbuster.errors import TraceError
+from blockbuster.errors import BlockbusterError, TraceError
 from blockbuster.frontend.loops import Loops
+from blockbuster.frontend.lower import _Lowering
+from blockbuster.frontend.own_dims import _Naming
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.ops import Map, Relabel
 from blockbuster.ir.verify import verify
@@ -29,6 +31,11 @@ def causal(q, k, v):
 
 def itself(x):
     return attention(x, x, x)
+
+
+def with_its_transpose(x):
+    h = x @ x
+    return h + h.T
 
 
 def tied(q, c):
@@ -109,11 +116,14 @@ def test_distances_are_scores():
     assert set(loops(graph)) == {"M", "N", "D", "D'"}
 
 
+def statistic_shares_its_loop():
+    graph = bb.lower(bb.trace(lambda x: (x / x.sum(-1, keepdims=True)).sum(0), x="M D"))
+    return set(loops(graph)) == {"M", "D"}
+
+
 def test_a_statistic_of_a_tile_shares_its_loop():
     """Row sums are less than the rows: one loop serves both, for a dim in one block."""
-    graph = bb.lower(bb.trace(lambda x: (x / x.sum(-1, keepdims=True)).sum(0), x="M D"))
-
-    assert set(loops(graph)) == {"M", "D"}
+    assert statistic_shares_its_loop()
 
 
 def test_gate_and_up_are_one_loop():
@@ -122,11 +132,14 @@ def test_gate_and_up_are_one_loop():
     assert sorted(loops(final)) == ["D", "D'", "M"]
 
 
-def test_reads_of_one_array_are_one_loop():
+def reads_are_one_loop():
     graph = bb.lower(bb.trace(lambda x, a, b: (x @ a, bb.silu(x @ b)), x="M K", a="K N", b="K L"))
+    one = [i.view.source for i in graph.inputs] == ["x", "a", "b"]
+    return one and set(loops(bb.fuse(graph).final)) == {"M", "K", "N", "L"}
 
-    assert set(loops(bb.fuse(graph).final)) == {"M", "K", "N", "L"}
-    assert [i.view.source for i in graph.inputs] == ["x", "a", "b"]
+
+def test_reads_of_one_array_are_one_loop():
+    assert reads_are_one_loop()
 
 
 def test_a_residual_reads_what_it_adds_under_another_dim():
@@ -156,7 +169,7 @@ def stored(graph, around=()):
             yield from stored(node.op.body, (*around, node.op.dim))
 
 
-def test_a_relabeled_read_stays_inside_the_loops_in_common():
+def residual_is_one_nest():
     graph = bb.lower(
         bb.trace(
             lambda x, r, w, u: (lambda h: h + bb.silu(h @ w) @ u)(x + r),
@@ -166,9 +179,11 @@ def test_a_relabeled_read_stays_inside_the_loops_in_common():
             u="F D",
         )
     )
+    return not list(graph.of_type(Relabel)) and len(bb.fuse(graph).final.nodes) == 1
 
-    assert not list(graph.of_type(Relabel))
-    assert len(bb.fuse(graph).final.nodes) == 1
+
+def test_a_relabeled_read_stays_inside_the_loops_in_common():
+    assert residual_is_one_nest()
 
 
 # names are no more than names ------------------------------------------------------
@@ -263,3 +278,65 @@ def test_reads_become_one_as_a_whole_or_not_at_all():
 
     assert not table.unite([a, b], [c, d])
     assert table.find(b) != table.find(d)
+
+
+# mutants ---------------------------------------------------------------------------
+
+
+def without_bars(loops, one, other, tile):
+    return bool(loops._beside[one] & loops._members[other])
+
+
+def without_exception(loops, one, other, tile):
+    return bool((loops._beside[one] | loops._outside[one]) & loops._members[other])
+
+
+def only_its_own(fold_inside):
+    def mutant(loops, folded, result, around):
+        return fold_inside(loops, folded, result, [0] * len(around))
+
+    return mutant
+
+
+MUTANTS = {
+    "a fold's loop may run around it": (Loops, "_bars_of", without_bars, "itself"),
+    "only the loops of the result are around a fold": (
+        Loops, "fold_inside", only_its_own(Loops.fold_inside), "attention to products",
+    ),
+    "axes of one tile may be one": (Loops, "keep_apart", lambda *_: None, "with its transpose"),
+    "a statistic is stored like a product": (Loops, "_bars_of", without_exception, "statistic"),
+    "arrays are read anew each time": (_Naming, "share", lambda naming: None, "reads"),
+    "views are outside all loops": (_Lowering, "_in_common", lambda *_: (), "residual"),
+}  # fmt: skip
+
+KILLERS = {
+    "itself": lambda: stores_nothing(*FUSED["itself"]),
+    "attention to products": lambda: stores_nothing(
+        lambda x, a, b, c: x @ a @ b @ c + x, dict(x="M D", a="D N", b="N K", c="K D")
+    ),
+    "with its transpose": lambda: (
+        set(loops(bb.lower(bb.trace(with_its_transpose, x="M M")))) == {"M", "M'", "M''"}
+    ),
+    "statistic": lambda: statistic_shares_its_loop(),
+    "reads": lambda: reads_are_one_loop(),
+    "residual": lambda: residual_is_one_nest(),
+}
+
+
+def stores_nothing(function, dims):
+    graph = bb.lower(bb.trace(function, **dims))
+    verify(graph)
+    return not bb.fuse(graph).final.buffered_edges()
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_dies(name, monkeypatch):
+    where, method, mutant, killer = MUTANTS[name]
+    assert KILLERS[killer]()
+    monkeypatch.setattr(where, method, mutant)
+
+    try:
+        survived = KILLERS[killer]()
+    except (BlockbusterError, AssertionError, ValueError):
+        survived = False
+    assert not survived

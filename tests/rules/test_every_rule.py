@@ -17,6 +17,7 @@ from blockbuster.testing.generators import GENERATORS, arrays
 from blockbuster.testing.matrices import MatrixPrograms
 from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.sites import Site, difference, flaw, sites
+from blockbuster.testing.softmaxes import softmax_programs
 from blockbuster.testing.strategies import programs, programs_with_site
 from blockbuster.testing.walks import EVERY_RULE, RULE_SETS
 from tests.rules.golden import GOLDEN, folder_of
@@ -85,7 +86,7 @@ def test_keeps_the_numbers_exactly_where_integers_stay_integers(kind, data):
 def test_every_rule_fires_on_generated_programs():
     fired: Counter[str] = Counter()
     graphs = [MatrixPrograms(Random(seed)).graph() for seed in range(60)]
-    for graph in graphs + norm_programs(40):
+    for graph in graphs + norm_programs(40) + softmax_programs(20):
         for rules in RULE_SETS:
             derivation = fuse(graph, rules)
             fired.update({step.rule for step in derivation.steps})

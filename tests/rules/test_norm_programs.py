@@ -19,6 +19,7 @@ from blockbuster.rules import (
     fuse,
 )
 from blockbuster.testing.norms import norm_programs, quality
+from blockbuster.testing.softmaxes import softmax_programs
 
 PROGRAMS = 150
 
@@ -111,4 +112,5 @@ def test_the_generator_has_sites_for_peeling():
 
 @pytest.fixture(scope="module")
 def derivations():
-    return [fuse(graph) for graph in norm_programs(PROGRAMS // 3, first=PROGRAMS)]
+    graphs = norm_programs(PROGRAMS // 3, first=PROGRAMS) + softmax_programs(PROGRAMS // 10)
+    return [fuse(graph) for graph in graphs]

@@ -53,15 +53,33 @@ def changes_something(loop: For, formulas: Formulas, assumed: Assumed) -> str:
     return run.reason if run.until_the_loop(formulas.nest.body) else "it is in no nest"
 
 
+def stored_when(loop: For, formulas: Formulas, assumed: Assumed) -> tuple[dict[Store, float], str]:
+    """What an iteration of ``loop`` does but for folds where conditions are as ``assumed``.
+
+    Its stores of one known number each; and what keeps it from doing no more than that, or "".
+    """
+    run = _Run(formulas, assumed, loop)
+    run.until_the_loop(formulas.nest.body)
+    known = {stmt: value for stmt, value in run.stored.items() if isinstance(value, float)}
+    open_ = (s.view.buffer.name for s in run.stored if s not in known)
+    unknown = (f"{name} is stored, of which the mask leaves more than one number" for name in open_)
+    return known, next(unknown, run.changed)
+
+
 @dataclass
 class _Run:
-    """Statements run over the lattice. ``reason``: what the loop changes, the first such thing."""
+    """Statements run over the lattice. ``reason``: what the loop changes, the first such thing.
+
+    ``changed``: what its folds change. ``stored``: what an iteration stores.
+    """
 
     formulas: Formulas
     assumed: Assumed
     loop: For
     values: dict[Tile, Lane] = field(default_factory=dict)
     reason: str = ""
+    changed: str = ""
+    stored: dict[Store, Lane] = field(default_factory=dict)
 
     def until_the_loop(self, body: Sequence[Stmt]) -> bool:
         """Run what stands before the loop, then the loop; True if it is found in ``body``."""
@@ -95,6 +113,7 @@ class _Run:
                 self._step(stmt, own)
                 if isinstance(stmt, Store):
                     self._note(f"it stores {stmt.view.buffer.name}")
+                    self.stored[stmt] = self.values[stmt.value]
 
     def _forget(self, loop: For) -> None:
         """What an inner loop reads of what it folds may be of any iteration."""
@@ -128,6 +147,7 @@ class _Run:
             if tile in own:
                 self.values[tile] = self._total(stmt, tile)
         if any(tile not in own for tile in folded(stmt)):
+            self.changed = self.changed or self._changed(stmt)
             self._note(self._changed(stmt))
 
     def _total(self, stmt: Fold, tile: Tile) -> Lane:

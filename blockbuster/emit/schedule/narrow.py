@@ -100,7 +100,7 @@ def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> 
     found, reason = emptying(loop, formulas)
     if reason:
         return reason
-    if not _known(found, _writer(loop, formulas, program, alone)).bounded:
+    if not known_range(found, writer_of(loop, formulas, program, alone)).bounded:
         return f"the mask of the loop over {loop.dim} bounds no range of its blocks"
     return ""
 
@@ -110,11 +110,11 @@ def narrowed(program: TileProgram, site: Site, *, alone: bool = False) -> TilePr
     program = hoist(program)
     loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
     assert loop is not None
-    writer = _writer(loop, formulas, program, alone)
+    writer = writer_of(loop, formulas, program, alone)
     found, _ = emptying(loop, formulas)
-    span = writer.span(_known(found, writer))
+    span = writer.span(known_range(found, writer))
     made = (*writer.made, replace(loop, span=span))
-    program = with_body(program, site, _replaced(formulas.nest.body, loop, made))
+    program = with_body(program, site, replaced_by(formulas.nest.body, loop, made))
     return _with_scans(program, site, writer)
 
 
@@ -167,7 +167,7 @@ def emptying(loop: For, formulas: Formulas) -> tuple[Emptying, str]:
     return (needed,), ""
 
 
-def _known(found: Emptying, writer: SpanWriter) -> Range:
+def known_range(found: Emptying, writer: SpanWriter) -> Range:
     """Where any iteration is that is not idle, as far as it is known before the loop."""
     solver = MaskRanges(writer.formulas, writer.dim)
 
@@ -178,7 +178,8 @@ def _known(found: Emptying, writer: SpanWriter) -> Range:
     return Range(writer.known(whole.low), writer.known(whole.high))
 
 
-def _writer(loop: For, formulas: Formulas, program: TileProgram, alone: bool) -> SpanWriter:
+def writer_of(loop: For, formulas: Formulas, program: TileProgram, alone: bool) -> SpanWriter:
+    """What writes the span of ``loop``, a loop of the nest of ``formulas``."""
     made = around(loop, formulas.nest.body, formulas.nest.grid)
     assert made is not None
     names = fresh_names(program)
@@ -208,14 +209,14 @@ def around(
     return None
 
 
-def _replaced(body: tuple[Stmt, ...], loop: For, made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def replaced_by(body: tuple[Stmt, ...], loop: For, made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """``body`` with ``made`` in the place of ``loop``, and of no equal one."""
     out: list[Stmt] = []
     for stmt in body:
         if stmt is loop:
             out += made
         elif isinstance(stmt, For):
-            out.append(replace(stmt, body=_replaced(stmt.body, loop, made)))
+            out.append(replace(stmt, body=replaced_by(stmt.body, loop, made)))
         else:
             out.append(stmt)
     return tuple(out)

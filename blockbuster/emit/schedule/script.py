@@ -18,6 +18,7 @@ from blockbuster.emit.schedule.base import LOOP, NEST, STATEMENT, Args, Move
 from blockbuster.emit.schedule.block import BlockDims
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
+from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.finish_rows import FinishRows
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
@@ -25,6 +26,7 @@ from blockbuster.emit.schedule.order_blocks import OrderBlocks
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split import Split
+from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
@@ -33,8 +35,8 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    BlockDims(), FinishRows(), Keep(), Split(), Narrow(), ChunkLoop(), DeferLaneSums(),
-    OrderBlocks(), Warps(), Stage(),
+    Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(), ChunkLoop(),
+    DeferLaneSums(), OrderBlocks(), Warps(), Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -29,7 +29,7 @@ def arithmetic(
 ) -> Arithmetic:
     """The operations of all nests but for folds, one per element; sizes as for ``tile_traffic``.
 
-    Ragged blocks count with the elements that they have.
+    Ragged blocks count with the elements that they have, entries per lane as those of their dim.
     """
     blocks, found = bound_blocks(program, sizes, block_sizes), Arithmetic()
     for nest in program.nests:

@@ -80,6 +80,12 @@ class KnownBounds:
         begin, end = loop.span or (None, None)
         return self._clipped(begin, 0, count), self._clipped(end, count, count)
 
+    def trips(self, loop: For) -> float:
+        """How many blocks ``loop`` runs over, on average over what is around it."""
+        begin, end = self.of(loop)
+        dims = merged(begin, end)
+        return float(np.maximum(end.over(dims) - begin.over(dims), 0).mean())
+
     def _clipped(self, tile: Tile | None, usual: int, count: int) -> PerBlock:
         found = self.known.get(tile) if tile is not None else None
         if found is None:

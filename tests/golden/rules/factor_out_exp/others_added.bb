@@ -14,20 +14,4 @@ graph(X: K[M,K] = port) {
   }
   return l
 }
-# after
-graph(X: K[M,K] = port) {
-  l = map K (x in !X) {
-    e = exp(x)
-    a = row_sum(e)
-    yield +a
-  }
-  z = map K (x_1 in !X) {
-    t = row_max(x_1)
-    yield max t
-  }
-  m = -z
-  t1 = exp(m)
-  t2 = mul(l, t1)
-  t3 = |K| + t2
-  return t3
-}
+# because: c stays in K<row_shift exp(x) x + 1 row_sum>: a adds it, times data, to others: digits would cancel

@@ -1,0 +1,115 @@
+"""spread: a nest that works element by element along a dim runs over it in blocks, side by side.
+
+before   for m in range(M):               after   forall d in range(D):
+          t2 = load(X[m,:])                        for m in range(M):
+          t1 += col_sum(t2)                         t2 = load(X[m,d])
+         store(t1,Y[:])                             t1 += col_sum(t2)
+                                                  store(t1,Y[d])
+
+A dim that is whole in a block program is one block in each of its nests, though only those need it
+that sum along it. The others get a loop over it, which the grid runs. Costs what does not
+depend on the dim once per block of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place
+from blockbuster.emit.schedule.block import unlooped
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, nest_at, with_body
+from blockbuster.emit.tile.dataflow import operands
+from blockbuster.emit.tile.program import (
+    For,
+    Issue,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    TileProgram,
+    statements,
+)
+from blockbuster.ir.ops import Relabel
+from blockbuster.ir.types import Dim, size_class
+
+
+class Spread(Move):
+    """Run a nest over a dim that its tiles hold whole, block by block."""
+
+    name: ClassVar[str] = "spread"
+    takes: ClassVar[str] = NEST
+    form: ClassVar[str] = "DIM"
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """The nests with such a dim."""
+        for at in range(1, len(scheduled.draft.nests) + 1):
+            if any(True for _ in self.arguments(scheduled, Site(at))):
+                yield Site(at)
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Its dims that no loop runs over, as far as they can be cut."""
+        nest = nest_at(scheduled.draft, site)
+        for dim in unlooped(nest, scheduled.draft.units) if nest else ():
+            if not self.why_not(scheduled, site, dim=dim):
+                yield {"dim": dim}
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The nest holds the dim whole, and no statement of it needs all of the dim."""
+        nest, dim = nest_at(scheduled.draft, site), args["dim"]
+        if nest is None:
+            return no_such_place(self, site)
+        if dim not in unlooped(nest, scheduled.draft.units):
+            return f"no tile of nest {site.nest} holds all of {dim}"
+        if any(block.dim == dim for block in nest.blocks):
+            return f"{dim} is cut already"
+        return needs_all(nest, dim) or not_plain(nest)
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The nest in a parallel loop over the dim."""
+        nest = nest_at(scheduled.draft, site)
+        assert nest is not None
+        return with_body(scheduled.draft, site, (For(args["dim"], True, nest.body),))
+
+    def read(self, words: Sequence[str]) -> Args:
+        """One dim."""
+        if len(words) != 1:
+            raise ValueError("expected one dim")
+        return {"dim": words[0]}
+
+
+def needs_all(nest: Nest, dim: Dim) -> str:
+    """Why the tiles of ``nest`` cannot hold ``dim`` block by block, or ""."""
+    found = (takes_all(stmt, dim) for stmt in statements(nest.body))
+    return next(filter(None, found), "")
+
+
+def takes_all(stmt: Stmt, dim: Dim) -> str:
+    """Why ``stmt`` needs all elements of ``dim`` at once, or runs once for all of them, or ""."""
+    match stmt:
+        case Let(target, op, args):
+            if dim not in target.axes and any(dim in arg.axes for arg in args):
+                return f"{target.name} is made of all of {dim}"
+            if isinstance(op, Relabel) and size_class(dim) == size_class(op.old):
+                return f"{target.name} has {dim} under another name"
+        case Store(view, value) if dim not in value.axes:
+            return f"{view.buffer.name} would be stored by every block of {dim}"
+        case For(dim=walked) if size_class(walked) == size_class(dim):
+            return f"a loop runs over {walked}, which has the size of {dim}"
+    if isinstance(stmt, Load | Store):
+        for used, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
+            if axis.per_block and dim in (used, axis.dim):
+                return f"{stmt.view.buffer.name} has an entry per block of {dim}"
+    return ""
+
+
+def not_plain(nest: Nest) -> str:
+    """Why its loops and tiles depend on how it is cut, or ""."""
+    for stmt in statements(nest.body):
+        if isinstance(stmt, Issue) or any(tile.per_lane for tile in operands(stmt)):
+            return "it is scheduled already: spread its dims first"
+        if isinstance(stmt, For) and (stmt.chunk is not None or stmt.span is not None):
+            return f"its loop over {stmt.dim} runs over a part of it"
+    return ""

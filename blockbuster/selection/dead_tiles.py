@@ -1,0 +1,33 @@
+"""Which stored tiles under a mask are filled instead of computed: where the device stays busy."""
+
+from __future__ import annotations
+
+from blockbuster.emit.schedule.fill import Fill
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at
+from blockbuster.emit.tile.traffic import traffic_by_nest
+
+FILL = Fill()
+EACH = 2
+"""Programs for each processor that are enough: rows of tiles differ in what they have to do."""
+
+
+def filled(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with the loops filled that leave enough programs."""
+    while True:
+        site = next((s for s in FILL.sites(scheduled) if not does_not_pay(scheduled, s)), None)
+        if site is None:
+            return scheduled
+        scheduled = FILL.apply(scheduled, site)
+
+
+def does_not_pay(scheduled: Scheduled, site: Site) -> str:
+    """Why the loop at ``site`` computes all of its tiles although a mask empties some, or ""."""
+    loop = loop_at(scheduled.draft, site)
+    if loop is None or not loop.parallel:
+        return ""
+    after = FILL.apply(scheduled, site)
+    programs = traffic_by_nest(after.program, after.sizes)[site.nest - 1].programs
+    if programs < EACH * scheduled.target.processors:
+        return f"without the loop over {loop.dim} on the grid there are {programs} programs"
+    return ""

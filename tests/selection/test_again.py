@@ -1,0 +1,107 @@
+"""Programs that make larger values again: when they are chosen, their cost, and their results."""
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.runtime.launch import LaunchError, run_batch
+from blockbuster.selection.again import Again
+from blockbuster.selection.choice import Fused
+from tests.gradients import ATTENTION, LARGE, PROGRAMS, SMALL, drawn, sized, traced
+
+KERNELS = {
+    "attention": 2, "self": 2, "causal": 2, "grouped": 2, "biased": 2, "dropout": 2,
+    "statistics": 2,
+}  # fmt: skip
+
+
+def considered(name, sizes=LARGE, dtype="float16", target="sm_90", **more):
+    program = traced(name)
+    known = {**sized(program, sizes), **more}
+    return Fused(bb.lower(program)).consider(known, dtype, target)
+
+
+def elements(buffer, scheduled):
+    return np.prod([scheduled.sizes[axis.dim.rstrip("'")] for axis in buffer.axes], dtype=float)
+
+
+@pytest.mark.parametrize("name", [*ATTENTION, "cross-entropy"])
+def test_no_workspace_is_as_large_as_the_scores(name):
+    best = considered(name).best
+    given = (*best.program.inputs, *best.program.outputs)
+    parts = {dim for chunks in best.program.chunks for dim in (chunks.number, chunks.lanes)}
+    most = max(elements(buffer, best.scheduled) for buffer in given)
+    spaces = [b for b in best.program.workspaces if parts.isdisjoint(a.dim for a in b.axes)]
+
+    assert best.again
+    assert all(elements(buffer, best.scheduled) <= most for buffer in spaces)
+    assert best.kernels == KERNELS.get(name, best.kernels)
+
+
+def test_statistics_that_are_given_need_no_workspace():
+    assert considered("statistics").best.program.workspaces == ()
+
+
+def test_where_arithmetic_is_long_values_are_stored():
+    found = considered("gated", D=4096, F=11008, T=4096)
+
+    assert not found.best.again
+    assert any("it repeats too much" in reason for reason in found.refused)
+
+
+def test_the_reason_says_what_counts():
+    reason = considered("attention").reason
+
+    assert "what is stored between kernels is large or wide" in reason
+    assert "the program with larger values made again, D in one block moves " in reason
+
+
+def test_nothing_is_made_again_on_the_cpu():
+    found = considered("statistics", SMALL, "float32", "cpu")
+
+    assert not any(choice.again for choice in (found.best, *found.others))
+
+
+def test_programs_that_store_nothing_large_cost_what_they_did():
+    program = bb.trace(lambda q, k, v: bb.softmax(q @ k.T, axis=-1) @ v, q="M D", k="N D", v="N L")
+    one = Fused(bb.lower(program))
+    found = one.consider(dict(M=64, N=64, D=32, L=32), "float16", "sm_90")
+
+    assert not any(isinstance(beside, Again) for beside in one.beside)
+    assert all(nest.heavy == nest.computed == 0 for nest in found.best.nests)
+
+
+def test_numbers_do_not_depend_on_which_sizes_come_first():
+    program = traced("one head")
+    keys = []
+    for order in ((16, 1024), (1024, 16)):
+        one = Fused(bb.lower(program))
+        found = {d: one.consider(dict(M=512, N=512, D=d, L=16), "float16", "sm_90") for d in order}
+        chosen = [choice for choice in (found[16].best, *found[16].others) if choice.again]
+        keys.append(sorted((choice.snapshot, choice.name) for choice in chosen))
+
+    assert keys[0] == keys[1]
+    assert [name.rpartition(", ")[2] for _, name in keys[0]][-1] == "D and L in one block"
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize(
+    ("name", "wide"), [*((name, 1.0) for name in PROGRAMS), ("attention", 30.0), ("causal", 30.0)]
+)
+def test_the_kernels_compute_the_program(name, wide):
+    program = traced(name)
+    one, sizes = Fused(bb.lower(program)), sized(program, SMALL)
+    for dtype, tolerance in (("float32", 1e-5 * wide), ("float16", 3e-3)):
+        arrays = drawn(name, dtype, wide=wide)
+        wanted = program.numpy({n: a.astype(float) for n, a in arrays.items()})
+        found = one.consider(sizes, dtype, "sm_90")
+        made = [c for c in (found.best, *found.others) if c.again]
+        schedules = [choice.scheduled.schedule for choice in made]
+        pairs = zip(made, schedules, strict=True)
+        kernels = [bb.emit(c.graph, sizes, dtype, schedule=text) for c, text in pairs]
+        assert len(made) == 2
+        for got in run_batch([(kernel, arrays) for kernel in kernels]):
+            assert not isinstance(got, LaunchError), got
+            for array, right in zip(got.values(), wanted.values(), strict=True):
+                most = max(np.abs(right).max(), 1.0)  # of wide scores, little comes back
+                assert np.abs(array.astype(float) - right).max() <= tolerance * most
