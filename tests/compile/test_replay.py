@@ -8,7 +8,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.replay import Replay
-from tests.compile.functions import doubled, normal, several, with_custom
+from tests.compile.functions import attention, doubled, normal, several, with_custom
 
 
 class Started:
@@ -89,16 +89,16 @@ def test_the_same_tensor_twice_is_two_arrays(stage, tensors):
 
 
 def test_workspaces_are_new_each_time_and_in_order(stage, torch):
-    x = torch.zeros(8192, 640)
-    replay, log = stage(lambda x: bb.sum(bb.sum(x, axis=0), axis=0), x)
+    q, k, v = torch.zeros(16, 128), torch.zeros(1000, 128), torch.zeros(1000, 128)
+    replay, log = stage(attention, q, k, v)  # its loops run in chunks, which others combine
 
-    replay([x])
+    replay([q, k, v])
     assert not log
-    replay([x])
+    replay([q, k, v])
 
-    assert len(log) == 2
+    assert len(log) >= 2
     first = len(log)
-    replay([x])
+    replay([q, k, v])
     assert [call[6:9] for call in log] == [(None, None, None)] * 2 * first
 
 
