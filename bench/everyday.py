@@ -17,8 +17,10 @@ from inspect import signature
 from typing import Any
 
 import blockbuster
-from blockbuster.compile import Compiled
+from blockbuster.emit.tile.between import in_bytes
 from blockbuster.frontend import functions as bb
+from blockbuster.runtime.compiled import Compiled
+from blockbuster.selection.stored import stored
 
 Array = Any
 INF = float("inf")
@@ -238,27 +240,47 @@ TABLES = dict(cos="S 64", sin="S 64")
 MASKS = dict(causal=causal, window=window, prefix=prefix, segments=segments)
 
 
+SCAN = "two kernels find the first and last keys that the queries of a block may see"
+TURNED = "rotated keys are made once, for the four query heads that read them"
+SCANNED = dict(kernels=3, bytes=8192, why=SCAN, whole=dict(document=7))
+STORED_KEYS = 2 * 4 * 2048 * 128 * 2
+
+
 def _masks() -> list[Everyday]:
     made = []
     for name, attend in MASKS.items():
-        more = dict(document="B S") if attend is segments else {}
-        whole = dict(document=7) if more else None
+        by_data = attend is segments
+        more = dict(document="B S") if by_data else {}
         for word, fn, inputs, sizes, small in (
             ("", attend, BATCHED, HEADS, FEW),
             ("grouped-", grouped(attend), GROUPED, GROUPS, FEW_GROUPS),
         ):
-            made.append(Everyday(word + name, fn, inputs | more, sizes, small, whole=whole))
+            becomes: dict[str, Any] = dict(SCANNED) if by_data else {}
+            made.append(Everyday(word + name, fn, inputs | more, sizes, small, **becomes))
+            if word:
+                becomes |= dict(kernels=becomes.get("kernels", 1) + 1, bytes=STORED_KEYS)
+                becomes["why"] = "; ".join(filter(None, (TURNED, becomes.get("why"))))
             fixed = {key: dims.replace("D", "D=128") for key, dims in inputs.items()}
-            turned_in = {**fixed, **TABLES, **more}
             few = {**small, "D": 128}
-            made.append(
-                Everyday(f"rotated-{word}{name}", turned(fn), turned_in, sizes, few, whole=whole)
-            )
+            name_of = f"rotated-{word}{name}"
+            both = {**fixed, **TABLES, **more}
+            made.append(Everyday(name_of, turned(fn), both, sizes, few, **becomes))
     return made
 
 
 PRODUCTS = dict(q="B H M D", k="B H N D", v="B H N D", do="B H M D")
 ROWS, FEW_ROWS = dict(M=4096, D=4096), dict(M=37, D=300)
+
+LENGTHS: dict[str, Any] = dict(
+    kernels=3,
+    bytes=2 * 16 * 2048 * 4,
+    why="the lengths of queries and keys are made once: a loop of dots that also sums waits for it",
+)
+STATISTICS: dict[str, Any] = dict(
+    kernels=2,
+    bytes=3 * 2 * 16 * 2048 * 4,
+    why="sums over keys come before sums over queries, which read three numbers a query",
+)
 
 EVERYDAY: tuple[Everyday, ...] = (
     Everyday("full", full, CROSS, APART, FEW_APART),
@@ -279,9 +301,9 @@ EVERYDAY: tuple[Everyday, ...] = (
         FEW_APART,
         shares=dict(keep=0.9),
     ),
-    Everyday("cosine", cosine, CROSS, APART, FEW_APART),
-    Everyday("backward", backward, PRODUCTS, APART, FEW_APART),
-    Everyday("causal-backward", causal_backward, PRODUCTS, APART, FEW_APART),
+    Everyday("cosine", cosine, CROSS, APART, FEW_APART, **LENGTHS),
+    Everyday("backward", backward, PRODUCTS, APART, FEW_APART, **STATISTICS),
+    Everyday("causal-backward", causal_backward, PRODUCTS, APART, FEW_APART, **STATISTICS),
     Everyday("residual-rms-norm", residual_rms_norm, dict(x="M D", r="M D", w="D"), ROWS, FEW_ROWS),
     Everyday(
         "residual-layer-norm",
@@ -304,14 +326,30 @@ EVERYDAY: tuple[Everyday, ...] = (
 BY_NAME = {program.name: program for program in EVERYDAY}
 
 
+def largest_intermediate(compiled: Compiled) -> int:
+    """The most bytes that kernels write for later ones over the same dims."""
+    plan = compiled.plan
+    return max(
+        (
+            one.written.bytes
+            for file in plan.files
+            if file.considered is not None
+            for one in stored(file.considered, plan.sizes)
+        ),
+        default=0,
+    )
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What everyday programs become.")
     parser.add_argument("--only", default="", help="names, separated by commas")
-    chosen = parser.parse_args().only.split(",")
-    for program in EVERYDAY:
-        if chosen == [""] or program.name in chosen:
-            compiled = program.compiled()
-            print(program.name, compiled.plan.kernels, flush=True)
+    chosen = [name for name in parser.parse_args().only.split(",") if name] or list(BY_NAME)
+    for name in chosen:
+        program = BY_NAME[name]
+        compiled = program.compiled()
+        number = "1 kernel" if compiled.plan.kernels == 1 else f"{compiled.plan.kernels} kernels"
+        size = in_bytes(largest_intermediate(compiled))
+        print(f"{name:28} {number:10} {size:10} {program.why}".rstrip(), flush=True)
     return 0
 
 

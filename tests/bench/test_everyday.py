@@ -1,0 +1,64 @@
+"""Everyday programs: what each becomes at large sizes, and that it is right at small ones."""
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from bench.everyday import EVERYDAY, largest_intermediate
+
+SCORES = 2 * 16 * 2048 * 2048 * 2
+"""Bytes of the scores of all heads in half precision."""
+
+each = pytest.mark.parametrize("program", EVERYDAY, ids=lambda program: program.name)
+
+
+@each
+def test_it_becomes_few_kernels_that_store_no_scores(program):
+    compiled = program.compiled()
+
+    assert compiled.plan.kernels == program.kernels
+    assert largest_intermediate(compiled) == program.bytes < SCORES / 20
+    assert bool(program.why) is (program.kernels > 1)
+    fused = "one kernel, no intermediate in memory" in str(compiled.report)
+    assert fused is (program.kernels == 1)
+
+
+@each
+def test_it_is_right_at_small_sizes(program):
+    inputs = drawn(program)
+    found = bb.jit(program.fn)(**inputs)
+    traced = bb.trace(program.fn, **program.inputs)
+    exact = traced.numpy({name: value.astype("float64") for name, value in inputs.items()})
+
+    results = found if isinstance(found, tuple) else (found,)
+    for result, right in zip(results, exact.values(), strict=True):
+        assert np.linalg.norm(result - right) <= 1e-6 * np.linalg.norm(right)
+
+
+def drawn(program):
+    """Inputs in float32 at small sizes."""
+    random = np.random.default_rng(len(program.name))
+    found = {}
+    for name, shape in program.shapes("small").items():
+        if name in (program.whole or {}):
+            found[name] = np.sort(random.integers(program.whole[name], size=shape), axis=-1)
+        elif name in (program.shares or {}):
+            found[name] = random.random(shape) < program.shares[name]
+        else:
+            found[name] = random.normal(size=shape)
+    return {name: value.astype("float32") for name, value in found.items()}
+
+
+@pytest.mark.slow
+@each
+def test_it_compiles_without_spills(program):
+    from blockbuster.emit.kernel import Kernel
+    from blockbuster.emit.target.compiler import compile_kernel
+
+    plan = program.compiled().plan
+    for file in plan.files:
+        best = file.considered.best
+        kernel = Kernel(
+            best.name, file.text, plan.sizes, {}, plan.dtype, plan.target, file.reads, file.writes
+        )
+        assert all(report.spills == 0 for report in compile_kernel(kernel))
