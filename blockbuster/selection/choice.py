@@ -93,8 +93,7 @@ class Choice:
         fewest = min(nest.programs for nest in self.nests)
         causes = []
         if fewest < self.processors:
-            programs = "1 program leaves" if fewest == 1 else f"{fewest} programs leave"
-            causes.append(f"{programs} some of {self.processors} processors idle")
+            causes.append(f"{fewest} programs leave some of {self.processors} processors idle")
         if not all(nest.pipelined for nest in self.nests):
             causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
         if any(nest.crowded for nest in self.nests):
