@@ -57,6 +57,7 @@ CONTENTS = {
     "How to": (
         "docs/read_an_explorer_page",
         "docs/use_jit",
+        "docs/everyday_code",
         "docs/schedules",
         "docs/write_your_own_rule",
         "docs/add_an_operator",

@@ -45,7 +45,7 @@ def random_condition(random, depth, leaves=LEAVES):
 
 
 def masked_graph(random):
-    """Sums, maxima, or attention, under a random mask of positions."""
+    """Sums, maxima, attention, or scores that are stored, under a random mask of positions."""
     while "j" not in (text := random_condition(random, random.randint(0, 2), PLACES)):
         pass
     seen = eval(f"lambda i, j: {text}", {"np": np})
@@ -63,8 +63,17 @@ def masked_graph(random):
         scores = q @ k.T
         return bb.softmax(bb.where(mask(scores), scores, -np.inf), axis=-1) @ v
 
+    def stored(q, k):
+        scores = q @ k.T
+        return bb.where(mask(scores), scores, random.choice((0.0, -1.0, -np.inf)))
+
     of_dots = dict(q="M D", k="N D", v="N L")
     chosen, axes = random.choice(
-        ((total, dict(x="M N")), (largest, dict(x="M N")), (attention, of_dots))
+        (
+            (total, dict(x="M N")),
+            (largest, dict(x="M N")),
+            *[(attention, of_dots)] * 2,
+            *[(stored, dict(q="M D", k="N D"))] * 2,
+        )
     )
     return bb.lower(bb.trace(chosen, **axes))

@@ -290,3 +290,32 @@ def test_a_report_says_what_masks_leave():
     assert "a loop over N runs over 32.5 of 64 blocks: its mask empties" in said(-np.inf, "h200")
     assert "a loop over N runs over" in said(-np.inf, "cpu")
     assert "over all blocks in spite of its mask: t2 takes in -1000000000" in said(-1e9, "h200")
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("seed", range(10))
+def test_random_masks_in_triton(seed):
+    random = Random(seed)
+    while "j" not in (text := random_condition(random, 1)):
+        pass
+
+    def attend(q, k, v, n):
+        i, j = bb.arange(q.shape[0])[:, None], bb.arange(k.shape[0])
+        seen = eval(text, HERE, {"i": i, "j": j, "n": n[:, None], "h": 3})
+        return bb.softmax(bb.where(seen, q @ k.T, -np.inf), axis=-1) @ v
+
+    program = bb.trace(attend, q="M D", k="N D", v="N L", n="M")
+    sizes = {"M": random.choice((1, 17, 40)), "N": random.choice((1, 30, 70)), "D": 16, "L": 16}
+    shapes = dict(q="MD", k="ND", v="NL")
+    drawn = np.random.default_rng(seed)
+    arrays = {
+        name: drawn.normal(size=[sizes[dim] for dim in axes]).astype("float32")
+        for name, axes in shapes.items()
+    }
+    arrays["n"] = numbers(random, sizes["M"], sizes["N"]).astype("float32")
+    graph, tiles = bb.fuse(bb.lower(program)).final, {"M": 16, "N": 16}
+    with np.errstate(all="ignore"):
+        (expected,) = program.numpy(arrays).values()
+
+    made = run_interpreted(bb.emit(graph, sizes, "float32", tiles=tiles), arrays)["out"]
+    np.testing.assert_allclose(made, expected, atol=1e-5)
