@@ -132,7 +132,7 @@ MUTANTS = [
      passed("merge_repeats"), [of(WIDE)]),
     (merge_repeats, "loop = rebound(stmt, alias)", "loop = stmt", passed("merge_repeats"),
      [of(WIDE)]),
-    (hoist, "if isinstance(stmt, Iota) and stmt.dim == loop.dim:", "if False:", passed("hoist"),
+    (hoist, "if isinstance(stmt, Iota) and stmt.at and stmt.dim == loop.dim:", "if False:", passed("hoist"),
      [of(NESTED)]),
     (cut, "case BlockOf(target) if target in bounds:", "case BlockOf(target) if False:",
      moved("split"), [of(SPLIT)]),
