@@ -141,10 +141,10 @@ class Jitted:
         reads = self._reads(leaves_of)  # before the trace, which may change what it reads
         arrays = [leaf for leaf in leaves_of if leaf.is_array]
         with self._lock:
-            traced, facts, mixed = self._traced_for(leaves_of)
+            traced, facts = self._traced_for(leaves_of)
         kept, family = [leaf.kept() for leaf in arrays], traced.family
         axes = tuple(family.inputs.values())
-        known = KnownCall(traced, facts, reads, kept, len(args), mixed, axes, family.rules)
+        known = KnownCall(traced, facts, reads, kept, len(args), axes, family.rules)
         values = [leaf.value for leaf in arrays]
         results = self._run(key, known, values, _sizes(traced, values), checks=True)
         if not reads.unknown:
@@ -166,7 +166,7 @@ class Jitted:
 
         ``checks``: it is not known of arrays of this kind that they fit.
         """
-        compiled = self._compiled_at(known.traced, sizes, known.mixed)
+        compiled = self._compiled_at(known.traced, sizes)
         layout = tuple(map(described, found))
         run, results = (
             compiled.prepared(layout, found) if checks else compiled.sized(layout, found, sizes)
@@ -182,11 +182,11 @@ class Jitted:
     def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes]:
         """What runs, traced for these very sizes and values; and the sizes."""
         with self._lock:
-            traced, _, mixed = self._traced_for(found)
+            traced, _ = self._traced_for(found)
             sizes = _sizes(traced, [leaf.value for leaf in found if leaf.is_array])
-            return self._compiled_at(traced, sizes, mixed), sizes
+            return self._compiled_at(traced, sizes), sizes
 
-    def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts, bool]:
+    def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts]:
         """The trace for these very sizes and values; equal traces are one, and compiled once."""
         arrays = in_common({leaf.name: leaf.value for leaf in found if leaf.is_array})
         target = target_for(self._machine, arrays)
@@ -199,9 +199,9 @@ class Jitted:
             compare = _compare(program) if self._check else None
             traced = _Traced(family, shape, program, compare)
             keep(self._traced, key, traced)
-        return traced, facts, bool(others)
+        return traced, facts
 
-    def _compiled_at(self, traced: _Traced, sizes: Sizes, mixed: bool) -> Compiled:
+    def _compiled_at(self, traced: _Traced, sizes: Sizes) -> Compiled:
         """What a trace was compiled to for the class of these sizes: once for equal plans."""
         with self._lock:
             plan = self._plan(traced.family, sizes)
@@ -211,7 +211,7 @@ class Jitted:
             instead = functools.partial(self._instead, traced.family)
             traced.compiled.append(
                 Compiled(
-                    plan, traced.shape, mixed=mixed, instead=instead, compare=traced.compare,
+                    plan, traced.shape, instead=instead, compare=traced.compare,
                     program=traced.program,
                 )
             )  # fmt: skip

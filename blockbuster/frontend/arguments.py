@@ -57,6 +57,7 @@ class Shape:
     keys: tuple[Any, ...] = ()
 
 
+DEEPEST = 200  # tuples in tuples of a fixed argument: keys are made of them by recursion
 _CONTAINERS = (list, dict, set, bytearray, tuple, frozenset)
 
 
@@ -223,6 +224,9 @@ def _check(leaf: Leaf) -> None:
     if hasattr(leaf.value, "shape") and hasattr(leaf.value, "dtype") and np.shape(leaf.value):
         known = "NumPy arrays and torch tensors are known"
         raise TypeError(message(f"the argument {leaf.name} is a {kind}", hint=known))
+    if _is_deep(leaf.value):
+        hint = f"nest at most {DEEPEST} deep"
+        raise TypeError(message(f"the argument {leaf.name} is a deeply nested {kind}", hint=hint))
     try:
         hash(leaf.value)
     except TypeError:
@@ -232,3 +236,11 @@ def _check(leaf: Leaf) -> None:
         raise TypeError(
             message(f"the argument {leaf.name} is a {kind}, which has no hash", hint=hint)
         ) from None
+
+
+def _is_deep(value: Any) -> bool:
+    """True for tuples nested deeper than ``DEEPEST``."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [v for part in level if isinstance(part, tuple | frozenset) for v in part]
+    return bool(level)

@@ -133,6 +133,8 @@ def _concat(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) 
 
 
 WEIGHTED = ("rms_norm", "layer_norm")
+ARRAYS_ONLY = ("matmul", "concat")
+"""Operations whose operands are read as arrays: a constant is none."""
 """Operations with operands that may be left out, as None."""
 
 SHAPES: Mapping[str, ShapeRule] = {

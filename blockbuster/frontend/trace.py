@@ -25,7 +25,7 @@ from blockbuster.frontend.program import (
     Shape,
 )
 from blockbuster.frontend.protocols import AlongAxis
-from blockbuster.frontend.shapes import SHAPES, WEIGHTED, axis_of, result_kind
+from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of, result_kind
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, definition, text_of, trace_error, user_line
@@ -242,7 +242,8 @@ class Trace:
         number = scalar(given)
         if number is not None:
             return number, (), "truth" if isinstance(given, bool) else "scalar"
-        if isinstance(given, np.ndarray | np.generic) and given.size == 1:
+        one = isinstance(given, np.ndarray | np.generic) and given.size == 1
+        if one and not (op in ARRAYS_ONLY and given.ndim):
             kind = "truth" if given.dtype.kind == "b" else "scalar"
             return Const(float(given.item())), (1,) * given.ndim, kind
         if isinstance(given, np.ndarray):

@@ -7,17 +7,38 @@ sum of rows or a product. What is made again for each of its ends is never store
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from blockbuster.ir.graph import Graph, Index, Value
-from blockbuster.ir.types import Dim
+from blockbuster.ir.ops import Map
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.uses import results_of
 
-Dims = frozenset[Dim]
+Dims = frozenset[tuple[Dim, int]]
+"""Size classes, each with a number that tells dims of one class apart: M and M' are M twice."""
 
 
 def dims_of(graph: Graph, value: Value) -> Dims:
     """The dims of its lists and axes."""
     type = graph.type_of(value)
-    return frozenset((*type.lists, *type.axes))
+    return classes((*type.lists, *type.axes))
+
+
+def classes(dims: Iterable[Dim]) -> Dims:
+    """The size classes of ``dims``, as many times as there are dims of them."""
+    found: list[Dim] = [size_class(dim) for dim in dict.fromkeys(dims)]
+    return frozenset((dim, found[:at].count(dim)) for at, dim in enumerate(found))
+
+
+def stored_dims(graph: Graph) -> set[Dims]:
+    """The dims of what is stored between maps, with those of the maps around it."""
+    found = set[Dims]()
+    for path, value, _ in graph.buffered_edges():
+        around = (graph.at(path[:depth]).nodes[at].op for depth, at in enumerate(path))
+        type = graph.at(path).type_of(value)
+        loops = (op.dim for op in around if isinstance(op, Map))
+        found.add(classes((*loops, *type.lists, *type.axes)))
+    return found
 
 
 def larger(graph: Graph) -> dict[int, None]:

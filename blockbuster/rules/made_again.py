@@ -15,6 +15,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Rule
 from blockbuster.rules.copy_producer import CopyProducer
 from blockbuster.rules.derivation import Application, Derivation
+from blockbuster.rules.ends import Dims, dims_of, stored_dims
 from blockbuster.rules.faults import check_rewritten
 from blockbuster.rules.transpose_producer import TransposeProducer
 from blockbuster.rules.whole_dim import fuse_whole
@@ -39,7 +40,7 @@ def made_again(
         if count == MOST_COPIES:
             return None
         steps.take(found)
-    if not steps.done:
+    if not _any_stored(steps.copied, derivation.final):
         return None
     for found in _sites(steps, TransposeProducer()):
         steps.take(found)
@@ -53,11 +54,14 @@ class _Steps:
     def __init__(self, start: Graph) -> None:
         self.start = self.graph = start
         self.done: list[Application] = []
+        self.copied = set[Dims]()
 
     def take(self, found: Match) -> None:
         rewritten = found.rule.apply(found)
         check_rewritten(rewritten, found)
         words = found.rule.describe(found)
+        if "producer" in found.nodes:
+            self.copied |= {dims_of(self.graph, value) for value in found.values("producer")}
         self.done.append(Application(found.rule, (), dict(found.nodes), words))
         self.graph = rewritten
 
@@ -65,6 +69,11 @@ class _Steps:
         count = len(self.done)
         checkpoints = {0: self.start, count: self.graph}
         return Derivation(self.start, tuple(self.done), (count,), checkpoints)
+
+
+def _any_stored(copied: set[Dims], final: Graph) -> bool:
+    """Whether something is stored that has all dims of a value that would be copied."""
+    return any(own <= dims for own in copied for dims in stored_dims(final))
 
 
 def _sites(steps: _Steps, rule: Rule) -> Iterator[Match]:

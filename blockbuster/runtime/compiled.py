@@ -56,7 +56,6 @@ class Compiled:
         plan: Plan,
         shape: Shape,
         *,
-        mixed: bool = False,
         instead: Instead | None = None,
         compare: Compare | None = None,
         program: ArrayProgram | None = None,
@@ -65,7 +64,6 @@ class Compiled:
         self.plan = plan
         self.shaped = shape.make
         self._shape = shape
-        self._mixed = mixed
         self._instead = instead
         self._compare = compare
         self._program, self._said = program, said
@@ -151,8 +149,9 @@ class Compiled:
         plan = self.plan
         for name in arrays.shapes:
             dtype = arrays.others.get(name, arrays.dtype)
-            if dtype != plan.dtype and not self._mixed:
-                raise LaunchError(f"{name} holds {dtype}, expected {plan.dtype}")
+            expected = plan.input_dtypes.get(name, plan.dtype)
+            if dtype != expected:
+                raise LaunchError(f"{name} holds {dtype}, expected {expected}")
         if (plan.target == CPU) is arrays.on_gpu:
             place = "on a GPU" if arrays.on_gpu else "on the CPU"
             raise LaunchError(

@@ -26,8 +26,8 @@ class KnownCall(Generic[T]):
     """A traced call. Another of its kind gives this trace again as long as ``facts`` of its sizes
     hold and nothing has changed of what the function ``reads``.
 
-    ``arrays`` are its arrays, ``given`` of them positional, ``mixed`` whether dtypes differ;
-    ``axes`` the dims of the arrays' axes (None: of extent 1), ``rules`` the sizes that follow.
+    ``arrays`` are its arrays, ``given`` of them positional; ``axes`` the dims of the arrays' axes
+    (None: of extent 1), ``rules`` the sizes that follow.
     """
 
     traced: T
@@ -35,7 +35,6 @@ class KnownCall(Generic[T]):
     reads: Reads
     arrays: Sequence[Leaf]
     given: int
-    mixed: bool
     axes: Sequence[Axes]
     rules: Sequence[Rule]
 

@@ -46,7 +46,7 @@ from blockbuster.selection.plan import File, Plan
 
 T = TypeVar("T")
 
-SCHEMA = "blockbuster.runtime.compiled/4"
+SCHEMA = "blockbuster.runtime.compiled/5"
 LARGEST = 1 << 28
 """Bytes: a plan of the largest programs has a hundredth of that."""
 
@@ -156,7 +156,7 @@ def _plan_to_json(plan: Plan, classes: Classes) -> dict[str, Any]:
         "sizes": dict(plan.sizes), "steps": steps, "names": plan.names,
         "results": [*map(_seen_to_json, plan.results)],
         "dtypes": dict(plan.dtypes), "arithmetic": plan.arithmetic, "notes": plan.notes,
-        "rules": [*map(rule_to_json, plan.rules)],
+        "rules": [*map(rule_to_json, plan.rules)], "input_dtypes": dict(plan.input_dtypes),
     }  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def _plan(data: Any, classes: Classes) -> Plan:
         inputs=items(lambda given: row(given, text, AXES)), sizes=mapping(COUNT),
         steps=items(lambda step: _step(step, classes)), names=_names, results=items(_seen),
         dtypes=mapping(one_of((*dtypes, "bool"))), arithmetic=one_of(("float32", "float64")),
-        notes=items(text), rules=items(read_rule),
+        notes=items(text), rules=items(read_rule), input_dtypes=mapping(one_of(dtypes)),
     )  # fmt: skip
     _names([name for name, _ in found["inputs"]])
     plan = Plan(**{**found, "inputs": dict(found["inputs"])})
@@ -182,6 +182,8 @@ def _check_arrays(plan: Plan) -> None:
     written = [name for step in plan.steps for name in step.writes]
     if {*plan.dtypes} != {*written}:
         raise Wrong("has dtypes of other arrays than those that are written", ".dtypes")
+    if not {*plan.input_dtypes} <= {*plan.inputs}:
+        raise Wrong("has dtypes of inputs that it does not have", ".input_dtypes")
     known = dict(plan.inputs)
     for number_of_step, step in enumerate(plan.steps):
         place = f".steps[{number_of_step}]"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from blockbuster.emit.tile.arithmetic import Arithmetic, arithmetic
 from blockbuster.emit.tile.program import TileProgram
@@ -57,10 +58,13 @@ class Again:
         whole = f", {' and '.join(self.dims)} in one block" if self.dims else ""
         return f"the program with larger values made again{whole}"
 
-    @property
-    def copies(self) -> int:
-        """How many copies it has."""
-        return sum(step.rule == CopyProducer.name for step in self.derivation.steps)
+    @cached_property
+    def copied(self) -> tuple[str, ...]:
+        """The values that are made again, of those that have names."""
+        count = sum(step.rule == CopyProducer.name for step in self.derivation.steps)
+        nodes = self.derivation.graph_after(count).nodes
+        made = [node for node in nodes if node.origin.rule == CopyProducer.name]
+        return tuple(dict.fromkeys(node.hints[0] for node in made if node.hints[0]))
 
 
 def values_again(derivation: Derivation, whole: tuple[Dim, ...] = ()) -> Again | None:
@@ -95,7 +99,7 @@ class AgainWhole:
 
 
 def _repeating(derivation: Derivation) -> tuple[Dim, ...]:
-    """The size classes of the maps that were extended: what they took in they do in each iteration."""
+    """The size classes of the maps that were extended: each iteration does what they took in."""
     found: dict[Dim, None] = {}
     for step, application in zip(derivation.steps, derivation.applications, strict=True):
         if application.rule.kind == "extension":
@@ -109,12 +113,13 @@ def _repeating(derivation: Derivation) -> tuple[Dim, ...]:
 class Repeated:
     """The arithmetic of a program that makes values again, and of the one that makes each once.
 
-    ``exact``: their dots are those of float32.
+    ``exact``: their dots are those of float32. ``copied``: which values, by name.
     """
 
     now: Arithmetic
     once: Arithmetic
     exact: bool
+    copied: tuple[str, ...] = ()
 
     @property
     def too_much(self) -> bool:
@@ -126,10 +131,13 @@ class Repeated:
     def words(self) -> str:
         """How much there is of it."""
         now, once = self.now.matrix + self.now.vector, self.once.matrix + self.once.vector
-        return f"{now:.2g} operations instead of {once:.2g}"
+        names = f"{', '.join(self.copied)} and what they take" if self.copied else "Values"
+        return f"{names} are made again: {now:.2g} operations instead of {once:.2g}"
 
 
-def repeated(program: TileProgram, once: TileProgram, sizes: Mapping[Dim, int]) -> Repeated:
-    """What ``program`` computes, which has its blocks, and ``once``, the program before fusion."""
-    exact = program.dtype == FLOAT
-    return Repeated(arithmetic(program, sizes), arithmetic(once, sizes), exact)
+def repeated(
+    one: Again, program: TileProgram, once: TileProgram, sizes: Mapping[Dim, int]
+) -> Repeated:
+    """What ``program``, the tiles of ``one``, computes, and ``once``, the program before fusion."""
+    work = arithmetic(program, sizes), arithmetic(once, sizes)
+    return Repeated(*work, exact=program.dtype == FLOAT, copied=one.copied)

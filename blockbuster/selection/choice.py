@@ -93,8 +93,7 @@ class Choice:
         fewest = min(nest.programs for nest in self.nests)
         causes = []
         if fewest < self.processors:
-            programs = "1 program leaves" if fewest == 1 else f"{fewest} programs leave"
-            causes.append(f"{programs} some of {self.processors} processors idle")
+            causes.append(f"{fewest} programs leave some of {self.processors} processors idle")
         if not all(nest.pipelined for nest in self.nests):
             causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
         if any(nest.crowded for nest in self.nests):
@@ -130,9 +129,8 @@ class Fused:
     def snapshots(self) -> tuple[Graph, ...]:
         """What may be chosen, least fused first; the unfused program is the last resort.
 
-        Behind the snapshots of the derivation stand those with statistics apart (apart.py), and
-        those that make values again (again.py); those with dims in one block (whole.py) are for
-        some sizes only.
+        Behind those of the derivation stand those with statistics apart (apart.py), and that make
+        values again (again.py); those with dims in one block (whole.py) are for some sizes only.
         """
         return *self.derivation.snapshots, *(one.graph for one in self.beside)
 
@@ -295,7 +293,7 @@ class Fused:
             found = _on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
-        repeats = self._again(found) if isinstance(one, Again) else None
+        repeats = self._again(one, found) if isinstance(one, Again) else None
         nests = found.nests
         if found.scheduled is not None and self._again_whole is not None:
             nests = with_arithmetic(nests, found.scheduled)
@@ -318,15 +316,14 @@ class Fused:
             again=repeats,
         )
 
-    def _again(self, found: _Candidate) -> Repeated:
+    def _again(self, one: Again, found: _Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written.
 
         Raises EmitError where that is too much.
         """
         assert found.scheduled is not None
         once = self._lower(len(self.snapshots) + 1).program
-        made = repeated(found.program, once, found.scheduled.sizes)
-        if made.too_much:
+        if (made := repeated(one, found.program, once, found.scheduled.sizes)).too_much:
             raise EmitError(f"it repeats too much: {made.words}")
         return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from blockbuster.emit.schedule.base import Args
 from blockbuster.emit.schedule.block import (
     BlockDims,
     Cut,
@@ -160,13 +161,23 @@ def narrowed(scheduled: Scheduled) -> Scheduled:
         found = (
             (site, args)
             for site, loop in loops_of(scheduled.draft)
-            for args in ({}, {"alone": True})[_blocks(scheduled, site, loop.dim) < SCANNED :]
-            if not NARROW.why_not(scheduled, site, **args)
+            if (args := _narrowing(scheduled, site, loop.dim)) is not None
         )
-        site, args = next(found, (None, {}))
-        if site is None:
+        site, args = next(found, (None, None))
+        if site is None or args is None:
             return scheduled
         scheduled = NARROW.apply(scheduled, site, **args)
+
+
+def _narrowing(scheduled: Scheduled, site: Site, dim: Dim) -> Args | None:
+    """How the loop over ``dim`` at ``site`` is narrowed, if it is."""
+    if NARROW.why_not(scheduled, site):
+        return None
+    nests = NARROW.rewritten(scheduled, site).nests
+    scans = len(nests) > len(scheduled.draft.nests)
+    if not scans or _blocks(scheduled, site, dim) >= SCANNED:
+        return {}
+    return None if NARROW.why_not(scheduled, site, alone=True) else {"alone": True}
 
 
 def _blocks(scheduled: Scheduled, site: Site, dim: Dim) -> int:

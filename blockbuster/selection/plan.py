@@ -57,7 +57,8 @@ class Plan:
     """What runs for one class of sizes. ``sizes`` are those it was made for.
 
     ``inputs`` are the program's arrays with their axes (None: of extent 1), ``results`` where its
-    outputs are found. ``dtype`` is where the inputs' dtypes meet, ``dtypes`` are those of all
+    outputs are found. ``dtype`` is where the inputs' dtypes meet, ``input_dtypes`` are those of
+    inputs that have another; ``dtypes`` are those of all
     arrays that steps write, ``arithmetic`` is what files compute in. ``rules`` give the sizes that
     no input shows.
     """
@@ -74,6 +75,7 @@ class Plan:
     arithmetic: str
     notes: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
+    input_dtypes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -174,6 +176,7 @@ class Family:
         self._arithmetic = "float64" if exact else "float32"
         self._dtypes = written_dtypes(self._pieces, dtype)
         self._given = self._given_dtypes(input_dtypes)
+        self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._classes = PlanClasses(self._considered, self._planned, self.rules)
 
@@ -252,6 +255,7 @@ class Family:
             self._arithmetic,
             tuple(notes),
             self.rules,
+            self._input_dtypes,
         )
 
     def _file(self, piece: Piece, fused: Fused, considered: Considered) -> File:

@@ -120,6 +120,8 @@ def _file(file: File, plan: Plan) -> list[str]:
     masks = list(narrowed_loops(best.program, plan.sizes, best.blocks))
     masks += whole_loops(best.scheduled.draft) if best.scheduled is not None else ()
     lines += [f"    {said}" for said in masks]
+    if best.again is not None:
+        lines.append(f"    {best.again.words}: stored, they would move more")
     for chunks in best.program.chunks:
         what = f"a loop over {chunks.dim} is run in {chunks.count} chunks, side by side"
         lines.append(f"    {what}: whole, it would leave most of {best.processors} processors idle")

@@ -92,7 +92,7 @@ def shared_factors() -> tuple[Mutant, ...]:
         Mutant("factor: digits cancel", rule, file, "exact = counts(found.builder, parts.slope)",
                "exact = True", "cases"),
         Mutant("factor: conditions do not count", rule, "counting",
-               "or expr.fn in PREDICATES:", "", "cases"),
+               "or expr.fn in PREDICATES:", "or False:", "cases"),
         Mutant("factor: nothing waits for the sum", rule, file, "return not read or ", "return ",
                "cases"),
         Mutant("factor: loops run twice", rule, file,

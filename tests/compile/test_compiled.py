@@ -110,7 +110,7 @@ def test_functions_that_can_be_imported_are_saved(tmp_path):
     [
         (lambda text: text[:-200], "it is no JSON"),
         (lambda text: text.replace("float32", "float64"), "checksum"),
-        (lambda text: text.replace("compiled/4", "compiled/9"), "its schema is"),
+        (lambda text: text.replace("compiled/5", "compiled/9"), "its schema is"),
         (lambda text: json.dumps([1]), "its schema is None"),
     ],
 )
@@ -145,3 +145,19 @@ def test_another_size_of_the_class_in_the_interpreter():
     (out,) = run_in_interpreter(plan, dict(zip("qkv", large, strict=True)))
 
     close(out, plain_attention(*large))
+
+
+def test_a_program_of_mixed_dtypes_takes_its_inputs_after_it_was_saved(tmp_path):
+    x, y = np.ones((4, 4), np.float32), np.full((4, 4), 2.0)
+    first = bb.jit(lambda x, y: x + y).compiled_for(x, y)
+
+    loaded = bb.load(first.save(tmp_path / "mixed.json"))
+
+    assert loaded.plan == first.plan
+    assert loaded.plan.input_dtypes == {"x": "float32"}
+    np.testing.assert_array_equal(loaded(x, y), x + y)
+    for given in ((y, y), (x, x), (y, x)):
+        with pytest.raises(bb.LaunchError, match=r"holds float(32|64), expected float(32|64)"):
+            loaded(*given)
+        with pytest.raises(bb.LaunchError, match=r"holds float(32|64), expected float(32|64)"):
+            first(*given)

@@ -38,3 +38,27 @@ def test_a_slice_of_a_join_by_sizes_says_what_can_be_sliced():
     # what it says can be done
     assert bb.jit(lambda a, b, n: bb.concat([a, b], 0)[n:])(a, b, 2).shape == (4, 3)
     assert bb.jit(parts)(a, b).shape == (4, 3)
+
+
+def test_tuples_in_tuples_are_fixed_arguments_up_to_a_depth():
+    def nested(depth):
+        value = (1,)
+        for _ in range(depth):
+            value = (value,)
+        return value
+
+    function = bb.jit(lambda x, fixed: x * 2.0)
+    x = np.ones(3)
+
+    np.testing.assert_array_equal(function(x, nested(150)), x * 2.0)
+    with pytest.raises(TypeError, match="the argument fixed is a deeply nested tuple"):
+        function(x, nested(5000))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1,)])
+def test_an_array_of_one_element_is_no_operand_of_a_product(shape):
+    one = np.ones(shape)
+
+    with pytest.raises(bb.TraceError, match=r"an array of shape \(1,.*\) is not an input"):
+        bb.jit(lambda x: x @ one)(np.ones((3, 1)))
+    np.testing.assert_array_equal(bb.jit(lambda x: x * one)(np.ones((3, 1))), np.ones((3, 1)))

@@ -8,7 +8,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.replay import Replay
-from tests.compile.functions import doubled, normal, several, with_custom
+from tests.compile.functions import attention, doubled, normal, several, with_custom
 
 
 class Started:
@@ -88,17 +88,17 @@ def test_the_same_tensor_twice_is_two_arrays(stage, tensors):
     assert log[0][12:] == log[1][12:]  # sizes, strides and constants
 
 
-def test_workspaces_are_new_each_time_and_in_order(stage, tensors):
-    x, y, _ = tensors
-    replay, log = stage(lambda x, w: bb.softmax(bb.exp(x) @ w.T, axis=0), x, y)
+def test_workspaces_are_new_each_time_and_in_order(stage, torch):
+    q, k, v = torch.zeros(16, 128), torch.zeros(1000, 128), torch.zeros(1000, 128)
+    replay, log = stage(attention, q, k, v)  # its loops run in chunks, which others combine
 
-    replay([x, y])
+    replay([q, k, v])
     assert not log
-    replay([x, y])
+    replay([q, k, v])
 
-    assert len(log) == 2
+    assert len(log) >= 2
     first = len(log)
-    replay([x, y])
+    replay([q, k, v])
     assert [call[6:9] for call in log] == [(None, None, None)] * 2 * first
 
 

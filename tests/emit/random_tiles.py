@@ -12,7 +12,7 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import dims_in, sized
 from blockbuster.ir.lengths import fitted
 from blockbuster.ir.types import size_class
-from blockbuster.rules import fuse, safe
+from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS
 from tests.emit.random_masks import masked_graph
 
@@ -20,6 +20,7 @@ KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have func
 BY_NAME = {move.name: move for move in MOVES}
 DTYPES = ("float16", "float32")
 SIZES = (16, 32, 40, 100, 200)
+AFTER_BLOCK = ("narrow", "fill")
 MOST_SITES = 3
 MOST_ARGUMENTS = 2
 
@@ -31,6 +32,13 @@ def random_graph(random):
         return safe(fuse(masked_graph(random)).final)
     graph = GENERATORS[kind](random)
     return safe(fuse(graph).final) if random.random() < 0.5 else graph
+
+
+def random_whole_graph(random):
+    """The same of an array program, one of its dims in one block if one can be."""
+    graph = GENERATORS["arrays"](random)
+    sites = [*WholeDim().matches(graph)]
+    return safe(fuse(WholeDim().apply(random.choice(sites))).final) if sites else graph
 
 
 def lowered(graph, random):
@@ -73,6 +81,8 @@ def some_moves(scheduled, random, most=4, moves=MOVES):
     """``scheduled`` after some moves, each at a random place."""
     for _ in range(random.randint(0, most)):
         move = random.choice(moves)
+        if move.name in AFTER_BLOCK and not is_cut(scheduled):
+            continue  # what is narrowed is cut no more
         for site, args in applications(move, scheduled, random, most=1):
             scheduled = move.apply(scheduled, site, **args)
             break

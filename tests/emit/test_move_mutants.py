@@ -21,6 +21,7 @@ from blockbuster.emit.schedule import (
     drop_unit_loops,
     finish_rows,
     keep,
+    spread,
     stage,
 )
 from blockbuster.emit.schedule.scheduled import unscheduled
@@ -33,6 +34,7 @@ from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import BlockbusterError
 from blockbuster.ir.lengths import fitted
 from tests.emit.cases import blocked_dims, graph_of
+from tests.emit.spread_texts import LENGTHS, ONE_STORE
 from tests.emit.tile_texts import (
     AGAIN,
     COUNTED,
@@ -116,6 +118,7 @@ def attention():
 HOIST, MERGE, LEADS = passed("hoist"), passed("merge_repeats"), passed("lead_first")
 CHUNK, DEFER, FINISH = moved("chunk", count=2), moved("defer"), moved("finish")
 KEEP = moved("keep")
+SPREAD = moved("spread", dim="N")
 STAGE = moved("stage", "block N 2, M 16", stages=3)
 WHOLE_CHUNKS = "chunk nest 1 N 2"
 
@@ -166,6 +169,9 @@ MUTANTS = [
     (keep, "or of_another_iteration(load, made)\n", "\n", KEEP, [of(ENTRY)]),
     (keep, "or folded_since(made)\n", "\n", KEEP, [of(GROWS)]),
     (keep, "and stmt.view.buffer.space == WORKSPACE", "", KEEP, [of(STORED)]),
+    (spread, "if dim not in target.axes and any(dim in arg.axes for arg in args):", "if False:",
+     SPREAD, [of(LENGTHS)]),
+    (spread, "if dim not in value.axes:", "if False:", SPREAD, [of(ONE_STORE)]),
     (guard, "if name in IGNORED and lanes.lane(stmt.args[0], last) != IGNORED[name]:",
      "if False:", guarded, [lanes("exp(t2)")]),
     (guard, "if 0.0 in held and all(map(_finite, held)):", "if 0.0 in held:", guarded,

@@ -13,7 +13,15 @@ from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.setting import SIZES
-from tests.emit.random_tiles import all_cut, applications, is_cut, lowered, random_graph, start_of
+from tests.emit.random_tiles import (
+    all_cut,
+    applications,
+    is_cut,
+    lowered,
+    random_graph,
+    random_whole_graph,
+    start_of,
+)
 
 RANDOMS = st.integers(0, 2**32 - 1).map(Random)
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)  # a smaller seed is no smaller program
@@ -83,7 +91,8 @@ def test_every_move_is_tried():
         random = Random(seed)
         start = all_cut(lowered(random_graph(random), random), random)
         uncut = lowered(random_graph(random), random)
+        whole = lowered(random_whole_graph(random), random)
         for move in MOVES:
-            for scheduled in (start, uncut):
+            for scheduled in (start, uncut, whole):
                 tried[move.name] += any(applications(move, scheduled, random, most=1))
     assert min(tried.values()) >= 5, tried

@@ -16,7 +16,7 @@ from blockbuster.rules import (
     made_again,
     reasons,
 )
-from blockbuster.rules.ends import ends_of, larger
+from blockbuster.rules.ends import classes, ends_of, larger
 from blockbuster.rules.restore import restore
 from tests.gradients import ATTENTION, PROGRAMS, traced
 
@@ -67,11 +67,14 @@ def test_each_step_is_proved_and_replayed_from_json():
     assert rules.count("extend-map-over-copies") == 1
 
 
-def test_only_the_statistics_have_a_running_maximum():
-    text = bb.safe(again("attention").final).show()
+def test_products_in_columns_are_under_finished_exponents():
+    stable = bb.safe(again("one head").final)
+    rows, columns = (op for _, op in stable.of_type(Map))
 
-    assert text.count("yield max") == 1
-    assert text.count("exp(") > 3  # of what others make again: under the finished one
+    assert (rows.dim, columns.dim) == ("M", "N")
+    assert "yield max" in rows.body.show()  # the running maximum of the statistics
+    assert "yield max" not in columns.body.show()
+    assert "exp(" in columns.body.show()
 
 
 def test_with_whole_dims_two_products_share_a_loop():
@@ -157,3 +160,17 @@ def test_nor_are_maps_that_hold_them():
     assert reasons(ExtendMapOverCopies(), graph) == [
         "M<misc abs(x)> holds a function of whole arrays"
     ]
+
+
+def test_dims_of_one_class_are_told_apart_by_their_number():
+    assert classes(("S", "S'", "D")) == classes(("S''", "D'", "S")) != classes(("S", "D", "D'"))
+
+
+def test_a_relabeled_list_is_as_small_as_the_list():
+    def program(h, wq, wk, wv):
+        x = bb.rms_norm(h)
+        return bb.softmax((x @ wq) @ (x @ wk).T, axis=-1) @ (x @ wv)
+
+    graph = bb.lower(bb.trace(program, h="S D", wq="D E", wk="D E", wv="D L"))
+
+    assert made_again(bb.fuse(graph), RULES_AGAIN) is None

@@ -131,12 +131,12 @@ BLOCKS = {"M": 2, "N": 3, "D": 2, "L": 2, "T": 2, "V": 3}
 by_name = pytest.mark.parametrize("fn", ONE_PASS, ids=lambda fn: fn.__name__)
 
 
-def arrays(inputs, scores, seed=0):
+def arrays(inputs, scores, seed=0, *, sizes=SIZES):
     """Inputs of one dtype, with scores as large as ``scores``."""
     random = np.random.default_rng(seed)
     made = {}
     for name, dims in inputs.items():
-        shape = tuple(SIZES[dim] for dim in dims.split())
+        shape = tuple(sizes[dim] for dim in dims.split())
         made[name] = random.normal(size=shape) * (np.sqrt(scores) if name in "qkxw" else 1)
     if "keep" in made:
         made["keep"] = (made["keep"] > -0.5) * 1.0
@@ -145,7 +145,7 @@ def arrays(inputs, scores, seed=0):
     if "sink" in made:
         made["sink"] *= scores
     if "t" in made:
-        made["t"] = random.integers(0, SIZES["V"], SIZES["T"])
+        made["t"] = random.integers(0, sizes["V"], sizes["T"])
     return {name: np.asarray(x, np.float32).astype(float) for name, x in made.items()}
 
 

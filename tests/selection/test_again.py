@@ -56,6 +56,13 @@ def test_the_reason_says_what_counts():
     assert "the program with larger values made again, D in one block moves " in reason
 
 
+def test_the_report_names_what_is_made_again():
+    program = traced("statistics")
+    report = str(bb.compile(program, sized(program, LARGE), "float16", "h200").report)
+
+    assert "ds and what they take are made again: 1.2e+11 operations instead of 8.6e+10" in report
+
+
 def test_nothing_is_made_again_on_the_cpu():
     found = considered("statistics", SMALL, "float32", "cpu")
 

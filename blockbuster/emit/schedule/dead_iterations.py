@@ -5,8 +5,8 @@ or nothing is known. So -inf goes through the maximum of a row, exp makes 0 of i
 with finite rows is 0. The iteration changes nothing where all that it folds is the identity of the
 fold: -inf of a maximum, which also keeps what its group rescales, and 0 of a sum.
 
-What memory holds, and what is computed before the loop, is taken to be finite: 0 times a key that is
-infinite is NaN in the full loop, and is left out of the narrowed one.
+What memory holds, and what is computed before the loop, is taken to be finite: 0 times a key that
+is infinite is NaN in the full loop, and is left out of the narrowed one.
 """
 
 from __future__ import annotations

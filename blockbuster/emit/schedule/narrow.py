@@ -34,8 +34,9 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.schedule.span_tiles import Around, SpanWriter
 from blockbuster.emit.tile.dataflow import defined, folded, fresh_names, workspaces_in_order
-from blockbuster.emit.tile.program import For, Stmt, Tile, TileProgram, statements
-from blockbuster.ir.expr import Expr
+from blockbuster.emit.tile.program import For, Let, Stmt, Tile, TileProgram, statements
+from blockbuster.ir.expr import PREDICATES, Expr, functions_of
+from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim
 
 ALONE = "alone"
@@ -88,7 +89,6 @@ def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> 
 
     ``alone``: no nest that looks through data is put before.
     """
-    program = hoist(program)  # what does not change in the loop stands before it
     loop = loop_at(program, site)
     if loop is None:
         return no_such_place(Narrow(), site)
@@ -96,6 +96,11 @@ def not_narrowable(program: TileProgram, site: Site, *, alone: bool = False) -> 
         return f"the iterations over {loop.dim} are parallel: each has something to store"
     if loop.span is not None:
         return f"the loop over {loop.dim} is narrowed already"
+    if not any(map(compares, statements(program.nests[site.nest - 1].body))):
+        return no_mask(loop)
+    program = hoist(program)  # what does not change in the loop stands before it
+    loop = loop_at(program, site)
+    assert loop is not None
     formulas = Formulas(program.nests[site.nest - 1])
     found, reason = emptying(loop, formulas)
     if reason:
@@ -137,6 +142,18 @@ def all_narrowed(program: TileProgram) -> TileProgram:
     return program
 
 
+def compares(stmt: Stmt) -> bool:
+    """True if ``stmt`` makes a truth value, or uses one."""
+    if not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
+        return False
+    return not PREDICATES.isdisjoint(functions_of(stmt.op.expr))
+
+
+def no_mask(loop: For) -> str:
+    """What is said of a loop without one."""
+    return f"no mask in the loop over {loop.dim} differs from block to block"
+
+
 Emptying = tuple[tuple[Condition, ...], ...]
 """Sets of conditions; where all of one set are as they are when dead, an iteration is idle."""
 
@@ -148,7 +165,7 @@ def emptying(loop: For, formulas: Formulas) -> tuple[Emptying, str]:
     """
     found = conditions(loop, formulas)
     if not found:
-        return (), f"no mask in the loop over {loop.dim} differs from block to block"
+        return (), no_mask(loop)
 
     def changes(dead: tuple[Condition, ...]) -> str:
         assumed: Mapping[Expr, float] = {one.formula: one.dead for one in reversed(dead)}

@@ -32,7 +32,6 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.ir.ops import Relabel
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -89,11 +88,9 @@ def needs_all(nest: Nest, dim: Dim) -> str:
 def takes_all(stmt: Stmt, dim: Dim) -> str:
     """Why ``stmt`` needs all elements of ``dim`` at once, or runs once for all of them, or ""."""
     match stmt:
-        case Let(target, op, args):
+        case Let(target, _, args):
             if dim not in target.axes and any(dim in arg.axes for arg in args):
                 return f"{target.name} is made of all of {dim}"
-            if isinstance(op, Relabel) and size_class(dim) == size_class(op.old):
-                return f"{target.name} has {dim} under another name"
         case Store(view, value) if dim not in value.axes:
             return f"{view.buffer.name} would be stored by every block of {dim}"
         case For(dim=walked) if size_class(walked) == size_class(dim):
