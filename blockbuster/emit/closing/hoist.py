@@ -42,7 +42,7 @@ def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:
         return "it changes something"
     if loop.dim in target.axes:
         return f"{target.name} is a tile of the loop's own dim {loop.dim}"
-    if isinstance(stmt, Iota) and stmt.dim == loop.dim:
+    if isinstance(stmt, Iota) and stmt.at and stmt.dim == loop.dim:
         return f"{target.name} is an index of the loop's own dim {loop.dim}"
     if any(tile in staying for tile in operands(stmt)):
         return f"{target.name} depends on a tile made in the loop"
