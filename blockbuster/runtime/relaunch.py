@@ -59,8 +59,7 @@ Made = tuple[tuple[int, ...], tuple[int, ...], Any]
 """A new array: its shape, its strides and torch's dtype."""
 
 
-@dataclass(frozen=True)
-class Laid:
+class Laid(NamedTuple):
     """What a file does for arrays of one layout: the arrays it makes, and its launches."""
 
     made: list[Made]
