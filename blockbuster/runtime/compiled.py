@@ -137,7 +137,7 @@ class Compiled:
                     self._runs, self._gpus, self._ran = {}, {}, {}
                 else:
                     keep(self._runs, key, run)
-                    if isinstance(run, Replay):
+                    if isinstance(run, Replay) and device is not None:
                         self._ran.setdefault(device.index, run)
                     return run, results
 
@@ -173,9 +173,9 @@ class Compiled:
         index = device.index
         if index not in self._gpus:
             self._gpus[index] = Gpu(index), {}
-        gpu, known = self._gpus[index]
+        gpu, launches = self._gpus[index]
         like = self._ran.get(index)
-        return Replay(plan, sizes, gpu, compare=self._compare, known=known, like=like)
+        return Replay(plan, sizes, gpu, compare=self._compare, known=launches, like=like)
 
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.
@@ -246,6 +246,6 @@ def _warning(plan: Plan, refused: Refused) -> str:
 
 def keep(memory: dict[Any, Any], key: Any, value: Any) -> None:
     """Remember a value; the oldest goes where there are many."""
-    if key not in memory and len(memory) >= KEPT:
-        del memory[next(iter(memory))]
     memory[key] = value
+    if len(memory) > KEPT:
+        del memory[next(iter(memory))]

@@ -10,7 +10,7 @@ other kernels the launcher does not run again: its numbers are computed as noted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.emit.target.compiler import Compilation, Refusal, target_of
@@ -57,7 +57,7 @@ class Replay:
             for step in plan.steps
         ]
         self._tape: Tape | None = None
-        self._like = like and like._tape
+        self._like = like._tape if like else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -78,9 +78,10 @@ class Replay:
         tape = self._tape
         if tape is None:
             results = self._first(tensors)
-            if self._checks and self._checks.is_waiting:
-                self._checks.judge(self, tensors, results)
-            self._learn()
+            if any(step.ran_launcher for step in self._steps):
+                if self._checks:
+                    self._checks.judge(self, tensors, results)
+                self._learn()
             return results
         return tape.played(tensors)
 
@@ -100,9 +101,10 @@ class Replay:
 
         Not on AMD's devices: there Triton also tells small arrays from others.
         """
-        ran = [step for step in self._steps if isinstance(step, Recording) and step.has_learned]
-        if ran and target_of(self._plan.target).backend == "cuda":
-            for step in ran:
+        if target_of(self._plan.target).backend != "cuda":
+            return
+        for step in self._steps:
+            if isinstance(step, Recording):
                 step.learn(self._known)
 
     def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -111,7 +113,7 @@ class Replay:
         if like is None:
             return self._by_name(tensors)
         pairs = [*zip(self._steps, like.moves, strict=True)]
-        moves = [(step.first, reads, casts) for step, (_, reads, casts) in pairs]
+        moves: list[Move] = [(step.first, reads, casts) for step, (_, reads, casts) in pairs]
         results = Tape(moves, like.results, like.finishes).played(tensors)
         moves = [(step.play, reads, casts) for step, (_, reads, casts) in pairs]
         self._tape = Tape(moves, like.results, like.finishes)
@@ -158,6 +160,13 @@ class Recording:
     ``of`` is the name of the plan.
     """
 
+    ran_launcher = False
+    _launches: Sequence[Launch] = ()
+    _made: Sequence[Made] = ()
+    _results: Sequence[int] = ()
+    _compilations: Sequence[Compilation] = ()
+    _learned: Sequence[Tensor] = ()
+
     def __init__(
         self,
         file: File,
@@ -173,11 +182,6 @@ class Recording:
         self._file, self._sizes = file, sizes
         self._gpu, self._checks, self._relaunch = gpu, checks, known
         self._empty = gpu.empty
-        self._launches: Sequence[Launch] = []
-        self._made: Sequence[Made] = []
-        self._results: Sequence[int] = []
-        self._compilations: list[Compilation] = []
-        self._learned: Sequence[Tensor] = ()
 
     @property
     def assemblers(self) -> tuple[str, ...]:
@@ -225,11 +229,6 @@ class Recording:
         self._made, self._launches, self._results = laid.made, laid.launches, known.results
         return self.play([*tensors])
 
-    @property
-    def has_learned(self) -> bool:
-        """True if its launcher ran, so that other layouts can have what was compiled."""
-        return bool(self._learned)
-
     def learn(self, known: Known) -> None:
         """Enter into ``known`` what its launcher started, if it ran."""
         tensors, self._learned = self._learned, ()
@@ -263,7 +262,7 @@ class Recording:
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
         self._compilations = [noted.made for noted in recorder.noted]
-        self._learned = aliases
+        self._learned, self.ran_launcher = aliases, True
         return results
 
 
@@ -299,6 +298,8 @@ def _behind(argument: Tensor, arrays: Sequence[Tensor]) -> int:
 
 class DeviceCall:
     """A function of whole arrays, called with tensors if it takes them, else through the host."""
+
+    ran_launcher = False
 
     def __init__(self, call: Call, sizes: Sizes, dtypes: Sequence[Any]) -> None:
         self.reads = tuple(dict.fromkeys(seen.array for seen in call.operands))
