@@ -27,15 +27,13 @@ def first_names(graph: Graph) -> Names:
     """
     pairs = [(op.old, op.new) for _, level in graph.walk() for _, op in level.of_type(Relabel)]
     axes: dict[tuple[str, int], Dim] = {}
-    for given in graph.inputs:
-        view = given.view
-        for at, axis in enumerate(view.axes) if isinstance(view, Read) else ():
-            if isinstance(axis, str):
-                pairs.append((axes.setdefault((view.source, at), axis), axis))
+    for view in [given.view for given in graph.inputs if isinstance(given.view, Read)]:
+        named_axes = ((at, axis) for at, axis in enumerate(view.axes) if isinstance(axis, str))
+        pairs += [(axes.setdefault((view.source, at), axis), axis) for at, axis in named_axes]
     found = {dim: dim for dim in graph.mentions.dims}
-    for a, b in pairs:
-        first, other = found.get(a, a), found.get(b, b)
-        found |= {dim: first for dim, name in (found | {a: first, b: other}).items() if name == other}
+    for old, new in pairs:
+        first, other = found.setdefault(old, old), found.setdefault(new, new)
+        found |= {dim: first for dim, name in found.items() if name == other}
     return found
 
 
