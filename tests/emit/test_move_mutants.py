@@ -34,7 +34,7 @@ from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import BlockbusterError
 from blockbuster.ir.lengths import fitted
 from tests.emit.cases import blocked_dims, graph_of
-from tests.emit.spread_texts import LENGTHS, ONE_STORE, SQUARE
+from tests.emit.spread_texts import LENGTHS, ONE_STORE
 from tests.emit.tile_texts import (
     AGAIN,
     COUNTED,
@@ -171,8 +171,6 @@ MUTANTS = [
     (keep, "and stmt.view.buffer.space == WORKSPACE", "", KEEP, [of(STORED)]),
     (spread, "if dim not in target.axes and any(dim in arg.axes for arg in args):", "if False:",
      SPREAD, [of(LENGTHS)]),
-    (spread, "if isinstance(op, Relabel) and dim == op.new:", "if False:",
-     moved("spread", dim="M'"), [of(SQUARE)]),
     (spread, "if dim not in value.axes:", "if False:", SPREAD, [of(ONE_STORE)]),
     (guard, "if name in IGNORED and lanes.lane(stmt.args[0], last) != IGNORED[name]:",
      "if False:", guarded, [lanes("exp(t2)")]),
