@@ -68,6 +68,12 @@ class Stored:
 Targets: TypeAlias = dict[Value, list[View]]
 
 
+def _is_input(entry: Tile | Stored) -> bool:
+    """True for an item of an array that the program is given."""
+    place = entry.place if isinstance(entry, Stored) else None
+    return isinstance(place, View) and place.buffer.space == INPUT
+
+
 @dataclass
 class Level:
     """A graph being lowered inside loops over ``path``; ``targets``: where its values must go."""
@@ -253,7 +259,7 @@ class _Lowering:
             self._refuse(level, position, node)
         inner = Level(op.body, {}, (*level.path, op.dim), {})
         for port, (value, iterated) in enumerate(zip(node.operands, op.iterated, strict=True)):
-            inner.values[Value(-1, port)] = self._entering(level, value, iterated)
+            inner.values[Value(-1, port)] = self._entering(level, value, op, iterated)
         totals: dict[int, Tile] = {}
         for port, result in enumerate(op.results):
             value, inside = Value(position, port), op.body.outputs[port].value
@@ -270,10 +276,10 @@ class _Lowering:
         self._fold(inner, op, totals, node)
         level.body.append(For(op.dim, not op.serial, tuple(inner.body), node.origin))
 
-    def _entering(self, level: Level, value: Value, iterated: bool) -> Tile | Stored:
-        """A program's input that is an item is loaded where it is used, others before the loop.
+    def _entering(self, level: Level, value: Value, op: Map, iterated: bool) -> Tile | Stored:
+        """An operand of a map in its body: items of inputs are loaded inside parallel loops.
 
-        Loaded before the outermost loops, it would keep them off the launch grid.
+        Loaded before such a loop, as others are, they would keep it off the launch grid.
         """
         entry = level.values[value]
         if iterated:
@@ -281,7 +287,7 @@ class _Lowering:
             return replace(entry, type=entry.type.element())
         if level.graph.type_of(value).buffered or not level.path:
             return entry
-        return self._tile(level, value)
+        return entry if not op.serial and _is_input(entry) else self._tile(level, value)
 
     def _workspace(self, level: Level, value: Value) -> View:
         type = level.graph.type_of(value)
