@@ -94,9 +94,10 @@ class Jitted:
             raise
         if known is not None and known[1].unchanged():
             return known[0](args, kwargs)
-        kind: Any = [kind_of(value) or static(value) for value in args]
-        kind += [(name, kind_of(value) or static(value)) for name, value in kwargs.items()]
-        kind = tuple(kind)
+        kind: Any = tuple(map(kind_of, args, key))
+        if kwargs:
+            layouts = key[len(args) + 1 :: 2]
+            kind += tuple(zip(kwargs, map(kind_of, kwargs.values(), layouts), strict=True))
         for traced in self._known.get(kind, ()):
             again = traced.found(args, kwargs)
             if again is not None:
@@ -167,7 +168,7 @@ class Jitted:
         ``checks``: it is not known of arrays of this kind that they fit.
         """
         compiled = self._compiled_at(known.traced, sizes)
-        layout = tuple(map(described, found))
+        layout = known.layout(key, found)
         run, results = (
             compiled.prepared(layout, found) if checks else compiled.sized(layout, found, sizes)
         )

@@ -2,7 +2,8 @@
 
 They are comparable, so that graphs with equal copies are equal. ``only_moves`` says that they
 compute nothing: where a copy is made must not change a number, so they are given arrays as they
-were computed, not rounded as a user's function is.
+were computed, not rounded as a user's function is. They take tensors where they are: through the
+host, a call would wait for the GPU.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from blockbuster.frontend.torch import is_tensor, on_tensors
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim, size_class
 
@@ -31,8 +33,10 @@ class CopySlice:
 
     def __call__(self, array: Any) -> Any:
         sizes = {size_class(self.dim): array.shape[self.axis]}
-        start = self.start.value(sizes)
-        return array.take(np.arange(start, start + self.length.value(sizes)), self.axis)
+        start, length = self.start.value(sizes), self.length.value(sizes)
+        if is_tensor(array):
+            return array.narrow(self.axis, start, length)
+        return array.take(np.arange(start, start + length), self.axis)
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class CopySplit:
     def __call__(self, array: Any) -> Any:
         shape = list(array.shape)
         shape[self.axis : self.axis + 1] = [self.count, shape[self.axis] // self.count]
-        return np.moveaxis(array.reshape(shape), self.axis, 0)
+        return _moved(array.reshape(shape), self.axis, 0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class CopyJoin:
         return f"concat axis {self.axis}"
 
     def __call__(self, *arrays: Any) -> Any:
+        if is_tensor(arrays[0]):
+            return on_tensors("concat", arrays, {"axis": self.axis})
         return np.concatenate(arrays, self.axis)
 
 
@@ -77,7 +83,14 @@ class CopyMerge:
         return f"merge axis {self.axis}"
 
     def __call__(self, array: Any) -> Any:
-        moved = np.moveaxis(array, 0, self.axis)
+        moved = _moved(array, 0, self.axis)
         shape = list(moved.shape)
         shape[self.axis : self.axis + 2] = [shape[self.axis] * shape[self.axis + 1]]
         return moved.reshape(shape)
+
+
+def _moved(array: Any, source: int, destination: int) -> Any:
+    """An array or tensor with one axis in another place."""
+    if is_tensor(array):
+        return array.movedim(source, destination)
+    return np.moveaxis(array, source, destination)

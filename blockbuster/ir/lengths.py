@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import islice, product
 from math import lcm, prod
 
@@ -35,6 +36,10 @@ class Length(Polynomial[Dim, Fraction]):
     @property
     def dims(self) -> tuple[Dim, ...]:
         """The dims whose sizes are read."""
+        return self._dims
+
+    @cached_property
+    def _dims(self) -> tuple[Dim, ...]:
         return self.symbols
 
     def value(self, sizes: Mapping[Dim, int]) -> int:
@@ -60,6 +65,10 @@ class Length(Polynomial[Dim, Fraction]):
 
     def parts(self) -> tuple[list[tuple[int, Product]], int]:
         """Whole multiples of products, and the number by which their sum is divided."""
+        return self._parts
+
+    @cached_property
+    def _parts(self) -> tuple[list[tuple[int, Product]], int]:
         divisor = lcm(*(share.denominator for _, share in self.terms))
         return [(int(share * divisor), dims) for dims, share in self.terms], divisor
 
@@ -164,16 +173,19 @@ def completed(sizes: Mapping[Dim, int], rules: Iterable[Rule]) -> dict[Dim, int]
     """
     found, left = dict(sizes), list(rules)
     while left:
-        ready = [rule for rule in left if all(d in found for d in rule.length.dims)]
-        ready = [rule for rule in ready if rule.exact or rule.dim in found]
+        ready: list[Rule] = []
+        later: list[Rule] = []
+        for rule in left:
+            given = all(map(found.__contains__, rule.length.dims))
+            (ready if given and (rule.exact or rule.dim in found) else later).append(rule)
         if not ready:
             break
+        left = later
         for rule in ready:
             value = rule.length.value(found)
             known = found.setdefault(rule.dim, value)
             if (known != value or value < 0) if rule.exact else known < value:
                 raise ValueError(f"dim {rule.dim} has size {known}, but {rule}, which is {value}")
-        left = [rule for rule in left if rule not in ready]
     return found
 
 

@@ -69,6 +69,8 @@ class Compiled:
         self._program, self._said = program, said
         self._runs: dict[Any, Run] = {}
         self._gpus: dict[int, tuple[Gpu, Known]] = {}
+        self._ran: dict[int, Replay] = {}
+        """By the number of a GPU, what ran first there: other layouts repeat its steps."""
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -132,9 +134,11 @@ class Compiled:
                     if refused.wrong:
                         warnings.warn(_warning(self.plan, refused), RuntimeWarning, stacklevel=3)
                     self.plan = self._instead(self.plan, refused, sizes)
-                    self._runs, self._gpus = {}, {}
+                    self._runs, self._gpus, self._ran = {}, {}, {}
                 else:
                     keep(self._runs, key, run)
+                    if isinstance(run, Replay) and device is not None:
+                        self._ran.setdefault(device.index, run)
                     return run, results
 
     def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -166,10 +170,12 @@ class Compiled:
         if plan.target == CPU:
             known = sizes if all(sizes.values()) else plan.checked(sizes)
             return functools.partial(_on_host, plan, known, device is not None)
-        if device.index not in self._gpus:
-            self._gpus[device.index] = Gpu(device.index), {}
-        gpu, launches = self._gpus[device.index]
-        return Replay(plan, sizes, gpu, compare=self._compare, known=launches)
+        index = device.index
+        if index not in self._gpus:
+            self._gpus[index] = Gpu(index), {}
+        gpu, launches = self._gpus[index]
+        like = self._ran.get(index)
+        return Replay(plan, sizes, gpu, compare=self._compare, known=launches, like=like)
 
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.
@@ -240,6 +246,6 @@ def _warning(plan: Plan, refused: Refused) -> str:
 
 def keep(memory: dict[Any, Any], key: Any, value: Any) -> None:
     """Remember a value; the oldest goes where there are many."""
-    if key not in memory and len(memory) >= KEPT:
-        del memory[next(iter(memory))]
     memory[key] = value
+    if len(memory) > KEPT:
+        del memory[next(iter(memory))]

@@ -13,6 +13,7 @@ from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.ir.lengths import Rule, completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.runtime.compiled import Run
+from blockbuster.runtime.tensors import described
 from blockbuster.selection.pieces import Axes
 
 T = TypeVar("T")
@@ -48,14 +49,28 @@ class KnownCall(Generic[T]):
                 found.setdefault(size_class(dim), number)
         return found
 
+    @cached_property
+    def _in_order(self) -> bool:
+        """True if the arrays are the positional arguments."""
+        return [leaf.place for leaf in self.arrays] == list(range(self.given))
+
+    def layout(self, key: tuple[Any, ...], found: list[Any]) -> tuple[Any, ...]:
+        """The layout of a call's arrays; ``key`` describes all its arguments."""
+        return key[: self.given] if self._in_order else tuple(map(described, found))
+
     def found(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], dict[Dim, int]] | None:
         """The arrays of a call of this kind and the size of every dim; None if the function has to
         be traced for it. Axes of one dim are equally long where the facts hold.
         """
-        found = [_array(leaf, args, kwargs) for leaf in self.arrays]
-        extents = [extent for array in found for extent in array.shape]
+        if self._in_order:
+            found = [*args]
+        else:
+            found = [_array(leaf, args, kwargs) for leaf in self.arrays]
+        extents: list[int] = []
+        for array in found:
+            extents += array.shape
         if not (self.facts.hold(extents) and self.reads.unchanged()):
             return None
         sizes = {dim: extents[number] for dim, number in self._first.items()}
@@ -64,7 +79,7 @@ class KnownCall(Generic[T]):
     def ready(self, run: Run, make: Callable[[list[Any]], Any]) -> Ready:
         """What calls run whose arguments are laid out alike."""
         arrays = self.arrays
-        if [leaf.place for leaf in arrays] == list(range(self.given)):
+        if self._in_order:
             return lambda args, kwargs: make(run(args))
         return lambda args, kwargs: make(run([_array(leaf, args, kwargs) for leaf in arrays]))
 

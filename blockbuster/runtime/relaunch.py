@@ -15,11 +15,22 @@ import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import mul
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from blockbuster.ir.types import Dim
+from blockbuster.runtime.numbers import (
+    BLOCKS,
+    NUMBER,
+    SIZE,
+    STEP,
+    TIMES,
+    Arithmetic,
+    Note,
+    Numbers,
+    Pairs,
+    picked,
+)
 from blockbuster.runtime.tensors import ALIGNED
 
 if TYPE_CHECKING:
@@ -27,11 +38,6 @@ if TYPE_CHECKING:
 
 Tensor = Any
 LARGEST = 1 << 31  # numbers and offsets from here on are 64 bits wide: other kernels
-SIZE, STEP, NUMBER, TIMES, BLOCKS = range(5)
-Note = tuple[int, Any, Any]
-"""How a number is made: the size of a dim, a stride (array, axis), itself, a product of two earlier
-ones, or a quotient of two that is rounded up.
-"""
 
 
 class Launch(NamedTuple):
@@ -53,8 +59,7 @@ Made = tuple[tuple[int, ...], tuple[int, ...], Any]
 """A new array: its shape, its strides and torch's dtype."""
 
 
-@dataclass(frozen=True)
-class Laid:
+class Laid(NamedTuple):
     """What a file does for arrays of one layout: the arrays it makes, and its launches."""
 
     made: list[Made]
@@ -79,79 +84,59 @@ class Relaunch:
     def __init__(self, module: ModuleType, dtype: Callable[[str], Any]) -> None:
         noting = _Noting(module)
         self._notes = tuple(noting.notes)
-        self._made = [(shape, steps, dtype(name)) for shape, steps, name in noting.made]
+        self._made = [(picked(s), picked(t), dtype(name)) for s, t, name in noting.made]
         self._started = noting.started
+        self._starts = [(s.grid, s.arrays, picked(s.numbers)) for s in self._started]
         self.results = noting.results
         numbers = dict.fromkeys(at for start in self._started for at in start.numbers)
-        self._told = tuple(at for at in numbers if self._notes[at][0] != NUMBER)
+        told = [at for at in numbers if self._notes[at][0] != NUMBER]
+        self._arithmetic = Arithmetic(self._notes, noting.spans, told)
         self._known: dict[Any, list[Launch]] = {}
 
     def learn(self, launches: Sequence[Launch], tensors: Sequence[Tensor], sizes: Sizes) -> None:
         """Remember the kernels that were compiled for arrays of this layout."""
-        numbers = self._numbers(tensors, sizes)
-        if numbers is None:
+        found = self._found(tensors, sizes)
+        if found is None:
             return
+        numbers, pattern = found
         assert len(launches) == len(self._started), "the launcher starts what it started before"
         for launch, start in zip(launches, self._started, strict=True):
-            found = tuple(numbers[at] for at in start.numbers)
+            given = tuple(numbers[at] for at in start.numbers)
             assert launch.grid == numbers[start.grid], "the grid is computed as noted"
-            assert launch.rest[: len(found)] == found, "arguments are computed as noted"
+            assert launch.rest[: len(given)] == given, "arguments are computed as noted"
             assert tuple(launch.arrays) == start.arrays, "kernels take the arrays that were noted"
-        self._known[self._pattern(numbers, tensors)] = [*launches]
+        self._known[pattern] = [*launches]
 
     def laid(self, tensors: Sequence[Tensor], sizes: Sizes) -> Laid | None:
         """What to do for arrays of this layout; None where a kernel is not known."""
-        numbers = self._numbers(tensors, sizes)
-        known = numbers and self._known.get(self._pattern(numbers, tensors))
-        if not numbers or not known:
+        found = self._found(tensors, sizes)
+        known = self._known.get(found[1]) if found else None
+        if not found or not known:
             return None
-        value = numbers.__getitem__
-        made = [(tuple(map(value, s)), tuple(map(value, t)), dtype) for s, t, dtype in self._made]
-        launches = [
-            Launch(
-                launch.start,
-                numbers[start.grid],
-                launch.function,
-                launch.metadata,
-                start.arrays,
-                (*map(value, start.numbers), *launch.rest[len(start.numbers) :]),
-            )
-            for launch, start in zip(known, self._started, strict=True)
-        ]
+        numbers = found[0]
+        made = [(shape(numbers), steps(numbers), dtype) for shape, steps, dtype in self._made]
+        launches = []
+        for launch, (grid, arrays, given) in zip(known, self._starts, strict=True):
+            start, _, function, metadata, _, rest = launch
+            own = given(numbers)
+            rest = own + rest[len(own) :]
+            launches.append(Launch(start, numbers[grid], function, metadata, arrays, rest))
         return Laid(made, launches)
 
-    def _numbers(self, tensors: Sequence[Tensor], sizes: Sizes) -> list[int] | None:
-        """All numbers, in the order of the notes; None where offsets are wide or a dim is empty."""
-        strides = [tensor.stride() for tensor in tensors]
-        if any(map(_is_wide, tensors, strides)):
+    def _found(self, tensors: Sequence[Tensor], sizes: Sizes) -> tuple[Numbers, Any] | None:
+        """All numbers, in the order of the notes, and their pattern, which the kernels are known
+        by; None where offsets are wide or a dim is empty.
+        """
+        numbers, spans, told = self._arithmetic([tensor.stride() for tensor in tensors], sizes)
+        if max(numbers + spans, default=0) >= LARGEST:
             return None
-        numbers: list[int] = []
-        for kind, one, other in self._notes:
-            if kind == STEP:
-                numbers.append(strides[one][other])
-            elif kind == SIZE:
-                numbers.append(sizes[one])
-            elif kind == TIMES:
-                numbers.append(numbers[one] * numbers[other])
-            elif kind == BLOCKS:
-                numbers.append(-(-numbers[one] // numbers[other]))
-            else:
-                numbers.append(one)
-        if max(numbers, default=0) >= LARGEST or (0 in numbers and self._is_empty(numbers)):
+        if 0 in numbers and self._is_empty(numbers):
             return None
-        return numbers
+        return numbers, (told, *[not tensor.data_ptr() % ALIGNED for tensor in tensors])
 
     def _is_empty(self, numbers: Sequence[int]) -> bool:
         pairs = zip(numbers, self._notes, strict=True)
         return any(not number and note[0] != STEP for number, note in pairs)
-
-    def _pattern(self, numbers: Sequence[int], tensors: Sequence[Tensor]) -> Any:
-        told = [2 if numbers[at] == 1 else not numbers[at] & 15 for at in self._told]
-        return (*told, *[tensor.data_ptr() % ALIGNED == 0 for tensor in tensors])
-
-
-def _is_wide(tensor: Tensor, strides: Sequence[int]) -> bool:
-    return bool(sum(map(mul, tensor.shape, strides)) >= LARGEST)
 
 
 @dataclass(frozen=True)
@@ -201,6 +186,7 @@ class _Noting:
         self.notes = _Notes()
         self.made: list[tuple[tuple[int, ...], tuple[int, ...], str]] = []
         self.started: list[_Started] = []
+        self.spans: list[Pairs] = []
         self._module, self._inputs = module, len(module.INPUTS)
         arrays = [self._input(i, axes) for i, axes in enumerate(module.INPUTS.values())]
         parameters = inspect.signature(module.launch).parameters.values()
@@ -211,8 +197,10 @@ class _Noting:
         self.results = [array.number for array in results]
 
     def _input(self, number: int, axes: Sequence[Any]) -> _Array:
-        steps = (self.notes.of(STEP, number, axis) for axis in range(len(axes)))
-        return _Array(number, tuple(steps))
+        steps = tuple(self.notes.of(STEP, number, axis) for axis in range(len(axes)))
+        extents = [self.notes.of(NUMBER, 1) if a == 1 else self.notes.of(SIZE, a) for a in axes]
+        self.spans.append([(n.at, step.at) for n, step in zip(extents, steps, strict=True)])
+        return _Array(number, steps)
 
     def _launcher(self) -> Callable[..., Any]:
         module = self._module

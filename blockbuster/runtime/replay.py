@@ -10,8 +10,7 @@ other kernels the launcher does not run again: its numbers are computed as noted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from blockbuster.emit.target.compiler import Compilation, Refusal, target_of
@@ -22,8 +21,9 @@ from blockbuster.runtime.first_launch import Compare, FirstChecks
 from blockbuster.runtime.launch import from_host, to_host
 from blockbuster.runtime.recorder import Noted, Recorder, Refused
 from blockbuster.runtime.relaunch import Launch, Made, Relaunch
+from blockbuster.runtime.tape import Finish, Move, Tape
 from blockbuster.runtime.tensors import ALIGNED
-from blockbuster.selection.pieces import Call, Seen
+from blockbuster.selection.pieces import Call
 from blockbuster.selection.plan import File, Plan, Sizes, call_on_host, check_results, noted, shown
 
 Tensor = Any
@@ -32,7 +32,8 @@ Tensor = Any
 class Replay:
     """A plan for tensors of one layout; the first call checks, compiles and records.
 
-    ``known``: what replays of the plan on this device have in common, by file; it grows.
+    ``known``: what replays of the plan on this device have in common, by file; it grows. ``like``
+    is one that ran, for arrays of the same dtypes: which steps read what is taken from it.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Replay:
         *,
         compare: Compare | None = None,
         known: Known | None = None,
+        like: Replay | None = None,
     ) -> None:
         self._plan = plan
         self._known = {} if known is None else known
@@ -55,6 +57,7 @@ class Replay:
             for step in plan.steps
         ]
         self._tape: Tape | None = None
+        self._like = like._tape if like else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -75,20 +78,12 @@ class Replay:
         tape = self._tape
         if tape is None:
             results = self._first(tensors)
-            if self._checks:
-                self._checks.judge(self, tensors, results)
-            self._learn()
+            if any(step.ran_launcher for step in self._steps):
+                if self._checks:
+                    self._checks.judge(self, tensors, results)
+                self._learn()
             return results
-        arrays = [*tensors]
-        for play, reads, casts in tape.moves:
-            given = [arrays[number] for number in reads]
-            for place, dtype in casts:
-                given[place] = given[place].to(dtype)
-            arrays += play(given)
-        results = [arrays[number] for number in tape.results]
-        for position, finish in tape.finishes:
-            results[position] = finish(results[position])
-        return results
+        return tape.played(tensors)
 
     def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The same, with all that is allocated full of what kernels do not write."""
@@ -113,6 +108,18 @@ class Replay:
                 step.learn(self._known)
 
     def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Run the steps for the first time; later calls repeat them."""
+        like = self._like
+        if like is None:
+            return self._by_name(tensors)
+        pairs = [*zip(self._steps, like.moves, strict=True)]
+        moves: list[Move] = [(step.first, reads, casts) for step, (_, reads, casts) in pairs]
+        results = Tape(moves, like.results, like.finishes).played(tensors)
+        moves = [(step.play, reads, casts) for step, (_, reads, casts) in pairs]
+        self._tape = Tape(moves, like.results, like.finishes)
+        return results
+
+    def _by_name(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Run the steps by the names of their arrays; note their numbers, in order of making."""
         numbers = {name: number for number, name in enumerate(self._plan.inputs)}
         arrays = [*tensors]
@@ -134,41 +141,12 @@ class Replay:
         finishes = []
         dtypes = map(self._dtype, self._plan.result_dtypes)
         for position, (seen, dtype) in enumerate(zip(self._plan.results, dtypes, strict=True)):
-            finish = _Finish(seen, dtype)
+            finish = Finish(seen, dtype)
             if not finish.is_identity(made[position]):
                 finishes.append((position, finish))
                 made[position] = finish(made[position])
         self._tape = Tape(moves, results, finishes)
         return made
-
-
-Move = tuple[Callable[[list[Tensor]], list[Tensor]], list[int], list[tuple[int, Any]]]
-"""A step: what plays it, the numbers of the arrays it reads, and which are cast first, to what."""
-
-
-@dataclass(frozen=True)
-class Tape:
-    """A plan with numbers for names: the inputs are 0, 1, ..., then comes what each step makes."""
-
-    moves: list[Move]
-    results: list[int]
-    finishes: list[tuple[int, _Finish]]
-
-
-@dataclass(frozen=True)
-class _Finish:
-    """What becomes of an array that is a result: its axes in order, and a cast."""
-
-    seen: Seen
-    dtype: Any
-
-    def __call__(self, tensor: Tensor) -> Tensor:
-        return shown(tensor, self.seen).to(self.dtype)
-
-    def is_identity(self, tensor: Tensor) -> bool:
-        """True if this does nothing to tensors like this one."""
-        plain = self.seen.order == tuple(range(tensor.dim()))
-        return plain and self.dtype == tensor.dtype
 
 
 Known = dict[str, Relaunch]
@@ -181,6 +159,13 @@ class Recording:
     ``known``: the file's launches for other layouts; the launcher is not run where they suffice.
     ``of`` is the name of the plan.
     """
+
+    ran_launcher = False
+    _launches: Sequence[Launch] = ()
+    _made: Sequence[Made] = ()
+    _results: Sequence[int] = ()
+    _compilations: Sequence[Compilation] = ()
+    _learned: Sequence[Tensor] = ()
 
     def __init__(
         self,
@@ -197,11 +182,6 @@ class Recording:
         self._file, self._sizes = file, sizes
         self._gpu, self._checks, self._relaunch = gpu, checks, known
         self._empty = gpu.empty
-        self._launches: Sequence[Launch] = []
-        self._made: Sequence[Made] = []
-        self._results: Sequence[int] = []
-        self._compilations: list[Compilation] = []
-        self._learned: Sequence[Tensor] = ()
 
     @property
     def assemblers(self) -> tuple[str, ...]:
@@ -282,7 +262,7 @@ class Recording:
         self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
         self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
         self._compilations = [noted.made for noted in recorder.noted]
-        self._learned = aliases
+        self._learned, self.ran_launcher = aliases, True
         return results
 
 
@@ -318,6 +298,8 @@ def _behind(argument: Tensor, arrays: Sequence[Tensor]) -> int:
 
 class DeviceCall:
     """A function of whole arrays, called with tensors if it takes them, else through the host."""
+
+    ran_launcher = False
 
     def __init__(self, call: Call, sizes: Sizes, dtypes: Sequence[Any]) -> None:
         self.reads = tuple(dict.fromkeys(seen.array for seen in call.operands))

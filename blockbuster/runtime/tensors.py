@@ -58,23 +58,18 @@ def described(value: Any) -> Any:
     return None
 
 
-def kind_of(value: Any) -> Any:
-    """An array as part of a key, without its sizes and strides; None for another value.
+def kind_of(value: Any, layout: Any) -> Any:
+    """An array as part of a key, without its sizes and strides; ``layout`` for another value.
 
-    All that a trace depends on is in it but sizes, and what ``in_common`` refuses.
+    All that a trace depends on is in it but sizes, and what ``in_common`` refuses. ``layout`` is
+    how the array is ``described``.
     """
     if hasattr(value, "data_ptr"):
-        return (
-            type(value),
-            value.dim(),
-            value.dtype,
-            value.device,
-            value.is_neg() or (value.requires_grad and records_gradients()),
-            value.data_ptr() != 0,
-        )
+        shape, _, dtype, device, _, odd = layout
+        return type(value), len(shape), dtype, device, odd, value.data_ptr() != 0
     if isinstance(value, np.ndarray):
         return type(value), value.ndim, value.dtype
-    return None
+    return layout
 
 
 def dtype_name(array: Any) -> str:

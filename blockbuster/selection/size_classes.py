@@ -16,6 +16,7 @@ no set of sizes among the first few tried has all classes, the sizes stand for t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, product
 
 from blockbuster.ir.lengths import Rule, completed
@@ -32,6 +33,7 @@ TRIED = 2000  # sets of sizes that are tried as what stands for a class
 EACH = 260  # sizes of each dim: twice the usual blocks, for what follows at a distance from it
 
 
+@lru_cache(1 << 13)
 def rounded_up(size: int) -> int:
     """The least of 0, 1, 2, 3, 4, 6, 8, 12, ... that is not smaller.
 
@@ -46,10 +48,12 @@ def rounded_up(size: int) -> int:
 
 def class_of(sizes: Sizes, blocks: Blocks) -> Class:
     """The class of sizes, dim by dim."""
-    return tuple(
-        (rounded_up(size), *(not size % lanes for lanes in blocks.get(dim, ())))
-        for dim, size in sizes.items()
-    )
+    return tuple([_class_of(size, blocks.get(dim, ())) for dim, size in sizes.items()])
+
+
+@lru_cache(1 << 13)  # of most dims the next size is the last one
+def _class_of(size: int, blocks: tuple[int, ...]) -> tuple[int, ...]:
+    return rounded_up(size), *[not size % lanes for lanes in blocks]
 
 
 def representative(sizes: Sizes, rules: Sequence[Rule], blocks: Blocks) -> dict[Dim, int] | None:

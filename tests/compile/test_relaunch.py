@@ -151,10 +151,15 @@ def test_empty_arrays_and_wide_ones_are_left_to_the_launcher(stage, torch):
     module = load_module(plan.files[0].text)
     made = Relaunch(module, lambda name: getattr(torch, name))
     wide = torch.empty(1).expand(3, 4).as_strided((3, 4), (0, 0))
+    within, beyond = (
+        torch.empty_strided((100, 96), (LARGEST // parts, 1), device="meta") for parts in (101, 100)
+    )
 
     assert made.laid([x[:0], y[:0]], {"A": 0, "B": 96}) is None
-    assert made._numbers([x, y], {"A": 100, "B": 96}) is not None
-    assert made._numbers([wide, y], {"A": LARGEST, "B": 1}) is None
+    assert made._found([x, y], {"A": 100, "B": 96}) is not None
+    assert made._found([wide, y], {"A": LARGEST, "B": 1}) is None
+    assert made._found([within, y], {"A": 100, "B": 96}) is not None
+    assert made._found([beyond, y], {"A": 100, "B": 96}) is None
 
 
 NUMBERS = [*range(-40, 70), 1000, 4096, LARGEST - 16, LARGEST - 1, LARGEST, LARGEST + 1, 2**40]

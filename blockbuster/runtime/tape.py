@@ -1,0 +1,52 @@
+"""A plan's steps with numbers for names: what is repeated at each call, whatever the layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from blockbuster.selection.pieces import Seen
+from blockbuster.selection.plan import shown
+
+Tensor = Any
+
+Move = tuple[Callable[[list[Tensor]], list[Tensor]], list[int], list[tuple[int, Any]]]
+"""A step: what plays it, the numbers of the arrays it reads, and which are cast first, to what."""
+
+
+class Tape(NamedTuple):
+    """A plan with numbers for names: the inputs are 0, 1, ..., then comes what each step makes."""
+
+    moves: list[Move]
+    results: list[int]
+    finishes: list[tuple[int, Finish]]
+
+    def played(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The outputs for these inputs."""
+        arrays = [*tensors]
+        for play, reads, casts in self.moves:
+            given = [arrays[number] for number in reads]
+            for place, dtype in casts:
+                given[place] = given[place].to(dtype)
+            arrays += play(given)
+        results = [arrays[number] for number in self.results]
+        for position, finish in self.finishes:
+            results[position] = finish(results[position])
+        return results
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What becomes of an array that is a result: its axes in order, and a cast."""
+
+    seen: Seen
+    dtype: Any
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        return shown(tensor, self.seen).to(self.dtype)
+
+    def is_identity(self, tensor: Tensor) -> bool:
+        """True if this does nothing to tensors like this one."""
+        plain = self.seen.order == tuple(range(tensor.dim()))
+        return plain and self.dtype == tensor.dtype
