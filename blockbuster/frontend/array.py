@@ -30,7 +30,14 @@ _INSTEAD = {
     "squeeze": "reduce with keepdims=False", "item": "a traced array has no values",
     "std": "use bb.layer_norm, or the mean of squares", "var": "use the mean of squares",
     "clip": "use bb.minimum(bb.maximum(x, low), high)", "permute": "use x.transpose(axes)",
+    "size": "multiply the entries of x.shape", "norm": "use bb.sqrt(bb.sum(x * x, axis))",
 }  # fmt: skip
+
+NAMELESS = (
+    "add", "sub", "mul", "div", "pow", "neg", "lt", "le", "gt", "ge", "eq", "ne", "and", "or",
+    "not", "slice", "expand", "cast", "sub0", "recip0",
+)  # fmt: skip
+"""Operations that are written as operators, as indices or not at all: bb has no such functions."""
 
 
 class NoSuchAttribute(TraceError, AttributeError):
@@ -193,7 +200,7 @@ class TracedArray:
 
 def _instead_of(name: str, otherwise: str) -> str:
     """What to use for a function ``name`` that cannot be traced."""
-    near = difflib.get_close_matches(name, [n for n in NUMPY if n not in ("expand", "cast")], 1)
+    near = difflib.get_close_matches(name, [n for n in NUMPY if n not in NAMELESS], 1)
     return _INSTEAD.get(name) or (f"use bb.{near[0]}, or {otherwise}" if near else otherwise)
 
 

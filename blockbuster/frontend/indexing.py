@@ -37,7 +37,7 @@ def piece(dims: DimTable, axis: Axis, entry: slice | int) -> tuple[Length, Lengt
     if entry.step not in (None, 1):
         raise Refused(
             f"a step of {entry.step!r}",
-            "slice without a step, x[..., a:b]; a step of 2 takes columns from their own input",
+            "x[..., a:b] has no step: pass x[..., ::2] as an input of its own",
         )
     start = Length() if entry.start is None else _end(dims, axis, entry.start)
     stop = extent if entry.stop is None else _end(dims, axis, entry.stop)

@@ -92,8 +92,9 @@ def fuse(graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = 
     """Fuse a block program: a derivation with its steps, snapshots and final program.
 
     The dims ``whole`` are one block each: what loops over them would store and read again stays
-    local, and the snapshots are for schedules that give these dims one block. Raises RuleError
-    for a dim that no loop runs over, or that cannot be whole, with the reason.
+    local, and the snapshots are for schedules that give these dims one block. ``"D"`` means all
+    dims of its size class, also those that are relabeled D', D''; ``"D'"`` means that one alone.
+    Raises RuleError for a dim that no loop runs over, or that cannot be whole, with the reason.
 
     Source: Blockbuster Part 1, section 4.
     """

@@ -18,7 +18,7 @@ from blockbuster.ir.verify import check_graph
 from blockbuster.rules.base import Match, Refusal, Rule, label, name_of
 from blockbuster.rules.derivation import Path, path_in_words
 from blockbuster.rules.driver import fuse
-from blockbuster.rules.one_block import with_one_block
+from blockbuster.rules.one_block import called, with_one_block
 
 BARRIERS = {
     Misc: "is a function of whole arrays: rules do not look inside it",
@@ -86,10 +86,11 @@ def explain_with(
             levels[path] = _Level(graph.at(path), rules)
         level = levels[path].graph
         rule, reason = levels[path].nearest(value, consumer)
-        dims = _dims_in_the_way(level, value, consumer)
+        dims = tuple(dict.fromkeys(map(size_class, _dims_in_the_way(level, value, consumer))))
         for dim in dims:
             if dim not in left and dim not in single:
-                left[dim] = len(fuse(with_one_block(graph, dim), rules).final.buffered_edges())
+                one = with_one_block(graph, called(graph, dim))
+                left[dim] = len(fuse(one, rules).final.buffered_edges())
         found.append(
             Explanation(
                 path,
@@ -116,14 +117,14 @@ def _reader(level: Graph, position: int) -> str:
 
 
 def _dims_in_the_way(level: Graph, value: Value, consumer: int) -> tuple[Dim, ...]:
-    """The size classes over which an edge is a list, or its ends are loops."""
+    """The dims over which an edge is a list, or its ends are loops."""
     ops = (level.nodes[consumer].op, level.nodes[value.node].op)
     dims = (*(op.dim for op in ops if isinstance(op, Map)), *level.type_of(value).lists)
-    return tuple(dict.fromkeys(map(size_class, dims)))
+    return tuple(dict.fromkeys(dims))
 
 
 def dims_in_the_way(graph: Graph) -> tuple[Dim, ...]:
-    """The size classes over which interior edges are lists, or their ends loops; no list-only ones.
+    """The dims over which interior edges are lists, or their ends loops; no list-only ones.
 
     Those of many edges come first: one block of such a dim may let the rules go on.
     """
@@ -132,7 +133,8 @@ def dims_in_the_way(graph: Graph) -> tuple[Dim, ...]:
     for path, value, consumer in graph.buffered_edges():
         for dim in _dims_in_the_way(graph.at(path), value, consumer):
             count[dim] = count.get(dim, 0) + 1
-    return tuple(sorted((d for d in count if d not in single), key=lambda dim: -count[dim]))
+    blocked = (dim for dim in count if size_class(dim) not in single)
+    return tuple(sorted(blocked, key=lambda dim: -count[dim]))
 
 
 def _unlock(dims: Sequence[Dim], left: Mapping[Dim, int], now: int) -> str:

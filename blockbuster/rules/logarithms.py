@@ -65,11 +65,12 @@ def logarithm(
     if parts.slope is None or len(used) != 1:
         return None
     (found,) = used
-    return _times(to, parts, found, node), parts.rest is not None
+    made = _times(to, parts, found, node)
+    return None if made is None else (made, parts.rest is not None)
 
 
-def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Logarithm:
-    """The parts of ``rest + slope * (large + small)``, over the axes of the node."""
+def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Logarithm | None:
+    """The parts of ``rest + slope * (large + small)``; None if neither has the node's axes."""
 
     def product(value: Value) -> Expr:
         slope = parts.slope
@@ -83,8 +84,20 @@ def _times(to: Emitter, parts: Parts[Expr], found: Logarithm, node: Node) -> Log
     if parts.rest is not None:
         large = call("add", parts.rest, large)
     axes = node.types[0].axes
-    made = (to.with_axes(to.emit(part), axes) for part in (large, product(found.small)))
-    return Logarithm(*made)
+    made = [to.emit(part) for part in (large, product(found.small))]
+    if _changes_axes(to, node):
+        made = [to.with_axes(value, axes) for value in made]
+    return Logarithm(*made) if axes in map(to.axes, made) else None
+
+
+def _changes_axes(to: Emitter, node: Node) -> bool:
+    """True if the node drops or adds an axis of one element.
+
+    Elsewhere a number stays a number: as a vector over a dim it would say that blocks have one
+    element along it (``list_only``).
+    """
+    shown = {dim for leaf in to.leaves[: len(node.operands)] for dim in to.axes(leaf)}
+    return shown != set(node.types[0].axes)
 
 
 def _scalar(node: Node) -> Expr | None:

@@ -15,10 +15,10 @@ from blockbuster.ir.types import Dim
 from blockbuster.rules.base import Match, Rule
 from blockbuster.rules.copy_producer import CopyProducer
 from blockbuster.rules.derivation import Application, Derivation
-from blockbuster.rules.ends import Dims, dims_of, stored_dims
+from blockbuster.rules.ends import Dims, dims_of, first_names, stored_dims
 from blockbuster.rules.faults import check_rewritten
 from blockbuster.rules.transpose_producer import TransposeProducer
-from blockbuster.rules.whole_dim import fuse_whole
+from blockbuster.rules.whole_dim import fuse_with_dims
 
 MOST_COPIES = 64
 """Copies after which a program is left as it is. Attention's backward pass takes 20; a program that
@@ -30,8 +30,8 @@ def made_again(
 ) -> Derivation | None:
     """The start of ``derivation`` with larger values copied for each end, fused with ``rules``.
 
-    The dims ``whole`` are one block each (whole_dim.py). None where nothing is stored that could be
-    copied, or more than ``MOST_COPIES`` would be needed.
+    Each of the dims ``whole`` is one block (whole_dim.py). None where nothing is stored that could
+    be copied, or more than ``MOST_COPIES`` would be needed.
     """
     if not derivation.final.buffered_edges():
         return None
@@ -40,12 +40,12 @@ def made_again(
         if count == MOST_COPIES:
             return None
         steps.take(found)
-    if not _any_stored(steps.copied, derivation.final):
+    if not _any_stored(steps, derivation.final):
         return None
     for found in _sites(steps, TransposeProducer()):
         steps.take(found)
     made = steps.derivation()
-    return made.followed_by(fuse_whole(made.final, rules, whole))
+    return made.followed_by(fuse_with_dims(made.final, rules, whole))
 
 
 class _Steps:
@@ -54,6 +54,7 @@ class _Steps:
     def __init__(self, start: Graph) -> None:
         self.start = self.graph = start
         self.done: list[Application] = []
+        self.names = first_names(start)
         self.copied = set[Dims]()
 
     def take(self, found: Match) -> None:
@@ -61,7 +62,8 @@ class _Steps:
         check_rewritten(rewritten, found)
         words = found.rule.describe(found)
         if "producer" in found.nodes:
-            self.copied |= {dims_of(self.graph, value) for value in found.values("producer")}
+            made = found.values("producer")
+            self.copied |= {dims_of(self.graph, value, self.names) for value in made}
         self.done.append(Application(found.rule, (), dict(found.nodes), words))
         self.graph = rewritten
 
@@ -71,9 +73,10 @@ class _Steps:
         return Derivation(self.start, tuple(self.done), (count,), checkpoints)
 
 
-def _any_stored(copied: set[Dims], final: Graph) -> bool:
+def _any_stored(steps: _Steps, final: Graph) -> bool:
     """Whether something is stored that has all dims of a value that would be copied."""
-    return any(own <= dims for own in copied for dims in stored_dims(final))
+    stored = stored_dims(final, steps.names)
+    return any(own <= dims for own in steps.copied for dims in stored)
 
 
 def _sites(steps: _Steps, rule: Rule) -> Iterator[Match]:

@@ -1,4 +1,4 @@
-"""What a program becomes where a dim is one block: its maps have one iteration, its lists one item.
+"""What a program becomes where dims are one block: their maps have one iteration, lists one item.
 
 The arrays that it reads and fills stay what they are. ``WholeDim`` makes a step of this;
 ``explain`` asks which tile would let the rules go on.
@@ -6,7 +6,7 @@ The arrays that it reads and fills stay what they are. ``WholeDim`` makes a step
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from blockbuster.ir.builder import Builder
@@ -17,29 +17,45 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, Type, size_class, whole
 
 
-def with_one_block(graph: Graph, dim: Dim, made_by: str = "") -> Graph:
-    """``graph`` with one block along the size class of ``dim``: its items are whole along it.
+def with_one_block(graph: Graph, dims: Iterable[Dim], made_by: str = "") -> Graph:
+    """``graph`` with one block along each of ``dims`` and what is tied to them.
 
-    What leaves a map, and maps whose bodies change, come from the rule ``made_by``, if there is
-    one. Raises ValueError for a list-only dim: its blocks have one element, whatever its size.
+    Its items are whole along these. What leaves a map, and maps whose bodies change, come from the
+    rule ``made_by``, if there is one. Raises ValueError for a list-only dim: its blocks have one
+    element, whatever its size.
     """
-    if size_class(dim) in list_only(graph):
-        raise ValueError(f"{dim} is a list-only dim: its blocks have one element each")
-    return _OneBlock(size_class(dim), made_by).program(graph)
+    found, single = tied(graph, dims), list_only(graph)
+    if refused := sorted(dim for dim in found if size_class(dim) in single):
+        raise ValueError(f"{refused[0]} is a list-only dim: its blocks have one element each")
+    return _OneBlock(found, made_by).program(graph)
+
+
+def tied(graph: Graph, dims: Iterable[Dim]) -> frozenset[Dim]:
+    """``dims`` and those that relabels make of them: one list under several names."""
+    relabels = [op for _, level in graph.walk() for _, op in level.of_type(Relabel)]
+    found = frozenset(dims)
+    while more := [{op.old, op.new} for op in relabels if (op.old in found) != (op.new in found)]:
+        found = found.union(*more)
+    return found
+
+
+def called(graph: Graph, word: Dim) -> tuple[Dim, ...]:
+    """The dims that ``word`` means: D all dims of its size class, D' itself alone."""
+    return tuple(dim for dim in graph.mentions.dims if word in (dim, size_class(dim)))
 
 
 @dataclass(frozen=True)
 class _OneBlock:
-    """One block along the size class ``dim``, at all levels."""
+    """One block along ``dims``, at all levels."""
 
-    dim: Dim
+    dims: frozenset[Dim]
     made_by: str
 
     def program(self, graph: Graph) -> Graph:
         """A program: its inputs and outputs say which axes of arrays they are."""
         builder = Builder()
         inputs = tuple(
-            builder.input(_unlisted(given.type, self.dim), _view(given, at), given.hint)
+            builder.input(_unlisted(given.type, self.dims), _view(given, at), given.hint)
             for at, given in enumerate(graph.inputs)
         )
         made = self.level(graph, inputs, builder)
@@ -52,7 +68,7 @@ class _OneBlock:
     def body(self, graph: Graph) -> Graph:
         """The body of a map over another dim."""
         builder = Builder()
-        types = (_unlisted(given.type, self.dim) for given in graph.inputs)
+        types = (_unlisted(given.type, self.dims) for given in graph.inputs)
         given = zip(types, graph.inputs, strict=True)
         inputs = tuple(builder.input(type, hint=old.hint) for type, old in given)
         return builder.finish(*self.level(graph, inputs, builder))
@@ -73,11 +89,11 @@ class _OneBlock:
     ) -> tuple[Value, ...]:
         """The results of an equation."""
         op = node.op
-        if isinstance(op, Map) and size_class(op.dim) == self.dim:
+        if isinstance(op, Map) and op.dim in self.dims:
             if op.start:  # nothing is left to iterate over: the results are those of iteration 0
                 return op.first_values(operands)
             return self.level(op.body, operands, builder, moved=True)
-        if isinstance(op, Reduce | Head) and size_class(op.dim) == self.dim:
+        if isinstance(op, Reduce | Head) and op.dim in self.dims:
             return operands
         changed = self.op(op)
         if isinstance(changed, Transpose | Relabel) and _changes_nothing(
@@ -89,13 +105,13 @@ class _OneBlock:
         return builder.add(changed, *operands, hints=node.hints, origin=origin)
 
     def op(self, op: Op) -> Op:
-        """An operator that does not loop over the dim."""
+        """An operator that does not loop over the dims."""
         if isinstance(op, Map):
             return replace(op, body=self.body(op.body))
         if isinstance(op, Transpose):
-            return Transpose(_unlisted(Type(op.lists), self.dim).lists, op.axes)
+            return Transpose(_unlisted(Type(op.lists), self.dims).lists, op.axes)
         if isinstance(op, Misc):
-            return replace(op, results=tuple(_unlisted(t, self.dim) for t in op.results))
+            return replace(op, results=tuple(_unlisted(t, self.dims) for t in op.results))
         return op
 
 
@@ -113,6 +129,6 @@ def _changes_nothing(op: Transpose | Relabel, type: Type) -> bool:
     return Type(op.lists, op.axes) == type
 
 
-def _unlisted(type: Type, dim: Dim) -> Type:
-    """The type of a value that was a list over a dim, where that is one item."""
-    return Type(tuple(d for d in type.lists if size_class(d) != dim), type.axes)
+def _unlisted(type: Type, dims: frozenset[Dim]) -> Type:
+    """The type of a value that was a list over ``dims``, where each is one item."""
+    return Type(tuple(d for d in type.lists if d not in dims), type.axes)

@@ -38,15 +38,16 @@ from blockbuster.ir.verify import verify
 from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, unheard
 from blockbuster.rules.derivation import Derivation
 from blockbuster.rules.driver import fuse
-from blockbuster.rules.one_block import with_one_block
+from blockbuster.rules.one_block import called, tied, with_one_block
 
 
 @dataclass(frozen=True)
 class WholeDim(Rule):
-    """One block along a size class. A site is a dim: the role of the first node that loops over it.
+    """One block along a dim. A site is a dim: the role of the first node that loops over it.
 
-    The rule takes whole programs, not the bodies of their maps: all loops over a dim go together,
-    and inputs and outputs have other types, but the arrays that they had.
+    The rule takes whole programs, not the bodies of their maps: all loops over a dim, and over
+    dims that relabels make of it, go together, and inputs and outputs have other types, but the
+    arrays that they had.
     """
 
     name: ClassVar[str] = "whole-dim"
@@ -54,7 +55,7 @@ class WholeDim(Rule):
     needs: ClassVar[tuple[type[Op], ...]] = (Map,)
 
     def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
-        for dim, position in looped(graph).items():
+        for dim, position in sites(graph).items():
             reason = why_not(graph, dim)
             if reason:
                 note(Refusal(self, (position,), reason))
@@ -62,44 +63,67 @@ class WholeDim(Rule):
                 yield Match(self, graph, {dim: position})
 
     def apply(self, match: Match) -> Graph:
-        (dim,) = match.nodes
-        return with_one_block(match.graph, dim, made_by=self.name)
+        return with_one_block(match.graph, match.nodes, made_by=self.name)
 
     def describe(self, match: Match) -> str:
         (dim,) = match.nodes
-        return f"{dim} is one block"
+        dims = sorted(tied(match.graph, (dim,)) & match.graph.loops)
+        return f"{' and '.join(dims)} {'is' if len(dims) == 1 else 'are'} one block"
 
 
-def fuse_whole(graph: Graph, rules: Sequence[Rule], dims: Sequence[Dim]) -> Derivation:
-    """``graph`` with ``dims`` whole, then fused. Raises RuleError for dims that cannot be."""
-    if isinstance(dims, str):
-        raise TypeError(message("whole is a sequence of dims", value=dims, hint=f"({dims!r},)"))
+def fuse_whole(graph: Graph, rules: Sequence[Rule], words: Sequence[Dim]) -> Derivation:
+    """``graph`` with the dims that ``words`` mean whole, then fused.
+
+    D means all dims of its size, D' and D'' too, a word with primes that dim alone. Raises
+    RuleError for dims that cannot be whole.
+    """
+    if isinstance(words, str):
+        raise TypeError(message("whole is a sequence of dims", value=words, hint=f"({words!r},)"))
     verify(graph)
+    loops = looped(graph)
+    found = [[dim for dim in called(graph, word) if dim in loops] or [word] for word in words]
+    return fuse_with_dims(graph, rules, [dim for dims in found for dim in dims])
+
+
+def fuse_with_dims(graph: Graph, rules: Sequence[Rule], dims: Sequence[Dim]) -> Derivation:
+    """``graph`` with each of ``dims`` whole, and what is tied to it, then fused."""
     made = Derivation(graph, (), (0,), {0: graph})
-    for dim in dict.fromkeys(map(size_class, dims)):
-        made = made.then(site_of(made.final, dim))
+    done: frozenset[Dim] = frozenset()
+    for dim in dims:
+        if dim not in done:
+            done |= tied(graph, (dim,))
+            made = made.then(site_of(made.final, dim))
     return made.followed_by(fuse(made.final, rules))
 
 
 def site_of(graph: Graph, dim: Dim) -> Match:
     """The site at which ``dim`` becomes one block. Raises RuleError, with the reason, for none."""
-    rule, refused = WholeDim(), list[Refusal]()
-    found = {tuple(match.nodes): match for match in rule.matches(graph, refused.append)}
-    if (size_class(dim),) in found:
-        return found[size_class(dim),]
-    if size_class(dim) in looped(graph):
-        raise RuleError(message(f"{dim} cannot be whole: {why_not(graph, dim)}"))
-    known = ", ".join(d for roles in found for d in roles)
-    hint = f"these can: {known}" if known else "no dim of the program can"
-    raise RuleError(message(f"{dim} cannot be whole: no loop runs over it", hint=hint))
+    position = looped(graph).get(dim)
+    if position is None:
+        known = ", ".join(d for match in WholeDim().matches(graph) for d in match.nodes)
+        hint = f"these can: {known}" if known else "no dim of the program can"
+        raise RuleError(message(f"{dim} cannot be whole: no loop runs over it", hint=hint))
+    if reason := why_not(graph, dim):
+        raise RuleError(message(f"{dim} cannot be whole: {reason}"))
+    return Match(WholeDim(), graph, {dim: position})
 
 
 def looped(graph: Graph) -> dict[Dim, int]:
-    """The size classes that maps run over, each with the first node here that does or holds one."""
+    """The dims that maps run over, each with the first node here that does or holds one."""
     found: dict[Dim, int] = {}
     for position, op in graph.of_type(Map):
         for dim in sorted({op.dim, *op.body.loops}):
-            found.setdefault(size_class(dim), position)
+            found.setdefault(dim, position)
+    return found
+
+
+def sites(graph: Graph) -> dict[Dim, int]:
+    """The same, of dims that are tied only the first."""
+    found, seen = dict[Dim, int](), set[Dim]()
+    for dim, position in looped(graph).items():
+        if dim not in seen:
+            found[dim] = position
+            seen |= tied(graph, (dim,))
     return found
 
 
@@ -107,12 +131,13 @@ def looped(graph: Graph) -> dict[Dim, int]:
 
 
 def why_not(graph: Graph, dim: Dim) -> str:
-    """Why ``dim`` cannot be whole in ``graph``, or ""."""
+    """Why ``dim``, and what is tied to it, cannot be whole in ``graph``, or ""."""
+    dims = tied(graph, (dim,))
     return (
         not_in_blocks(graph, dim)
-        or not_an_array(graph, dim)
-        or seen_by_nothing(graph, dim)
-        or opaque(graph, dim)
+        or not_an_array(graph, dim, dims)
+        or seen_by_nothing(graph, dim, dims)
+        or opaque(graph, dim, dims)
     )
 
 
@@ -123,33 +148,33 @@ def not_in_blocks(graph: Graph, dim: Dim) -> str:
     return ""
 
 
-def not_an_array(graph: Graph, dim: Dim) -> str:
+def not_an_array(graph: Graph, dim: Dim, dims: frozenset[Dim]) -> str:
     """Lists that enter a body of a map are made outside it, block by block."""
     for position, given in enumerate(graph.inputs):
-        if given.view is None and _listed((given.type,), dim):
+        if given.view is None and _listed((given.type,), dims):
             name = given.hint or f"input {position}"
             return f"{name} is a list over {dim} and no array: only whole programs have whole dims"
     return ""
 
 
-def seen_by_nothing(graph: Graph, dim: Dim) -> str:
+def seen_by_nothing(graph: Graph, dim: Dim, dims: frozenset[Dim]) -> str:
     """Some array must show the dim as an axis of its items: that holds schedules to one block."""
     read = (graph.inputs[port].type for port in graph.inputs_by_first_use)
     ends = (*read, *(graph.type_of(o.value) for o in graph.outputs))
-    if any(size_class(axis) == size_class(dim) for type in ends for axis in type.axes):
+    if any(axis in dims for type in ends for axis in type.axes):
         return ""
     return f"no input or output has items along {dim}: nothing would say that it is one block"
 
 
-def opaque(graph: Graph, dim: Dim) -> str:
+def opaque(graph: Graph, dim: Dim, dims: frozenset[Dim]) -> str:
     """A function of whole arrays takes and gives lists, in the order of their dims."""
     for _, level in graph.walk():
         for position, op in level.of_type(Misc):
             node = level.nodes[position]
-            if _listed((*level.types_of(node.operands), *node.types), dim):
+            if _listed((*level.types_of(node.operands), *node.types), dims):
                 return f"{op.name} is a function of whole arrays, which takes lists over {dim}"
     return ""
 
 
-def _listed(types: Sequence[Type], dim: Dim) -> bool:
-    return any(size_class(d) == size_class(dim) for type in types for d in type.lists)
+def _listed(types: Sequence[Type], dims: frozenset[Dim]) -> bool:
+    return any(dim in dims for type in types for dim in type.lists)

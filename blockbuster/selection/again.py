@@ -22,19 +22,14 @@ from blockbuster.rules import (
     CopyProducer,
     Derivation,
     ExtendMapOverCopies,
-    WholeDim,
     made_again,
 )
 from blockbuster.selection.cost import in_elements
-from blockbuster.selection.whole import BESIDE_DOTS
+from blockbuster.selection.whole import BESIDE_DOTS, Sites
 
 MOST_TIMES = 4
 """How often the arithmetic of a program may be done over: attention's backward pass as array code
 does it 2.2 times, with statistics, dq, dk and dv each in a loop of its own."""
-
-
-BEHIND = 1 << 20
-"""The numbers of programs with whole dims that make values again stand behind those of others."""
 
 
 @dataclass(frozen=True)
@@ -84,28 +79,27 @@ class AgainWhole:
     def __init__(self, again: Again, fused: Derivation) -> None:
         self._fused = fused
         start = again.derivation.start
-        sites = {dim for match in WholeDim().matches(start) for dim in match.nodes}
-        self._dims = tuple(dim for dim in _repeating(again.derivation) if dim in sites)
+        self._dims = Sites(start).of(_repeating(again.derivation))
         self._found: dict[tuple[Dim, ...], Again | None] = {}
 
     def for_sizes(self, sizes: Mapping[Dim, int]) -> dict[int, Again]:
         """The program for these sizes (by size class), by a number that its dims have."""
-        fitting = tuple(dim for dim in self._dims if 0 < sizes[dim] <= BESIDE_DOTS)
+        fitting = tuple(dim for dim in self._dims if 0 < sizes[size_class(dim)] <= BESIDE_DOTS)
         if fitting and fitting not in self._found:
             self._found[fitting] = values_again(self._fused, fitting)
         one = self._found.get(fitting)
-        number = BEHIND + sum(1 << self._dims.index(dim) for dim in fitting)
+        number = sum(1 << self._dims.index(dim) for dim in fitting)
         return {number: one} if one else {}
 
 
 def _repeating(derivation: Derivation) -> tuple[Dim, ...]:
-    """The size classes of the maps that were extended: each iteration does what they took in."""
+    """The dims of the maps that were extended: each iteration does what they took in."""
     found: dict[Dim, None] = {}
     for step, application in zip(derivation.steps, derivation.applications, strict=True):
         if application.rule.kind == "extension":
             op = step.before.at(step.path).nodes[step.match["map"]].op
             assert isinstance(op, Map)
-            found.setdefault(size_class(op.dim))
+            found.setdefault(op.dim)
     return tuple(found)
 
 

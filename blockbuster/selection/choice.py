@@ -197,10 +197,12 @@ class Fused:
 
     def _whole_for(self, setting: Setting) -> tuple[int, ...]:
         """The numbers of the snapshots with dims in one block, behind the unfused program's."""
-        found: dict[int, Whole | Again] = {**self._whole_dims.for_sizes(setting.known)}
+        first = len(self.snapshots) + 2
+        whole = self._whole_dims.for_sizes(setting.known)
+        numbered: dict[int, Whole | Again] = {first + 2 * at: one for at, one in whole.items()}
         if self._again_whole is not None and setting.target != CPU:
-            found |= self._again_whole.for_sizes(setting.known)
-        numbered = {len(self.snapshots) + 2 + at: one for at, one in found.items()}
+            again = self._again_whole.for_sizes(setting.known)
+            numbered |= {first + 2 * at + 1: one for at, one in again.items()}
         self._whole |= numbered
         return tuple(numbered)
 

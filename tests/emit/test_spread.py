@@ -34,6 +34,7 @@ def start(text, schedule=""):
         (LENGTHS, "N", "t2 is made of all of N"),
         (ONE_STORE, "N", "Z would be stored by every block of N"),
         (SQUARE, "M", "t2 is made of all of M"),
+        (SQUARE, "M'", "t2 has the elements of M under the name M'"),
         (COLUMN_SUMS, "M", "no tile of nest 1 holds all of M"),
         (COLUMN_SUMS, "E", "no tile of nest 1 holds all of E"),
     ],
@@ -63,6 +64,15 @@ def test_spreads_and_is_proved():
     assert prove_tiles(before.draft, after.draft, trials=4).equal
     assert after.schedule == "spread nest 1 N\n"
     assert start(COLUMN_SUMS, after.schedule).draft == after.draft
+
+
+def test_a_loop_over_another_dim_of_its_size_is_no_hindrance():
+    """Words do not count: M and M' have nothing in common, unless one is relabeled to the other."""
+    before = start(COLUMN_SUMS.replace("N", "M'"))
+
+    assert [*SPREAD.arguments(before, NEST)] == [{"dim": "M'"}]
+    after = SPREAD.apply(before, NEST, dim="M'")
+    assert prove_tiles(before.draft, after.draft, trials=4).equal
 
 
 def test_gradients_of_a_layer_norm():

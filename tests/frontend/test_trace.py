@@ -8,6 +8,8 @@ import pytest
 
 import blockbuster.frontend as bb
 from blockbuster.errors import TraceError
+from blockbuster.frontend.array import NAMELESS
+from blockbuster.frontend.numerics import NUMPY
 from tests.frontend.programs import attention, without_line
 
 
@@ -185,6 +187,16 @@ def test_errors_say_what_and_where(fn, message):
         bb.trace(fn, x="M D", y="N L")
 
     assert re.search(message, without_line(caught.value, "test_trace.py"))
+
+
+def test_hints_name_functions_that_there_are():
+    """np.any is no reason to look for bb.and, nor x.size for bb.slice."""
+    assert all(hasattr(bb, name) for name in set(NUMPY) - {*NAMELESS})
+    assert not any(hasattr(bb, name) for name in NAMELESS)
+    for fn in (lambda x: np.any(x, axis=-1), lambda x: x.size, lambda x: np.pad(x, 1)):
+        with pytest.raises(TraceError) as caught:
+            bb.trace(fn, x="M D")
+        assert not re.search(r"bb\.(and|slice)", str(caught.value))
 
 
 def torch_exp(x):

@@ -16,7 +16,7 @@ from blockbuster.rules import (
     made_again,
     reasons,
 )
-from blockbuster.rules.ends import classes, ends_of, larger
+from blockbuster.rules.ends import ends_of, first_names, larger, named
 from blockbuster.rules.restore import restore
 from tests.gradients import ATTENTION, PROGRAMS, traced
 
@@ -162,8 +162,26 @@ def test_nor_are_maps_that_hold_them():
     ]
 
 
-def test_dims_of_one_class_are_told_apart_by_their_number():
-    assert classes(("S", "S'", "D")) == classes(("S''", "D'", "S")) != classes(("S", "D", "D'"))
+def test_dims_of_one_axis_are_told_apart_by_their_number():
+    names = {"S'": "S", "S''": "S"}
+    one, other = named(("S", "S'", "D"), names), named(("S''", "D", "S"), names)
+    assert one == other != named(("S", "D", "D'"), names)
+
+
+def test_what_is_larger_does_not_depend_on_words():
+    """A product of square matrices has two dims, as its operands have: whatever they are called."""
+
+    def program(x, wq, wk):
+        q, k = x @ wq, x @ wk
+        return bb.softmax(q @ k.T, axis=-1) @ k, q
+
+    found = []
+    for words in ({"wq": "D E", "wk": "D E"}, {"wq": "D D", "wk": "D D"}):
+        graph = bb.lower(bb.trace(program, x="S D", **words))
+        found.append(list(larger(graph)))
+        names = first_names(graph)
+        assert len({names[dim] for dim in names}) == 3
+    assert found[0] == found[1]
 
 
 def test_a_relabeled_list_is_as_small_as_the_list():

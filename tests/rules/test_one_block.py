@@ -15,7 +15,7 @@ from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import size_class
 from blockbuster.rules import PAPER_RULES, PEELING_RULES
-from blockbuster.rules.one_block import with_one_block
+from blockbuster.rules.one_block import called, with_one_block
 from blockbuster.testing.strategies import inputs_for, programs, sizes_and_blocks
 from tests.frontend.programs import PROGRAMS
 
@@ -43,7 +43,7 @@ def test_one_block_keeps_the_meaning(kind, data):
         return
     dim = data.draw(st.sampled_from(dims), label="dim")
 
-    one = with_one_block(graph, dim)
+    one = with_one_block(graph, called(graph, dim))
 
     verify(one)
     assert all(size_class(d) != dim for d in loops(one))
@@ -68,7 +68,7 @@ def test_a_peeled_map_over_the_dim_is_its_first_iteration():
     peeled = fuse(graph, PEELING_RULES).final
     starts = [op for _, level in peeled.walk() for _, op in level.of_type(Map) if op.start]
     assert starts
-    one = with_one_block(peeled, starts[0].dim)
+    one = with_one_block(peeled, called(peeled, starts[0].dim))
     verify(one)
     assert not [d for d in loops(one) if d == starts[0].dim]
 
@@ -76,7 +76,7 @@ def test_a_peeled_map_over_the_dim_is_its_first_iteration():
 def test_a_list_only_dim_is_refused():
     graph = lower(trace(lambda x, y: x @ y, x="B M K", y="B K N"))
     with pytest.raises(ValueError, match="B is a list-only dim"):
-        with_one_block(graph, "B")
+        with_one_block(graph, ("B",))
 
 
 def test_explain_finds_the_tile_that_unlocks():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import blockbuster as bb
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.interp.semantics import Float32, Float64
+from blockbuster.ir.list_only import list_only
 from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
 from blockbuster.rules import overflowing, safe
@@ -339,3 +340,19 @@ def test_what_stays_unsafe_is_named_with_its_line(function, taker):
 )
 def test_what_only_grows_into_a_result_is_not_named(function):
     assert overflowing(safe(bb.lower(bb.trace(function, x="M N")))) == ()
+
+
+def test_a_logarithm_of_all_of_a_vector_stays_a_number():
+    """As a vector it would say that blocks of A have one element, and kernels would read one."""
+
+    def potentials(c, a):
+        f = bb.log_softmax(a) - bb.sum(c, axis=1)
+        return f[:, None] * bb.softmax(c - f[:, None], axis=0)
+
+    program = bb.trace(potentials, c="A B", a="A")
+    fused = bb.fuse(bb.lower(program), whole=("A",)).final
+    given = {"c": np.linspace(-1, 1, 35).reshape(5, 7), "a": np.linspace(0, 2, 5)}
+
+    assert list_only(fused) == list_only(safe(fused)) == ()
+    (found,) = evaluate(safe(fused), given, semantics=Float64).values()
+    np.testing.assert_allclose(found, program.numpy(given)["out"], rtol=1e-12)

@@ -18,8 +18,9 @@ from blockbuster.ir.types import Type, size_class, whole
 from blockbuster.ir.verify import verify
 from blockbuster.ir.whole_dims import whole_dims
 from blockbuster.rules import RULES, WHOLE_RULES, WholeDim, fuse, reasons
+from blockbuster.rules.one_block import tied
 from blockbuster.rules.restore import restore
-from blockbuster.rules.whole_dim import site_of
+from blockbuster.rules.whole_dim import fuse_with_dims, site_of
 from blockbuster.selection.whole import measure
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.mutate import Mutant
@@ -272,6 +273,40 @@ def test_refuses_what_no_loop_runs_over():
         fuse(graph, whole="D")
 
 
+SQUARE = bb.lower(bb.trace(lambda x, a, b: (x @ a) @ b, x="M D", a="D D", b="D D"))
+
+
+def test_a_word_means_all_dims_of_its_size_and_one_with_primes_itself():
+    loops = {dim for dim in SQUARE.loops if size_class(dim) == "D"}
+    assert len(loops) > 1
+
+    assert {d for d in fuse(SQUARE, whole=("D",)).final.loops if size_class(d) == "D"} == set()
+    left = {d for d in fuse(SQUARE, whole=("D'",)).final.loops if size_class(d) == "D"}
+    assert left == loops - {"D'"}
+
+
+def test_one_of_several_dims_of_a_size_is_whole_and_proved():
+    made = fuse_with_dims(SQUARE, RULES, ("D",))
+
+    assert "D" not in made.final.loops
+    assert "D'" in made.final.loops
+    assert all(entry.proof.equal for entry in made.prove(trials=4).entries)
+
+
+def test_what_relabels_make_of_a_dim_goes_with_it():
+    def program(x, r):
+        h = x + r
+        return bb.softmax(h @ h.T) @ h
+
+    graph = bb.lower(bb.trace(program, x="M D", r="M D"))
+    together = [tied(graph, (dim,)) for match in RULE.matches(graph) for dim in match.nodes]
+
+    assert any(len(dims) > 1 for dims in together)
+    for match in RULE.matches(graph):
+        (dim,) = match.nodes
+        assert not tied(graph, (dim,)) & RULE.apply(match).loops
+
+
 def test_what_counts_blocks_holds_for_one_block():
     graph = parse(COUNTED)
     after = RULE.apply(site_of(graph, "D"))
@@ -284,14 +319,15 @@ def test_what_counts_blocks_holds_for_one_block():
 MUTANTS = (
     (Mutant("a list-only dim", "WholeDim", "whole_dim", "not_in_blocks(graph, dim)\n", '""\n'),
      parse(HEADS_AND_AXES)),
-    (Mutant("ports", "WholeDim", "whole_dim", "or not_an_array(graph, dim)\n", "\n"),
+    (Mutant("ports", "WholeDim", "whole_dim", "or not_an_array(graph, dim, dims)\n", "\n"),
      parse(HEADS)),
-    (Mutant("seen by nothing", "WholeDim", "whole_dim", "or seen_by_nothing(graph, dim)\n", "\n"),
+    (Mutant("seen by nothing", "WholeDim", "whole_dim",
+            "or seen_by_nothing(graph, dim, dims)\n", "\n"),
      parse(UNSEEN)),
     (Mutant("read by nothing", "WholeDim", "whole_dim",
             "for port in graph.inputs_by_first_use", "for port in range(len(graph.inputs))"),
      parse(UNREAD)),
-    (Mutant("a function", "WholeDim", "whole_dim", "or opaque(graph, dim)\n", "\n"),
+    (Mutant("a function", "WholeDim", "whole_dim", "or opaque(graph, dim, dims)\n", "\n"),
      with_function()),
     (Mutant("axes in the order of lists", "WholeDim", "one_block",
             "axes=graph.output_axes(at)", "axes=None"),

@@ -13,7 +13,8 @@ from blockbuster.ir.types import size_class
 from blockbuster.ir.whole_dims import whole_dims
 from blockbuster.rules import safe
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.whole import LANES, WholeDims, measure
+from blockbuster.selection.repeating import repeating
+from blockbuster.selection.whole import LANES, Tiles, WholeDims, measure
 from tests.rules.test_whole_dim import UNLOCKED, lowered
 
 ROWS = ("residual", "softmax and log", "layer norm twice", "chain")
@@ -104,6 +105,38 @@ def test_two_dims_are_whole_where_one_leaves_an_edge():
         tiles = lower_to_tiles(safe(one.graph))
         held = {size_class(d) for nest in tiles.nests for d in unlooped(nest, tiles.units)}
         assert set(one.dims) <= held
+
+
+def projected(q, q_w, k, v, wo):
+    """Attention whose queries and results go through matrices: a product in each block of keys."""
+    return bb.softmax((q @ q_w) @ k.T, axis=-1) @ v @ wo
+
+
+APART = {"q": "M K", "q_w": "K D", "k": "N D", "v": "N L", "wo": "L E"}
+ALIKE = {"q": "M K", "q_w": "K D", "k": "N D", "v": "N D", "wo": "D D"}
+
+
+@pytest.mark.parametrize("dims", [APART, ALIKE], ids=["apart", "alike"])
+def test_work_that_loops_repeat_leaves_them(dims):
+    """The columns of v are whole, so that nothing is stored; those of k, so that q is made once."""
+    known = {"M": 512, "N": 512, "K": 256} | dict.fromkeys("DLE", 64)
+    derivation = bb.fuse(bb.lower(bb.trace(projected, **dims)))
+    found = list(WholeDims(derivation).for_sizes(known).values())
+
+    assert [len(one.dims) for one in found] == [1, 2]
+    assert [measure(one.graph) for one in found] == [(0, 0), (0, 0)]
+    assert [bool(repeating(one.graph)) for one in found] == [True, False]
+
+
+def test_dims_of_one_size_fit_by_the_tiles_in_which_they_stand():
+    derivation = bb.fuse(bb.lower(bb.trace(projected, **APART)))
+    tiles = Tiles(derivation.final)
+    known = {"M": 512, "N": 512, "K": 256, "D": 128, "L": 128, "E": 64}
+
+    assert tiles.fit(frozenset("DL"), known)  # no tile has both
+    assert not tiles.fit(frozenset("DK"), known)  # q_w would be a tile of 128 by 256
+    assert tiles.lanes(frozenset("DL"), known) == 128
+    assert tiles.lanes(frozenset("DK"), known) == 128 * 256
 
 
 def test_a_wide_row_beside_a_dot_is_refused_in_words():

@@ -32,7 +32,8 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.ops import Relabel
+from blockbuster.ir.types import Dim
 
 
 class Spread(Move):
@@ -88,13 +89,15 @@ def needs_all(nest: Nest, dim: Dim) -> str:
 def takes_all(stmt: Stmt, dim: Dim) -> str:
     """Why ``stmt`` needs all elements of ``dim`` at once, or runs once for all of them, or ""."""
     match stmt:
-        case Let(target, _, args):
+        case Let(target, op, args):
             if dim not in target.axes and any(dim in arg.axes for arg in args):
                 return f"{target.name} is made of all of {dim}"
+            if isinstance(op, Relabel) and dim == op.new:
+                return f"{target.name} has the elements of {op.old} under the name {dim}"
         case Store(view, value) if dim not in value.axes:
             return f"{view.buffer.name} would be stored by every block of {dim}"
-        case For(dim=walked) if size_class(walked) == size_class(dim):
-            return f"a loop runs over {walked}, which has the size of {dim}"
+        case For(dim=walked) if walked == dim:
+            return f"a loop runs over {dim}"
     if isinstance(stmt, Load | Store):
         for used, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
             if axis.per_block and dim in (used, axis.dim):
