@@ -21,7 +21,7 @@ def views_and_casts(x, w):
 FUNCTIONS = {
     "attention": (attention, lambda n: [(16, 64), (n, 64), (n, 64)]),
     "appended": (appended, lambda n: [(4, 64), (n, 64), (3, 64)]),
-    "views_and_casts": (narrowed, lambda n: [(n, 64), (32, 64)]),
+    "views and casts": (views_and_casts, lambda n: [(n, 64), (32, 64)]),
 }
 
 
