@@ -74,7 +74,10 @@ class KnownCall(Generic[T]):
         if not (self.facts.hold(extents) and self.reads.unchanged()):
             return None
         sizes = {dim: extents[number] for dim, number in self._first.items()}
-        return found, completed(sizes, self.rules) if self.rules else sizes
+        try:
+            return found, completed(sizes, self.rules) if self.rules else sizes
+        except ValueError:  # a length that is not possible: tracing says which, and where
+            return None
 
     def ready(self, run: Run, make: Callable[[list[Any]], Any]) -> Ready:
         """What calls run whose arguments are laid out alike."""
