@@ -78,7 +78,7 @@ def test_products_in_columns_are_under_finished_exponents():
 
 
 def test_with_whole_dims_two_products_share_a_loop():
-    final = again("statistics", whole=("D",)).final
+    final = again("statistics", whole=("D", "D'", "D''", "D'''")).final
     loops = [op for _, level in final.walk() for _, op in level.of_type(Map)]
     summing = [op for op in loops if op.serial]
 
