@@ -2,6 +2,8 @@
 vector of the rows, h a number.
 """
 
+import re
+
 import numpy as np
 
 import blockbuster as bb
@@ -41,6 +43,8 @@ def random_condition(random, depth, leaves=LEAVES):
         sign = "&" if drawn < 0.3 else "|"
         return f"({inner} {sign} {random_condition(random, depth - 1, leaves)})"
     left, right = (random_number(random, 2, leaves) for _ in range(2))
+    if not re.search("[ijnh]", re.sub(r"np\.\w+", "", left + right)):
+        left = f"({left} + 0 * j)"  # two constants compare to a number of Python's
     return f"({left} {random.choice(COMPARISONS)} {right})"
 
 

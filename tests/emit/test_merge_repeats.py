@@ -115,13 +115,14 @@ def layer_norm(x):
 def test_rows_that_fit_are_read_once(function):
     fused = Fused(bb.lower(bb.trace(function, x="M N")))
     loads = []
-    for columns, elements in ((1000, 1_000_000), (4096, 4_096_000), (5000, 10_000_000)):
+    for columns in (1000, 5000, 20_000):
         sizes = {"M": 1000, "N": columns}
         best = fused.consider(sizes, "float32", "sm_90").best
         moved = tile_traffic(best.program, sizes, best.blocks)[best.program.inputs[0].name]
-        loads.append(moved.elements_loaded == elements)
+        loads.append(moved.elements_loaded)
 
-    assert loads == [True, True, True]
+    assert loads[:2] == [1_000_000, 5_000_000]
+    assert loads[2] >= 2 * 20_000_000
 
 
 def test_columns_are_not_read_in_one_piece():

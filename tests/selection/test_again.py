@@ -1,5 +1,7 @@
 """Programs that make larger values again: when they are chosen, their cost, and their results."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -53,7 +55,7 @@ def test_the_reason_says_what_counts():
     reason = considered("attention").reason
 
     assert "what is stored between kernels is large or wide" in reason
-    assert "the program with larger values made again, D in one block moves " in reason
+    assert re.search("the program with larger values made again, D.* in one block moves ", reason)
 
 
 def test_the_report_names_what_is_made_again():
@@ -88,7 +90,7 @@ def test_numbers_do_not_depend_on_which_sizes_come_first():
         keys.append(sorted((choice.snapshot, choice.name) for choice in chosen))
 
     assert keys[0] == keys[1]
-    assert [name.rpartition(", ")[2] for _, name in keys[0]][-1] == "D and L in one block"
+    assert [name.rpartition(", ")[2] for _, name in keys[0]][-1].endswith("L in one block")
 
 
 @pytest.mark.interpreter
