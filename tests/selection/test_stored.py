@@ -60,11 +60,9 @@ def allocated(file, sizes):
         SimpleNamespace(shape=s, stride=lambda s=s: [prod(s[i + 1 :]) for i in range(len(s))])
         for s in shapes
     ]
-    numbers = made._numbers(tensors, sizes)
+    numbers, *_ = made._arithmetic([tensor.stride() for tensor in tensors], sizes)
     outputs = len(load_module(file.text).OUTPUTS)
-    return sum(
-        prod(numbers[at] for at in shape) * WIDTH[dtype] for shape, _, dtype in made._made[outputs:]
-    )
+    return sum(prod(shape(numbers)) * WIDTH[dtype] for shape, _, dtype in made._made[outputs:])
 
 
 @pytest.mark.parametrize("name", CASES)
