@@ -20,7 +20,7 @@ def producers() -> tuple[Mutant, ...]:
                "return all(operand <= dims for operand in large for dims in own)",
                "return True", "cases"),
         Mutant("copies: an end is no array", rule, ends,
-               "arrays = {dims_of(graph, value) for value in results_of(graph.nodes, at)}",
+               "arrays = {dims_of(graph, value, names) for value in results_of(graph.nodes, at)}",
                "pass", "cases"),
         Mutant("copies: one end", rule, file, "if ahead:", "if True:", "cases"),
         Mutant("copies: a reader of several ends", rule, file,

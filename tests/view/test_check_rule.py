@@ -10,10 +10,10 @@ RULES = """
 from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
-from blockbuster.rules import FuseElementwise, Rule
+from blockbuster.rules import FuseReduction, Rule
 
 @dataclass(frozen=True)
-class Good(FuseElementwise):
+class Good(FuseReduction):
     name: ClassVar[str] = "good"
 
 class Idle(Good):
@@ -76,7 +76,7 @@ def test_examples_are_planted(capsys, file, tmp_path):
     ("where", "words"),
     [
         ("FuseMaps", "expected MODULE:RULE or FILE.py:RULE"),
-        ("blockbuster.rules:FuseMap", "has no rule FuseMap: it has DuplicateScale"),
+        ("blockbuster.rules:FuseMap", "has no rule FuseMap: it has CopyProducer"),
         ("blockbuster.errors:message", "it has no rules"),
         ("no_such_module:Rule", "is it a file? then no_such_module.py"),
     ],
