@@ -52,6 +52,7 @@ class SizeFacts:
     def hold(self, extents: Sequence[int]) -> bool:
         """True if a trace with examples of these extents would get the same answers.
 
+        >>> from blockbuster.ir.lengths import ONE, size
         >>> facts = SizeFacts()
         >>> facts.ask("equal", size("?0"), ONE, {"?0": 5})
         False

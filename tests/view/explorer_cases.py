@@ -24,7 +24,7 @@ def two_heads(x, w):
 
 def residual(x, w1, w2):
     """Left with buffered edges under the paper's rules."""
-    return x + bb.gelu(bb.rms_norm(x) @ w1) @ w2
+    return bb.rms_norm(x + bb.gelu(bb.rms_norm(x) @ w1) @ w2)
 
 
 @cache
