@@ -28,7 +28,7 @@ from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Map, Op
 from blockbuster.ir.origin import Origin
 from blockbuster.rules.affine import Affine, Leaves, Term
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
 from blockbuster.rules.linear_expressions import ONE, ZERO, NotAffine, Parts, split
 from blockbuster.rules.shared_factor import Factor, leaving_factor, taken_out
 
@@ -42,9 +42,7 @@ class FactorOutExp(LocalRule):
     needs: ClassVar[tuple[type[Op], ...]] = (Map,)
     in_place: ClassVar[bool] = True
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from leaving_factor(self, _followed, graph, position, note)
 
     def apply(self, match: Match) -> Graph:
