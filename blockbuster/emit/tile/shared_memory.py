@@ -1,7 +1,8 @@
 """Shared memory, roughly: the tiles on their way in all their slots, and what dots read besides.
 
 On a GPU what matrix units read from memory lies in shared memory, and so does each slot of a ring.
-A compiler adds room for tiles that change their layout, which is not counted.
+Loops that follow each other have the same memory. A compiler adds room for tiles that change their
+layout, which is not counted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ from __future__ import annotations
 from math import prod
 
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import Issue, Let, Load, Nest, Tile, TileProgram, statements
+from blockbuster.emit.tile.program import (
+    For,
+    Issue,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import is_matrix_dot
 
@@ -17,16 +28,21 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 def shared_bytes(program: TileProgram, nest: Nest) -> int:
     """Bytes that a program of the grid of ``nest`` takes; ``program`` has dtypes."""
     tiling = tiling_of(program, nest)
-    body = list(statements(nest.body))
-    dots = [stmt for stmt in body if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling)]
-    read = {tile for dot in dots for tile in dot.args}
-    total = 0
-    for stmt in body:
-        if isinstance(stmt, Issue):
-            total += stmt.slots * tile_bytes(stmt.tile, tiling)
-        elif isinstance(stmt, Load) and stmt.target in read:
-            total += tile_bytes(stmt.target, tiling)
-    return total
+    lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+    read = {tile for let in lets if is_matrix_dot(let, tiling) for tile in let.args}
+
+    def taken(body: tuple[Stmt, ...]) -> int:
+        own, most = 0, 0
+        for stmt in body:
+            if isinstance(stmt, For):
+                most = max(most, taken(stmt.body))
+            elif isinstance(stmt, Issue):
+                own += stmt.slots * tile_bytes(stmt.tile, tiling)
+            elif isinstance(stmt, Load) and stmt.target in read:
+                own += tile_bytes(stmt.target, tiling)
+        return own + most
+
+    return taken(nest.body)
 
 
 def tile_bytes(tile: Tile, tiling: Tiling) -> int:
