@@ -35,6 +35,8 @@ def does_not_pay(scheduled: Scheduled, site: Site) -> str:
     loop = loop_at(scheduled.draft, site)
     if loop is None:
         return ""
+    if loop.parallel:
+        return f"iterations over {loop.dim} run side by side on the grid"
     tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
     if not any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
         return f"the loop over {loop.dim} has no dots: it waits for memory, not for its mask"

@@ -46,8 +46,8 @@ def whole_loops(program: TileProgram) -> Iterator[str]:
 
 def _is_narrowed(parts: tuple[For, ...]) -> bool:
     """True if the first of ``parts`` begins, or the last one ends, where a mask says it."""
-    first, last = parts[0].span, parts[-1].span
-    return (first is not None and first[0] is not None) or (last is not None and last[1] is not None)
+    (begin, _), (_, end) = (part.span or (None, None) for part in (parts[0], parts[-1]))
+    return begin is not None or end is not None
 
 
 def _unparted(program: TileProgram, site: Site, loop: For) -> TileProgram:

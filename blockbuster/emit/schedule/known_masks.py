@@ -127,7 +127,9 @@ class _Simpler:
                 return Const(0.0 if truth else 1.0)
             case "and" | "or", (Const(truth), x) | (x, Const(truth)):
                 if bool(truth) != (fn == "and"):
-                    return Const(float(bool(truth)))
+                    return Const(1.0 if truth else 0.0)
+                if isinstance(x, Const):
+                    return Const(1.0 if x.value else 0.0)
                 return x if self._is_truth(x, args) else call("ne", x, 0.0)
         return Call(fn, parts)
 

@@ -226,6 +226,7 @@ def abs_of(expr: Expr) -> Expr:
 
 
 def negated(expr: Expr) -> Expr:
+    """-x."""
     match expr:
         case Const(value):
             return Const(0.0 - value)  # 0 has no sign here
