@@ -24,6 +24,7 @@ from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.expr import PREDICATES, functions_of
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.full_tiles import does_not_pay, parted
+from blockbuster.selection.masked_loops import narrowed_loops
 from tests.emit.random_masks import random_condition
 from tests.emit.test_narrow import (
     HERE,
@@ -320,6 +321,22 @@ def test_a_report_says_what_runs_without_its_mask(fill, said):
 
     assert said in report
     assert report.count("a loop over N runs over 1") == (fill == -1e9)
+
+
+def test_a_loop_that_fills_is_no_part_that_computes():
+    def scores(q, k):
+        seen = bb.arange(q.shape[0])[:, None] >= bb.arange(k.shape[0])
+        return bb.where(seen, q @ k.T, -np.inf)
+
+    graph = bb.fuse(bb.lower(bb.trace(scores, q="M D", k="N D"))).final
+    sizes, text = (
+        {"M": 64, "N": 64, "D": 16},
+        "block M 16, N 16, D 16 whole; fill nest 1 N; warps 4",
+    )
+    program = bb.emit(graph, sizes, "float32", schedule=text).tile_program
+    said = list(narrowed_loops(program, sizes, {"M": 16, "N": 16, "D": 16}))
+
+    assert said == ["a loop over N runs over 2.5 of 4 blocks: its mask empties the others"]
 
 
 def test_parts_fit_the_registers_of_one_loop():
