@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from blockbuster.emit.tile.dataflow import defined, operands
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import Let, Nest, Tile
+from blockbuster.emit.tile.program import Fold, Let, Nest, Tile, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.uses import is_matrix_dot
 
 GROUP, ROWS = 4, 64
 """Warps that multiply together on sm_90, and the rows that they take at once."""
@@ -67,6 +69,25 @@ def dot_of(stmt: Let, tiling: Tiling, nest: Nest, target: str) -> Dot:
         return Dot("vector", fetched, rows * columns * depth + fetched // READ)
     steps = -(-rows // STEP) * -(-columns // COLUMNS) * -(-depth // STEP)
     return Dot("matrix", fetched, steps * LANES + fetched // READ)
+
+
+def crowding(nest: Nest, tiling: Tiling) -> int:
+    """How many warps compute the same rows: where a dot reads what another dot became.
+
+    Triton then lays all warps down the rows, and each has ``STEP`` rows at least.
+    """
+    lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
+    dots = [let for let in lets if is_matrix_dot(let, tiling)]
+    behind = {dot.target for dot in dots}
+    for stmt in statements(nest.body):
+        made = defined(stmt)
+        if made is not None and behind & set(operands(stmt)):
+            behind.add(made)
+        elif isinstance(stmt, Fold) and stmt.value in behind:
+            behind.add(stmt.target)
+    chained = [dot for dot in dots if behind & set(dot.args)]
+    rows = min((tiling.block(tiling.lanes(dot.target)[0]) for dot in chained), default=0)
+    return max(1, STEP * nest.warps // rows) if rows else 1
 
 
 def from_registers(tile: Tile, nest: Nest) -> bool:

@@ -53,7 +53,8 @@ class Phase:
     ``instructions``: of lanes, not of warps. ``copied``: bytes that loads write to shared memory;
     ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
     run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
-    lanes, one after the other.
+    lanes, one after the other. ``each``: the runs of each program in the order of the grid, where
+    they differ.
     """
 
     dims: tuple[Dim, ...]
@@ -69,6 +70,7 @@ class Phase:
     waits: int = 0
     dots: int = 0
     folds: int = 0
+    each: tuple[int, ...] = ()
 
 
 def phases(program: TileProgram, nest: Nest, extents: Extents, target: str) -> tuple[Phase, ...]:
@@ -106,10 +108,11 @@ class _Walk:
         sums, runs = _Sums(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
+        each = self.extents.tiles_of_programs(loops)
         yield Phase(
             dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.special,
             sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits, sums.dots,
-            sums.folds,
+            sums.folds, () if each is None else tuple(each.tolist()),
         )  # fmt: skip
         for stmt in body:
             if isinstance(stmt, For):

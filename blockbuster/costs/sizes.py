@@ -39,7 +39,14 @@ def fitting(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
 
 
 def _check_blocks(program: TileProgram, sizes: Mapping[Dim, int]) -> None:
-    for nest in program.nests:
+    for number, nest in enumerate(program.nests, 1):
+        if not nest.warps:
+            raise ValueError(
+                message(
+                    f"nest {number} has no warps: what a program takes is not decided",
+                    hint=f"add a line to the schedule, such as: warps nest {number} 4",
+                )
+            )
         for block in nest.blocks:
             size = sizes[size_class(block.dim)]
             if block.whole and size > block.lanes:

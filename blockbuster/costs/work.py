@@ -13,12 +13,23 @@ from functools import cached_property
 from math import prod
 
 from blockbuster.costs.footprint import Footprint, footprint
+from blockbuster.costs.operands import crowding
 from blockbuster.costs.phases import Phase, Unit, phases
 from blockbuster.costs.sizes import fitting
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
-from blockbuster.emit.tile.program import Issue, Load, Nest, Store, TileProgram, View, statements
+from blockbuster.emit.tile.program import (
+    For,
+    Issue,
+    Load,
+    Nest,
+    Store,
+    TileProgram,
+    View,
+    statements,
+)
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import array_dim
@@ -30,7 +41,10 @@ class Work:
 
     ``programs``: of its grid. ``warps``: of a program. ``phases``: what its bodies do, that of the
     nest first. ``unique``: bytes of each array that are touched at least once, by name.
-    ``workspaces``: the arrays, of those, that no user sees.
+    ``grid``: the blocks of each of its dims, the last of which changes first. ``varying``: for each
+    array the dims of the grid along which programs read, or write, other parts of it.
+    ``crowded``: how many warps do the same work, where warps have too few rows of chained dots.
+    ``workspaces``: the arrays that no user sees.
     """
 
     programs: int
@@ -38,6 +52,9 @@ class Work:
     phases: tuple[Phase, ...]
     unique: Mapping[str, int] = field(hash=False)
     footprint: Footprint
+    grid: Mapping[Dim, int] = field(hash=False)
+    varying: Mapping[str, tuple[Dim, ...]] = field(hash=False)
+    crowded: int = 1
     workspaces: tuple[str, ...] = ()
 
     @cached_property
@@ -102,8 +119,24 @@ def _of_nest(
         phases=found,
         unique=unique,
         footprint=footprint(program, nest, target),
+        grid={dim: extents.trips(dim) for dim in nest.grid},
+        varying=_varying(nest),
+        crowded=crowding(nest, tiling_of(program, nest)),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
     )
+
+
+def _varying(nest: Nest) -> dict[str, tuple[Dim, ...]]:
+    """The dims of the grid that an access depends on: its own, and chunks of its own."""
+    chunks = {s.dim: s.chunk for s in statements(nest.body) if isinstance(s, For) and s.chunk}
+    found: dict[str, tuple[Dim, ...]] = {}
+    for stmt in statements(nest.body):
+        if isinstance(stmt, Load | Issue | Store):
+            name, runs = stmt.view.buffer.name, stmt.view.runs
+            parts = {*runs, *(chunks[dim] for dim in runs if dim in chunks)}
+            known = found.get(name, ())
+            found[name] = tuple(dim for dim in nest.grid if dim in parts or dim in known)
+    return found
 
 
 def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str, int]:
