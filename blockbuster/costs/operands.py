@@ -18,6 +18,8 @@ from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 
+HOPPER = "sm_90"
+
 GROUP, ROWS = 4, 64
 """Warps that multiply together on sm_90, and the rows that they take at once."""
 
@@ -36,16 +38,20 @@ READ = 16
 
 @dataclass(frozen=True)
 class Dot:
-    """One dot: its unit, bytes that are read from shared memory, instructions of lanes."""
+    """One dot: its unit, bytes that are read from shared memory, instructions of lanes.
+
+    ``apart``: each warp multiplies by itself, on units that four of them could use together.
+    """
 
     unit: str
     fetched: int
     instructions: int
+    apart: bool = False
 
 
 def together(rows: int, warps: int, dtype: str, target: str) -> bool:
     """True if four warps multiply together, with operands in shared memory."""
-    return target == "sm_90" and rows >= ROWS and warps % GROUP == 0 and dtype != FLOAT
+    return target == HOPPER and rows >= ROWS and warps % GROUP == 0 and dtype != FLOAT
 
 
 def dot_of(stmt: Let, tiling: Tiling, nest: Nest, target: str) -> Dot:
@@ -68,7 +74,8 @@ def dot_of(stmt: Let, tiling: Tiling, nest: Nest, target: str) -> Dot:
     if left.dtype == FLOAT:
         return Dot("vector", fetched, rows * columns * depth + fetched // READ)
     steps = -(-rows // STEP) * -(-columns // COLUMNS) * -(-depth // STEP)
-    return Dot("matrix", fetched, steps * LANES + fetched // READ)
+    apart = target == HOPPER
+    return Dot("matrix", fetched, steps * LANES + fetched // READ, apart)
 
 
 def crowding(nest: Nest, tiling: Tiling) -> int:

@@ -18,6 +18,7 @@ from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.program import (
+    Await,
     Fold,
     For,
     Guard,
@@ -31,6 +32,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
+from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
 from blockbuster.emit.tile.uses import Uses
@@ -49,7 +51,8 @@ class Phase:
     """All runs of one body; mappings by the name of the array.
 
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
-    ``loaded``, ``stored``: bytes. ``operations``: by unit. ``special``: of special units.
+    ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
+    warps that multiply alone where four could together. ``special``: of special units.
     ``instructions``: of lanes, not of warps. ``copied``: bytes that loads write to shared memory;
     ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
     run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
@@ -62,6 +65,7 @@ class Phase:
     loaded: Mapping[str, int] = field(hash=False)
     stored: Mapping[str, int] = field(hash=False)
     operations: Mapping[Unit, int] = field(hash=False)
+    apart: int = 0
     special: int = 0
     instructions: int = 0
     copied: int = 0
@@ -85,6 +89,7 @@ class _Sums:
     loaded: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     stored: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     operations: dict[Unit, int] = field(default_factory=lambda: defaultdict(int))
+    apart: int = 0
     special: int = 0
     instructions: int = 0
     copied: int = 0
@@ -102,6 +107,8 @@ class _Walk:
         self.tiling = tiling_of(program, nest)
         self.uses = Uses(nest, self.tiling)
         lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+        awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
+        self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
 
     def body(self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...]) -> Iterator[Phase]:
@@ -110,8 +117,8 @@ class _Walk:
             self._count(stmt, loops, runs, sums)
         each = self.extents.tiles_of_programs(loops)
         yield Phase(
-            dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.special,
-            sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits, sums.dots,
+            dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
+            sums.special, sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits, sums.dots,
             sums.folds, () if each is None else tuple(each.tolist()),
         )  # fmt: skip
         for stmt in body:
@@ -149,12 +156,17 @@ class _Walk:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
             sums.waits += 1
-        if isinstance(stmt, Issue) or self.uses.only_in_dots(tile):
-            sums.copied += width * self.lanes(tile) * self.extents.tiles(loops)
+        dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
+        if isinstance(stmt, Issue) or dots:
+            copied = width * self.lanes(tile) * self.extents.tiles(loops)
+            sums.copied += copied
+            sums.fetched += 0 if dots else copied
 
     def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
         dot = dot_of(stmt, self.tiling, self.nest, self.target)
-        sums.operations[dot.unit, stmt.args[0].dtype] += 2 * runs * self.lanes(*stmt.args)
+        operations = 2 * runs * self.lanes(*stmt.args)
+        sums.operations[dot.unit, stmt.args[0].dtype] += operations
+        sums.apart += operations if dot.apart else 0
         sums.fetched += runs * dot.fetched
         sums.instructions += runs * dot.instructions
         sums.dots += 1
