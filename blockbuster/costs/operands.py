@@ -1,4 +1,4 @@
-"""How matrix units take the operands of a dot: what they read from shared memory, in how many steps.
+"""How matrix units take the operands of a dot: bytes of shared memory, and instructions.
 
 NVIDIA's instructions, by architecture: from sm_90 on, four warps together multiply 64 rows with
 operands in shared memory; before, and for fewer rows, a warp multiplies 16 rows by 8 columns by 16

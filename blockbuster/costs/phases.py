@@ -118,8 +118,8 @@ class _Walk:
         each = self.extents.tiles_of_programs(loops)
         yield Phase(
             dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
-            sums.special, sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits, sums.dots,
-            sums.folds, () if each is None else tuple(each.tolist()),
+            sums.special, sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits,
+            sums.dots, sums.folds, () if each is None else tuple(each.tolist()),
         )  # fmt: skip
         for stmt in body:
             if isinstance(stmt, For):

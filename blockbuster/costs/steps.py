@@ -35,7 +35,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Rates:
-    """How fast a machine does a kernel's work; ``missed``: bytes that the cache has not, by array."""
+    """How fast a machine does a kernel's work.
+
+    ``missed``: bytes that are loaded from memory because the cache has them not, by array.
+    """
 
     work: Work
     machine: Machine
@@ -80,7 +83,8 @@ class Rates:
     def _moving(self, phase: Phase, active: int) -> dict[str, float]:
         """Seconds of all runs, if one processor did them with its share of the tiers."""
         memory, cache, local = self.machine.tiers[:3]
-        share = max(min(active, self.machine.processors), self.machine.processors / self.fitted.burst)
+        processors = self.machine.processors
+        share = max(min(active, processors), processors / self.fitted.burst)
         stored = sum(phase.stored.values())
         missed = sum(count * self._missing(name) for name, count in phase.loaded.items())
         shared = (phase.copied + phase.fetched) * self.work.crowded
@@ -88,7 +92,7 @@ class Rates:
             memory.name: (missed + stored) * share / (memory.bandwidth * self.fitted.memory),
             cache.name: (sum(phase.loaded.values()) + stored)
             * share / (cache.bandwidth * self.fitted.cache),
-            local.name: shared * self.machine.processors / local.bandwidth,
+            local.name: shared * processors / local.bandwidth,
         }  # fmt: skip
 
     def _missing(self, name: str) -> float:

@@ -18,6 +18,7 @@ from blockbuster.costs.steps import Rates, Step
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
+
 @dataclass(frozen=True)
 class NestTime:
     """Seconds of one kernel without its launch.

@@ -5,20 +5,16 @@ from dataclasses import replace
 from random import Random
 
 import numpy as np
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-import blockbuster as bb
-from blockbuster.costs import work, work_of
+from blockbuster.costs import work
 from blockbuster.costs.scalars import scalar
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.observer import TileObserver
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import For, Let, statements
-from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.program import Let, statements
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
-from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import size_class
