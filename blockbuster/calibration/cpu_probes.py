@@ -81,28 +81,31 @@ def _negating(path: str, source: Array, target: Array) -> Probe:
 
 
 def _arithmetic(cache: int) -> Iterator[Probe]:
-    for dtype in (np.float32, np.float64):
-        name = np.dtype(dtype).name
-        left, right = np.ones((2, SIZE, SIZE), dtype)
-        product = np.empty_like(left)
-        yield _calling(
-            f"compute.matrix.{name}", f"a matrix product of {SIZE}^3 in {name}", 2.0 * SIZE**3,
-            lambda a=left, b=right, c=product: np.matmul(a, b, out=c),
-        )  # fmt: skip
-        x = np.full(cache // 4 // left.itemsize, 0.5, dtype)
-        result = np.empty_like(x)
-        yield _calling(
-            f"compute.vector.{name}", f"multiplying {x.size} elements of {name}", float(x.size),
-            lambda x=x, y=result: np.multiply(x, x, out=y),
-        )  # fmt: skip
-        if dtype is np.float32:
-            yield _calling(
-                "special", f"exponentials of {x.size} elements of {name}", float(x.size),
-                lambda x=x, y=result: np.exp(x, out=y),
-            )  # fmt: skip
+    for dtype in ("float32", "float64"):
+        yield _multiplying(dtype)
+        x = np.full(cache // 4 // np.dtype(dtype).itemsize, 0.5, dtype)
+        yield _pointwise(f"compute.vector.{dtype}", "squares", np.square, x)
+        if dtype == "float32":
+            yield _pointwise("special", "exponentials", np.exp, x)
     one = np.ones(1, np.float32)
-    yield _calling("launch.plain", "multiplying one element", 1.0,
-                   lambda: np.multiply(one, one, out=one), rate=False)  # fmt: skip
+    yield _calling(
+        "launch.plain", "the square of one element", 1.0, lambda: np.square(one), rate=False
+    )
+
+
+def _multiplying(dtype: str) -> Probe:
+    left, right = np.ones((2, SIZE, SIZE), dtype)
+    product = np.empty_like(left)
+    what = f"a matrix product of {SIZE}^3 in {dtype}"
+    return _calling(
+        f"compute.matrix.{dtype}", what, 2.0 * SIZE**3, lambda: np.matmul(left, right, out=product)
+    )
+
+
+def _pointwise(path: str, what: str, function: np.ufunc, x: Array) -> Probe:
+    result = np.empty_like(x)
+    words = f"{what} of {x.size} elements of {x.dtype.name}"
+    return _calling(path, words, float(x.size), lambda: function(x, out=result))
 
 
 def _calling(

@@ -20,6 +20,8 @@ Call = Callable[[], object]
 class Device:
     """The first CUDA GPU that this process sees. Raises LaunchError where there is none."""
 
+    where = "cuda"
+
     def __init__(self) -> None:
         try:
             import torch
@@ -42,11 +44,11 @@ class Device:
 
     def empty(self, count: int, dtype: str = "float32") -> Tensor:
         """An array on the device, not written yet."""
-        return self.torch.empty(count, dtype=getattr(self.torch, dtype), device="cuda")
+        return self.torch.empty(count, dtype=getattr(self.torch, dtype), device=self.where)
 
     def random(self, rows: int, columns: int, dtype: str) -> Tensor:
         """A matrix of normal random numbers on the device."""
-        made = self.torch.randn(rows, columns, device="cuda")
+        made = self.torch.randn(rows, columns, device=self.where)
         return made.to(getattr(self.torch, dtype))
 
     def launch(self, kernel: str, programs: int, *arguments: object) -> None:

@@ -16,6 +16,8 @@ LINE = 32  # elements of a cache line of 128 bytes
 PRODUCT = 8192  # rows and columns of matrices
 CHASED = 1 << 14  # addresses that a chase follows in one launch
 ARITHMETIC = 2000  # iterations of the loops of arithmetic
+LINES = {"l2": 1 << 16, "hbm": 1 << 23}
+"""Lines that are chased through: 8 MiB, which L2 holds, and 1 GiB, which no cache does."""
 KERNELS = 200  # in a graph
 PROGRAMS = 8  # for each processor: more than enough to fill it
 FACTOR, SUMMAND = 0.999, 0.001
@@ -142,7 +144,7 @@ def _arithmetic(device: Device) -> Iterator[Probe]:
         yield running(f"compute.vector.{dtype}", f"multiplying and adding in {dtype}",
                       "multiply_add", 2, (array, *factors))  # fmt: skip
     yield running("special", "exponentials", "exponentials", 1, (single,))
-    issued = running("issue", "multiplying and adding in float32, adding and flipping bits in int32",
+    issued = running("issue", "instructions of float32 and of int32 in turn",
                      "mixed", 4, (single, *factors, 12345, 54321))  # fmt: skip
     warp = int(device.about.warp_size)
     yield Probe("issue", issued.what, issued.amount / warp, issued.seconds)
@@ -163,8 +165,7 @@ def _clock(device: Device) -> Probe:
 
 
 def _latencies(device: Device) -> Iterator[Probe]:
-    """Chases of addresses: through 8 MiB, which L2 holds, and through 1 GiB, which nothing does."""
-    for tier, lines in (("l2", 1 << 16), ("hbm", 1 << 23)):
+    for tier, lines in LINES.items():
         following, place = _cycle(device, lines), device.empty(1, "int32").zero_()
         yield _chasing(device, tier, lines, (following, place))
 
@@ -187,8 +188,8 @@ def _chasing(device: Device, tier: str, lines: int, arrays: tuple[Any, Any]) -> 
 def _cycle(device: Device, lines: int) -> Any:
     """An array whose every line holds the place of another one: one cycle through all of them."""
     torch = device.torch
-    order = torch.randperm(lines, device="cuda").int() * LINE
-    following = torch.zeros(lines * LINE, dtype=torch.int32, device="cuda")
+    order = torch.randperm(lines, device=device.where).int() * LINE
+    following = torch.zeros(lines * LINE, dtype=torch.int32, device=device.where)
     following[order.long()] = order.roll(-1)
     return following
 

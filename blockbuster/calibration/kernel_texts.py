@@ -39,8 +39,8 @@ def multiply_add(TARGET, FACTOR, SUMMAND, STEPS, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     dtype = TARGET.dtype.element_ty
     x = lanes.to(dtype)
-    factor = FACTOR.to(dtype)
-    summand = SUMMAND.to(dtype)
+    factor = tl.full((BLOCK,), FACTOR, dtype)
+    summand = tl.full((BLOCK,), SUMMAND, dtype)
     for _step in range(STEPS):
         for _again in tl.static_range(16):
             x = x * factor + summand

@@ -69,13 +69,23 @@ def calibrated(
     ``derived``: how a number follows from the machine so far, and its source in words.
     """
     kept = [one for one in measured if not one.path.startswith(RECORD)]
-    sources = {path: f"as of {base.name}, not measured" for path in numbers_of(base)}
+    sources = dict.fromkeys(numbers_of(base), f"as of {base.name}, not measured")
     sources |= dict.fromkeys(reported, "reported by the driver or the operating system")
     sources |= {
         one.path: f"measured by `blockbuster calibrate`: {one.what}; the median of "
         f"{len(one.rounds)} rounds"
         for one in kept
     }
-    machine = with_numbers(base, {**reported, **{one.path: one.value for one in kept}}, sources)
-    numbers = {path: scale(machine) for path, (scale, _) in derived.items()}
+    values = {one.path: rounded(one.value) for one in kept}
+    machine = with_numbers(base, {**reported, **values}, sources)
+    numbers = {path: rounded(scale(machine)) for path, (scale, _) in derived.items()}
     return with_numbers(machine, numbers, {path: why for path, (_, why) in derived.items()})
+
+
+def rounded(number: float) -> float:
+    """Four digits: more were never measured. Whole numbers, which are sizes, stay as they are.
+
+    >>> rounded(4312345678901.0), rounded(232448)
+    (4312000000000.0, 232448)
+    """
+    return number if isinstance(number, int) else float(f"{number:.4g}")
