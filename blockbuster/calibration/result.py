@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.calibration.probe import Measured
+from blockbuster.errors import shown
 from blockbuster.machines.data_file import machine_text, numbers_of, with_numbers
 from blockbuster.machines.machine import Machine
 
@@ -33,7 +34,7 @@ class Calibration:
     def to_toml(self) -> str:
         """The machine's file, which says above what made it."""
         words = ", ".join(f"{key} {value}" for key, value in self.about.items())
-        return f"# {self.device}, measured: {words}\n\n{machine_text(self.machine)}"
+        return f"# {shown(self.device)}, measured: {shown(words)}\n\n{machine_text(self.machine)}"
 
     def to_json(self) -> str:
         """Everything, with the values of all rounds."""

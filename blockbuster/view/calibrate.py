@@ -79,8 +79,8 @@ def as_table(found: Calibration) -> str:
 def quantity(path: str, value: float) -> str:
     """A number with its unit, which follows from its path.
 
-    >>> quantity("tiers.hbm.bandwidth", 4.3e12), quantity("launch.graph", 7e-7)
-    ('4.30 TB/s', '700 ns')
+    >>> quantity("tiers.l2.latency", 2.63e-7), quantity("clock", 1e9)
+    ('263 ns', '1.00 GHz')
     """
     parts = path.split(".")
     memory = parts[0] == "record" and parts[1] != "matrix"

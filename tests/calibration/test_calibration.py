@@ -7,8 +7,8 @@ import pytest
 
 import blockbuster as bb
 from blockbuster.calibration import Calibration, cpu_probes
-from blockbuster.calibration.procedure import calibrate, gpu_derived, related
 from blockbuster.calibration.probe import Measured, Probe, measure
+from blockbuster.calibration.procedure import calibrate, gpu_derived, related
 from blockbuster.calibration.result import calibrated
 from blockbuster.errors import LaunchError
 from blockbuster.machines.data_file import numbers_of, read_machine, sources_of
