@@ -62,6 +62,7 @@ SHAPE = re.compile(r"\.(?:(\d+)x(\d+)x(\d+)|(\d{3,5}))(?=\.|$)")
 WIDTH = re.compile(r"\.(U8|S8|U16|S16|64|128)(?=\.|$)")
 WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 TILES = re.compile(r"\.MT?88(?:\.(\d))?")
+NEVER = "!PT"  # the guard of what only takes a slot
 WAIT = re.compile(r"0x([0-9a-f]+)")
 
 
@@ -138,6 +139,8 @@ def code_of(instructions: Iterable[Instruction]) -> Code:
     waits, issue = list[int](), 0
     for at in instructions:
         issue += 1
+        if at.guard == NEVER:
+            continue
         kind = _KIND.get(at.stem)
         if kind is not None:
             kinds[kind] += 1
