@@ -40,6 +40,11 @@ class KnownCall(Generic[T]):
     rules: Sequence[Rule]
 
     @cached_property
+    def _holds(self) -> Callable[[Sequence[int]], bool]:
+        """Whether the extents of all axes give this trace: made when the first new size asks."""
+        return self.facts.condition()
+
+    @cached_property
     def _first(self) -> dict[Dim, int]:
         """The number of the first axis that shows the size of a dim, of all axes."""
         dims = [dim for axes in self.axes for dim in axes]
@@ -71,7 +76,7 @@ class KnownCall(Generic[T]):
         extents: list[int] = []
         for array in found:
             extents += array.shape
-        if not (self.facts.hold(extents) and self.reads.unchanged()):
+        if not (self._holds(extents) and self.reads.unchanged()):
             return None
         sizes = {dim: extents[number] for dim, number in self._first.items()}
         try:
