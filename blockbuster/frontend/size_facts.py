@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Literal
 
-from blockbuster.ir.formula import function_of, sum_of
+from blockbuster.ir.formula import function_of, product_of, sum_of
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
@@ -74,14 +74,9 @@ def _answer(relation: Relation, total: int, divisor: int) -> bool:
 
 def _text(relation: Relation, terms: Terms, divisor: int, answer: bool) -> str:
     """That a question has this answer, of the extents ``e``, as Python."""
-    total = sum_of([_product(times, numbers) for times, numbers in terms])
+    total = sum_of([product_of(times, [f"e[{n:d}]" for n in numbers]) for times, numbers in terms])
     if relation == "equal":
         return f"{total} {'==' if answer else '!='} 0"
     if relation == "at least":
         return f"{total} {'>=' if answer else '<'} 0"
     return f"{total} % {divisor:d} {'==' if answer else '!='} 0"
-
-
-def _product(times: int, numbers: Sequence[int]) -> str:
-    factors = [f"e[{number:d}]" for number in numbers]
-    return " * ".join(factors if times == 1 and factors else [f"{times:d}", *factors])

@@ -35,3 +35,12 @@ def sum_of(terms: Sequence[str]) -> str:
         return terms[0] if terms else "0"
     half = len(terms) // 2
     return f"({sum_of(terms[:half])} + {sum_of(terms[half:])})"
+
+
+def product_of(times: int, factors: Sequence[str]) -> str:
+    """A whole multiple of a product.
+
+    >>> product_of(1, ["a", "b"]), product_of(-2, ["a"]), product_of(1, [])
+    ('a * b', '-2 * a', '1')
+    """
+    return " * ".join(factors if times == 1 and factors else [f"{times:d}", *factors])
