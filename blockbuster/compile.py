@@ -207,7 +207,7 @@ class Jitted:
         """What a trace was compiled to for the class of these sizes: once for equal plans."""
         with self._lock:
             plan = self._plan(traced.family, sizes)
-            for compiled in traced.compiled:
+            for compiled in reversed(traced.compiled):  # growing sizes ask for the newest
                 if compiled.plan is plan:
                     return compiled
             instead = functools.partial(self._instead, traced.family)

@@ -117,8 +117,19 @@ class _Term:
     notes: _Notes
     at: int
 
+    @property
+    def constant(self) -> int | None:
+        """The number, where it never changes."""
+        kind, one, _ = self.notes[self.at]
+        return one if kind == NUMBER else None
+
     def __mul__(self, other: _Term | int) -> _Term:
-        return self.notes.of(TIMES, self.at, self.notes.term(other).at)
+        right = self.notes.term(other)
+        if self.constant is not None and right.constant is not None:
+            return self.notes.term(self.constant * right.constant)
+        if self.constant == 1:
+            return right
+        return self if right.constant == 1 else self.notes.of(TIMES, self.at, right.at)
 
     __rmul__ = __mul__
 

@@ -83,10 +83,10 @@ class Replay:
     def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The same, with all that is allocated full of what kernels do not write."""
         assert self._tape is not None, "it ran before"
-        moves = [
-            (play._replace(empty=self._of.gpu.poisoned) if isinstance(play, Laid) else play, *rest)
-            for play, *rest in self._tape.moves
-        ]
+        moves: list[Move] = []
+        for play, reads, casts in self._tape.moves:
+            own = play._replace(empty=self._of.gpu.poisoned) if isinstance(play, Laid) else play
+            moves.append((own, reads, casts))
         return self._tape._replace(moves=moves).played(tensors)
 
     def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from blockbuster.selection.pieces import Seen
 from blockbuster.selection.plan import shown
 
 Tensor = Any
 
-Play = Callable[[list[Tensor]], list[Tensor]]
-"""The arrays that a step makes of those it reads."""
+
+class Play(Protocol):
+    """The arrays that a step makes of those it reads, a list of its own."""
+
+    def __call__(self, tensors: list[Tensor], /) -> list[Tensor]: ...
+
 
 Casts = Sequence[tuple[int, Any]]
 Move = tuple[Play, Sequence[int], Casts]
