@@ -43,7 +43,9 @@ class Operator:
     @cached_property
     def loops(self) -> tuple[str, ...]:
         """Its loops: those of the result, then those that it sums over."""
-        return tuple(dict.fromkeys((*self.result.axes, *(a for t in self.operands for a in t.axes))))
+        return tuple(
+            dict.fromkeys((*self.result.axes, *(a for t in self.operands for a in t.axes)))
+        )
 
     @property
     def reduced(self) -> tuple[str, ...]:
@@ -69,7 +71,9 @@ class Chain:
     def __post_init__(self) -> None:
         reason = _not_a_chain(self) or _not_sized(self)
         if reason:
-            raise ValueError(message(reason, value=", ".join(str(op.result) for op in self.operators)))
+            raise ValueError(
+                message(reason, value=", ".join(str(op.result) for op in self.operators))
+            )
 
     @cached_property
     def loops(self) -> tuple[str, ...]:
@@ -103,9 +107,7 @@ class Chain:
         return ITEM_BYTES[self.dtype]
 
 
-def gemm_chain(
-    m: int, n: int, k: int, h: int, *, batch: int = 1, dtype: str = "float16"
-) -> Chain:
+def gemm_chain(m: int, n: int, k: int, h: int, *, batch: int = 1, dtype: str = "float16") -> Chain:
     """``E = (A B) D``, the source's example: A[m, k], B[k, n], D[n, h]."""
     return _two_products(dict(m=m, n=n, k=k, h=h), batch, dtype, "")
 

@@ -166,13 +166,17 @@ def _next(statement: Statement, depth: int) -> str:
     return statement.loops[depth] if len(statement.loops) > depth else ""
 
 
-def _waits(
-    statement: Statement, statements: Sequence[Statement], loop: str, depth: int
-) -> bool:
+def _waits(statement: Statement, statements: Sequence[Statement], loop: str, depth: int) -> bool:
     """Whether a load stands before ``loop``, which is open, since its product stands in it."""
-    return statement.kind == LOAD and loop != "" and any(
-        other.kind == COMPUTE and other.operator == statement.operator and _next(other, depth) == loop
-        for other in statements
+    return (
+        statement.kind == LOAD
+        and loop != ""
+        and any(
+            other.kind == COMPUTE
+            and other.operator == statement.operator
+            and _next(other, depth) == loop
+            for other in statements
+        )
     )
 
 

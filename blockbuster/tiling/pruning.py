@@ -113,7 +113,9 @@ def pruned(chain: Chain, limit: int, *, among: Sequence[Expression] | None = Non
     for sizes in all_tiles.values():
         every *= len(sizes)
     tiles = (every, every, every, len(tuples), len(usable))
-    return Space(chain, kept, Counts(left, tiles, tuple(a * b for a, b in zip(left, tiles, strict=True))))
+    return Space(
+        chain, kept, Counts(left, tiles, tuple(a * b for a, b in zip(left, tiles, strict=True)))
+    )
 
 
 def _fits(

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blockbuster.errors import ParseError
@@ -50,7 +50,9 @@ def test_expressions_of_three_products():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("expression", expressions(three_products(m=1, n=1, k=1, h=1, p=1)), ids=str)
+@pytest.mark.parametrize(
+    "expression", expressions(three_products(m=1, n=1, k=1, h=1, p=1)), ids=str
+)
 def test_texts_read_back(expression):
     assert parse_expression(str(expression)) == expression
 
@@ -106,6 +108,7 @@ def check(chain, expression, draw):
 
 
 @pytest.mark.parametrize("text", [str(expression) for expression in expressions(GEMM)])
+@settings(max_examples=12)
 @given(draw=st.data())
 def test_every_expression_of_two_products_computes_the_chain(text, draw):
     sizes = {loop: draw.draw(SIZES) for loop in "mnkh"}
@@ -156,7 +159,9 @@ def test_a_loop_of_extent_one_lets_the_load_of_a_out():
 
 def test_a_sum_around_a_spatial_loop_keeps_tiles():
     first, second = GEMM.operators
-    kept = {text: kept_along(GEMM, first, parse_expression(text)) for text in ("nk", "kn", "n(k,h)")}
+    kept = {
+        text: kept_along(GEMM, first, parse_expression(text)) for text in ("nk", "kn", "n(k,h)")
+    }
     assert kept == {"nk": (), "kn": ("n",), "n(k,h)": ()}
     assert kept_along(GEMM, second, parse_expression("n(k,h)")) == ("h",)
 
