@@ -73,6 +73,7 @@ from blockbuster.interp import (
     prove_equal,
 )
 from blockbuster.ir import Graph, parse, verify
+from blockbuster.machines import Machine, machine
 from blockbuster.rules import (
     PAPER_RULES,
     RULES,
@@ -108,7 +109,7 @@ __all__ = [
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "GraphTraffic",
     "check_rule", "RuleReport",
     # cost
-    "traffic", "Traffic",
+    "traffic", "Traffic", "machine", "Machine",
     # kernels
     "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
     "jit", "compile", "load", "Jitted", "Compiled", "Plan",

@@ -51,6 +51,7 @@ LAZY = {
     ("ir/graph.py", "blockbuster.view"),  # Graph._repr_svg_
     ("emit/tile/program.py", "blockbuster.emit.tile.show"),  # TileProgram.show
     ("emit/kernel.py", "blockbuster.runtime"),  # Kernel.__call__
+    ("emit/kernel.py", "blockbuster.costs"),  # Kernel.cost
     ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
 }

@@ -62,14 +62,31 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What the choice between kernels weighs against moving one element of tile traffic.
+
+    Operations that take as long: ``matrix`` on matrix units, ``exact`` in dots of float32, which no
+    matrix unit takes, ``vector`` of other operators. ``launch``: elements that one more kernel
+    counts as.
+    """
+
+    matrix: int
+    exact: int
+    vector: int
+    launch: int
+
+
+@dataclass(frozen=True)
 class Machine:
     """One device. ``tiers`` are ordered from global memory to the fastest.
 
-    ``compute``: for each unit ("matrix", "vector") the operations a second by dtype, on all
-    processors; a multiplication and an addition are two operations. ``special``: exponentials and
-    their like a second. ``issue``: instructions of warps that all processors issue in a second.
-    ``clock``: cycles a second under load. ``sources``: for each number, by its path in the data
-    file, where it is from.
+    ``kind``: "gpu" or "cpu". ``target``: what kernels are written for. ``compute``: for each unit
+    ("matrix", "vector") the operations a second by dtype, on all processors; a multiplication and
+    an addition are two operations. ``special``: exponentials and their like a second. ``issue``:
+    instructions of warps that all processors issue in a second. ``clock``: cycles a second under
+    load. ``devices``: what drivers call such a device. ``choice``: of the one machine on which the
+    choice between kernels was weighed. ``sources``: where the number at a path of the data file is
+    from, or where all numbers of the table at that path are from.
     """
 
     name: str
@@ -83,6 +100,8 @@ class Machine:
     issue: float
     launch: Launch
     limits: Limits
+    devices: tuple[str, ...] = ()
+    choice: Choice | None = None
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False, compare=False)
 
     @property

@@ -27,10 +27,15 @@ def summed(loops: Sequence[Walked], weights: Callable[[Dim], Numbers]) -> int:
 
     ``loops``: outermost first. ``weights``: those of all blocks of a dim.
     """
+    return int(summed_outside(loops, weights).values)
+
+
+def summed_outside(loops: Sequence[Walked], weights: Callable[[Dim], Numbers]) -> PerBlock:
+    """The same for each combination of iterations of loops around ``loops`` that spans read."""
     inner = PerBlock((), np.asarray(1))
     for loop in reversed(loops):
         inner = _outside(loop, inner, weights(loop.dim))
-    return int(inner.values)
+    return inner
 
 
 def _outside(loop: Walked, inner: PerBlock, weights: Numbers) -> PerBlock:
