@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from blockbuster.tiling.measurement import Measurement, Workers
+from blockbuster.tiling.measurement import Measurement
 from blockbuster.tiling.mutation import Mutations
 
 C = TypeVar("C")
@@ -48,23 +48,23 @@ class Found(Generic[C]):
         return tuple(one for one in self.measured if one.seconds is None)
 
 
-Note = Callable[[Measurement[C]], None]
+Measured = Callable[[Sequence[C]], Sequence[Measurement[C]]]
+"""What measures some candidates, in their order: by a model, a simulator or a GPU.
+
+``functools.partial(workers.measure, seconds_of)`` is one, for any executor.
+"""
 
 
-def exhaustive(
-    candidates: Sequence[C], measure: Callable[[C], float], workers: Workers, note: Note[C]
-) -> Found[C]:
+def exhaustive(candidates: Sequence[C], measured: Measured[C]) -> Found[C]:
     """Measure every candidate. Raises ValueError if none gives a time."""
-    return _best(workers.measure(measure, candidates, note), ())
+    return _best(tuple(measured(candidates)), ())
 
 
 def evolutionary(
     candidates: Sequence[C],
     mutations: Mutations[C],
     estimate: Callable[[C], float],
-    measure: Callable[[C], float],
-    workers: Workers,
-    note: Note[C],
+    measured: Measured[C],
     settings: Settings = Settings(),
 ) -> Found[C]:
     """Algorithm 1 of the source: estimate a generation, measure its top, mutate it.
@@ -85,7 +85,7 @@ def evolutionary(
         ranked = sorted(dict.fromkeys(population), key=lambda one: estimates[one])
         top = ranked[: settings.top]
         fresh = [one for one in top if one not in times]
-        times |= {m.candidate: m for m in workers.measure(measure, fresh, note)}
+        times |= {one.candidate: one for one in measured(fresh)}
         seconds = [s for one in top if (s := times[one].seconds) is not None]
         now = min(seconds, default=math.inf)
         converged = now < math.inf and abs(now - best) < settings.gap * now

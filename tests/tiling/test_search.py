@@ -24,20 +24,15 @@ def by_model(chain, one):
 MODEL = partial(by_model, CHAIN)
 
 
-def ignore(measurement):
-    pass
-
-
-def searched(measure, *, candidates=SPACE, note=ignore, **settings):
+def searched(seconds, *, candidates=SPACE, **settings):
     with Workers() as workers:
-        return evolutionary(
-            candidates, of_tiles(SPACE), MODEL, measure, workers, note, Settings(**settings)
-        )
+        measured = partial(workers.measure, seconds)
+        return evolutionary(candidates, of_tiles(SPACE), MODEL, measured, Settings(**settings))
 
 
 def test_the_model_alone_comes_near_the_best_of_all():
     with Workers() as workers:
-        best = exhaustive(SPACE, MODEL, workers, ignore)
+        best = exhaustive(SPACE, partial(workers.measure, MODEL))
     found = [searched(MODEL, seed=seed) for seed in range(5)]
 
     assert len(best.measured) == len(SPACE)
