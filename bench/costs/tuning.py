@@ -111,7 +111,7 @@ def _graph(name: str) -> Any:
 
 
 def _use_cache(job: Job) -> None:
-    """Have Triton keep binaries in the job's folder: what it knows from elsewhere does not count."""
+    """Have Triton keep binaries in the job's folder: those from elsewhere do not count."""
     os.environ["TRITON_CACHE_DIR"] = str(Path(job.folder) / "triton")
 
 

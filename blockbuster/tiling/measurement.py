@@ -28,6 +28,10 @@ C = TypeVar("C")
 PATIENCE = 60.0
 """Seconds in which some measurement must end; after that, those that run have hung."""
 
+DIED = "a worker died"
+KILLED = "KilledWorker"
+"""dask's error for what ran, or waited, in a worker that died; its executor goes on."""
+
 
 @dataclass(frozen=True)
 class Measurement(Generic[C]):
@@ -65,7 +69,7 @@ class Workers:
         at: TracebackType | None,
     ) -> None:
         if self._executor is not None:
-            self._executor.shutdown(cancel_futures=True)
+            self._executor.shutdown()
 
     def measure(
         self,
@@ -106,34 +110,42 @@ class Workers:
         """Measure those of ``now``; why the executor was given up before all ended, or ""."""
         if self._executor is None:
             self._executor = self._make()
+        waiting: dict[Future[float], int] = {}
+        trouble = ""
         try:
-            waiting = {self._executor.submit(function, candidates[at]): at for at in now}
+            for at in now:
+                waiting[self._executor.submit(function, candidates[at])] = at
         except BrokenExecutor as error:
-            return self._given_up(f"a worker died: {error}")
+            return self._given_up(f"{DIED}: {error}", waiting)
         while waiting:
             done, _ = wait(waiting, timeout=self._patience, return_when=FIRST_COMPLETED)
             if not done:
-                return self._given_up(f"a worker hung: no answer in {self._patience:g} s")
+                hung = f"a worker hung: no answer in {self._patience:g} s"
+                return self._given_up(hung, waiting)
             for future in sorted(done, key=lambda future: waiting[future]):
                 at = waiting.pop(future)
                 error = _error_of(future)
                 if isinstance(error, BrokenExecutor):
-                    return self._given_up(f"a worker died: {error}")
-                if error is not None:
+                    return self._given_up(f"{DIED}: {error}", waiting)
+                if type(error).__name__ == KILLED:
+                    trouble = DIED
+                elif error is not None:
                     keep(at, None, f"{type(error).__name__}: {error}")
                 else:
                     keep(at, future.result())
-        return ""
+        return trouble
 
-    def _given_up(self, reason: str) -> str:
+    def _given_up(self, reason: str, waiting: Iterable[Future[float]]) -> str:
         """Stop the executor and its processes; the next measurement makes another."""
         executor, self._executor = self._executor, None
+        for future in waiting:
+            future.cancel()
         # ProcessPoolExecutor.kill_workers is new in Python 3.14; a process that hangs stays else
         processes: dict[int, Any] = getattr(executor, "_processes", None) or {}
         for process in tuple(processes.values()):
             process.kill()
         if executor is not None:
-            executor.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(wait=False)
         return reason
 
 

@@ -102,7 +102,7 @@ def evolutionary(
 def _drawn(candidates: Sequence[C], count: int, generator: random.Random) -> list[C]:
     """``count`` of the candidates, or all where there are fewer."""
     if not candidates:
-        raise ValueError("there is no candidate to search among: no tiles fit the machine")
+        raise ValueError("there is no candidate to search among: the rules leave no tiles")
     return generator.sample(list(candidates), min(count, len(candidates)))
 
 

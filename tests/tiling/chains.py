@@ -14,6 +14,7 @@ def three_products(**sizes):
             Operator(g, (e, Tensor("F", ("h", "p")))),
         ),
         sizes,
+        dims={loop: loop.upper() for loop in "mnkhp"},
     )
 
 

@@ -91,8 +91,9 @@ def test_rule_4_counts_a_tile_of_every_tensor():
     )
 
 
-def test_nothing_fits_nowhere():
-    assert pruned(GEMM, 100).candidates == ()
+def test_spaces_without_candidates():
+    assert pruned(GEMM, 100).candidates == ()  # bytes of shared memory
+    assert pruned(gemm_chain(100, 64, 64, 64), A100).candidates == ()  # rule 3: 12% and more
 
 
 @given(st.integers(1, 200), st.integers(1, 200), st.sampled_from([4096, 65536]))
