@@ -34,8 +34,9 @@ class Report:
     ``time_us``: microseconds. ``bytes``: by the name of the tier, what moves to and from it
     (global memory is "hbm" on GPUs, "dram" on CPUs). ``busy``: for each resource (tiers, "matrix",
     "vector", "special", "issue", "launch") the fraction of the time that it works. ``critical``:
-    the resource that decides, or "latency". ``timeline``: events in order of their starts; empty
-    for the closed form. ``assumed``: what was taken for granted, in words.
+    the resource that decides, or "latency". ``timeline``: events in order of their starts.
+    ``use``: for each resource the fraction that works in each of equal parts of the time; both are
+    empty for the closed form. ``assumed``: what was taken for granted, in words.
     """
 
     machine: str
@@ -44,6 +45,7 @@ class Report:
     busy: Mapping[str, float] = field(hash=False)
     critical: str
     timeline: tuple[Event, ...] = field(default=(), repr=False)
+    use: Mapping[str, tuple[float, ...]] = field(default_factory=dict, hash=False, repr=False)
     assumed: tuple[str, ...] = ()
 
     def to_json(self) -> str:
