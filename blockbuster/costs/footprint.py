@@ -74,7 +74,7 @@ class Footprint:
 
 def footprint(program: TileProgram, nest: Nest, target: str) -> Footprint:
     """The footprint of a program of the grid of ``nest``, compiled for ``target``."""
-    return Footprint(shared_bytes(program, nest), registers(program, nest), nest.warps)
+    return Footprint(shared_bytes(program, nest, target), registers(program, nest), nest.warps)
 
 
 def registers(program: TileProgram, nest: Nest) -> int:
