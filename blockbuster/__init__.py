@@ -89,6 +89,7 @@ from blockbuster.rules.materialize import materialize
 from blockbuster.runtime.compiled import Compiled
 from blockbuster.selection import Traffic, traffic
 from blockbuster.selection.plan import Plan
+from blockbuster.simulation import simulate
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.report import RuleReport
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LATENCY = "latency"
 """What decides where no resource works half of the time: one thing waits for another."""
@@ -47,6 +51,15 @@ class Report:
     timeline: tuple[Event, ...] = field(default=(), repr=False)
     use: Mapping[str, tuple[float, ...]] = field(default_factory=dict, hash=False, repr=False)
     assumed: tuple[str, ...] = ()
+
+    def plot(self) -> Figure:
+        """A figure of matplotlib: each processor over time, and the use of each resource.
+
+        Raises DrawError where matplotlib is missing, ValueError for a report without a timeline.
+        """
+        from blockbuster.view.gantt import figure
+
+        return figure(self)
 
     def to_json(self) -> str:
         """The report as a JSON object with the names of its fields."""

@@ -58,12 +58,15 @@ class Part:
     def settle(self, sizes: Mapping[str, int]) -> None:
         """Forget how the arrays, of these sizes, are cut: another kernel cuts them otherwise."""
         found: dict[str, float] = {}
-        for block, bytes_ in self.blocks.items():
-            found[block.array] = found.pop(block.array, 0.0) + bytes_
-        kept = {name: min(bytes_, sizes[name]) for name, bytes_ in found.items()}
-        self.blocks = OrderedDict((Block(name, None), b) for name, b in kept.items())
-        self.left = {name: b / sizes[name] for name, b in kept.items()}
-        self.held = sum(kept.values())
+        for block, size in self.blocks.items():
+            found[block.array] = found.pop(block.array, 0.0) + size
+        self.hold({name: min(size, sizes[name]) for name, size in found.items()}, sizes)
+
+    def hold(self, arrays: Mapping[str, float], sizes: Mapping[str, int]) -> None:
+        """Hold so many bytes of arrays, which have these sizes, and nothing else."""
+        self.blocks = OrderedDict((Block(name, None), held) for name, held in arrays.items())
+        self.left = {name: held / sizes[name] for name, held in arrays.items()}
+        self.held = sum(arrays.values())
 
 
 class Cache:
@@ -96,3 +99,8 @@ class Cache:
         """A kernel has ended; ``sizes``: bytes of the arrays."""
         for part in self.parts:
             part.settle(sizes)
+
+    def warm(self, arrays: Mapping[str, int]) -> None:
+        """Every part holds arrays of these sizes, named in the order of their last use."""
+        for part in self.parts:
+            part.hold(arrays, arrays)

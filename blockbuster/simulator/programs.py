@@ -22,7 +22,6 @@ from blockbuster.simulator.demand import Demand
 from blockbuster.simulator.device import Device
 from blockbuster.simulator.sharing import Job
 
-
 Queue: TypeAlias = Iterator[tuple[int, dict[Dim, int]]]
 
 ONCE = range(1)
@@ -92,9 +91,7 @@ class Programs:
         yield from actor
         if self.clock.now > start:
             end = self.clock.now
-            self.stretches.append(
-                Stretch(here.program, here.processor, what, resource, start, end)
-            )
+            self.stretches.append(Stretch(here.program, here.processor, what, resource, start, end))
 
     def _run(self, body: Body, here: Here) -> Actor:
         yield from self._loads(body, here)
@@ -172,9 +169,7 @@ class Programs:
 
     # memory ----------------------------------------------------------------------
 
-    def _load(
-        self, rows: list[Row], blocks: range, group: range, here: Here, times: float
-    ) -> Job:
+    def _load(self, rows: list[Row], blocks: range, group: range, here: Here, times: float) -> Job:
         """The loads of the iterations ``group``, of the ``blocks`` that the loop walks here."""
         cached = missed = 0
         for row in rows:

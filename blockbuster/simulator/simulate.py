@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import FITTED, Coefficients
+from blockbuster.costs.cost import used
 from blockbuster.costs.report import Report
 from blockbuster.costs.sizes import fitting
 from blockbuster.costs.steps import Rates
@@ -23,6 +24,8 @@ from blockbuster.simulator.grid import places
 from blockbuster.simulator.programs import Programs
 from blockbuster.simulator.summary import Ran, summary
 
+LAUNCHES = ("plain", "graph", "dependent")
+
 
 @dataclass(frozen=True)
 class Sized:
@@ -38,23 +41,34 @@ class Sized:
 
 
 def simulated(
-    given: Sequence[Sized],
+    programs: Sequence[Sized],
     machine: Machine,
     *,
     launch: str = "plain",
+    warm: bool = False,
     group: int = 0,
+    assumed: tuple[str, ...] = (),
     coefficients: Coefficients = FITTED,
 ) -> Report:
-    """The kernels of programs, one after the other; the cache is empty before the first.
+    """The kernels of ``programs``, one after the other.
 
+    ``warm``: the cache holds what was used last of their arrays; else it is empty before the first.
     ``group``: how many iterations are taken together; 0: as few as give an answer in seconds.
+    ``assumed``: what else the report says is taken for granted.
     """
     device = Device(machine, coefficients)
+    kernels = [kernel for sized in programs for kernel in _kernels(sized, machine, coefficients)]
+    if warm:
+        held: dict[str, int] = {}
+        for kernel in kernels:
+            held = used(held, kernel.unique, machine.tiers[1])
+        device.blocks.warm(held)
     ran: list[Ran] = []
-    kernels = [kernel for sized in given for kernel in _kernels(sized, machine, coefficients)]
     device.clock.start(_plan(device, kernels, launch, group, ran))
     device.clock.run()
-    return summary(device, ran, launch)
+    cache = "holds what was used last" if warm else "is empty"
+    said = f"the cache {cache} before the first kernel", f"launches: {launch}"
+    return summary(device, ran, (*said, *assumed))
 
 
 @dataclass(frozen=True)
@@ -84,9 +98,13 @@ def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list
 def _plan(
     device: Device, kernels: Sequence[Launched], launch: str, group: int, ran: list[Ran]
 ) -> Actor:
-    seen: dict[str, int] = {}
-    for number, kernel in enumerate(kernels):
-        cost = _launch(device.machine, launch, first=not number) + device.coefficients.start
+    sizes: dict[str, int] = {}
+    for kernel in kernels:
+        for name, size in kernel.unique.items():
+            sizes[name] = max(sizes.get(name, 0), size)
+    for kernel in kernels:
+        before = ran[-1].ended - ran[-1].started if ran else None
+        cost = _launch(device.machine, launch, before) + device.coefficients.start
         begun = device.clock.now
         if cost:
             yield device.clock.job((), least=cost)
@@ -95,13 +113,16 @@ def _plan(
         start = device.clock.now
         yield programs.run(places(kernel.extents), kernel.work.programs, kernel.resident)
         ran.append(Ran(programs, kernel.resident, length, begun, start, device.clock.now))
-        for name, size in kernel.unique.items():
-            seen[name] = max(seen.get(name, 0), size)
-        device.blocks.settle(seen)
+        device.blocks.settle(sizes)
 
 
-def _launch(machine: Machine, launch: str, *, first: bool) -> float:
-    """Seconds before a kernel starts; nothing comes before the first that it could depend on."""
+def _launch(machine: Machine, launch: str, before: float | None) -> float:
+    """Seconds before a kernel starts; ``before``: those of the kernel before it, if there is one.
+
+    The host prepares a launch while another kernel runs. Nothing comes before the first kernel that
+    it could depend on.
+    """
+    costs = machine.launch
     if launch == "plain":
-        return machine.launch.plain
-    return machine.launch.dependent if launch == "dependent" and not first else machine.launch.graph
+        return costs.plain if before is None else max(costs.graph, costs.plain - before)
+    return costs.graph if launch == "graph" or before is None else costs.dependent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +34,7 @@ class Ran:
     ended: float
 
 
-def summary(device: Device, kernels: Sequence[Ran], launch: str) -> Report:
+def summary(device: Device, kernels: Sequence[Ran], assumed: tuple[str, ...]) -> Report:
     """The report of all kernels that ran on ``device``."""
     end = device.clock.now
     launching = sum(ran.started - ran.launched for ran in kernels)
@@ -49,7 +49,7 @@ def summary(device: Device, kernels: Sequence[Ran], launch: str) -> Report:
         critical=limiting(busy),
         timeline=tuple(sorted(_events(kernels), key=lambda event: event.start)),
         use={name: _use(used, end) for name, used in uses.items()},
-        assumed=tuple(_assumed(kernels, launch)),
+        assumed=(*assumed, *_grouped(kernels)),
     )
 
 
@@ -57,9 +57,7 @@ def _events(kernels: Sequence[Ran]) -> list[Event]:
     found = []
     for number, ran in enumerate(kernels):
         if ran.started > ran.launched:
-            found.append(
-                Event("launch", ran.launched * MICRO, ran.started * MICRO, kernel=number)
-            )
+            found.append(Event("launch", ran.launched * MICRO, ran.started * MICRO, kernel=number))
         found += [
             Event(
                 s.resource, s.start * MICRO, s.end * MICRO, s.processor, number, s.program, s.what
@@ -101,9 +99,7 @@ def _taken(jobs: Numbers, edges: Numbers) -> Numbers:
     return np.interp(edges, times, taken, left=0.0)
 
 
-def _assumed(kernels: Sequence[Ran], launch: str) -> list[str]:
-    found = ["the cache is empty before the first kernel", f"kernels are launched: {launch}"]
+def _grouped(kernels: Sequence[Ran]) -> Iterator[str]:
     for number, ran in enumerate(kernels, 1):
         if ran.group > 1:
-            found.append(f"kernel {number}: {ran.group} iterations of a loop are taken together")
-    return found
+            yield f"kernel {number}: {ran.group} iterations of a loop are taken together"
