@@ -60,8 +60,8 @@ def _memory(device: Device) -> Iterator[Probe]:
 def _l2(device: Device) -> Iterator[Probe]:
     cache = int(device.about.L2_cache_size)
     programs = PROGRAMS * int(device.about.multi_processor_count)
-    target = device.empty(programs * TILE)
-    source = device.empty(2 * cache // 4).normal_()
+    target = device.empty(programs)
+    source = device.empty(cache // 4).normal_()
     paths = {4: "tiers.l2.bandwidth", 2: "record.l2.half", 1: "record.l2.whole"}
     for part, path in paths.items():
         tiles = cache // part // 4 // TILE
