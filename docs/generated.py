@@ -71,6 +71,7 @@ CONTENTS = {
         "docs/safety",
         "docs/proofs",
         "docs/tile_programs",
+        "docs/tiling",
         "ARCHITECTURE",
     ),
     "Reference": (

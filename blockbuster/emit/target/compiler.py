@@ -156,7 +156,7 @@ def compile_entry(entry: dict[str, Any], target: Target) -> CompileReport:
         registers, spills = _assembled(compiled.asm["ptx"], int(target.arch), assembler)
     else:
         text = compiled.asm["amdgcn"]
-        registers, spills = _number(r"\.vgpr_count:?\s+(\d+)", text), _amd_spills(text)
+        registers, spills = number(r"\.vgpr_count:?\s+(\d+)", text), _amd_spills(text)
     return CompileReport(name, target.name, shared, registers, spills, str(assembler or ""))
 
 
@@ -322,8 +322,8 @@ def _first_complaint(text: str) -> str:
     return ""
 
 
-def _assembled(ptx: str, arch: int, assembler: Assembler) -> tuple[int, int]:
-    """Registers and spilled bytes, from the assembler."""
+def assembler_says(ptx: str, arch: int, assembler: Assembler) -> str:
+    """What the assembler says of a kernel: registers, spilled bytes, and what slows it down."""
     device = f"sm_{arch}a" if arch >= 90 else f"sm_{arch}"
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(ptx)
@@ -332,15 +332,22 @@ def _assembled(ptx: str, arch: int, assembler: Assembler) -> tuple[int, int]:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise EmitError(message("the assembler refuses the kernel", origin=result.stderr))
-    stores = _number(r"(\d+) bytes spill stores", result.stderr)
-    loads = _number(r"(\d+) bytes spill loads", result.stderr)
-    return _number(r"Used (\d+) registers", result.stderr), stores + loads
+    return result.stderr
+
+
+def _assembled(ptx: str, arch: int, assembler: Assembler) -> tuple[int, int]:
+    """Registers and spilled bytes, from the assembler."""
+    said = assembler_says(ptx, arch, assembler)
+    stores = number(r"(\d+) bytes spill stores", said)
+    loads = number(r"(\d+) bytes spill loads", said)
+    return number(r"Used (\d+) registers", said), stores + loads
 
 
 def _amd_spills(text: str) -> int:
-    return 4 * _number(r"\.vgpr_spill_count:?\s+(\d+)", text)
+    return 4 * number(r"\.vgpr_spill_count:?\s+(\d+)", text)
 
 
-def _number(pattern: str, text: str) -> int:
+def number(pattern: str, text: str) -> int:
+    """The number that ``pattern`` finds first; 0 where it finds none."""
     found = re.search(pattern, text)
     return int(found.group(1)) if found else 0
