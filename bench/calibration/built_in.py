@@ -13,7 +13,7 @@ from pathlib import Path
 
 from blockbuster.calibration.probe import Measured
 from blockbuster.calibration.procedure import CPU_DERIVED, gpu_derived
-from blockbuster.calibration.result import calibrated, rounded
+from blockbuster.calibration.result import calibrated
 from blockbuster.machines import NAMES, Machine, built_in
 from blockbuster.machines.data_file import machine_text, numbers_of
 
@@ -30,12 +30,11 @@ def measured_machine(base: Machine, found: dict, results: str) -> Machine:
     reported = own if base.kind == "cpu" else {}
     machine = calibrated(base, reported, rows, derived)
     sources = dict(base.sources)
-    versions = ", ".join(f"{key} {value}" for key, value in found["about"].items())
     for row in rows:
         if row.path in numbers_of(machine):
-            sources[row.path] = f"measured, {results} ({versions}): {row.what}; the median of " + (
-                f"{len(row.rounds)} rounds, {rounded(min(row.rounds))} to "
-                f"{rounded(max(row.rounds))}"
+            sources[row.path] = (
+                f"measured, {results}: {row.what}; the median of {len(row.rounds)} rounds, "
+                f"{min(row.rounds):.4g} to {max(row.rounds):.4g}"
             )
     sources |= dict.fromkeys(reported, f"reported by the operating system, {results}")
     sources |= {path: why for path, (_, why) in derived.items()}
