@@ -90,8 +90,7 @@ class Rates:
         shared = (phase.copied + phase.fetched) * self.work.crowded
         return {
             memory.name: (missed + stored) * share / (memory.bandwidth * self.fitted.memory),
-            cache.name: (sum(phase.loaded.values()) + stored)
-            * share / (cache.bandwidth * self.fitted.cache),
+            cache.name: phase.sectors * share / (cache.bandwidth * self.fitted.cache),
             local.name: shared * processors / local.bandwidth,
         }  # fmt: skip
 
