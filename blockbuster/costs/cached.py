@@ -47,7 +47,7 @@ def fits(machine: Machine, arrays: Mapping[str, int], work: Work) -> bool:
 def together(work: Work, name: str, wave: int) -> int:
     """How many different parts of an array ``wave`` programs read that follow one another."""
     left, spans = wave, dict[Dim, int]()
-    for dim, blocks in reversed(work.grid.items()):
+    for dim, blocks in reversed([*work.grid.items()]):
         spans[dim] = min(blocks, left)
         left = -(-left // blocks)
     return prod(spans[dim] for dim in work.varying[name])

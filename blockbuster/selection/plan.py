@@ -216,14 +216,6 @@ class Family:
             if isinstance(step, Piece)
         )
 
-    def cost(
-        self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
-    ) -> Report:
-        """What its kernels cost on a machine, one after the other: see ``Kernel.cost``."""
-        files = [file.considered for file in self.files]
-        names = [call.name for call in self.calls]
-        return plan_cost(files, names, machine, launch=launch, warm=warm)
-
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
         return bound(self.inputs, shapes, self.rules)
