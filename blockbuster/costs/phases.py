@@ -159,9 +159,9 @@ class _Walk:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
-        run = width * self._dense(stmt.view, tile)
-        sums.instructions += COPIED * moved // min(VECTOR, run)
-        sums.sectors += moved * max(SECTOR, run) // run
+        run, walked = self._dense(stmt.view, tile, loops)
+        sums.instructions += COPIED * moved // min(VECTOR, width * run)
+        sums.sectors += moved if walked else moved * max(SECTOR, width * run) // (width * run)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
@@ -176,12 +176,16 @@ class _Walk:
             sums.copied += copied
             sums.fetched += 0 if dots else copied
 
-    def _dense(self, view: View, tile: Tile) -> int:
-        """Lanes of a tile that lie next to each other in memory."""
-        axes = zip(view.dims, view.buffer.axes, strict=True)
-        last = [() if axis.per_block else dims_along(dim) for dim, axis in axes][-1:]
-        dims = [dim for along in last for dim in along if dim in tile.axes]
-        return self.tiling.block(dims[-1]) if dims else 1
+    def _dense(self, view: View, tile: Tile, loops: Loops) -> tuple[int, bool]:
+        """Lanes of a tile that lie next to each other, and if a loop of the program goes on there.
+
+        What a sector has besides is then in the processor's own cache when it is asked for.
+        """
+        whole = not view.dims or view.buffer.axes[-1].per_block
+        last = () if whole else dims_along(view.dims[-1])
+        dims = [dim for dim in last if dim in tile.axes]
+        inside = {loop.dim for loop in loops} - {*self.extents.nest.grid}
+        return self.tiling.block(dims[-1]) if dims else 1, bool(inside & {*last})
 
     def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
         dot = dot_of(stmt, self.layouts)
