@@ -34,10 +34,7 @@ def from_memory(
 
 
 def fits(machine: Machine, arrays: Mapping[str, int], work: Work) -> bool:
-    """True if the cache holds these bytes of arrays at once; what is read again lies in each part.
-
-    >>> from blockbuster.machines.machine import Tier
-    """
+    """True if the cache holds these bytes at once; arrays that are read again lie in each part."""
     cache = machine.tiers[1]
     again = {name for name, loaded in work.loaded.items() if loaded > work.unique[name]}
     room = sum(count * (cache.parts if name in again else 1) for name, count in arrays.items())
