@@ -85,6 +85,7 @@ class Phase:
     waits: int = 0
     dots: int = 0
     folds: int = 0
+    exchanges: int = 0
     each: tuple[int, ...] = ()
 
 
@@ -110,6 +111,7 @@ class _Sums:
     waits: int = 0
     dots: int = 0
     folds: int = 0
+    exchanges: int = 0
 
 
 class _Walk:
@@ -131,7 +133,8 @@ class _Walk:
         yield Phase(
             dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
             sums.special, sums.instructions, sums.sectors, sums.copied, sums.fetched, sums.ahead,
-            sums.waits, sums.dots, sums.folds, () if each is None else tuple(each.tolist()),
+            sums.waits, sums.dots, sums.folds, sums.exchanges,
+            () if each is None else tuple(each.tolist()),
         )  # fmt: skip
         for stmt in body:
             if isinstance(stmt, For):
@@ -201,15 +204,23 @@ class _Walk:
             case Functional("dot"):  # products, summed along what both have
                 elements = runs * self.lanes(*stmt.args)
                 self._vector(2 * elements, elements, sums)
-                sums.folds += 1
+                self._folded(stmt, sums)
             case Functional():
                 elements = runs * self.lanes(stmt.args[0])
                 self._vector(elements, elements, sums)
-                sums.folds += 1
+                self._folded(stmt, sums)
             case Pointwise(expr):
                 self._scalars(scalar(expr), runs * self.lanes(stmt.target), sums)
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
+
+    def _folded(self, stmt: Let, sums: _Sums) -> None:
+        """A fold across lanes, for which warps exchange what they have if they share rows."""
+        sums.folds += 1
+        lanes = self.tiling.lanes(stmt.args[0])
+        layout = self.layouts.known.get(stmt.args[0])
+        if layout is not None and lanes and layout.warps_along(lanes[-1]) > 1:
+            sums.exchanges += 1
 
     def _fold(self, stmt: Fold, runs: int, sums: _Sums) -> None:
         """What the matrix units add up themselves is counted with their dot."""
