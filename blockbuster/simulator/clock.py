@@ -41,9 +41,9 @@ class Clock:
             self._push(job.until, partial(self.given, job))
         return job
 
-    def delayed(self, amounts: Amounts, after: Number) -> Job:
-        """A job that takes amounts from so many seconds after now on."""
-        job = Job(self.now, self.now)
+    def delayed(self, amounts: Amounts, after: Number, *, least: Number = 0) -> Job:
+        """The same, but it takes its amounts from so many seconds after now on."""
+        job = Job(self.now, self.now + least)
         job.parts = 1
 
         def take() -> None:

@@ -3,7 +3,8 @@
 Iterations of a loop that holds no other are taken together in groups: what a group loads is one
 job, and each step of its arithmetic another. Where loads run ahead, those of later iterations are
 on their way while a group computes; a group starts when the loads of its first iteration are there.
-Blocks of arrays are told apart by groups, too: one is fetched as a whole where it is met first.
+Blocks of arrays are told apart by groups, too: which part of one has to come from memory is decided
+where a program meets it first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import TypeAlias
 from blockbuster.ir.types import Dim
 from blockbuster.simulator.access import Access, Row
 from blockbuster.simulator.body import Body, Loop, busiest
-from blockbuster.simulator.cache import Block
 from blockbuster.simulator.clock import Actor
 from blockbuster.simulator.demand import Demand
 from blockbuster.simulator.device import Device
@@ -101,7 +101,8 @@ class Programs:
 
     def _loads(self, body: Body, here: Here) -> Actor:
         if body.loads:
-            yield self._load(_rows(body.loads, "", here), ONCE, ONCE, here, 1.0)
+            moved = self._fetched(_rows(body.loads, "", here), ONCE, ONCE, here)
+            yield self.device.load(here.processor, *moved)
 
     def _end(self, body: Body, here: Here) -> Actor:
         for step in body.steps:
@@ -126,7 +127,8 @@ class Programs:
         stores = _rows(loop.body.stores, loop.dim, here)
         for group in self._groups(blocks):
             if loads:
-                yield self._load(loads, blocks, group, here, len(group))
+                moved = self._fetched(loads, blocks, group, here)
+                yield self.device.load(here.processor, *moved, turns=len(group))
             yield from self._computed(loop.body, len(group), here)
             if stores:
                 yield self._store(stores, blocks, group, here)
@@ -135,12 +137,15 @@ class Programs:
         """While a group computes, loads run ahead: those of the first iterations come before it."""
         loads = _rows(loop.body.loads, loop.dim, here)
         stores = _rows(loop.body.stores, loop.dim, here)
-        ahead = min(loop.body.ahead, len(blocks))
+        device, ahead = self.device, min(loop.body.ahead, len(blocks))
         on_their_way = deque[tuple[int, Job]]()
 
         def issue(group: range) -> None:
-            times = max(1.0, len(group) / loop.body.ahead)
-            on_their_way.append((group.stop, self._load(loads, blocks, group, here, times)))
+            moved = self._fetched(loads, blocks, group, here)
+            job = device.load_ahead(
+                here.processor, *moved, iterations=len(group), ahead=loop.body.ahead
+            )
+            on_their_way.append((group.stop, job))
 
         for number in blocks[:ahead]:
             issue(range(number, number + 1))
@@ -169,34 +174,51 @@ class Programs:
 
     # memory ----------------------------------------------------------------------
 
-    def _load(self, rows: list[Row], blocks: range, group: range, here: Here, times: float) -> Job:
-        """The loads of the iterations ``group``, of the ``blocks`` that the loop walks here."""
-        cached = missed = 0
+    def _fetched(
+        self, rows: list[Row], blocks: range, group: range, here: Here
+    ) -> tuple[int, float]:
+        """What the loads of a group, of the ``blocks`` that the loop walks here, take.
+
+        These are bytes from the cache, and those of them that the cache has not.
+        """
+        cache, cached, missed = self.device.blocks, 0, 0.0
         for row in rows:
             cached += row.bytes(group)
-            for block, size in self._met(row, blocks, group):
-                missed += self.device.blocks.load(here.processor, block, size)
-        return self.device.load(here.processor, cached, missed, times=times)
+            for number, part in self._parts(row, group):
+                if number not in row.met:
+                    size = row.bytes(self._whole(row, number, blocks))
+                    missing = cache.load(here.processor, row.block(number), size)
+                    row.met[number] = missing / size
+                    missed += missing if row.last is None else 0
+                if row.last is not None:
+                    missed += row.met[number] * row.bytes(part)
+        return cached, missed
 
     def _store(self, rows: list[Row], blocks: range, group: range, here: Here) -> Job:
         size = 0
         for row in rows:
             size += row.bytes(group)
-            for block, part in self._met(row, blocks, group):
-                self.device.blocks.store(here.processor, block, part)
+            for number, _ in self._parts(row, group):
+                whole = row.bytes(self._whole(row, number, blocks))
+                self.device.blocks.store(here.processor, row.block(number), whole)
         return self.device.store(here.processor, size)
 
-    def _met(self, row: Row, blocks: range, group: range) -> Iterator[tuple[Block, int]]:
-        """The blocks, or groups of them, that iterations meet first in ``group``; their bytes."""
+    def _parts(self, row: Row, group: range) -> Iterator[tuple[int, range]]:
+        """The groups of blocks that iterations touch, and which of these iterations do."""
         if row.last is None:
-            yield row.block(0), row.fixed
+            yield 0, group
             return
         length = self.together
         for number in range(group.start // length, -(-group.stop // length)):
-            first = max(number * length, blocks.start)
-            if first in group:
-                part = range(first, min((number + 1) * length, blocks.stop))
-                yield row.block(number), row.bytes(part)
+            first, stop = number * length, (number + 1) * length
+            yield number, range(max(first, group.start), min(stop, group.stop))
+
+    def _whole(self, row: Row, number: int, blocks: range) -> range:
+        """The iterations, of all ``blocks``, that touch a group of blocks."""
+        if row.last is None:
+            return ONCE
+        first, stop = number * self.together, (number + 1) * self.together
+        return range(max(first, blocks.start), min(stop, blocks.stop))
 
 
 def _rows(accesses: tuple[Access, ...], along: Dim, here: Here) -> list[Row]:

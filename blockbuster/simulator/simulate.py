@@ -108,7 +108,7 @@ def _plan(
         begun = device.clock.now
         if cost:
             yield device.clock.job((), least=cost)
-        length = group or together(kernel.work, kernel.body)
+        length = group or together(kernel.work)
         programs = Programs(device, kernel.body, length)
         start = device.clock.now
         yield programs.run(places(kernel.extents), kernel.work.programs, kernel.resident)
