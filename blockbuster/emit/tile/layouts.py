@@ -31,6 +31,7 @@ GROUP, GROUP_ROWS = 4, 64
 ROWS, COLUMNS = 16, 8
 """Rows and columns of a dot's result that one instruction of a warp gives."""
 
+USUAL = 4  # warps of a program that does not say how many
 WARP = 32  # lanes
 WORD = 4  # bytes of arithmetic
 VECTOR = 16  # bytes that a lane loads at once
@@ -62,6 +63,7 @@ class Layouts:
 
     def __init__(self, nest: Nest, tiling: Tiling, target: str) -> None:
         self.nest, self.tiling, self.target = nest, tiling, target
+        self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
         views = dict(arrivals(nest.body))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
@@ -75,12 +77,12 @@ class Layouts:
     def grouped(self, dot: Let) -> bool:
         """True if four warps multiply together, with operands in shared memory."""
         rows = self.lanes(self.tiling.lanes(dot.target)[0])
-        whole = rows >= GROUP_ROWS and self.nest.warps % GROUP == 0
+        whole = rows >= GROUP_ROWS and self.number % GROUP == 0
         return self.target == HOPPER and whole and dot.args[0].dtype != FLOAT
 
     def warps(self, dot: Let) -> tuple[int, int]:
         """How many warps lie along the rows, and the columns, of a dot's result."""
-        number = self.nest.warps
+        number = self.number
         near, fed = self._near(dot)
         if self.grouped(dot):
             return (number, 1) if fed else self._spread(dot, GROUP)
@@ -93,9 +95,9 @@ class Layouts:
         """The dots of its body that share a tile with a dot, it among them; if it feeds another."""
         body = next(body for body in loops_of(self.nest.body) if dot in body)
         behind, linked = {dot.target}, {dot.target, *dot.args}
-        made = [(stmt, {*_made(stmt)}, {*operands(stmt)}) for stmt in body]
+        made = [({*_made(stmt)}, {*operands(stmt)}) for stmt in body]
         for _ in made:
-            for stmt, results, read in made:
+            for results, read in made:
                 if behind & read:
                     behind |= results
                 if linked & (results | read):
@@ -107,7 +109,7 @@ class Layouts:
         """Warps by turns along rows and columns, where the result has more for each of them."""
         rows, columns = map(self.lanes, self.tiling.lanes(dot.target))
         down, across = least, 1
-        while down * across < self.nest.warps:
+        while down * across < self.number:
             more = rows // (ROWS * down)
             grows = more > 1 if least > 1 else more >= columns // (COLUMNS * across)
             if grows and down < rows // ROWS:
@@ -157,9 +159,9 @@ class Layouts:
 
     def blocked(self, order: Sequence[Dim], width: int) -> Layout:
         """Elements of so many bytes that lie in memory in this order of dims: the last is dense."""
-        each = min(VECTOR // width, max(1, self.lanes(*order) // (self.nest.warps * WARP)))
+        each = min(VECTOR // width, max(1, self.lanes(*order) // (self.number * WARP)))
         registers, warps = frozenset[Bit](), frozenset[Bit]()
-        lanes_left, warps_left = _digits(WARP), _digits(self.nest.warps)
+        lanes_left, warps_left = _digits(WARP), _digits(self.number)
         for dim in reversed(order):
             digits = _digits(self.lanes(dim))
             first = min(digits, _digits(each) if dim == order[-1] else 0)

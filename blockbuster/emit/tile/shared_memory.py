@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from blockbuster.emit.tile.dataflow import defined, operands
+from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.layouts import HOPPER, VECTOR, WORD, Bit, Layout, Layouts
 from blockbuster.emit.tile.program import (
@@ -35,7 +35,9 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.ops import Cast, Functional
+from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
+
 
 @dataclass(frozen=True)
 class Held:
@@ -49,7 +51,8 @@ class Held:
 def shared_bytes(program: TileProgram, nest: Nest, target: str = HOPPER) -> int:
     """Bytes that a program of the grid of ``nest`` takes; ``program`` has dtypes."""
     held = list(_Memory(nest, tiling_of(program, nest), target).held())
-    return max((sum(h.bytes for h in held if h.first <= one.first <= h.last) for one in held), default=0)
+    begun = {one.first for one in held}
+    return max((sum(h.bytes for h in held if h.first <= at <= h.last) for at in begun), default=0)
 
 
 def tile_bytes(tile: Tile, tiling: Tiling) -> int:
@@ -137,34 +140,33 @@ class _Memory:
     def _converted(self, stmt: Let) -> int:
         """Bytes of the largest operand that meets one of another layout."""
         met = self.layouts.known.get(stmt.target)
-        found = (self._moved(tile, met, WORD) for tile in stmt.args)
+        at_once = WORD if self.layouts.target == HOPPER else VECTOR
+        found = (self._moved(tile, met, WORD, at_once) for tile in stmt.args)
         return max(found, default=0)
 
     def _stored(self, stmt: Store) -> int:
         lanes = self.tiling.lanes(stmt.value)
         width = MEMORY[stmt.view.buffer.dtype].bytes
         order = [dim for dim in stmt.view.sliced(stmt.value) if dim in lanes]
-        layout = self.layouts.known.get(stmt.value)
-        if not order or layout is None:
+        if not order:
             return 0
-        if not layout.dense and order[-1] not in dims_along(stmt.view.dims[-1]):
-            return width * self.layouts.lanes(*order)  # one element at a time, in no turns
-        return self._moved(stmt.value, self.layouts.blocked(order, width), width)
+        dense = order[-1] in dims_along(stmt.view.dims[-1])
+        to = self.layouts.blocked(order, width if dense else VECTOR)
+        words = self.layouts.target == HOPPER and width < WORD  # as stmatrix writes them
+        return self._moved(stmt.value, to, width, WORD if words else VECTOR)
 
-    def _moved(self, tile: Tile, to: Layout | None, width: int) -> int:
+    def _moved(self, tile: Tile, to: Layout | None, width: int, at_once: int) -> int:
         """Bytes that pass through shared memory when a tile takes another layout.
 
         Lanes of a warp exchange theirs without it. Digits that one lane holds before and after are
-        taken in turns, but for those of a word, or, before sm_90, of what a lane reads at once.
+        taken in turns, but for those of the bytes that it moves at once.
         """
         layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
         if layout is None or to is None or (layout.dense == to.dense != ""):
             return 0
-        here = [_of(lanes, digits) for digits in (layout.warps, to.warps)]
-        if here[0] == here[1]:
+        if _of(lanes, layout.warps) == _of(lanes, to.warps):
             return 0
         both = _of(lanes, layout.registers) & _of(lanes, to.registers)
-        at_once = WORD if self.layouts.target == HOPPER else VECTOR
         turns = max(0, len(both) - (at_once // width).bit_length() + 1)
         return width * self.layouts.lanes(*lanes) >> turns
 
