@@ -85,8 +85,7 @@ class Clock:
 
     def _take(self, job: Job, amounts: Amounts) -> None:
         for resource, amount in amounts:
-            if amount:
-                resource.add(self.now, amount, job)
+            if amount and resource.add(self.now, amount, job):
                 self._note(resource)
 
     def _look(self, resource: Shared) -> None:
