@@ -106,16 +106,22 @@ def h200(*, processors=132, tiers=None, **rates):
     }
     for name, fields in (tiers or {}).items():
         changed[name] = replace(changed[name], **fields)
-    scaled = dict(special=usual.special * share, issue=usual.issue * share)
-    return replace(
-        usual,
-        processors=processors,
-        compute=compute,
-        tiers=tuple(changed.values()),
-        **{**scaled, **rates},
-    )
+    scaled = dict(compute=compute, special=usual.special * share, issue=usual.issue * share)
+    tiers_ = tuple(changed.values())
+    return replace(usual, processors=processors, tiers=tiers_, **{**scaled, **rates})
 
 
 def without_latency(on):
     """The machine with tiers that answer at once."""
     return replace(on, tiers=tuple(replace(tier, latency=0.0) for tier in on.tiers))
+
+
+def lonely(on):
+    """The machine with one program at a time on each processor."""
+    return replace(on, limits=replace(on.limits, programs_per_processor=1))
+
+
+def unshared(processors):
+    """A machine whose memory and cache never run out, with one program to a processor."""
+    endless = {name: {"bandwidth": 1e30, "latency": 0.0} for name in ("hbm", "l2")}
+    return lonely(h200(processors=processors, tiers=endless))

@@ -1,7 +1,6 @@
 """Kernels on the simulated device: what must hold whatever the order of events."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +17,9 @@ from tests.simulator.kernels import (
     WIDE,
     h200,
     kernel,
+    lonely,
     run,
+    unshared,
     without_latency,
 )
 
@@ -155,11 +156,6 @@ def test_more_programs_are_not_faster(name):
     assert times == sorted(times)
 
 
-def lonely(on):
-    """The machine with one program at a time on each processor."""
-    return replace(on, limits=replace(on.limits, programs_per_processor=1))
-
-
 def test_a_smaller_cache_reads_memory_again():
     made = kernel("attention", dict(WIDE, H=1, M=2048, N=2048))
     small, usual = (
@@ -202,12 +198,6 @@ def alone(made, on, **options):
             start, end = spans.get(event.program, (event.start, event.end))
             spans[event.program] = min(start, event.start), max(end, event.end)
     return [spans[program][1] - spans[program][0] for program in sorted(spans)]
-
-
-def unshared(processors):
-    """A machine whose memory and cache never run out, with one program to a processor."""
-    endless = {name: {"bandwidth": 1e30, "latency": 0.0} for name in ("hbm", "l2")}
-    return lonely(h200(processors=processors, tiers=endless))
 
 
 @pytest.mark.parametrize("processors", [1, 2, 3, 7])
