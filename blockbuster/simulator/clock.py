@@ -59,6 +59,10 @@ class Clock:
         job.parts = parts
         return job
 
+    def soon(self, what: Callable[[], None]) -> None:
+        """Call ``what`` when everything has happened that is due now."""
+        self._push(self.now, what)
+
     def given(self, job: Job) -> None:
         """``job`` has one more of its parts; with the last it is done, and its waiter goes on."""
         job.parts -= 1

@@ -9,7 +9,7 @@ where a program meets it first.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -56,6 +56,10 @@ class Programs:
         self.device, self.body, self.together = device, body, together
         self.clock = device.clock
         self.stretches: list[Stretch] = []
+        self._running: Counter[int] = Counter()
+        self._free: list[int] = []
+        self._queue: Queue = iter(())
+        self._done = self.clock.joined(0)
         self._repeated: dict[tuple[Body, int], list[Demand]] = {}
         self.resources = [busiest(loop.body, device.machine) for loop in body.loops]
         self.resource = busiest(body, device.machine)
@@ -65,18 +69,34 @@ class Programs:
 
         The job is done when all of them are.
         """
-        queue = enumerate(places)
-        processors = self.device.machine.processors
-        slots = min(count, resident * processors)
-        done = self.clock.joined(slots)
-        for slot in range(slots):
-            self.clock.start(self._slot(slot % processors, queue, done))
-        return done
+        self._queue, self._done = enumerate(places), self.clock.joined(count)
+        processors = range(self.device.machine.processors)
+        self._free = [processor for _ in range(resident) for processor in processors]
+        self._dispatch()
+        return self._done
 
-    def _slot(self, processor: int, queue: Queue, done: Job) -> Actor:
-        for program, place in queue:
-            yield from self._program(Here(processor, place, program))
-        self.clock.given(done)
+    def _dispatch(self) -> None:
+        """Processors with room take programs, one each in turn, those first that run the fewest."""
+        free, self._free = self._free, []
+        taken = Counter(self._running)
+        turns = []
+        for at, processor in enumerate(free):
+            turns.append((taken[processor], at, processor))
+            taken[processor] += 1
+        for _, _, processor in sorted(turns):
+            program = next(self._queue, None)
+            if program is None:
+                return
+            self._running[processor] += 1
+            self.clock.start(self._program(Here(processor, program[1], program[0])))
+
+    def _left(self, processor: int) -> None:
+        """Programs that end at the same time leave room before any other is taken."""
+        self._running[processor] -= 1
+        self._free.append(processor)
+        if len(self._free) == 1:
+            self.clock.soon(self._dispatch)
+        self.clock.given(self._done)
 
     def _program(self, here: Here) -> Actor:
         body, memory = self.body, self.device.machine.memory.name
@@ -85,6 +105,7 @@ class Programs:
             what = f"loop over {loop.dim}"
             yield from self._noted(what, resource, here, self._loop(loop, here))
         yield from self._noted("the rest", self.resource, here, self._end(body, here))
+        self._left(here.processor)
 
     def _noted(self, what: str, resource: str, here: Here, actor: Actor) -> Actor:
         start = self.clock.now
