@@ -158,9 +158,7 @@ def test_an_empty_loop_ends_at_once():
 
 def test_a_plan():
     jitted = bb.jit(softmax)
-    plan = bb.compile(
-        bb.trace(softmax, x="M N"), {"M": 512, "N": 1024}, "float16", "h200"
-    ).plan
+    plan = bb.compile(bb.trace(softmax, x="M N"), {"M": 512, "N": 1024}, "float16", "h200").plan
     assert isinstance(plan, Plan)
     assert jitted is not None
     report = bb.simulate(plan)
