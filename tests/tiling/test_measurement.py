@@ -2,6 +2,8 @@
 
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import partial
 from multiprocessing import active_children, get_context
 from threading import Event
@@ -49,6 +51,21 @@ def test_a_worker_that_hangs_loses_one_measurement():
 
     assert [one.seconds for one in found] == [1.0, None, 6.0, 7.0]
     assert found[1].reason == "a worker hung: no answer in 0.3 s"
+
+
+def test_an_executor_that_broke_while_it_waited_is_made_again():
+    made = []
+
+    def pool():
+        made.append(PROCESSES())
+        return made[-1]
+
+    with Workers(pool) as workers:
+        workers.measure(seconds, [1])
+        with suppress(BrokenProcessPool):
+            made[0].submit(seconds, 3).result()
+        assert workers.measure(seconds, [2]) == (Measurement(2, 0.2),)
+    assert len(made) == 2
 
 
 def test_threads_measure_in_order():
