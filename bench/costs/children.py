@@ -1,14 +1,13 @@
 """Processes that work through pairs: one that dies or falls silent loses the pair that it was at.
 
-A child is ``python -m bench.costs.measure --phase PHASE``. It reads its pairs from standard input
-and writes a line of JSON for each thing that it finds out; what else it prints is left aside.
+A child reads its pairs from standard input, as JSON, and writes a line of JSON for each thing that
+it finds out: that it has begun a pair, and what came of it. What else it prints is left aside.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,16 +23,16 @@ LATE = "no time was left for it"
 
 
 def worked_through(
-    phase: str,
     pairs: Sequence[Pair],
+    command: Sequence[str],
     *,
-    options: Sequence[str],
     silence: float,
     end: float,
     note: Callable[[Record], None],
 ) -> None:
-    """Have children work through ``pairs``; ``note`` gets their records, and of what was lost.
+    """Have children, started by ``command``, work through ``pairs``.
 
+    ``note`` gets their records, and one for each pair that was lost.
     A child that says nothing for ``silence`` seconds is stopped, as all are at ``end`` (of the
     monotonic clock). After a child that ended badly another one goes on with the rest.
     """
@@ -41,7 +40,7 @@ def worked_through(
     while left and tries < TRIES:
         states: dict[str, str] = {}
         problem = ""
-        for record in _lines(phase, left, options, silence, end):
+        for record in _lines(left, command, silence, end):
             if "problem" in record:
                 problem = record["problem"]
                 continue
@@ -60,10 +59,9 @@ def worked_through(
 
 
 def _lines(
-    phase: str, pairs: Sequence[Pair], options: Sequence[str], silence: float, end: float
+    pairs: Sequence[Pair], command: Sequence[str], silence: float, end: float
 ) -> Iterator[Record]:
     """The records of one child; last a "problem", if it ended badly or said nothing for long."""
-    command = [sys.executable, "-m", "bench.costs.measure", "--phase", phase, *options]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:

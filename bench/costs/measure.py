@@ -59,6 +59,11 @@ class Log:
             file.write(json.dumps(record) + "\n")
             self._take(record)
 
+    def merge(self) -> None:
+        """Make the file one line for each key."""
+        lines = [json.dumps(record) + "\n" for record in self.found.values()]
+        self._path.write_text("".join(lines), encoding="utf-8")
+
     def _take(self, record: Record) -> None:
         self.found[record["key"]] = self.found.get(record["key"], {}) | record
 
@@ -78,6 +83,7 @@ def measure(pairs: Sequence[Pair], options: argparse.Namespace) -> int:
             time_all(pairs, work, log, end)
         if options.keep:
             keep_binaries(work, options.out)
+    log.merge()
     about = machine() | {"seconds": round(time.monotonic() - begun, 1), "pairs": len(pairs)}
     (options.out / "machine.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     print(table(pairs, log))
@@ -91,16 +97,16 @@ def build(
     """Compile the pairs whose files are not in ``work`` yet, several at a time."""
     for pair in pairs:
         if pair.key not in log.found:
-            log.note({"key": pair.key, "state": "chosen", **asdict(pair)})
+            workload = BY_NAME[pair.workload]
+            about = {"part": workload.part, "dtype": workload.dtype, "sizes": workload.sizes}
+            log.note({"key": pair.key, "state": "chosen", **asdict(pair), **about})
     missing = [p for p in pairs if _state(log, p) not in ("refused", "timed", "wrong")]
     missing = [p for p in missing if not (work / f"{p.key}.py").exists()]
     slices = [missing[at : at + SLICE] for at in range(0, len(missing), SLICE)]
 
     def run(part: Sequence[Pair]) -> None:
-        given = ("--work", str(work))
-        worked_through(
-            "build", part, options=given, silence=SILENCE["build"], end=end, note=log.note
-        )
+        command = child("build", work)
+        worked_through(part, command, silence=SILENCE["build"], end=end, note=log.note)
 
     with ThreadPoolExecutor(options.workers or os.cpu_count() or 1) as pool:
         list(pool.map(run, slices))
@@ -109,8 +115,13 @@ def build(
 def time_all(pairs: Sequence[Pair], work: Path, log: Log, end: float) -> None:
     """Time the pairs that are built, one process at a time."""
     left = [p for p in pairs if _state(log, p) in ("built", "checked")]
-    given = ("--work", str(work))
-    worked_through("time", left, options=given, silence=SILENCE["time"], end=end, note=log.note)
+    command = child("time", work)
+    worked_through(left, command, silence=SILENCE["time"], end=end, note=log.note)
+
+
+def child(phase: str, work: Path) -> list[str]:
+    """The command of a process that builds or times."""
+    return [sys.executable, "-m", "bench.costs.measure", "--phase", phase, "--work", str(work)]
 
 
 def _state(log: Log, pair: Pair) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from blockbuster.costs.report import Report, limiting
 from blockbuster.costs.tiered import NestTime, time_of
@@ -14,6 +14,14 @@ from blockbuster.machines import Machine, machine
 from blockbuster.machines.machine import Tier
 
 Number = TypeVar("Number", int, float)
+
+
+class Timer(Protocol):
+    """What tells how long a kernel takes: ``time_of``, or one that knows its machine code."""
+
+    def __call__(self, work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime: ...
+
+
 LAUNCHES = ("plain", "graph")
 
 
@@ -24,12 +32,14 @@ def cost(
     launch: str = "plain",
     warm: bool = False,
     assumed: tuple[str, ...] = (),
+    timers: Sequence[Timer] = (),
 ) -> Report:
     """What kernels cost on a machine, by the closed form; ``works`` are in the order they run.
 
     ``launch``: "plain", from the host, or "graph". ``warm``: before the first, the cache holds what
     was used last of their arrays; else all inputs come from global memory. ``assumed``: what else
-    the report says is taken for granted. Raises ValueError for an unknown machine or launch, a rate
+    the report says is taken for granted. ``timers``: what tells the time of each kernel, instead of
+    the closed form. Raises ValueError for an unknown machine or launch, a rate
     that the machine lacks, or a program that does not fit it.
     """
     device = machine(on)
@@ -41,8 +51,8 @@ def cost(
     if warm:
         for work in works:
             held = used(held, work.unique, device.tiers[1])
-    for work in works:
-        times.append(time_of(work, device, held=tuple(held)))
+    for work, timer in zip(works, timers or (time_of,) * len(works), strict=True):
+        times.append(timer(work, device, held=tuple(held)))
         held = used(held, work.unique, device.tiers[1])
     said = ("the cache holds what was used last" if warm else "inputs come from global memory",)
     return _report(times, device, launch, (*said, *assumed))

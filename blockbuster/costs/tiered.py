@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import FITTED, Coefficients
@@ -49,13 +50,27 @@ def time_of(
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
     rates = Rates(work, machine, coefficients, missed)
-    seconds = _rounds(work, machine, rates, resident) + coefficients.start
-    moved = rates.moved()
+    return passed(work, machine, rates, resident, coefficients.start)
+
+
+class Stepping(Protocol):
+    """What knows the steps of a kernel: the closed form, or one that has seen its machine code."""
+
+    @property
+    def resources(self) -> tuple[str, ...]: ...
+    def moved(self) -> dict[str, int]: ...
+    def total(self, name: str) -> float: ...
+    def steps(self, active: int) -> tuple[Step, ...]: ...
+
+
+def passed(work: Work, machine: Machine, rates: Stepping, resident: int, start: float) -> NestTime:
+    """How long a kernel takes whose steps are known, ``resident`` programs to a processor."""
+    seconds = _rounds(work, machine, rates, resident) + start
     busy = {name: rates.total(name) for name in rates.resources}
-    return NestTime(seconds, moved, busy, resident)
+    return NestTime(seconds, rates.moved(), busy, resident)
 
 
-def _rounds(work: Work, machine: Machine, rates: Rates, resident: int) -> float:
+def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> float:
     """Seconds until the last program is done."""
     side = min(resident, -(-work.programs // machine.processors))
     if any(phase.each for phase in work.phases):
@@ -84,7 +99,7 @@ def overlapped(steps: tuple[Step, ...], programs: int) -> float:
     return max(programs * busiest, sum(step.runs * step.chain for step in steps))
 
 
-def _listed(work: Work, machine: Machine, rates: Rates, side: int) -> float:
+def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> float:
     """The same where programs differ: each slot takes the next one as soon as it is free."""
     steps = rates.steps(min(work.programs, machine.processors))
     lengths = [0.0] * work.programs

@@ -21,7 +21,7 @@ from blockbuster.errors import EmitError, message
 from blockbuster.machines.machine import Limits
 
 PENDINGS = re.compile(r"warp_group_dot_wait\b[^\n]*?\bpendings = (\d+)")
-COMPLAINT = re.compile(r"^ptxas\b[^:]*: *(?:\((C\d+)\) *)?(.*)$", re.MULTILINE)
+COMPLAINT = re.compile(r"^ptxas\S* (\w+) *: *(?:\((C\d+)\) *)?(.*)$", re.MULTILINE)
 SERIALIZED = "serialized"
 UNIT = 256
 """Registers are given to warps in units of so many."""
@@ -153,8 +153,8 @@ def read(texts: Texts) -> Binary:
 def warnings_in(said: str) -> tuple[str, ...]:
     """What the assembler says about performance, each once, with its number where it has one."""
     found: dict[str, None] = {}
-    for code, text in COMPLAINT.findall(said):
-        if code or "warning" in text.lower():
+    for level, code, text in COMPLAINT.findall(said):
+        if code or level == "warning":
             found[f"{code} {text}".strip()] = None
     return tuple(found)
 

@@ -26,15 +26,43 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "barriers": ("BAR", "SYNCS", "MEMBAR", "FENCE"),
     "shuffles": ("SHFL", "REDUX"),
     "converts": ("F2F", "F2I", "I2F", "FRND"),
+    "halves": (
+        "FSETP",
+        "FMNMX",
+        "FSEL",
+        "FSET",
+        "ISETP",
+        "IMNMX",
+        "VIMNMX",
+        "VIADD",
+        "VIADDMNMX",
+        "LOP3",
+        "SHF",
+        "LEA",
+        "IADD3",
+        "SEL",
+        "PRMT",
+        "PLOP3",
+        "F2FP",
+        "IABS",
+        "SGXT",
+        "FCHK",
+        "HMNMX2",
+    ),
     "doubles": ("DFMA", "DADD", "DMUL", "DSETP"),
 }
-"""Instructions by what they occupy; matrix instructions have shapes beside their names."""
+"""Instructions by what they occupy; matrix instructions have shapes beside their names.
+
+"halves" take units that are half as wide as those of additions and multiplications of float32:
+comparisons, selections, whole numbers, and conversions of pairs.
+"""
 
 MATRIX = re.compile(r"([HIQBD]G?MMA)((?:\.\w+)*)")
 SHAPE = re.compile(r"\.(?:(\d+)x(\d+)x(\d+)|(\d{3,5}))(?=\.|$)")
 WIDTH = re.compile(r"\.(U8|S8|U16|S16|64|128)(?=\.|$)")
 WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 TILES = re.compile(r"\.MT?88(?:\.(\d))?")
+NEVER = "!PT"  # the guard of what only takes a slot
 WAIT = re.compile(r"0x([0-9a-f]+)")
 
 
@@ -81,7 +109,8 @@ class Code:
 class Loop:
     """A loop: addresses of its first instruction and of the jump back, and what is in it.
 
-    ``depth``: in how many loops it stands. ``innermost``: it holds no other loop.
+    ``depth``: in how many loops it stands. ``innermost``: it holds no other loop. ``code``: what an
+    iteration runs, loops in it apart.
     """
 
     first: str
@@ -110,6 +139,8 @@ def code_of(instructions: Iterable[Instruction]) -> Code:
     waits, issue = list[int](), 0
     for at in instructions:
         issue += 1
+        if at.guard == NEVER:
+            continue
         kind = _KIND.get(at.stem)
         if kind is not None:
             kinds[kind] += 1
@@ -137,8 +168,9 @@ def loops_of(function: Function) -> tuple[Loop, ...]:
     for head in sorted(heads, key=lambda at: (at, -len(heads[at]))):
         body = heads[head]
         depth = sum(head in other for at, other in heads.items() if at != head)
-        innermost = not any(at in body for at in heads if at != head)
-        inside = code_of(code[at] for at in sorted(body))
+        inner = [heads[at] for at in heads if at != head and at in body]
+        innermost = not inner
+        inside = code_of(code[at] for at in sorted(body.difference(*inner)))
         found.append(Loop(code[head].address, code[jumps[head]].address, depth, innermost, inside))
     return tuple(found)
 
