@@ -71,6 +71,13 @@ class Workers:
         if self._executor is not None:
             self._executor.shutdown()
 
+    @property
+    def executor(self) -> Executor:
+        """The executor at work; it is made if there is none."""
+        if self._executor is None:
+            self._executor = self._make()
+        return self._executor
+
     def measure(
         self,
         function: Callable[[C], float],
@@ -140,8 +147,7 @@ class Workers:
                 return {self._executor.submit(function, candidates[at]): at for at in now}
             except BrokenExecutor as error:
                 self._given_up(str(error), ())
-        self._executor = self._make()
-        return {self._executor.submit(function, candidates[at]): at for at in now}
+        return {self.executor.submit(function, candidates[at]): at for at in now}
 
     def _given_up(self, reason: str, waiting: Iterable[Future[float]]) -> str:
         """Stop the executor and its processes; the next measurement makes another."""
