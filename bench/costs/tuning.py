@@ -96,8 +96,8 @@ def _seconds(job: Job, rounds: int) -> float:
     from triton.errors import TritonError
 
     try:
-        clock = _clock(job)
-        return statistics.median(clock() for _ in range(rounds)) / 1e6
+        timer = _timer(job)
+        return statistics.median(timer.clock() for _ in range(rounds)) / 1e6
     except TritonError as error:  # some of Triton's errors do not cross from process to process
         raise ValueError(str(error)) from None
     except RuntimeError as error:
@@ -135,11 +135,19 @@ def _prepare_launcher(compiled: Any) -> None:
     prepare_launcher(compiled)
 
 
+@dataclass(frozen=True)
+class Timer:
+    """A schedule in a graph; what the graph reads and writes is held as long as this is."""
+
+    run: Any
+    clock: Callable[[], float]
+
+
 @lru_cache(maxsize=128)
-def _clock(job: Job) -> Callable[[], float]:
+def _timer(job: Job) -> Timer:
     """What times a schedule, in microseconds. Raises ValueError if its results are wrong."""
     from bench.costs.launching import ready
-    from bench.costs.timing import Clock, error_of
+    from bench.costs.timing import error_of
 
     _use_cache(job.folder)
     inputs, exact = _inputs(job.workload)
@@ -147,9 +155,17 @@ def _clock(job: Job) -> Callable[[], float]:
     error = error_of(run, exact)
     if not error <= workload_of(job.workload).largest:
         raise ValueError(f"its results are wrong: an error of {error:.1e}")
-    clock = Clock()
-    usual = clock.cold(run, FIRST_CALLS)
-    return clock.graph(run, max(CALLS[0], min(CALLS[1], int(GRAPHED_US / usual))))
+    usual = _clock().cold(run, FIRST_CALLS)
+    calls = max(CALLS[0], min(CALLS[1], int(GRAPHED_US / usual)))
+    return Timer(run, _clock().graph(run, calls))
+
+
+@lru_cache(maxsize=1)
+def _clock() -> Any:
+    """The clock of this process."""
+    from bench.costs.timing import Clock
+
+    return Clock()
 
 
 @lru_cache(maxsize=1)
