@@ -1,7 +1,7 @@
 """Tune MCFuser's workloads on a GPU: how long it takes, and how near it comes to the best of all.
 
     python -m bench.costs.tune --out $OUT/tune --seconds 450           all, on a GPU
-    python -m bench.costs.tune --out $OUT/tune --only G1,S4
+    python -m bench.costs.tune --out $OUT/tune --only G1,S4 --gpus 2
     python -m bench.costs.tune --out /tmp/tune --compile --only G1     no GPU: choices are compiled
 
 Each workload is tuned twice, with nothing compiled before. "ranked": our closed form ranks all
@@ -60,7 +60,7 @@ class Bench:
     gpu: Workers | None
 
     def seconds(self, jobs: Sequence[Job]) -> list[Measurement[Job]]:
-        """Compile jobs side by side, then time each alone; without a GPU, only the first."""
+        """Compile jobs side by side, then time each alone on its GPU; only the first without a GPU."""
         made = self.compilers.measure(built, jobs)
         if self.gpu is None:
             return list(made)
@@ -206,16 +206,16 @@ def run(names: Sequence[str], options: argparse.Namespace) -> int:
     machine = bb.machine("h200")
     count = options.workers or os.cpu_count() or 1
     pool = partial(ProcessPoolExecutor, count, get_context("spawn"))
-    one_gpu = Workers(partial(gpu_workers, ("0",)), patience=PATIENCE)
+    devices = [str(number) for number in range(options.gpus)]
     with (
         tempfile.TemporaryDirectory() as folder,
         Workers(pool, patience=PATIENCE) as compilers,
-        one_gpu as gpu,
+        Workers(partial(gpu_workers, devices), patience=PATIENCE) as gpu,
     ):
         bench = Bench(compilers, None if options.compile else gpu)
         compilers.measure(woken, range(count))
         if bench.gpu is not None:
-            bench.gpu.measure(woken, range(1))
+            bench.gpu.measure(woken, range(options.gpus))
         for name in names:
             if name in records or time.monotonic() + SETTLED > end:
                 continue
@@ -292,6 +292,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=450)
     parser.add_argument("--compile", action="store_true", help="compile for sm_90, time nothing")
+    parser.add_argument("--gpus", type=int, default=1, help="of this host, one process for each")
     parser.add_argument("--workers", type=int, default=0, help="that compile; 0: one for each core")
     options = parser.parse_args()
     names = [n for n in options.only.split(",") if n] or list(dict.fromkeys((*CHECKED, *EXAMPLES)))
