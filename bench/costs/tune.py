@@ -60,7 +60,7 @@ class Bench:
     gpu: Workers | None
 
     def seconds(self, jobs: Sequence[Job]) -> list[Measurement[Job]]:
-        """Compile jobs side by side, then time each alone on its GPU; only the first without a GPU."""
+        """Compile jobs side by side, then time each alone on a GPU; without one, compile alone."""
         made = self.compilers.measure(built, jobs)
         if self.gpu is None:
             return list(made)

@@ -1,16 +1,18 @@
 """Workers that die, hang and raise lose one measurement each; searches go on."""
 
+import os
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from functools import partial
 from multiprocessing import active_children, get_context
+from queue import SimpleQueue
 from threading import Event
 
 import pytest
 
-from blockbuster.tiling.measurement import Measurement, Workers, gpu_workers
+from blockbuster.tiling.measurement import Measurement, Workers, bind_gpu, gpu_workers
 from tests.tiling.workers import seconds, visible
 
 PROCESSES = partial(ProcessPoolExecutor, 2, get_context("spawn"))
@@ -74,11 +76,19 @@ def test_threads_measure_in_order():
         assert workers.measure(seconds, []) == ()
 
 
-def test_each_worker_sees_a_gpu_of_its_own():
-    with Workers(partial(gpu_workers, ("4", "6"))) as workers:
-        found = workers.measure(visible, [0, 0, 0, 0])
+def test_a_worker_sees_a_gpu_of_its_own():
+    with Workers(partial(gpu_workers, ("4",))) as workers:
+        assert workers.measure(visible, [0, 1]) == (Measurement(0, 4.0), Measurement(1, 14.0))
 
-    assert {one.seconds for one in found} == {4.0, 6.0}
+
+def test_workers_take_the_gpus_in_turn(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    free = SimpleQueue()
+    for name in ("2", "GPU-1f"):
+        free.put(name)
+    for name in ("2", "GPU-1f"):
+        bind_gpu(free)
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == name
 
 
 def test_no_gpu_is_an_error():
