@@ -56,7 +56,7 @@ def assert_proved(start, scheduled, made, **asked):
     assert proof.equal or unsettled, f"\n{scheduled.schedule}\n{proof}"
 
 
-@settings(max_examples=8, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples // 12, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_every_move_keeps_what_a_program_with_spans_means(random):
     start = spanned_start(random)
@@ -66,7 +66,7 @@ def test_every_move_keeps_what_a_program_with_spans_means(random):
             assert_proved(start.draft, after, after.draft, trials=2, seed=random.randint(0, 99))
 
 
-@settings(max_examples=25, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples // 4, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_what_is_printed_of_spans_means_what_the_draft_does(random):
     start = with_spans(all_cut(lowered(random_graph(random), random), random), random)
@@ -78,7 +78,7 @@ def test_what_is_printed_of_spans_means_what_the_draft_does(random):
     assert_proved(start.draft, end, end.program, trials=4, seed=seed, lanes=True)
 
 
-@settings(max_examples=40, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples * 2 // 5, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_traffic_of_spans_in_closed_form_is_what_a_run_counts(random):
     end = spanned_start(random)
@@ -114,7 +114,7 @@ def shape_of(buffer, sizes):
 def test_moves_meet_spans():
     """Of the seeds, each move that may meet a loop with a span has met one."""
     tried = dict.fromkeys((move.name for move in MOVES), 0)
-    for seed in range(60):
+    for seed in range(30):
         random = Random(seed)
         cut = all_cut(lowered(random_graph(random), random), random)
         for start in (
