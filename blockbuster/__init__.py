@@ -73,6 +73,7 @@ from blockbuster.interp import (
     prove_equal,
 )
 from blockbuster.ir import Graph, parse, verify
+from blockbuster.machines import Machine, machine
 from blockbuster.rules import (
     PAPER_RULES,
     RULES,
@@ -88,6 +89,7 @@ from blockbuster.rules.materialize import materialize
 from blockbuster.runtime.compiled import Compiled
 from blockbuster.selection import Traffic, traffic
 from blockbuster.selection.plan import Plan
+from blockbuster.simulation import simulate
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.report import RuleReport
 
@@ -108,7 +110,7 @@ __all__ = [
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "GraphTraffic",
     "check_rule", "RuleReport",
     # cost
-    "traffic", "Traffic",
+    "traffic", "Traffic", "machine", "Machine", "simulate",
     # kernels
     "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
     "jit", "compile", "load", "Jitted", "Compiled", "Plan",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blockbuster.emit.print.numpy.text import reference_text
 from blockbuster.emit.print.triton.text import Heading, triton_text
@@ -18,6 +18,10 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation
+
+if TYPE_CHECKING:
+    from blockbuster.costs.report import Report
+    from blockbuster.machines.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,23 @@ class Kernel:
         from blockbuster.runtime.kernel_call import launch
 
         return launch(self, *arrays, **named)
+
+    def cost(
+        self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
+    ) -> Report:
+        """What it costs on a machine, at the sizes that it was written for, by a closed form.
+
+        ``machine``: a name ("h200", "auto"), the path of a file, or a ``Machine``. ``launch``:
+        "plain", from the host, or "graph". ``warm``: the cache holds what was used last; else
+        inputs come from global memory. Raises ValueError for an unknown machine, a rate that it
+        lacks, a size of zero, or a kernel that does not fit it.
+        """
+        from blockbuster.costs import cost, work_of
+
+        if self.tile_program is None:
+            raise ValueError("this kernel has no tile program: emit it again to ask for its cost")
+        works = work_of(self.tile_program, self.sizes, self.target)
+        return cost(works, machine, launch=launch, warm=warm)
 
 
 def written(

@@ -22,6 +22,7 @@ from blockbuster.emit.target.gpu import with_cache
 from blockbuster.emit.target.inspection import Inspection, Made, tools
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import EmitError, message, shown_lines
+from blockbuster.machines import built_in
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
@@ -32,7 +33,7 @@ class Target:
     """A GPU architecture.
 
     ``shared``: bytes of shared memory that one block of threads can have; ``processors``: how many
-    such blocks run at once at least, those of the largest device that is sold.
+    such blocks run at once at least, on the machine that these numbers are from.
     """
 
     name: str
@@ -43,12 +44,18 @@ class Target:
     processors: int
 
 
-# the two NVIDIA limits were measured on no device of ours: they are the vendor's opt-in maxima
+def _target(name: str, backend: str, arch: int | str, *, like: str) -> Target:
+    """The target whose numbers are those of a built-in machine."""
+    machine = built_in(like)
+    limits = machine.limits
+    return Target(name, backend, arch, limits.warp, limits.shared_per_program, machine.processors)
+
+
 TARGETS: dict[str, Target] = {
-    "sm_80": Target("sm_80", "cuda", 80, 32, 166_912, 108),
-    "sm_90": Target("sm_90", "cuda", 90, 32, 232_448, 132),
-    "sm_100": Target("sm_100", "cuda", 100, 32, 232_448, 148),
-    "gfx942": Target("gfx942", "hip", "gfx942", 64, 65_536, 304),
+    "sm_80": _target("sm_80", "cuda", 80, like="a100"),
+    "sm_90": _target("sm_90", "cuda", 90, like="h200"),
+    "sm_100": _target("sm_100", "cuda", 100, like="b200"),
+    "gfx942": _target("gfx942", "hip", "gfx942", like="mi300x"),
 }
 
 
@@ -149,7 +156,7 @@ def compile_entry(entry: dict[str, Any], target: Target) -> CompileReport:
         registers, spills = _assembled(compiled.asm["ptx"], int(target.arch), assembler)
     else:
         text = compiled.asm["amdgcn"]
-        registers, spills = _number(r"\.vgpr_count:?\s+(\d+)", text), _amd_spills(text)
+        registers, spills = number(r"\.vgpr_count:?\s+(\d+)", text), _amd_spills(text)
     return CompileReport(name, target.name, shared, registers, spills, str(assembler or ""))
 
 
@@ -315,8 +322,8 @@ def _first_complaint(text: str) -> str:
     return ""
 
 
-def _assembled(ptx: str, arch: int, assembler: Assembler) -> tuple[int, int]:
-    """Registers and spilled bytes, from the assembler."""
+def assembler_says(ptx: str, arch: int, assembler: Assembler) -> str:
+    """What the assembler says of a kernel: registers, spilled bytes, and what slows it down."""
     device = f"sm_{arch}a" if arch >= 90 else f"sm_{arch}"
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(ptx)
@@ -325,15 +332,22 @@ def _assembled(ptx: str, arch: int, assembler: Assembler) -> tuple[int, int]:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise EmitError(message("the assembler refuses the kernel", origin=result.stderr))
-    stores = _number(r"(\d+) bytes spill stores", result.stderr)
-    loads = _number(r"(\d+) bytes spill loads", result.stderr)
-    return _number(r"Used (\d+) registers", result.stderr), stores + loads
+    return result.stderr
+
+
+def _assembled(ptx: str, arch: int, assembler: Assembler) -> tuple[int, int]:
+    """Registers and spilled bytes, from the assembler."""
+    said = assembler_says(ptx, arch, assembler)
+    stores = number(r"(\d+) bytes spill stores", said)
+    loads = number(r"(\d+) bytes spill loads", said)
+    return number(r"Used (\d+) registers", said), stores + loads
 
 
 def _amd_spills(text: str) -> int:
-    return 4 * _number(r"\.vgpr_spill_count:?\s+(\d+)", text)
+    return 4 * number(r"\.vgpr_spill_count:?\s+(\d+)", text)
 
 
-def _number(pattern: str, text: str) -> int:
+def number(pattern: str, text: str) -> int:
+    """The number that ``pattern`` finds first; 0 where it finds none."""
     found = re.search(pattern, text)
     return int(found.group(1)) if found else 0

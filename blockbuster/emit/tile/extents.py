@@ -16,7 +16,7 @@ import numpy as np
 
 from blockbuster.emit.tile.known_bounds import KnownBounds, Numbers
 from blockbuster.emit.tile.program import For, Nest
-from blockbuster.emit.tile.spanned import Walked, summed
+from blockbuster.emit.tile.spanned import Walked, summed, summed_outside
 from blockbuster.ir.types import Dim, size_class
 
 Loops: TypeAlias = tuple[Walked, ...]
@@ -63,6 +63,22 @@ class Extents:
     def tiles(self, loops: Loops) -> int:
         """How often a statement inside ``loops`` runs."""
         return self.elements((), loops)
+
+    def tiles_of_programs(self, loops: Loops) -> Numbers | None:
+        """How often such a statement runs in each program, in the order of the grid.
+
+        None if no span depends on the program: then all programs run it equally often.
+        """
+        inner = loops[len(self.nest.grid) :]
+        if loops[: len(self.nest.grid)] != self.grid or not any(loop.span for loop in inner):
+            return None
+        counts = summed_outside(inner, lambda dim: np.ones(self.trips(dim), int))
+        if not counts.dims:
+            return None
+        shape = [self.trips(dim) for dim in self.nest.grid]
+        each = np.broadcast_to(counts.over(self.nest.grid), shape)
+        turned = [at for at, dim in enumerate(self.nest.grid) if dim in self.nest.last_first]
+        return np.asarray(np.flip(each, turned).ravel())
 
     def elements(self, dims: Collection[Dim], loops: Loops, *, padded: bool = False) -> int:
         """The elements of all tiles over ``dims`` inside ``loops``: blocks together are the whole.

@@ -1,0 +1,201 @@
+"""How well the cost models rank measured schedules: tables and scatter plots.
+
+    python -m bench.costs.judge bench/results/2026-11-22-h200-costs
+
+The folder has pairs.jsonl (see measure.py); table.md and scatter-*.png are written beside it. The
+workloads of the part "judge" took no part in fitting. What spills, or runs matrix instructions one
+by one, ranks last in the second stage; correlation is over the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.costs.measured import COLD, WARM, WAYS, Measured, measured
+from bench.costs.workloads import JUDGE, WORKLOADS
+from blockbuster.costs import binary_model, coefficients
+from blockbuster.machines import Machine, machine
+
+TOP = 8
+FIRST_REGRET, TOP_REGRET, TOP_US, LEAST = 0.15, 0.03, 0.15, 0.8
+Model = Callable[[Measured, Machine, str], float]
+
+MODELS: Mapping[str, Model] = {
+    "closed form": lambda pair, on, way: pair.closed(on, way, coefficients.FITTED),
+    "binaries": lambda pair, on, way: pair.compiled(on, way, binary_model.FITTED),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A model on one workload: rank correlation, and what its choices cost.
+
+    ``first``: how much slower its first choice is than the best that was measured; ``top``: the
+    best of its first eight; ``top_us``: the same in microseconds.
+    """
+
+    count: int
+    spearman: float
+    first: float
+    top: float
+    top_us: float
+
+    @property
+    def passes(self) -> bool:
+        """True if it is as good as is asked of it."""
+        near = self.top <= TOP_REGRET or self.top_us <= TOP_US
+        return self.spearman >= LEAST and self.first <= FIRST_REGRET and near
+
+
+def spearman(left: Sequence[float], right: Sequence[float]) -> float:
+    """The correlation of ranks, equal values sharing theirs; 1 for fewer than three values.
+
+    >>> spearman([1, 2, 3, 4], [10, 20, 40, 30])
+    0.8
+    """
+    if len(left) < 3:
+        return 1.0
+    x, y = _ranks(left), _ranks(right)
+    x, y = x - x.mean(), y - y.mean()
+    spread = float(np.sqrt((x @ x) * (y @ y)))
+    return round(float(x @ y) / spread, 6) if spread else 0.0
+
+
+def _ranks(values: Sequence[float]) -> np.ndarray:
+    given = np.asarray(values, float)
+    below = (given[:, None] > given[None, :]).sum(1)
+    equal = (given[:, None] == given[None, :]).sum(1)
+    return np.asarray(below + (equal - 1) / 2)
+
+
+def judged(pairs: Sequence[Measured], model: Model, on: Machine, way: str) -> Verdict:
+    """How a model does on the pairs of one workload."""
+    said = [model(pair, on, way) for pair in pairs]
+    clean = [at for at, pair in enumerate(pairs) if pair.is_clean and np.isfinite(said[at])]
+    rho = spearman([said[at] for at in clean], [pairs[at].times[way] for at in clean])
+    ranked = sorted(range(len(pairs)), key=lambda at: (said[at], at))
+    first = _excess(pairs, ranked[:1], way)
+    top = _excess(pairs, ranked[:TOP], way)
+    return Verdict(len(clean), rho, first[0], *top)
+
+
+def _excess(pairs: Sequence[Measured], chosen: Sequence[int], way: str) -> tuple[float, float]:
+    """How much slower the best of the chosen is than the best of all: in parts, and microseconds.
+
+    Where both were timed again, by these times.
+    """
+    best = min(pairs, key=lambda pair: pair.times[way])
+    found = min((pairs[at] for at in chosen), key=lambda pair: pair.times[way])
+    again = [pair.again[way] for pair in pairs if way in pair.again]
+    if way in found.again:
+        low, mine = min(again), min(p.again[way] for p in _of(pairs, chosen) if way in p.again)
+    else:
+        low, mine = best.times[way], found.times[way]
+    return mine / low - 1.0, mine - low
+
+
+def _of(pairs: Sequence[Measured], chosen: Sequence[int]) -> list[Measured]:
+    return [pairs[at] for at in chosen]
+
+
+def by_workload(pairs: Sequence[Measured]) -> dict[str, list[Measured]]:
+    """The pairs of each workload, in the order of the workloads."""
+    names = [w.name for w in WORKLOADS if any(pair.workload == w.name for pair in pairs)]
+    return {name: [pair for pair in pairs if pair.workload == name] for name in names}
+
+
+# what is written -------------------------------------------------------------------
+
+
+def table(groups: Mapping[str, Sequence[Measured]], on: Machine) -> str:
+    """A table for each way and model, in Markdown."""
+    parts = {workload.name: workload.part for workload in WORKLOADS}
+    sections = []
+    for way in WAYS:
+        for name, model in MODELS.items():
+            rows = {n: judged(pairs, model, on, way) for n, pairs in groups.items()}
+            sections.append(f"## {way}, {name}\n\n{_rows(rows, parts)}")
+    return "\n".join(sections)
+
+
+def _rows(rows: Mapping[str, Verdict], parts: Mapping[str, str]) -> str:
+    lines = [
+        "| workload | part | pairs | Spearman | first choice | best of 8 | best of 8, us | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, v in rows.items():
+        mark = "" if v.passes else "below"
+        lines.append(
+            f"| {name} | {parts[name]} | {v.count} | {v.spearman:.2f} | {v.first:+.1%} "
+            f"| {v.top:+.1%} | {v.top_us:+.2f} | {mark} |"
+        )
+    for part in dict.fromkeys(parts[name] for name in rows):
+        mine = [v for name, v in rows.items() if parts[name] == part]
+        rho, first, top, us = np.median(
+            [(v.spearman, v.first, v.top, v.top_us) for v in mine], axis=0
+        )
+        lines.append(
+            f"| median of {part} | | {sum(v.count for v in mine)} | {rho:.2f} | {first:+.1%} "
+            f"| {top:+.1%} | {us:+.2f} | {sum(v.passes for v in mine)} of {len(mine)} pass |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def scatter(
+    groups: Mapping[str, Sequence[Measured]], on: Machine, way: str, model: Model, path: Path
+) -> None:
+    """Predicted against measured times, an axis for each workload; crosses are not modelled."""
+    from matplotlib.figure import Figure
+
+    columns = 6
+    rows = -(-len(groups) // columns)
+    figure = Figure(figsize=(2.6 * columns, 2.4 * rows), layout="constrained")
+    parts = {workload.name: workload.part for workload in WORKLOADS}
+    for at, (name, pairs) in enumerate(groups.items()):
+        axes = figure.add_subplot(rows, columns, at + 1)
+        said = np.array([model(pair, on, way) for pair in pairs])
+        times = np.array([pair.times[way] for pair in pairs])
+        known = np.isfinite(said)
+        low, high = times.min() * 0.8, times.max() * 1.25
+        axes.plot([low, high], [low, high], color="0.7", linewidth=0.8)
+        color = "tab:blue" if parts[name] == JUDGE else "tab:green"
+        axes.scatter(said[known], times[known], s=9, color=color)
+        axes.scatter(
+            np.full((~known).sum(), high), times[~known], s=14, color="tab:red", marker="x"
+        )
+        axes.set(xscale="log", yscale="log")
+        axes.set_title(name, fontsize=8)
+        axes.tick_params(labelsize=6, which="both")
+    figure.suptitle(
+        f"{way}: predicted (across) and measured microseconds; green: fitted, red: spills"
+    )
+    figure.savefig(path, dpi=80)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--machine", default="h200")
+    parser.add_argument("--only", default="", help="workloads, separated by commas")
+    options = parser.parse_args()
+    names = tuple(n for n in options.only.split(",") if n)
+    groups = by_workload(list(measured(options.folder / "pairs.jsonl", names)))
+    on = machine(options.machine)
+    text = table(groups, on)
+    (options.folder / "table.md").write_text(text, encoding="utf-8")
+    for way in (COLD, WARM):
+        scatter(groups, on, way, MODELS["binaries"], options.folder / f"scatter-{way}.png")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

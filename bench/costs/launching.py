@@ -1,0 +1,90 @@
+"""Compiled kernels started as their emitted launcher starts them, without its work in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.costs.variations import TARGET
+from blockbuster.emit.target.compiler import compiled_entry, target_of
+from blockbuster.emit.target.gpu import Gpu
+from blockbuster.emit.target.load import load_module
+from blockbuster.runtime.recorder import Recorder
+
+Array = Any
+SIXTEEN = 16
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start of a compiled kernel: its grid and arguments, addresses and constants included."""
+
+    compiled: Any
+    grid: int
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All starts of a file for some inputs; ``kept``: the arrays whose addresses are held."""
+
+    gpu: Gpu
+    starts: tuple[Start, ...]
+    outputs: tuple[Array, ...]
+    kept: tuple[Array, ...]
+
+    def __call__(self) -> None:
+        """Start the kernels on the current stream."""
+        stream = self.gpu.stream()
+        for start in self.starts:
+            made = start.compiled
+            made.run(
+                start.grid, 1, 1, stream, made.function, made.packed_metadata, None, None, None,
+                *start.arguments,
+            )  # fmt: skip
+
+
+def ready(source: Path, inputs: Mapping[str, Array]) -> Ready:
+    """The kernels of a file, compiled before, for these inputs; workspaces are poisoned."""
+    module = load_module(source.read_text(encoding="utf-8"))
+    noting = _Noting(module, poisons=True)
+    outputs = noting.call(**dict(zip(module.INPUTS, inputs.values(), strict=True)))
+    kept = (*inputs.values(), *noting.made)
+    return Ready(Gpu(0), tuple(noting.starts), tuple(outputs), kept)
+
+
+class _Noting(Recorder):
+    """A launcher whose starts are noted with the kernels of the file's own table."""
+
+    def __init__(self, module: Any, *, poisons: bool) -> None:
+        super().__init__(module, launches=False, poisons=poisons)
+        self.starts: list[Start] = []
+        self._entries = iter(module.KERNELS)
+
+    def start(
+        self, kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], options: Any
+    ) -> None:
+        """Note a start. Raises ValueError where the table is for other arguments."""
+        entry = next(self._entries)
+        assert entry["function"] is kernel, "the table lists kernels as they are started"
+        given = dict(zip(kernel.arg_names, arguments, strict=False))
+        _check(entry, given)
+        compiled, _ = compiled_entry(entry, target_of(TARGET))
+        rest = kernel.arg_names[len(arguments) :]
+        plain = [x.data_ptr() if hasattr(x, "data_ptr") else x for x in arguments]
+        self.starts.append(Start(compiled, grid[0], (*plain, *(options[name] for name in rest))))
+
+
+def _check(entry: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Raise ValueError if arguments are not what the entry's kernel is compiled for."""
+
+    def number(name: str) -> int:
+        value = given[name]
+        return int(value.data_ptr() if hasattr(value, "data_ptr") else value)
+
+    wrong = [name for name in entry["equal_to_1"] if number(name) != 1]
+    wrong += [name for name in entry["divisible_by_16"] if number(name) % SIXTEEN]
+    if wrong:
+        raise ValueError(f"{entry['function'].__name__} is compiled for another {wrong[0]}")

@@ -1,0 +1,162 @@
+"""Pairs of one workload checked and timed on a GPU, cold and warm, in rounds.
+
+Cold: the second-level cache is overwritten before each call, and events around the call are read.
+Warm: a CUDA graph of several calls is replayed. In each round every pair is timed once, so that a
+chip that slows down slows all of them; the fastest are timed again in rounds of their own.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from triton.errors import TritonError
+
+from bench.costs.launching import Ready, ready
+from bench.costs.workloads import Workload
+
+Record = dict[str, Any]
+Array = Any
+
+FLUSHED = 256 << 20  # bytes: several times the second-level cache
+ROUNDS, AGAIN = 5, 7
+WINNERS = 6
+COLD_US, WARM_US = 3000.0, 400.0  # what the calls of a round, and those of a graph, take in all
+COLD_CALLS, WARM_CALLS = (5, 15), (2, 20)
+REPLAYS = 3
+
+
+class Clock:
+    """Times of calls on the current GPU, in microseconds."""
+
+    def __init__(self) -> None:
+        self._flushed = torch.empty(FLUSHED, dtype=torch.int8, device="cuda")
+
+    def cold(self, run: Ready, calls: int) -> float:
+        """The median of calls that find nothing in the cache."""
+        pairs = [(_event(), _event()) for _ in range(calls)]
+        for begun, ended in pairs:
+            self._flushed.zero_()
+            begun.record()
+            run()
+            ended.record()
+        torch.cuda.synchronize()
+        return statistics.median(1e3 * begun.elapsed_time(ended) for begun, ended in pairs)
+
+    def graph(self, run: Ready, calls: int) -> Callable[[], float]:
+        """A clock of calls that follow each other in a graph, after one replay."""
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(calls):
+                run()
+
+        def warm() -> float:
+            graph.replay()
+            pairs = [(_event(), _event()) for _ in range(REPLAYS)]
+            for begun, ended in pairs:
+                begun.record()
+                graph.replay()
+                ended.record()
+            torch.cuda.synchronize()
+            times = [1e3 * begun.elapsed_time(ended) for begun, ended in pairs]
+            return statistics.median(times) / calls
+
+        return warm
+
+
+def _event() -> Any:
+    return torch.cuda.Event(enable_timing=True)
+
+
+def error_of(run: Ready, exact: Sequence[Array]) -> float:
+    """The largest error of an output, relative to its norm. Raises ValueError where runs differ."""
+    found = [[y.clone() for y in _poisoned(run)] for _ in range(2)]
+    if not all(torch.equal(y, z) for y, z in zip(*found, strict=True)):
+        raise ValueError("two runs on the same inputs differ")
+    errors = [
+        float((y.double() - right).norm() / right.norm())
+        for y, right in zip(found[0], exact, strict=True)
+    ]
+    return max(errors)
+
+
+def _poisoned(run: Ready) -> Sequence[Array]:
+    for y in run.outputs:
+        y.fill_(float("nan"))
+    run()
+    torch.cuda.synchronize()
+    return run.outputs
+
+
+def checked(
+    workload: Workload, sources: Mapping[str, Path], note: Callable[[Record], None]
+) -> dict[str, Ready]:
+    """Those pairs of a workload that are right, ready to run; ``note`` hears of all of them."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    inputs = workload.drawn(workload.sizes, "cuda", seed=1)
+    exact = workload.reference(inputs)
+    right = {}
+    for key, source in sources.items():
+        note({"key": key, "state": "begun"})
+        try:
+            run = ready(source, inputs)
+            error = error_of(run, exact)
+        except (ValueError, RuntimeError, TritonError) as failure:
+            if "CUDA" in str(failure):
+                raise  # the device is of no more use to this process
+            note({"key": key, "state": "failed", "reason": str(failure)[:400]})
+            continue
+        good = error <= workload.largest  # and no NaN
+        note({"key": key, "state": "checked" if good else "wrong", "error": error})
+        if good:
+            right[key] = run
+    return right
+
+
+def timed(runs: Mapping[str, Ready]) -> Iterator[Record]:
+    """The times of runs, round by round, and once more of the fastest."""
+    clock = Clock()
+    first = {key: clock.cold(run, 3) for key, run in runs.items()}
+    clocks = {key: _clocks(clock, run, first[key]) for key, run in runs.items()}
+    found = _rounds(clocks, ROUNDS)
+    again = _rounds({key: clocks[key] for key in _winners(found)}, AGAIN)
+    for key, (cold, warm) in found.items():
+        record: Record = {"key": key, "state": "timed", "cold": cold, "warm": warm}
+        if key in again:
+            record["cold_again"], record["warm_again"] = again[key]
+        yield record
+
+
+Clocks = tuple[Callable[[], float], Callable[[], float]]
+Times = tuple[list[float], list[float]]
+
+
+def _clocks(clock: Clock, run: Ready, usual: float) -> Clocks:
+    calls = _within(COLD_US / (usual + 70.0), COLD_CALLS)
+    warm = clock.graph(run, _within(WARM_US / usual, WARM_CALLS))
+    return lambda: clock.cold(run, calls), warm
+
+
+def _within(number: float, limits: tuple[int, int]) -> int:
+    return max(limits[0], min(limits[1], int(number)))
+
+
+def _rounds(clocks: Mapping[str, Clocks], count: int) -> dict[str, Times]:
+    found: dict[str, Times] = {key: ([], []) for key in clocks}
+    for _ in range(count):
+        for key, (cold, warm) in clocks.items():
+            found[key][0].append(round(cold(), 3))
+            found[key][1].append(round(warm(), 3))
+    return found
+
+
+def _winners(found: Mapping[str, Times]) -> list[str]:
+    """The fastest, cold or warm, in the order in which they were timed."""
+    kept: set[str] = set()
+    for way in (0, 1):
+        ranked = sorted(found, key=lambda key: statistics.median(found[key][way]))
+        kept.update(ranked[:WINNERS])
+    return [key for key in found if key in kept]

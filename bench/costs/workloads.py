@@ -1,0 +1,189 @@
+"""The workloads that cost models are fitted to and judged on: array code, sizes, dtype.
+
+Those of ``FITTED`` may set coefficients; those of ``JUDGED`` take no part in that. Both hold loops
+of dots that compute, dots that move, and programs that only move, short ones and long ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import blockbuster
+from bench import programs
+from bench.programs import eager
+from bench.schedules import programs as scheduled
+from blockbuster import examples
+from blockbuster.frontend import functions as bb
+from blockbuster.ir.graph import Graph
+
+Array = Any
+TEXTS = Path(__file__).parents[1] / "schedules"
+FIT, JUDGE = "fit", "judge"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program at one size.
+
+    ``part``: fitted or judged. ``starts``: what schedules are varied from: a snapshot of the fused
+    program (-1: the last) with the name of a file of bench/schedules, or "" for the default
+    schedule. ``few``: sizes of a few blocks for Triton's interpreter. ``largest``: the relative
+    error that a right result has at most.
+    """
+
+    name: str
+    part: str
+    fn: Callable[..., Any]
+    inputs: Mapping[str, str]
+    sizes: Mapping[str, int]
+    few: Mapping[str, int]
+    dtype: str = "float16"
+    starts: tuple[tuple[int, str], ...] = ((-1, ""),)
+    scaled: tuple[str, ...] = field(default=("w", "y", "u"))
+
+    @property
+    def largest(self) -> float:
+        """The relative error that a right result has at most: a few roundings of its dtype."""
+        return {"float16": 2e-3, "bfloat16": 1.5e-2, "float32": 2e-5}[self.dtype]
+
+    def graph(self, snapshot: int) -> Graph:
+        """The block program that is scheduled."""
+        return _snapshots(self.fn, tuple(self.inputs.items()))[snapshot]
+
+    def shapes(self, sizes: Mapping[str, int]) -> dict[str, list[int]]:
+        """The shape of each input."""
+        return {name: [sizes[d] for d in dims.split()] for name, dims in self.inputs.items()}
+
+    def drawn(self, sizes: Mapping[str, int], device: str, seed: int) -> dict[str, Array]:
+        """Normally distributed tensors; matrices are scaled so that results stay near one."""
+        import torch
+
+        random = torch.Generator(device=device).manual_seed(seed)
+        made = {}
+        for name, shape in self.shapes(sizes).items():
+            x = torch.randn(shape, generator=random, device=device, dtype=torch.float32)
+            scale = shape[-2] ** -0.5 if name in self.scaled and len(shape) > 1 else 1.0
+            made[name] = (x * scale).to(getattr(torch, self.dtype))
+        return made
+
+    def reference(self, inputs: Mapping[str, Array]) -> tuple[Array, ...]:
+        """The results in float64, by torch's own functions."""
+        found = eager(self.fn)(**{name: x.double() for name, x in inputs.items()})
+        return found if isinstance(found, tuple) else (found,)
+
+
+def start_text(name: str) -> str | None:
+    """The text of a file of bench/schedules; None (the default schedule) for ""."""
+    return (TEXTS / f"{name}.schedule").read_text(encoding="utf-8") if name else None
+
+
+@cache
+def _snapshots(fn: Callable[..., Any], inputs: tuple[tuple[str, str], ...]) -> tuple[Graph, ...]:
+    program = blockbuster.trace(fn, **dict(inputs))
+    return blockbuster.fuse(blockbuster.lower(program)).snapshots
+
+
+def soft_capped_attention(q: Array, k: Array, v: Array) -> Array:
+    s = 20 * bb.tanh((q @ k.swapaxes(-1, -2)) * 0.05)
+    return bb.softmax(s, axis=-1) @ v
+
+
+def _default_and(name: str, snapshot: int = -1) -> tuple[tuple[int, str], ...]:
+    return (snapshot, ""), (snapshot, name)
+
+
+MATMUL = dict(x="M K", w="K N")
+NORMED = dict(x="M K", y="K N")
+CHAIN = dict(x="M K", w="K N", u="N H")
+CHAINS = dict(x="B M K", w="B K N", u="B N H")
+HEADS = dict(q="H M D", k="H N D", v="H N L")
+DECODE = dict(q="H G D", k="H N D", v="H N L")
+FEW = dict(M=48, K=64, N=64, H=32, B=2)
+FEW_HEADS = dict(H=2, M=64, N=96, D=64, L=64)
+FEW_ROWS = dict(M=20, N=192)
+
+
+def _few(inputs: Mapping[str, str]) -> dict[str, int]:
+    dims = {dim for axes in inputs.values() for dim in axes.split()}
+    return {dim: size for dim, size in FEW.items() if dim in dims}
+
+
+FITTED = (
+    Workload("matmul", FIT, scheduled.matmul, MATMUL, dict(M=2048, K=4096, N=4096), _few(MATMUL),
+             starts=_default_and("matmul")),
+    Workload("matmul-few-rows", FIT, scheduled.matmul, MATMUL, dict(M=16, K=4096, N=4096),
+             _few(MATMUL), starts=_default_and("few-rows-matmul")),
+    Workload("matmul-float32", FIT, scheduled.matmul, MATMUL, dict(M=1024, K=1024, N=1024),
+             _few(MATMUL), dtype="float32"),
+    Workload("gate-up", FIT, scheduled.gate_up, dict(x="M D", w="D K", v="D K"),
+             dict(M=1024, D=2048, K=4096), dict(M=48, D=64, K=64), starts=_default_and("gate-up"),
+             scaled=("w", "v")),
+    Workload("layernorm-matmul", FIT, scheduled.layer_norm_matmul, NORMED,
+             dict(M=2048, K=1024, N=1024), _few(NORMED), starts=((0, ""), (-1, ""))),
+    Workload("chain-G4", FIT, scheduled.chain, CHAIN, dict(M=512, K=256, N=512, H=256),
+             _few(CHAIN), starts=((0, ""), (-1, ""), (0, "chain-two-kernels"))),
+    Workload("attention-4096", FIT, scheduled.attention, HEADS,
+             dict(H=16, M=4096, N=4096, D=128, L=128), FEW_HEADS, starts=_default_and("attention")),
+    Workload("causal-2048", FIT, scheduled.causal_attention, HEADS,
+             dict(H=16, M=2048, N=2048, D=64, L=64), FEW_HEADS),
+    Workload("decode-32768", FIT, scheduled.attention, DECODE,
+             dict(H=8, G=8, N=32768, D=128, L=128), dict(H=2, G=4, N=512, D=32, L=32),
+             starts=_default_and("decode")),
+    Workload("softmax-16384", FIT, scheduled.row_softmax, dict(x="M N"), dict(M=256, N=16384),
+             FEW_ROWS, starts=_default_and("row-softmax")),
+    Workload("lengths-131072", FIT, scheduled.row_lengths, dict(x="M N"), dict(M=256, N=1 << 17),
+             FEW_ROWS, starts=_default_and("row-lengths")),
+    Workload("column-sums", FIT, programs.column_sums, dict(x="M N"), dict(M=4096, N=4096),
+             FEW_ROWS),
+    Workload("softmax-2048", FIT, programs.softmax_rows, dict(x="M N"), dict(M=4096, N=2048),
+             FEW_ROWS),
+)  # fmt: skip
+
+JUDGED = (
+    Workload("matmul-1024", JUDGE, scheduled.matmul, MATMUL, dict(M=1024, K=1024, N=1024),
+             _few(MATMUL), starts=_default_and("matmul")),
+    Workload("matmul-bfloat16", JUDGE, scheduled.matmul, MATMUL, dict(M=8192, K=1024, N=1024),
+             _few(MATMUL), dtype="bfloat16", starts=_default_and("matmul.four-stages")),
+    Workload("matmul-64-rows", JUDGE, scheduled.matmul, MATMUL, dict(M=64, K=2048, N=8192),
+             _few(MATMUL), starts=_default_and("few-rows-matmul")),
+    Workload("rmsnorm-matmul", JUDGE, scheduled.rms_norm_matmul, NORMED,
+             dict(M=2048, K=4096, N=4096), _few(NORMED),
+             starts=((0, ""), (-1, ""), (0, "rms-norm-matmul"))),
+    Workload("chain-G1", JUDGE, scheduled.chain, CHAIN, dict(M=512, K=64, N=256, H=64),
+             _few(CHAIN), starts=((0, ""), (-1, "chain-one-kernel"))),
+    Workload("chain-G10", JUDGE, scheduled.chain, CHAIN, dict(M=1024, K=128, N=1024, H=128),
+             _few(CHAIN), starts=((0, ""), (-1, ""))),
+    Workload("chain-G12", JUDGE, scheduled.chain, CHAINS, dict(B=8, M=1024, K=128, N=1024, H=128),
+             _few(CHAINS), starts=((0, ""), (-1, ""))),
+    Workload("attention-1024", JUDGE, scheduled.attention, HEADS,
+             dict(H=16, M=1024, N=1024, D=64, L=64), FEW_HEADS, starts=_default_and("attention")),
+    Workload("window-4096", JUDGE, scheduled.window_attention, HEADS,
+             dict(H=16, M=4096, N=4096, D=128, L=128), FEW_HEADS),
+    Workload("soft-capped-2048", JUDGE, soft_capped_attention, HEADS,
+             dict(H=8, M=2048, N=2048, D=128, L=128), FEW_HEADS),
+    Workload("decode-8192", JUDGE, scheduled.attention, DECODE,
+             dict(H=16, G=2, N=8192, D=128, L=128), dict(H=2, G=2, N=512, D=32, L=32),
+             starts=_default_and("decode")),
+    Workload("logsumexp-8192", JUDGE, programs.logsumexp_of_product, MATMUL,
+             dict(M=2048, K=128, N=8192), _few(MATMUL)),
+    Workload("cross-entropy", JUDGE, programs.cross_entropy, dict(x="M K", w="K V", target="M V"),
+             dict(M=1024, K=128, V=8192), dict(M=48, K=64, V=96)),
+    Workload("geglu-bfloat16", JUDGE, programs.geglu, dict(x="M K", w="K N", v="K N"),
+             dict(M=2048, K=1024, N=2048), dict(M=48, K=64, N=64), dtype="bfloat16",
+             scaled=("w", "v")),
+    Workload("layer-norm", JUDGE, programs.layer_norm, dict(x="M K", g="K", b="K"),
+             dict(M=8192, K=1024), dict(M=20, K=64)),
+    Workload("softmax-131072", JUDGE, scheduled.row_softmax, dict(x="M N"),
+             dict(M=32, N=1 << 17), FEW_ROWS),
+    Workload("transposed-sum", JUDGE, programs.transposed_sum, dict(x="M N", y="N M"),
+             dict(M=4096, N=2048), dict(M=48, N=64), dtype="float32", scaled=()),
+    Workload("attention-one-head", JUDGE, examples.attention, dict(q="M D", k="N D", v="N L"),
+             dict(M=4096, N=4096, D=64, L=64), dict(M=64, N=96, D=64, L=64)),
+)  # fmt: skip
+
+WORKLOADS = (*FITTED, *JUDGED)
+BY_NAME = {workload.name: workload for workload in WORKLOADS}

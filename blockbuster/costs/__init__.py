@@ -1,0 +1,8 @@
+"""What a kernel costs before it runs."""
+
+from blockbuster.costs.cost import cost
+from blockbuster.costs.report import Event, Report
+from blockbuster.costs.tiered import NestTime, time_of
+from blockbuster.costs.work import Work, work, work_of
+
+__all__ = ["Event", "NestTime", "Report", "Work", "cost", "time_of", "work", "work_of"]

@@ -1,0 +1,253 @@
+"""The second stage: a kernel's time from what its machine code is, not from what a schedule says.
+
+A closed form (tiered.py) guesses how many instructions an iteration issues, what shared memory
+moves and how many programs a processor holds. A compiled kernel shows them. So each phase of a
+nest is matched with a loop of the machine code, whose counts take the place of guesses; bytes of
+memory and cache, rounds of programs and launches are those of the closed form.
+
+One run of a loop takes, with c programs of w warps on a processor of four schedulers, the longest
+of c x matrix, c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the
+chain of one program, which adds up wherever it waits until no matrix instruction runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from blockbuster.costs.cached import from_memory
+from blockbuster.costs.coefficients import Coefficients
+from blockbuster.costs.phases import Phase
+from blockbuster.costs.steps import SCHEDULERS, Rates, Step
+from blockbuster.costs.tiered import NestTime, passed
+from blockbuster.costs.work import Work
+from blockbuster.emit.target.binary import Binary
+from blockbuster.emit.target.loops import Code, is_of_group, shape_of
+from blockbuster.errors import EmitError, message
+from blockbuster.machines.machine import Machine
+
+HALF = 2
+"""Cycles in which a unit takes an instruction of a warp that is half as wide."""
+
+WIDTH = 2
+"""Bytes of an element that matrix instructions read from shared memory."""
+
+
+@dataclass(frozen=True)
+class BinaryCoefficients(Coefficients):
+    """Those of the closed form, and what only machine code has.
+
+    ``alone``: cycles from one instruction of a warp to its next where no other warp fills them;
+    ``synced``: cycles of a barrier among a program's warps; ``exchange``: of a shuffle.
+    """
+
+    alone: float = 2.0
+    synced: float = 30.0
+    exchange: float = 8.0
+
+
+FITTED = BinaryCoefficients()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one run of a phase issues in each warp: instructions, and bytes of shared memory.
+
+    ``special``: instructions of special units, ``halves``: of units half as wide as usual;
+    ``operations``: of matrix units, which ``fetched``
+    bytes of shared memory feed; ``apart``: warps multiply alone. ``drained``: what follows waits
+    until no matrix instruction runs.
+    """
+
+    issue: float
+    special: float
+    halves: float
+    shared: float
+    barriers: float
+    shuffles: float
+    operations: float
+    fetched: float
+    apart: bool
+    drained: bool
+
+
+def counts_of(code: Code, unrolled: int = 1) -> Counts:
+    """The counts of a run; ``unrolled``: how many runs an iteration of the machine code does."""
+    fetched = sum(fetched_by(name) * count for name, count in code.matrix.items())
+    apart = any(not is_of_group(name) for name in code.matrix)
+    return Counts(
+        issue=code.issue / unrolled,
+        special=code.count("special") / unrolled,
+        halves=code.count("halves") / unrolled,
+        shared=code.moved("shared", "copies") / unrolled,
+        barriers=code.count("barriers") / unrolled,
+        shuffles=code.count("shuffles") / unrolled,
+        operations=code.operations / unrolled,
+        fetched=fetched / unrolled,
+        apart=apart,
+        drained=0 in code.waits or bool(apart and code.count("special")),
+    )
+
+
+def fetched_by(name: str) -> float:
+    """Bytes of shared memory that a matrix instruction reads, for each warp that issues it.
+
+    Four warps share what theirs reads: 16 deep slices of the right side, and of the left one.
+    """
+    if not is_of_group(name):
+        return 0.0  # operands are in registers: loading them is counted as it is
+    m, n, k = shape_of(name)
+    return WIDTH * k * (m + n) / SCHEDULERS
+
+
+def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts | None, ...]:
+    """The counts of each phase, in order; None for a loop that machine code does not have.
+
+    Loops stand in machine code in the order of the phases. Where there are more, the short ones
+    finish what an unrolled loop leaves; where there are fewer, short phases were unrolled.
+    """
+    bodies = [at for at, phase in enumerate(phases) if phase.dims]
+    loops = list(binary.loops)
+    while len(loops) > len(bodies):
+        loops.remove(min(loops, key=lambda loop: loop.code.issue))
+    while len(bodies) > len(loops):
+        bodies.remove(min(bodies, key=lambda at: phases[at].instructions))
+    found: list[Counts | None] = [None] * len(phases)
+    found[0] = counts_of(binary.straight)
+    for at, loop in zip(bodies, loops, strict=True):
+        found[at] = counts_of(loop.code, unrolled(phases[at], loop.code, warps))
+    return tuple(found)
+
+
+def unrolled(phase: Phase, code: Code, warps: int) -> int:
+    """How many runs of a phase an iteration of its machine code does, told by what it loads."""
+    if code.matrix or not phase.runs:
+        return 1
+    expected = sum(phase.loaded.values()) / phase.runs / warps
+    loads = code.count("loads") + code.count("copies")
+    if not expected or not loads:
+        return 1
+    times = 1
+    ratio = code.moved("loads", "copies") / expected
+    while 2 * times <= min(ratio * 1.3, loads) and loads % (2 * times) == 0:
+        times *= 2
+    return times
+
+
+@dataclass(frozen=True)
+class CodeRates:
+    """The rates of a kernel whose machine code is known."""
+
+    rates: Rates
+    binary: Binary
+    fitted: BinaryCoefficients
+    counts: tuple[Counts | None, ...] = field(hash=False)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of what can be busy."""
+        return self.rates.resources
+
+    def moved(self) -> dict[str, int]:
+        """Bytes that move to and from each tier: as the closed form counts them."""
+        return self.rates.moved()
+
+    def total(self, name: str) -> float:
+        """Seconds in which a resource works, all processors being busy."""
+        machine, programs = self.rates.machine, self.rates.work.programs
+        steps = self.steps(machine.processors)
+        each = sum(step.runs * step.resources.get(name, 0.0) for step in steps)
+        return each * programs / machine.processors
+
+    def steps(self, active: int) -> tuple[Step, ...]:
+        """The step of each phase, ``active`` programs or processors sharing memory and cache."""
+        plain = self.rates.steps(active)
+        phases = self.rates.work.phases
+        return tuple(map(self._step, plain, phases, self.counts))
+
+    def _step(self, step: Step, phase: Phase, counts: Counts | None) -> Step:
+        if not step.runs:
+            return step
+        resources = {**step.resources, **self._computing(phase, counts)}
+        return replace(step, resources=resources, chain=self._chain(phase, counts, resources))
+
+    def _computing(self, phase: Phase, counts: Counts | None) -> dict[str, float]:
+        """Seconds of one run of a program that is alone on its processor."""
+        if counts is None:  # it stands among what runs once
+            return dict.fromkeys(("issue", "special", "vector", "matrix"), 0.0)
+        machine, warps = self.rates.machine, self.binary.warps
+        each, lanes = machine.processors, machine.limits.warp
+        local = machine.tiers[2]
+        matrix = 0.0
+        if counts.operations:
+            rate = machine.rate("matrix", _dtype(phase)) / each
+            reached = self.fitted.apart if counts.apart else self.fitted.matrix
+            matrix = counts.operations * warps / (rate * reached)
+        return {
+            local.name: (counts.shared + counts.fetched) * warps * each / local.bandwidth,
+            "matrix": matrix,
+            "vector": HALF * counts.halves * warps * each / machine.issue,
+            "special": counts.special * warps * lanes * each / machine.special,
+            "issue": counts.issue * warps * each / (machine.issue * self.fitted.issue),
+        }
+
+    def _chain(self, phase: Phase, counts: Counts | None, each: Mapping[str, float]) -> float:
+        """What follows one another in a run of one program."""
+        if counts is None:
+            return 0.0
+        machine, fitted = self.rates.machine, self.fitted
+        cycles = counts.issue * fitted.alone + counts.shuffles * fitted.exchange
+        cycles += counts.barriers * fitted.synced
+        special = each["special"] * max(1.0, SCHEDULERS / self.binary.warps)
+        found = max(cycles / machine.clock, special)
+        if counts.operations and counts.drained:
+            found += each["matrix"] + max(phase.dots, 1) * fitted.dot / machine.clock
+        else:
+            found = max(found, each["matrix"])
+        coming = self._latency(phase) + self._arrival(each)
+        if phase.waits or not phase.dims:
+            return found + (coming if phase.loaded else 0.0)
+        return max(found, coming / phase.ahead) if phase.ahead else found
+
+    def _latency(self, phase: Phase) -> float:
+        memory, cache = self.rates.machine.tiers[:2]
+        far = any(self.rates.missed.get(name, 0) for name in phase.loaded)
+        return memory.latency if far else cache.latency
+
+    def _arrival(self, each: Mapping[str, float]) -> float:
+        memory, cache = (tier.name for tier in self.rates.machine.tiers[:2])
+        return max(each[memory], each[cache])
+
+
+def time_of_binary(
+    binary: Binary,
+    work: Work,
+    machine: Machine,
+    *,
+    held: Collection[str] = (),
+    coefficients: BinaryCoefficients = FITTED,
+) -> NestTime:
+    """How long one compiled kernel takes; ``held`` are arrays that the cache has before it begins.
+
+    Raises EmitError for a kernel of which no program fits a processor of the machine.
+    """
+    resident = binary.resident(machine.limits)
+    if not resident:
+        raise EmitError(
+            message(
+                f"no program of {binary.function} fits a processor of {machine.name}: it takes "
+                f"{binary.shared:,} bytes of shared memory and {binary.registers} registers in "
+                f"each thread of {binary.warps} warps",
+                hint="choose smaller blocks, or fewer stages",
+            )
+        )
+    wave = min(work.programs, machine.processors * resident)
+    missed = from_memory(work, machine, wave, held)
+    rates = Rates(work, machine, coefficients, missed)
+    counts = matched(work.phases, binary, work.warps)
+    code = CodeRates(rates, binary, coefficients, counts)
+    return passed(work, machine, code, resident, coefficients.start)
+
+
+def _dtype(phase: Phase) -> str:
+    return next(dtype for unit, dtype in phase.operations if unit == "matrix")

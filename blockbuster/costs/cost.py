@@ -1,0 +1,100 @@
+"""The closed form of kernels that run one after the other: ``Kernel.cost`` and ``Plan.cost``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from blockbuster.costs.report import Report, limiting
+from blockbuster.costs.tiered import NestTime, time_of
+from blockbuster.costs.work import Work
+from blockbuster.errors import message
+from blockbuster.machines import Machine, machine
+from blockbuster.machines.machine import Tier
+
+Number = TypeVar("Number", int, float)
+
+
+class Timer(Protocol):
+    """What tells how long a kernel takes: ``time_of``, or one that knows its machine code."""
+
+    def __call__(self, work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime: ...
+
+
+LAUNCHES = ("plain", "graph")
+
+
+def cost(
+    works: Sequence[Work],
+    on: str | Path | Machine = "h200",
+    *,
+    launch: str = "plain",
+    warm: bool = False,
+    assumed: tuple[str, ...] = (),
+    timers: Sequence[Timer] = (),
+) -> Report:
+    """What kernels cost on a machine, by the closed form; ``works`` are in the order they run.
+
+    ``launch``: "plain", from the host, or "graph". ``warm``: before the first, the cache holds what
+    was used last of their arrays; else all inputs come from global memory. ``assumed``: what else
+    the report says is taken for granted. ``timers``: what tells the time of each kernel, instead of
+    the closed form. Raises ValueError for an unknown machine or launch, a rate
+    that the machine lacks, or a program that does not fit it.
+    """
+    device = machine(on)
+    if launch not in LAUNCHES:
+        raise ValueError(
+            message(f"unknown launch {launch!r}", hint=f"known: {', '.join(LAUNCHES)}")
+        )
+    times, held = list[NestTime](), dict[str, int]()
+    if warm:
+        for work in works:
+            held = used(held, work.unique, device.tiers[1])
+    for work, timer in zip(works, timers or (time_of,) * len(works), strict=True):
+        times.append(timer(work, device, held=tuple(held)))
+        held = used(held, work.unique, device.tiers[1])
+    said = ("the cache holds what was used last" if warm else "inputs come from global memory",)
+    return _report(times, device, launch, (*said, *assumed))
+
+
+def used(held: Mapping[str, int], arrays: Mapping[str, int], cache: Tier) -> dict[str, int]:
+    """The arrays that a cache holds after these were used, in the order of their last use.
+
+    An array stays if it and all that was used since fit into one part.
+    """
+    order = [*((n, size) for n, size in held.items() if n not in arrays), *arrays.items()]
+    kept, room = list[tuple[str, int]](), cache.bytes // cache.parts
+    for name, size in reversed(order):
+        room -= size
+        if room < 0:
+            break
+        kept.append((name, size))
+    return dict(reversed(kept))
+
+
+def _report(
+    times: Sequence[NestTime], device: Machine, launch: str, assumed: tuple[str, ...]
+) -> Report:
+    launched = _launches([time.seconds for time in times], device, launch)
+    seconds = launched + sum(time.seconds for time in times)
+    moved = _summed(time.bytes for time in times)
+    busy = {name: part / seconds for name, part in _summed(t.busy for t in times).items()}
+    busy["launch"] = launched / seconds
+    return Report(device.name, seconds * 1e6, moved, busy, limiting(busy), assumed=assumed)
+
+
+def _launches(seconds: Sequence[float], device: Machine, launch: str) -> float:
+    """Seconds in which no kernel runs; the host prepares a launch while another kernel runs."""
+    if launch == "graph":
+        return device.launch.graph * len(seconds)
+    later = (max(device.launch.graph, device.launch.plain - before) for before in seconds[:-1])
+    return device.launch.plain + sum(later)
+
+
+def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
+    found: dict[str, Number] = {}
+    for part in parts:
+        for name, number in part.items():
+            found[name] = found[name] + number if name in found else number
+    return found

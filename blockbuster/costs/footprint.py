@@ -1,0 +1,64 @@
+"""What one program takes of its processor, and how many programs run there side by side.
+
+Both figures are estimates of what a compiler makes of a nest: bytes of shared memory
+(``emit/tile/shared_memory.py``) and registers of a thread (``registers.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockbuster.costs.registers import registers
+from blockbuster.emit.tile.program import Nest, TileProgram
+from blockbuster.emit.tile.shared_memory import shared_bytes
+from blockbuster.errors import message
+from blockbuster.machines.machine import Machine
+
+GRAIN = 8
+"""Registers of a thread are given out in multiples of this."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """``shared``: bytes of shared memory. ``registers``: of a thread. ``warps``: of a program."""
+
+    shared: int
+    registers: int
+    warps: int
+
+    def resident(self, machine: Machine) -> int:
+        """How many programs a processor runs side by side.
+
+        Raises ValueError if it has not enough shared memory, registers or threads for one.
+        """
+        limits, threads = machine.limits, self.warps * machine.limits.warp
+        if self.shared > limits.shared_per_program:
+            raise ValueError(
+                message(
+                    f"a program needs {self.shared:,} bytes of shared memory, "
+                    f"{machine.name} has {limits.shared_per_program:,}",
+                    hint="choose smaller blocks or fewer stages",
+                )
+            )
+        registers = -(-min(self.registers, limits.registers_per_thread) // GRAIN) * GRAIN
+        found = min(
+            limits.programs_per_processor,
+            limits.threads_per_processor // threads,
+            limits.registers_per_processor // (registers * threads),
+            limits.shared_per_processor // max(self.shared + limits.reserved, 1),
+        )
+        if found < 1:
+            raise ValueError(
+                message(
+                    f"a program of {self.warps} warps with {registers} registers each thread does "
+                    f"not fit a processor of {machine.name}",
+                    hint="choose fewer warps or smaller blocks",
+                )
+            )
+        return found
+
+
+def footprint(program: TileProgram, nest: Nest, target: str) -> Footprint:
+    """The footprint of a program of the grid of ``nest``, compiled for ``target``."""
+    shared = shared_bytes(program, nest, target)
+    return Footprint(shared, registers(program, nest, target), nest.warps)

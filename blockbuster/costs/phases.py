@@ -1,0 +1,207 @@
+"""What the statements of one body do, all its runs in all programs together.
+
+A nest is one body with loops in it, and each loop has a body: a *phase* is what the statements of
+one of them do, those of inner loops apart. Memory counts the elements that there are, arithmetic
+all lanes of the tiles: lanes past the end of a dim are computed like others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from blockbuster.costs.operands import dot_of
+from blockbuster.costs.scalars import Scalar, scalar
+from blockbuster.emit.tile.dataflow import accessed
+from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.extents import Extents, Loops
+from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.program import (
+    Await,
+    Fold,
+    For,
+    Guard,
+    Issue,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.rings import issues
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
+from blockbuster.emit.tile.uses import Uses
+from blockbuster.ir.ops import Cast, Functional, Pointwise
+from blockbuster.ir.types import Dim
+
+Unit = tuple[str, str]
+"""A unit and the dtype that it computes in: ("matrix", "float16"), ("vector", "float32")."""
+
+COPIED = 4
+"""Instructions of a lane to move 16 bytes between memory and a tile, addresses included."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """All runs of one body; mappings by the name of the array.
+
+    ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
+    ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
+    warps that multiply alone where four could together. ``special``: of special units.
+    ``instructions``: of lanes, not of warps. ``copied``: bytes that loads write to shared memory;
+    ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
+    run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
+    lanes, one after the other. ``each``: the runs of each program in the order of the grid, where
+    they differ.
+    """
+
+    dims: tuple[Dim, ...]
+    runs: int
+    loaded: Mapping[str, int] = field(hash=False)
+    stored: Mapping[str, int] = field(hash=False)
+    operations: Mapping[Unit, int] = field(hash=False)
+    apart: int = 0
+    special: int = 0
+    instructions: int = 0
+    copied: int = 0
+    fetched: int = 0
+    ahead: int = 0
+    waits: int = 0
+    dots: int = 0
+    folds: int = 0
+    each: tuple[int, ...] = ()
+
+
+def phases(program: TileProgram, nest: Nest, extents: Extents, target: str) -> tuple[Phase, ...]:
+    """The phases of ``nest``, each before those of the loops in it."""
+    return tuple(_Walk(program, nest, extents, target).body(nest.body, extents.grid, ()))
+
+
+@dataclass
+class _Sums:
+    """Numbers of a phase while its statements are walked."""
+
+    loaded: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    stored: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    operations: dict[Unit, int] = field(default_factory=lambda: defaultdict(int))
+    apart: int = 0
+    special: int = 0
+    instructions: int = 0
+    copied: int = 0
+    fetched: int = 0
+    ahead: int = 0
+    waits: int = 0
+    dots: int = 0
+    folds: int = 0
+
+
+class _Walk:
+    def __init__(self, program: TileProgram, nest: Nest, extents: Extents, target: str) -> None:
+        self.extents = extents
+        self.units, self.arithmetic = program.units, arithmetic_of(program)
+        self.tiling = tiling_of(program, nest)
+        self.uses, self.layouts = Uses(nest, self.tiling), Layouts(nest, self.tiling, target)
+        lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+        awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
+        self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
+        self.joined = {stmt.target for stmt in lets if stmt.into is not None}
+
+    def body(self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...]) -> Iterator[Phase]:
+        sums, runs = _Sums(), self.extents.tiles(loops)
+        for stmt in body:
+            self._count(stmt, loops, runs, sums)
+        each = self.extents.tiles_of_programs(loops)
+        yield Phase(
+            dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
+            sums.special, sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits,
+            sums.dots, sums.folds, () if each is None else tuple(each.tolist()),
+        )  # fmt: skip
+        for stmt in body:
+            if isinstance(stmt, For):
+                inner = self.extents.inside(stmt, loops)
+                yield from self.body(stmt.body, inner, (*dims, stmt.dim))
+
+    def _count(self, stmt: Stmt, loops: Loops, runs: int, sums: _Sums) -> None:
+        match stmt:
+            case Load() | Issue() | Store():
+                self._moved(stmt, loops, sums)
+            case Let(op=Functional("dot")) if takes_matrix_units(stmt, self.units):
+                self._dot(stmt, runs, sums)
+            case Let():
+                self._let(stmt, runs, sums)
+            case Guard():
+                sums.instructions += runs * self.lanes(stmt.target)
+            case Fold():
+                self._fold(stmt, runs, sums)
+
+    def lanes(self, *tiles: Tile) -> int:
+        """Lanes of a tile over the axes of all these."""
+        return prod(self.tiling.block(d) for d in dict.fromkeys(d for t in tiles for d in t.axes))
+
+    def _moved(self, stmt: Load | Issue | Store, loops: Loops, sums: _Sums) -> None:
+        tile, buffer = accessed(stmt), stmt.view.buffer
+        width = MEMORY[buffer.dtype].bytes
+        moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
+        sums.instructions += COPIED * moved // 16
+        if isinstance(stmt, Store):
+            sums.stored[buffer.name] += moved
+            return
+        sums.loaded[buffer.name] += moved
+        if isinstance(stmt, Issue):
+            sums.ahead = max(sums.ahead, stmt.ahead)
+        else:
+            sums.waits += 1
+        dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
+        if isinstance(stmt, Issue) or dots:
+            copied = width * self.lanes(tile) * self.extents.tiles(loops)
+            sums.copied += copied
+            sums.fetched += 0 if dots else copied
+
+    def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
+        dot = dot_of(stmt, self.layouts)
+        operations = 2 * runs * self.lanes(*stmt.args)
+        sums.operations[dot.unit, stmt.args[0].dtype] += operations
+        sums.apart += operations if dot.apart else 0
+        sums.fetched += runs * dot.fetched
+        sums.instructions += runs * dot.instructions
+        sums.dots += 1
+
+    def _let(self, stmt: Let, runs: int, sums: _Sums) -> None:
+        match stmt.op:
+            case Functional("dot"):  # products, summed along what both have
+                elements = runs * self.lanes(*stmt.args)
+                self._vector(2 * elements, elements, sums)
+                sums.folds += 1
+            case Functional():
+                elements = runs * self.lanes(stmt.args[0])
+                self._vector(elements, elements, sums)
+                sums.folds += 1
+            case Pointwise(expr):
+                self._scalars(scalar(expr), runs * self.lanes(stmt.target), sums)
+            case Cast():
+                sums.instructions += runs * self.lanes(stmt.target)
+
+    def _fold(self, stmt: Fold, runs: int, sums: _Sums) -> None:
+        """What the matrix units add up themselves is counted with their dot."""
+        if not stmt.ahead and stmt.value not in self.joined:
+            elements = runs * self.lanes(stmt.value)
+            self._vector(elements, elements, sums)
+        for member in stmt.members:
+            elements, factor = runs * self.lanes(member.value), scalar(member.factor)
+            self._vector(elements, elements, sums)
+            for _ in range(1 if stmt.ahead else 2):
+                self._scalars(factor, elements, sums)
+
+    def _scalars(self, each: Scalar, elements: int, sums: _Sums) -> None:
+        self._vector(each.calls * elements, each.instructions * elements, sums)
+        sums.special += each.special * elements
+
+    def _vector(self, operations: int, instructions: int, sums: _Sums) -> None:
+        sums.operations["vector", self.arithmetic] += operations
+        sums.instructions += instructions

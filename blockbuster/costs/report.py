@@ -1,0 +1,85 @@
+"""What a cost model or the simulator says of a kernel or a plan on a machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LATENCY = "latency"
+"""What decides where no resource works half of the time: one thing waits for another."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What occupies a resource: a program's load, arithmetic or store, or a launch.
+
+    ``start`` and ``end`` in microseconds from the start of the plan. ``processor``: the one it runs
+    on, -1 for what belongs to none. ``kernel`` and ``program``: their numbers, in order.
+    """
+
+    resource: str
+    start: float
+    end: float
+    processor: int = -1
+    kernel: int = 0
+    program: int = -1
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Time, traffic and what limits it; the closed form and the simulator give the same fields.
+
+    ``time_us``: microseconds. ``bytes``: by the name of the tier, what moves to and from it
+    (global memory is "hbm" on GPUs, "dram" on CPUs). ``busy``: for each resource (tiers, "matrix",
+    "vector", "special", "issue", "launch") the fraction of the time that it works. ``critical``:
+    the resource that decides, or "latency". ``timeline``: events in order of their starts.
+    ``use``: for each resource the fraction that works in each of equal parts of the time; both are
+    empty for the closed form. ``assumed``: what was taken for granted, in words.
+    """
+
+    machine: str
+    time_us: float
+    bytes: Mapping[str, int] = field(hash=False)
+    busy: Mapping[str, float] = field(hash=False)
+    critical: str
+    timeline: tuple[Event, ...] = field(default=(), repr=False)
+    use: Mapping[str, tuple[float, ...]] = field(default_factory=dict, hash=False, repr=False)
+    assumed: tuple[str, ...] = ()
+
+    def plot(self) -> Figure:
+        """A figure of matplotlib: each processor over time, and the use of each resource.
+
+        Raises DrawError where matplotlib is missing, ValueError for a report without a timeline.
+        """
+        from blockbuster.view.gantt import figure
+
+        return figure(self)
+
+    def to_json(self) -> str:
+        """The report as a JSON object with the names of its fields."""
+        return json.dumps(asdict(self), indent=1)
+
+    def __str__(self) -> str:
+        lines = [f"{self.time_us:,.1f} us on {self.machine}, limited by {self.critical}"]
+        lines.append(f"  {'resource':9} {'busy':>5}  bytes")
+        for name, fraction in self.busy.items():
+            moved = f"  {_megabytes(self.bytes[name])}" if name in self.bytes else ""
+            lines.append(f"  {name:9} {fraction:5.0%}{moved}")
+        lines += [f"  assumed: {what}" for what in self.assumed]
+        return "\n".join(lines)
+
+
+def limiting(busy: Mapping[str, float]) -> str:
+    """The resource that is busy longest, or "latency" if none is busy half of the time."""
+    name = max(busy, key=lambda resource: busy[resource])
+    return name if busy[name] >= 0.5 else LATENCY
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count:,} bytes"

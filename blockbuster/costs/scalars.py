@@ -1,0 +1,56 @@
+"""What a scalar function takes of a processor: operations, special functions, instructions.
+
+The tables say what the texts of ``emit/print/triton/functions.py`` compile to for NVIDIA GPUs.
+Parts of an expression that read no element (powers of a size, products of constants) are computed
+once and count for nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockbuster.ir.expr import Call, Expr, arguments
+
+SPECIAL: dict[str, int] = {
+    "exp": 1, "log": 1, "sqrt": 1, "rsqrt": 1, "div": 1, "reciprocal": 1, "recip0": 1, "pow": 2,
+    "tanh": 2, "sigmoid": 2, "silu": 2, "gelu": 1, "erf": 1,
+}  # fmt: skip
+"""Operations of special-function units: ex2, lg2, rcp, rsq."""
+
+INSTRUCTIONS: dict[str, int] = {
+    "exp": 2, "log": 2, "sqrt": 4, "rsqrt": 2, "div": 4, "reciprocal": 4, "recip0": 5, "pow": 14,
+    "tanh": 16, "sigmoid": 8, "silu": 9, "gelu": 22, "erf": 20, "sub0": 4,
+}  # fmt: skip
+"""Instructions of a lane, those of special units included, of functions that take more than one."""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """What one element takes: ``calls`` of functions, ``special`` ones, and ``instructions``."""
+
+    calls: int = 0
+    special: int = 0
+    instructions: int = 0
+
+    def __add__(self, other: Scalar) -> Scalar:
+        return Scalar(
+            self.calls + other.calls,
+            self.special + other.special,
+            self.instructions + other.instructions,
+        )
+
+
+def scalar(expr: Expr) -> Scalar:
+    """What one evaluation of ``expr`` takes.
+
+    >>> from blockbuster.ir.expr import Arg, Size, call
+    >>> scalar(call("exp", call("mul", Arg(0), call("pow", Size("D"), -0.5))))
+    Scalar(calls=2, special=1, instructions=3)
+    """
+    found, stack = Scalar(), [expr]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Call) and arguments(top):
+            found += Scalar(1, SPECIAL.get(top.fn, 0), INSTRUCTIONS.get(top.fn, 1))
+            stack.extend(top.args)
+    return found

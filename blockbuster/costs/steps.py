@@ -1,0 +1,156 @@
+"""One run of a phase in one program: how long each resource works for it, and its longest chain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from blockbuster.costs.coefficients import Coefficients
+from blockbuster.costs.operands import LANES
+from blockbuster.costs.phases import Phase
+from blockbuster.costs.work import Work
+from blockbuster.machines.machine import Machine
+
+SCHEDULERS = 4
+"""Warps of a processor that issue an instruction at once."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """``resources``: seconds in which each works, the program being alone on its processor.
+
+    ``chain``: seconds in which one thing waits for another. ``runs``: in a program, on average;
+    ``each``: in each program, where they differ.
+    """
+
+    runs: float
+    resources: Mapping[str, float] = field(hash=False)
+    chain: float
+    each: tuple[int, ...] = ()
+
+    def seconds(self, programs: int) -> float:
+        """Of one run in each of so many programs, side by side on a processor."""
+        return max(programs * max(self.resources.values(), default=0.0), self.chain)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How fast a machine does a kernel's work.
+
+    ``missed``: bytes that are loaded from memory because the cache has them not, by array.
+    """
+
+    work: Work
+    machine: Machine
+    fitted: Coefficients
+    missed: Mapping[str, int] = field(hash=False)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of what can be busy."""
+        tiers = tuple(tier.name for tier in self.machine.tiers[:3])
+        return (*tiers, "matrix", "vector", "special", "issue")
+
+    def moved(self) -> dict[str, int]:
+        """Bytes that move to and from each tier."""
+        memory, cache, local = self.resources[:3]
+        stored = sum(self.work.stored.values())
+        shared = sum(phase.copied + phase.fetched for phase in self.work.phases)
+        return {
+            memory: sum(self.missed.values()) + stored,
+            cache: self.work.moved,
+            local: shared * self.work.crowded,
+        }
+
+    def total(self, name: str) -> float:
+        """Seconds in which a resource works, all processors being busy."""
+        steps, programs = self.steps(self.machine.processors), self.work.programs
+        each = sum(step.runs * step.resources.get(name, 0.0) for step in steps)
+        return each * programs / self.machine.processors
+
+    def steps(self, active: int) -> tuple[Step, ...]:
+        """The step of each phase, ``active`` programs or processors sharing memory and cache."""
+        return tuple(self._step(phase, active) for phase in self.work.phases)
+
+    def _step(self, phase: Phase, active: int) -> Step:
+        if not phase.runs:
+            return Step(0.0, {}, 0.0, phase.each)
+        found = {**self._moving(phase, active), **self.computing(phase)}
+        each = {name: seconds / phase.runs for name, seconds in found.items()}
+        chain = self._chain(phase, each) + self._fill(phase, each)
+        return Step(phase.runs / self.work.programs, each, chain, phase.each)
+
+    def _moving(self, phase: Phase, active: int) -> dict[str, float]:
+        """Seconds of all runs, if one processor did them with its share of the tiers."""
+        memory, cache, local = self.machine.tiers[:3]
+        processors = self.machine.processors
+        share = max(min(active, processors), processors / self.fitted.burst)
+        stored = sum(phase.stored.values())
+        missed = sum(count * self._missing(name) for name, count in phase.loaded.items())
+        shared = (phase.copied + phase.fetched) * self.work.crowded
+        return {
+            memory.name: (missed + stored) * share / (memory.bandwidth * self.fitted.memory),
+            cache.name: (sum(phase.loaded.values()) + stored)
+            * share / (cache.bandwidth * self.fitted.cache),
+            local.name: shared * processors / local.bandwidth,
+        }  # fmt: skip
+
+    def _missing(self, name: str) -> float:
+        """The fraction of what is loaded of an array that comes from memory."""
+        return self.missed[name] / self.work.loaded[name] if self.work.loaded[name] else 0.0
+
+    def computing(self, phase: Phase) -> dict[str, float]:
+        """Seconds of all runs, if one processor did them."""
+        each, crowded = self.machine.processors, self.work.crowded
+        matrix = vector = 0.0
+        for (unit, dtype), count in phase.operations.items():
+            seconds = count * each / self.machine.rate(unit, dtype)
+            if unit == "matrix":
+                matrix += seconds / (self.fitted.apart if phase.apart else self.fitted.matrix)
+            else:
+                vector += seconds
+        issued = phase.instructions / LANES * each / (self.machine.issue * self.fitted.issue)
+        return {
+            "matrix": matrix * crowded,
+            "vector": vector * crowded,
+            "special": phase.special * each / self.machine.special * crowded,
+            "issue": issued * crowded,
+        }
+
+    def _chain(self, phase: Phase, each: Mapping[str, float]) -> float:
+        """What follows one another in a run: dots, what is computed between them, and waits."""
+        clock, fitted = self.machine.clock, self.fitted
+        idle = max(1.0, SCHEDULERS / self.work.warps)
+        computing = max(each["issue"] * idle, each["special"] * idle, each["vector"])
+        serial = phase.dots and phase.operations.get(("vector", "float32"))
+        found = each["matrix"] + computing if serial else max(each["matrix"], computing)
+        if serial:
+            found += phase.dots * fitted.dot / clock
+        found += phase.folds * fitted.fold / clock
+        if phase.waits:
+            return found + self._latency(phase) + self._arrival(each)
+        if phase.ahead:
+            found += fitted.barrier / clock
+            return max(found, (self._latency(phase) + self._arrival(each)) / phase.ahead)
+        return found
+
+    def _fill(self, phase: Phase, each: Mapping[str, float]) -> float:
+        """The wait for the first tiles of a loop, spread over its runs."""
+        if not phase.ahead:
+            return 0.0
+        return (self._latency(phase) + self._arrival(each)) * self._entries(phase) / phase.runs
+
+    def _entries(self, phase: Phase) -> int:
+        """How often the loop of a phase is entered."""
+        outer = [p for p in self.work.phases if p.dims == phase.dims[:-1]]
+        return outer[0].runs if outer else self.work.programs
+
+    def _arrival(self, each: Mapping[str, float]) -> float:
+        """Seconds until a run's bytes are here, once they come."""
+        memory, cache = (tier.name for tier in self.machine.tiers[:2])
+        return max(each[memory], each[cache])
+
+    def _latency(self, phase: Phase) -> float:
+        memory, cache = self.machine.tiers[:2]
+        far = any(self._missing(name) > 0 for name in phase.loaded)
+        return memory.latency if far else cache.latency

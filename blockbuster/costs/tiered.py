@@ -1,0 +1,113 @@
+"""The closed form: how long a kernel takes, from what it does and what a machine can.
+
+A processor runs some programs side by side. One iteration of their loop takes as long as the
+busiest resource needs for all of them, but no less than one program's chain: a dot, what is
+computed from it, the next dot, and loads that are waited for. A kernel is as many rounds of
+programs as fill all processors, and a last round of those that are left.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from blockbuster.costs.cached import from_memory
+from blockbuster.costs.coefficients import FITTED, Coefficients
+from blockbuster.costs.steps import Rates, Step
+from blockbuster.costs.work import Work
+from blockbuster.machines.machine import Machine
+
+
+@dataclass(frozen=True)
+class NestTime:
+    """Seconds of one kernel without its launch.
+
+    ``bytes``: by tier. ``busy``: seconds in which each resource works. ``resident``: programs that
+    a processor runs side by side.
+    """
+
+    seconds: float
+    bytes: Mapping[str, int] = field(hash=False)
+    busy: Mapping[str, float] = field(hash=False)
+    resident: int
+
+
+def time_of(
+    work: Work,
+    machine: Machine,
+    *,
+    held: Collection[str] = (),
+    coefficients: Coefficients = FITTED,
+) -> NestTime:
+    """How long one kernel takes; ``held`` are arrays that the cache has before it begins.
+
+    Raises ValueError for a program that does not fit a processor of the machine, or a rate that is
+    needed and missing.
+    """
+    resident = work.footprint.resident(machine)
+    wave = min(work.programs, machine.processors * resident)
+    missed = from_memory(work, machine, wave, held)
+    rates = Rates(work, machine, coefficients, missed)
+    return passed(work, machine, rates, resident, coefficients.start)
+
+
+class Stepping(Protocol):
+    """What knows the steps of a kernel: the closed form, or one that has seen its machine code."""
+
+    @property
+    def resources(self) -> tuple[str, ...]: ...
+    def moved(self) -> dict[str, int]: ...
+    def total(self, name: str) -> float: ...
+    def steps(self, active: int) -> tuple[Step, ...]: ...
+
+
+def passed(work: Work, machine: Machine, rates: Stepping, resident: int, start: float) -> NestTime:
+    """How long a kernel takes whose steps are known, ``resident`` programs to a processor."""
+    seconds = _rounds(work, machine, rates, resident) + start
+    busy = {name: rates.total(name) for name in rates.resources}
+    return NestTime(seconds, rates.moved(), busy, resident)
+
+
+def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> float:
+    """Seconds until the last program is done."""
+    side = min(resident, -(-work.programs // machine.processors))
+    if any(phase.each for phase in work.phases):
+        return _listed(work, machine, rates, side)
+    full, left = divmod(work.programs, machine.processors * resident)
+    found = 0.0
+    if full:
+        round_ = rates.steps(machine.processors)
+        found += together(round_, resident) + (full - 1) * overlapped(round_, resident)
+    if left:
+        found += together(rates.steps(left), -(-left // machine.processors))
+    return found
+
+
+def together(steps: tuple[Step, ...], programs: int) -> float:
+    """Seconds of so many programs that begin at once."""
+    return sum(step.runs * step.seconds(programs) for step in steps)
+
+
+def overlapped(steps: tuple[Step, ...], programs: int) -> float:
+    """Seconds in which so many programs pass, some of which begin while others compute."""
+    if programs == 1:
+        return together(steps, 1)
+    names = dict.fromkeys(name for step in steps for name in step.resources)
+    busiest = max(sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names)
+    return max(programs * busiest, sum(step.runs * step.chain for step in steps))
+
+
+def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> float:
+    """The same where programs differ: each slot takes the next one as soon as it is free."""
+    steps = rates.steps(min(work.programs, machine.processors))
+    lengths = [0.0] * work.programs
+    for step in steps:
+        runs = step.each or (step.runs,) * work.programs
+        each = step.seconds(side)
+        lengths = [length + count * each for length, count in zip(lengths, runs, strict=True)]
+    slots = [0.0] * min(machine.processors * side, work.programs)
+    for length in lengths:
+        heapq.heapreplace(slots, slots[0] + length)
+    return max(slots)

@@ -1,0 +1,183 @@
+"""What the kernels of a scheduled program do, counted from trip counts before anything runs.
+
+Bytes are those of elements, ragged ends included; arithmetic is that of whole tiles. The oracle of
+both is a counting run of the tile interpreter (tests/costs/test_work.py).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from blockbuster.costs.footprint import Footprint, footprint
+from blockbuster.costs.operands import crowding
+from blockbuster.costs.phases import Phase, Unit, phases
+from blockbuster.costs.sizes import fitting
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.program import (
+    For,
+    Issue,
+    Load,
+    Nest,
+    Store,
+    TileProgram,
+    View,
+    statements,
+)
+from blockbuster.emit.tile.tiling import tiling_of
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks
+from blockbuster.ir.types import Dim
+from blockbuster.ir.views import array_dim
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one nest, which is one kernel, does for given sizes.
+
+    ``programs``: of its grid. ``warps``: of a program. ``phases``: what its bodies do, that of the
+    nest first. ``unique``: bytes of each array that are touched at least once, by name.
+    ``grid``: the blocks of each of its dims, the last of which changes first. ``varying``: for each
+    array the dims of the grid along which programs read, or write, other parts of it.
+    ``crowded``: how many warps do the same work, where warps have too few rows of chained dots.
+    ``workspaces``: the arrays that no user sees.
+    """
+
+    programs: int
+    warps: int
+    phases: tuple[Phase, ...]
+    unique: Mapping[str, int] = field(hash=False)
+    footprint: Footprint
+    grid: Mapping[Dim, int] = field(hash=False)
+    varying: Mapping[str, tuple[Dim, ...]] = field(hash=False)
+    crowded: int = 1
+    workspaces: tuple[str, ...] = ()
+
+    @cached_property
+    def loaded(self) -> Mapping[str, int]:
+        """Bytes that programs load from global memory, each its own, by array."""
+        return _by_array(phase.loaded for phase in self.phases)
+
+    @cached_property
+    def stored(self) -> Mapping[str, int]:
+        """Bytes that programs store, by array."""
+        return _by_array(phase.stored for phase in self.phases)
+
+    @cached_property
+    def operations(self) -> Mapping[Unit, int]:
+        """Operations by unit and dtype; a multiplication and an addition of a dot are two."""
+        found: dict[Unit, int] = defaultdict(int)
+        for phase in self.phases:
+            for unit, count in phase.operations.items():
+                found[unit] += count
+        return dict(found)
+
+    @property
+    def special(self) -> int:
+        """Exponentials, logarithms, roots and quotients of special-function units."""
+        return sum(phase.special for phase in self.phases)
+
+    @property
+    def moved(self) -> int:
+        """Bytes that all programs load and store."""
+        return sum(self.loaded.values()) + sum(self.stored.values())
+
+
+def work(scheduled: Scheduled, sizes: Mapping[Dim, int] | None = None) -> tuple[Work, ...]:
+    """What each kernel does, in order, at ``sizes`` (by default those it is made for).
+
+    Raises ValueError for sizes that are missing, below one, or do not fit the kernels.
+    """
+    given = scheduled.known if sizes is None else sizes
+    return work_of(scheduled.program, given, scheduled.target.name)
+
+
+def work_of(program: TileProgram, sizes: Mapping[Dim, int], target: str) -> tuple[Work, ...]:
+    """The same for a closed tile program with dtypes, compiled for ``target``."""
+    known = fitting(program, sizes)
+    blocks = bound_blocks(program, known)
+    return tuple(_of_nest(program, nest, known, blocks, target) for nest in program.nests)
+
+
+def _of_nest(
+    program: TileProgram,
+    nest: Nest,
+    sizes: Mapping[Dim, int],
+    blocks: Mapping[Dim, int],
+    target: str,
+) -> Work:
+    extents = Extents(nest, sizes, blocks_in(nest, blocks))
+    found = phases(program, nest, extents, target)
+    unique = _unique(nest, extents, found)
+    return Work(
+        programs=prod(map(extents.trips, nest.grid)),
+        warps=nest.warps,
+        phases=found,
+        unique=unique,
+        footprint=footprint(program, nest, target),
+        grid={dim: extents.trips(dim) for dim in nest.grid},
+        varying=_varying(nest),
+        crowded=crowding(Layouts(nest, tiling_of(program, nest), target)),
+        workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
+    )
+
+
+def _varying(nest: Nest) -> dict[str, tuple[Dim, ...]]:
+    """The dims of the grid that an access depends on: its own, and chunks of its own."""
+    chunks = {s.dim: s.chunk for s in statements(nest.body) if isinstance(s, For) and s.chunk}
+    found: dict[str, tuple[Dim, ...]] = {}
+    for stmt in statements(nest.body):
+        if isinstance(stmt, Load | Issue | Store):
+            name, runs = stmt.view.buffer.name, stmt.view.runs
+            parts = {*runs, *(chunks[dim] for dim in runs if dim in chunks)}
+            known = found.get(name, ())
+            found[name] = tuple(dim for dim in nest.grid if dim in parts or dim in known)
+    return found
+
+
+def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str, int]:
+    """Bytes of each array that are touched: at most all of it, and at most what is moved."""
+    accesses = (s for s in statements(nest.body) if isinstance(s, Load | Issue | Store))
+    views = dict.fromkeys(stmt.view for stmt in accesses)
+    touched: dict[str, int] = defaultdict(int)
+    for view in views:
+        touched[view.buffer.name] += prod(_entries(a, view, extents) for a in view.runs)
+    moved = _by_array(phase.loaded for phase in found)
+    for name, count in _by_array(phase.stored for phase in found).items():
+        moved[name] = moved.get(name, 0) + count
+    for view in views:
+        name, width = view.buffer.name, MEMORY[view.buffer.dtype].bytes
+        moved[name] = min(moved[name], width * min(touched[name], _size(view, extents)))
+    return moved
+
+
+def _entries(dim: Dim, view: View, extents: Extents) -> int:
+    """How many entries along ``dim`` an access has: elements, or blocks."""
+    per_block = any(
+        axis == dim and entry.per_block
+        for axis, entry in zip(view.dims, view.buffer.axes, strict=True)
+    )
+    return extents.trips(dim) if per_block else extents.size(dim)
+
+
+def _size(view: View, extents: Extents) -> int:
+    """The entries of an array."""
+    return prod(
+        1 if (dim := array_dim(axis)) is None
+        else extents.trips(dim) if entry.per_block
+        else extents.size(dim)
+        for axis, entry in zip(view.dims, view.buffer.axes, strict=True)
+    )  # fmt: skip
+
+
+def _by_array(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = defaultdict(int)
+    for part in parts:
+        for name, count in part.items():
+            found[name] += count
+    return dict(found)

@@ -1,0 +1,130 @@
+"""A machine: memory tiers, compute rates, limits and launch costs of one device.
+
+Times are in seconds, sizes in bytes, rates in bytes or operations a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from blockbuster.errors import message
+
+MEMORY_TIERS = ("hbm", "dram")
+"""What the tier of global memory is called: on GPUs, and on CPUs."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A level of the memory hierarchy.
+
+    ``bytes``: how much it holds: all of it for a tier that processors share, the part of one
+    processor for one that each has. ``bandwidth``: what all processors together move to and from
+    it in a second. ``latency``: seconds from a request to its answer. ``parts``: into how many
+    partitions it is divided; data that all processors read is held once in each.
+    """
+
+    name: str
+    bytes: int
+    bandwidth: float
+    latency: float
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Seconds from one kernel to the next: launched from the host, in a graph, or dependent.
+
+    A dependent kernel starts before the one before it has ended.
+    """
+
+    plain: float
+    graph: float
+    dependent: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one processor has for the programs that it runs side by side, and one program at most.
+
+    ``registers``: of 32 bits, of a processor; ``reserved``: bytes of shared memory that the system
+    takes of each program.
+    """
+
+    shared_per_program: int
+    shared_per_processor: int
+    registers_per_processor: int
+    registers_per_thread: int
+    threads_per_processor: int
+    programs_per_processor: int
+    warp: int
+    reserved: int = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the choice between kernels weighs against moving one element of tile traffic.
+
+    Operations that take as long: ``matrix`` on matrix units, ``exact`` in dots of float32, which no
+    matrix unit takes, ``vector`` of other operators. ``launch``: elements that one more kernel
+    counts as.
+    """
+
+    matrix: int
+    exact: int
+    vector: int
+    launch: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One device. ``tiers`` are ordered from global memory to the fastest.
+
+    ``kind``: "gpu" or "cpu". ``target``: what kernels are written for. ``compute``: for each unit
+    ("matrix", "vector") the operations a second by dtype, on all processors; a multiplication and
+    an addition are two operations. ``special``: exponentials and their like a second. ``issue``:
+    instructions of warps that all processors issue in a second. ``clock``: cycles a second under
+    load. ``devices``: what drivers call such a device. ``choice``: of the one machine on which the
+    choice between kernels was weighed. ``sources``: where the number at a path of the data file is
+    from, or where all numbers of the table at that path are from.
+    """
+
+    name: str
+    kind: str
+    target: str
+    processors: int
+    clock: float
+    tiers: tuple[Tier, ...]
+    compute: Mapping[str, Mapping[str, float]] = field(hash=False)
+    special: float
+    issue: float
+    launch: Launch
+    limits: Limits
+    devices: tuple[str, ...] = ()
+    choice: Choice | None = None
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False, compare=False)
+
+    @property
+    def memory(self) -> Tier:
+        """Global memory."""
+        return self.tiers[0]
+
+    def tier(self, name: str) -> Tier:
+        """The tier of this name; ValueError names those that there are."""
+        for tier in self.tiers:
+            if tier.name == name:
+                return tier
+        known = ", ".join(tier.name for tier in self.tiers)
+        raise ValueError(message(f"{self.name} has no tier {name!r}", hint=f"known: {known}"))
+
+    def rate(self, unit: str, dtype: str) -> float:
+        """Operations a second of a unit; ValueError if the machine has no such rate."""
+        rates = self.compute.get(unit, {})
+        if dtype not in rates:
+            known = ", ".join(f"{u} {d}" for u, r in self.compute.items() for d in r)
+            raise ValueError(
+                message(
+                    f"{self.name} has no rate of {unit} units for {dtype}", hint=f"known: {known}"
+                )
+            )
+        return rates[dtype]

@@ -1,0 +1,193 @@
+"""Schedules ranked before any is measured, in two stages.
+
+A closed form ranks all of them, in milliseconds each; the best are compiled, which needs no GPU,
+and ranked again by what their binaries say. What spills registers, or has matrix instructions run
+one by one in a loop, is many times slower than any model says: it ranks behind all others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from blockbuster.costs.binary_model import time_of_binary
+from blockbuster.costs.cost import cost
+from blockbuster.costs.report import Report
+from blockbuster.costs.work import Work, work
+from blockbuster.emit.print.triton.text import Heading, triton_text
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.target.binary import Binary, binary_of
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.target.load import load_module
+from blockbuster.errors import EmitError, message
+from blockbuster.machines import Machine, machine
+
+KEPT, BEST = 32, 8
+CLEAN, SLOW, REFUSED = range(3)
+"""Classes of compiled schedules, better ones first."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A schedule's place in a ranking.
+
+    ``first``: microseconds by the closed form, infinite where it says that no program fits.
+    ``second``: what the binaries' model says, None where they are not modelled. ``reason``: why it
+    stands where it stands.
+    """
+
+    scheduled: Scheduled
+    first: float
+    second: Report | None
+    binaries: tuple[Binary, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        schedule = "; ".join(self.scheduled.schedule.split("\n")).strip("; ")
+        return f"{schedule}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Schedules, best first: ``best`` are worth measuring, ``others`` were compiled, too.
+
+    ``ranked``: how many the closed form ranked before.
+    """
+
+    machine: str
+    ranked: int
+    best: tuple[Place, ...]
+    others: tuple[Place, ...]
+
+    def __str__(self) -> str:
+        compiled = len(self.best) + len(self.others)
+        lines = [f"{self.ranked} schedules for {self.machine}, {compiled} compiled; the best:"]
+        return "\n".join((*lines, *(f"{n:3} {place}" for n, place in enumerate(self.best, 1))))
+
+
+def rank(
+    schedules: Sequence[Scheduled],
+    on: str | Path | Machine = "h200",
+    *,
+    launch: str = "graph",
+    warm: bool = False,
+    keep: int = KEPT,
+    best: int = BEST,
+    executor: Executor | None = None,
+) -> Ranking:
+    """Rank schedules of one program: ``keep`` of them are compiled, ``best`` of these returned.
+
+    They are compiled by ``executor`` (any of concurrent.futures; None: here, one by one).
+    ``launch`` and ``warm``: as for ``Kernel.cost``. Raises ValueError where there is no schedule,
+    or for an unknown machine; EmitError if none of those that were kept compiles.
+    """
+    if not schedules:
+        raise ValueError(message("there is no schedule to rank", hint="give at least one"))
+    if not 1 <= best <= keep:
+        raise ValueError(f"the best {best} of {keep} are asked for, expected 1 <= best <= keep")
+    device = machine(on)
+    works = [work(scheduled) for scheduled in schedules]
+    times = [_first(each, device, launch, warm) for each in works]
+    kept = sorted(range(len(schedules)), key=lambda at: times[at])[:keep]
+    made = _compiled([schedules[at] for at in kept], executor)
+    found = []
+    for at, binaries in zip(kept, made, strict=True):
+        say = partial(_placed, schedules[at], times[at])
+        found.append(say(works[at], binaries, device, launch=launch, warm=warm))
+    if all(kind == REFUSED for kind, _ in found):
+        hint = "choose smaller blocks, or fewer stages"
+        raise EmitError(
+            message(f"none of {keep} schedules compiles: {found[0][1].reason}", hint=hint)
+        )
+    places = [place for _, place in sorted(found, key=_order)]
+    return Ranking(device.name, len(schedules), tuple(places[:best]), tuple(places[best:]))
+
+
+def _order(found: tuple[int, Place]) -> tuple[int, float, float]:
+    """Clean ones by their time; others by how much they spill, then by the closed form."""
+    kind, place = found
+    if place.second is not None:
+        return kind, place.second.time_us, place.first
+    return kind, float(sum(binary.spilled for binary in place.binaries)), place.first
+
+
+def _first(works: tuple[Work, ...], device: Machine, launch: str, warm: bool) -> float:
+    """Microseconds by the closed form; infinite where it says that no program fits."""
+    try:
+        for each in works:
+            each.footprint.resident(device)
+    except ValueError:
+        return float("inf")
+    return cost(works, device, launch=launch, warm=warm).time_us
+
+
+def _placed(
+    scheduled: Scheduled,
+    first: float,
+    works: tuple[Work, ...],
+    binaries: tuple[Binary, ...] | str,
+    device: Machine,
+    *,
+    launch: str,
+    warm: bool,
+) -> tuple[int, Place]:
+    """The class of a compiled schedule, and its place with the reason for it."""
+    if isinstance(binaries, str):
+        return REFUSED, Place(scheduled, first, None, (), f"it does not compile: {binaries}")
+    if slow := "; ".join(why_slow(binary) for binary in binaries if why_slow(binary)):
+        return SLOW, Place(scheduled, first, None, binaries, f"{slow}: not modelled")
+    timers = [partial(time_of_binary, binary) for binary in binaries]
+    try:
+        report = cost(works, device, launch=launch, warm=warm, timers=timers)
+    except EmitError as error:
+        return REFUSED, Place(scheduled, first, None, binaries, str(error))
+    said = f"{report.time_us:.1f} us, limited by {report.critical}"
+    return CLEAN, Place(scheduled, first, report, binaries, said)
+
+
+def why_slow(binary: Binary) -> str:
+    """Why a kernel is slower than any model says, or ""."""
+    if binary.spilled:
+        return f"{binary.function} spills {binary.spilled:,} bytes of registers"
+    if binary.serialized:
+        return f"{binary.function} runs matrix instructions one by one in a loop"
+    return ""
+
+
+# compiling ------------------------------------------------------------------------
+
+
+def _compiled(
+    schedules: Sequence[Scheduled], executor: Executor | None
+) -> Iterator[tuple[Binary, ...] | str]:
+    """The binaries of each schedule, or why it does not compile."""
+    given = [(text_of(scheduled), scheduled.target.name) for scheduled in schedules]
+    if executor is None:
+        yield from (compiled(*each) for each in given)
+        return
+    waiting: list[Future[tuple[Binary, ...] | str]] = [
+        executor.submit(compiled, *each) for each in given
+    ]
+    for future in waiting:
+        yield future.result()
+
+
+def text_of(scheduled: Scheduled) -> str:
+    """The emitted file of a schedule, without a listing and a reference."""
+    heading = Heading("", scheduled.target.name, "", (), scheduled.schedule)
+    return triton_text(scheduled.program, scheduled.sizes, heading)
+
+
+def compiled(source: str, target: str) -> tuple[Binary, ...] | str:
+    """The binaries of an emitted file's kernels, or why Triton refuses one; runs in any process."""
+    if os.environ.get("TRITON_INTERPRET", "0") == "1":
+        raise EmitError("TRITON_INTERPRET=1 is set: Triton compiles nothing in this process")
+    entries: Sequence[Mapping[str, object]] = load_module(source).KERNELS
+    try:
+        return tuple(binary_of(entry, target_of(target)) for entry in entries)
+    except EmitError as error:
+        return str(error)

