@@ -1,0 +1,28 @@
+"""How finely a kernel is simulated: how many iterations of its loops are taken together."""
+
+from __future__ import annotations
+
+from blockbuster.costs.phases import Phase
+from blockbuster.costs.work import Work
+
+JOBS = 50_000
+"""Loads and steps of arithmetic, of all programs, that take a few seconds to simulate."""
+
+STEPS = 3
+"""Loads, dots and what is computed of them: the jobs of one iteration, at most."""
+
+FEWEST = 4
+"""Groups of the longest loop, at least: loads and arithmetic overlap between groups."""
+
+
+def together(work: Work) -> int:
+    """As few iterations as ``JOBS`` allows, but so that the longest loop has ``FEWEST`` groups."""
+    inside = [phase for phase in work.phases if phase.dims]
+    runs = sum(phase.runs for phase in inside)
+    longest = max((_most(phase, work) for phase in inside), default=1)
+    return max(1, min(-(-runs * STEPS // JOBS), longest // FEWEST))
+
+
+def _most(phase: Phase, work: Work) -> int:
+    """The iterations of a loop in the program that has most of them."""
+    return max(phase.each, default=-(-phase.runs // work.programs))

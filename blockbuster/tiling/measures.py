@@ -1,0 +1,110 @@
+"""What gives a candidate's seconds without a GPU: cost models by their names.
+
+Each is a value that can be sent to another process, and is called with a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from blockbuster.costs import Report, cost, work
+from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
+from blockbuster.emit.schedule.script import checked_complete, replayed
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.errors import message
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.types import Dim
+from blockbuster.machines import Machine
+from blockbuster.rules import safe
+from blockbuster.simulator import Sized, simulated
+from blockbuster.tiling.candidate import Candidate
+from blockbuster.tiling.chain import Chain
+from blockbuster.tiling.model import estimate
+from blockbuster.tiling.realization import schedule_of
+
+MCFUSER = "mcfuser"
+
+
+@dataclass(frozen=True)
+class ByEquations:
+    """Seconds by the source's equations."""
+
+    chain: Chain
+    machine: Machine
+
+    def __call__(self, found: Candidate) -> float:
+        """Equation 2."""
+        return estimate(self.chain, found, self.machine).seconds
+
+
+@dataclass(frozen=True)
+class BySchedule:
+    """Seconds of our kernel of a candidate, called again and again in a graph.
+
+    ``report``: the model that looks at its schedule; ``graph``: the fused program of the chain;
+    ``sizes``: of its dims. Raises EmitError for a candidate that no schedule of ours runs,
+    ValueError for one that does not fit the machine.
+    """
+
+    chain: Chain
+    machine: Machine
+    report: Callable[[Scheduled, Machine], Report]
+    graph: Graph
+    sizes: Mapping[Dim, int] = field(hash=False)
+    warps: int = 4
+    stages: int = 2
+
+    @cached_property
+    def start(self) -> Scheduled:
+        """The program before the first move."""
+        program = lower_to_tiles(safe(self.graph))
+        typed = typed_for_gpu(self.graph, program, given_by(self.chain.dtype))
+        return unscheduled(typed, self.sizes, target_of(self.machine.target))
+
+    def __call__(self, found: Candidate) -> float:
+        """The time that the model reports."""
+        text = schedule_of(self.chain, found, warps=self.warps, stages=self.stages)
+        made = checked_complete(replayed(self.start, text))
+        return self.report(made, self.machine).time_us / 1e6
+
+
+def closed_form(made: Scheduled, machine: Machine) -> Report:
+    """What our closed form says of a schedule."""
+    return cost(work(made), machine, launch="graph", warm=True)
+
+
+def event_by_event(made: Scheduled, machine: Machine) -> Report:
+    """What the simulator says of a schedule."""
+    sized = Sized(made.program, made.known, made.target.name)
+    return simulated((sized,), machine, launch="graph", warm=True)
+
+
+REPORTS = {"tiered": closed_form, "simulator": event_by_event}
+"""The models that look at a schedule, by their names."""
+
+
+def model_of(
+    name: str,
+    chain: Chain,
+    machine: Machine,
+    *,
+    graph: Graph | None = None,
+    sizes: Mapping[Dim, int] | None = None,
+) -> Callable[[Candidate], float]:
+    """The cost model of this name: "mcfuser", or "tiered" or "simulator", which need the graph.
+
+    ``graph``: the fused program of the chain; ``sizes``: of its dims. Raises ValueError for another
+    name, or a graph or sizes that are missing.
+    """
+    if name == MCFUSER:
+        return ByEquations(chain, machine)
+    if name not in REPORTS:
+        known = ", ".join((MCFUSER, *REPORTS))
+        raise ValueError(message(f"unknown cost model {name!r}", hint=f"known: {known}"))
+    if graph is None or sizes is None:
+        raise ValueError(f"the model {name!r} is about a schedule: give the fused graph and sizes")
+    return BySchedule(chain, machine, REPORTS[name], graph, sizes)
