@@ -33,6 +33,8 @@ class Coefficients:
     fold: float = 100.0
     exchange: float = 150.0
     barrier: float = 60.0
+    unrolled: float = 4.0
+    spill: float = 10.0
     start: float = 5e-7
 
 

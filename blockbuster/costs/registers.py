@@ -43,11 +43,11 @@ HELD = 128
 WORDS = {"float16": 0.5, "bfloat16": 0.5, "bool": 0.25, "float64": 2.0}
 """Words of 32 bits for an element; one for dtypes that are not here."""
 
-FEWEST, MOST = 16, 255
+FEWEST = 16
 
 
 def registers(program: TileProgram, nest: Nest, target: str) -> int:
-    """Registers of a thread of a program of ``nest``."""
+    """Registers that a thread of a program of ``nest`` wants; it may get fewer, and spill."""
     tiling = tiling_of(program, nest)
     threads = nest.warps * LANES
     dots = [s for s in statements(nest.body) if isinstance(s, Let) and is_matrix_dot(s, tiling)]
@@ -63,7 +63,7 @@ def registers(program: TileProgram, nest: Nest, target: str) -> int:
         + FRAGMENTS * min(HELD, _fragments(dots, Layouts(nest, tiling, target)))
         + PLACES * sum(max(1.0, load) for load in loads)
     )
-    return int(max(FEWEST, min(MOST, found)))
+    return int(max(FEWEST, found))
 
 
 def _fragments(dots: list[Let], layouts: Layouts) -> float:

@@ -90,7 +90,7 @@ class Rates:
         shared = (phase.copied + phase.fetched) * self.work.crowded
         return {
             memory.name: (missed + stored) * share / (memory.bandwidth * self.fitted.memory),
-            cache.name: phase.sectors * share / (cache.bandwidth * self.fitted.cache),
+            cache.name: phase.lines * processors / (cache.bandwidth * self.fitted.cache),
             local.name: shared * processors / local.bandwidth,
         }  # fmt: skip
 
@@ -129,7 +129,8 @@ class Rates:
         if not phase.dims:
             found += fitted.begin / clock
         if phase.waits:
-            return found + self._latency(phase) + self._arrival(each)
+            unrolled = 1.0 if phase.dots or not phase.dims else fitted.unrolled
+            return found + self._latency(phase) / unrolled + self._arrival(each)
         if phase.ahead:
             found += fitted.barrier / clock
             return max(found, (self._latency(phase) + self._arrival(each)) / phase.ahead)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from blockbuster.costs.cached import from_memory
@@ -50,7 +50,10 @@ def time_of(
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
     rates = Rates(work, machine, coefficients, missed)
-    return passed(work, machine, rates, resident, coefficients.start)
+    found = passed(work, machine, rates, resident, coefficients.start)
+    wanted = work.footprint.registers / work.footprint.available(machine)
+    spilled = 1.0 + coefficients.spill * max(0.0, wanted - 1.0)
+    return replace(found, seconds=found.seconds * spilled)
 
 
 class Stepping(Protocol):
