@@ -84,6 +84,7 @@ class Phase:
     ahead: int = 0
     waits: int = 0
     dots: int = 0
+    steps: int = 0
     folds: int = 0
     exchanges: int = 0
     each: tuple[int, ...] = ()
@@ -110,6 +111,7 @@ class _Sums:
     ahead: int = 0
     waits: int = 0
     dots: int = 0
+    steps: int = 0
     folds: int = 0
     exchanges: int = 0
 
@@ -133,7 +135,7 @@ class _Walk:
         yield Phase(
             dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
             sums.special, sums.instructions, sums.lines, sums.copied, sums.fetched, sums.ahead,
-            sums.waits, sums.dots, sums.folds, sums.exchanges,
+            sums.waits, sums.dots, sums.steps, sums.folds, sums.exchanges,
             () if each is None else tuple(each.tolist()),
         )  # fmt: skip
         for stmt in body:
@@ -194,6 +196,7 @@ class _Walk:
         sums.fetched += runs * dot.fetched
         sums.instructions += runs * dot.instructions
         sums.dots += 1
+        sums.steps += dot.steps
 
     def _let(self, stmt: Let, runs: int, sums: _Sums) -> None:
         self._exchange(stmt, runs, sums)

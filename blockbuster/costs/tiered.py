@@ -20,6 +20,10 @@ from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
 
+SPARE = 1.1
+"""How many times the registers that there are a kernel may be estimated to want before it spills."""
+
+
 @dataclass(frozen=True)
 class NestTime:
     """Seconds of one kernel without its launch.
@@ -52,7 +56,7 @@ def time_of(
     rates = Rates(work, machine, coefficients, missed)
     found = passed(work, machine, rates, resident, coefficients.start)
     wanted = work.footprint.registers / work.footprint.available(machine)
-    spilled = 1.0 + coefficients.spill * max(0.0, wanted - 1.0)
+    spilled = 1.0 + coefficients.spill * max(0.0, wanted - SPARE)
     return replace(found, seconds=found.seconds * spilled)
 
 
