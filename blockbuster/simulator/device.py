@@ -17,11 +17,11 @@ from blockbuster.simulator.sharing import Job, Shared
 class Moved:
     """What loads or stores move: bytes from or to the cache, and those that memory has to give.
 
-    ``sectors``: bytes that the cache hands out for them: whole sectors, where elements lie apart.
+    ``lines``: bytes of the cache that they touch: whole lines, where elements lie apart.
     """
 
     cached: int
-    sectors: float
+    lines: float
     missed: float = 0.0
 
 
@@ -86,10 +86,10 @@ class Device:
             1.0 / (cache.bandwidth * coefficients.cache),
         )
 
-    def load(self, processor: int, moved: Moved, *, turns: int = 1) -> Job:
+    def load(self, processor: int, moved: Moved, *, turns: float = 1.0) -> Job:
         """Loads that a processor starts now.
 
-        ``turns``: how many times it waits for the first bytes of a load, one after the other.
+        ``turns``: how often it waits for the first bytes of a load, one after the other.
         """
         job = self.clock.joined(1)
         self._asked(processor, moved, turns * self._latency(moved), job)
@@ -140,15 +140,15 @@ class Device:
             self._note_memory(job, moved.missed, memory)
 
     def _latency(self, moved: Moved) -> float:
-        return self.machine.tiers[0 if moved.missed else 1].latency
+        return self.coefficients.queue * self.machine.tiers[0 if moved.missed else 1].latency
 
     def _port_seconds(self, moved: Moved) -> float:
-        return moved.sectors * self._per_byte[1] * self.machine.processors
+        return moved.lines * self._per_byte[1] * self.machine.processors
 
     def _note(self, job: Job, moved: Moved) -> None:
         cache = self.machine.tiers[1].name
         self.tally.bytes[cache] += moved.cached
-        self.tally.taken.append((job, cache, moved.sectors * self._per_byte[1]))
+        self.tally.taken.append((job, cache, moved.lines * self._per_byte[1]))
 
     def _note_memory(self, job: Job, size: float, seconds: float) -> None:
         memory = self.machine.memory.name
