@@ -71,6 +71,7 @@ CONTENTS = {
         "docs/safety",
         "docs/proofs",
         "docs/tile_programs",
+        "docs/costs",
         "docs/tiling",
         "ARCHITECTURE",
     ),
