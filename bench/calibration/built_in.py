@@ -46,7 +46,8 @@ def measured_machine(
                 f"{min(row.rounds):.4g} to {max(row.rounds):.4g}"
             )
     sources |= dict.fromkeys(reported, f"reported by the operating system, {results}")
-    sources |= {path: why for path, (_, why) in derived.items()}
+    scaled = f"derived: as of {base.name}"  # the source of such a number says how it is derived
+    sources |= {path: why for path, (_, why) in derived.items() if not why.startswith(scaled)}
     return replace(machine, sources=in_order(sources, machine))
 
 
