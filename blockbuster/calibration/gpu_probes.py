@@ -60,8 +60,8 @@ def _memory(device: Device) -> Iterator[Probe]:
 def _l2(device: Device) -> Iterator[Probe]:
     cache = int(device.about.L2_cache_size)
     programs = PROGRAMS * int(device.about.multi_processor_count)
-    target = device.empty(programs * TILE)
-    source = device.empty(2 * cache // 4).normal_()
+    target = device.empty(programs)
+    source = device.empty(cache // 4).normal_()
     paths = {4: "tiers.l2.bandwidth", 2: "record.l2.half", 1: "record.l2.whole"}
     for part, path in paths.items():
         tiles = cache // part // 4 // TILE
@@ -72,7 +72,7 @@ def _l2(device: Device) -> Iterator[Probe]:
 def _reading(
     device: Device, path: str, what: str, arrays: tuple[Any, Any], tiles: int, programs: int
 ) -> Probe:
-    each = 256
+    each = 257  # no multiple of it is one of the tiles: programs begin at different ones
 
     def read() -> None:
         device.launch("read", programs, *arrays, each, tiles)
@@ -103,7 +103,7 @@ def _matrices(device: Device) -> Iterator[Probe]:
 
         yield Probe(
             "compute.matrix.float8", f"a Triton kernel of dots, {PRODUCT}^3 in float8",
-            operations, lambda: device.seconds(product, 20),
+            operations, lambda: device.sustained(product),
         )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _multiplying(
         before = device.torch.get_float32_matmul_precision()
         device.torch.set_float32_matmul_precision("highest" if precise else "high")
         try:
-            return device.seconds(lambda: device.torch.mm(left, right, out=result), 20)
+            return device.sustained(lambda: device.torch.mm(left, right, out=result))
         finally:
             device.torch.set_float32_matmul_precision(before)
 

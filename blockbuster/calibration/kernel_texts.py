@@ -31,7 +31,7 @@ def read(SOURCE, TARGET, TILES, ALL, BLOCK: tl.constexpr):
     for tile in range(TILES):
         at = ((first + tile) % ALL).to(tl.int64) * BLOCK + lanes
         total += tl.load(SOURCE + at, cache_modifier=".cg")
-    tl.store(TARGET + tl.program_id(0) * BLOCK + lanes, total)
+    tl.store(TARGET + tl.program_id(0), tl.sum(total, axis=0))
 
 
 @triton.jit

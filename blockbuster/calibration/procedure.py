@@ -14,6 +14,7 @@ from blockbuster.calibration.gpu_probes import gpu_probes
 from blockbuster.calibration.probe import Measured, measure
 from blockbuster.calibration.result import Calibration, Scale, calibrated
 from blockbuster.machines import CPU, Machine, built_in, known_device
+from blockbuster.machines.data_file import numbers_of
 from blockbuster.machines.present import cpu_name, gpu_name
 
 ROUNDS = 9
@@ -50,7 +51,9 @@ def _gpu(rounds: int, tell: Tell) -> Calibration:
 
 
 def _cpu(rounds: int, tell: Tell) -> Calibration:
-    base, reported = built_in(CPU), cpu_numbers()
+    base = built_in(CPU)
+    known = numbers_of(base)  # some CPUs have a fourth cache, which no model knows
+    reported = {path: number for path, number in cpu_numbers().items() if path in known}
     sizes = {t.name: reported.get(f"tiers.{t.name}.bytes", t.bytes) for t in base.tiers}
     found = measure(cpu_probes(sizes), rounds=rounds, tell=tell)
     machine = calibrated(base, reported, found, CPU_DERIVED)

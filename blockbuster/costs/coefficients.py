@@ -27,8 +27,11 @@ class Coefficients:
     cache: float = 0.9
     issue: float = 0.8
     burst: float = 2.0
+    queue: float = 2.5
+    begin: float = 500.0
     dot: float = 130.0
-    fold: float = 150.0
+    fold: float = 100.0
+    exchange: float = 150.0
     barrier: float = 60.0
     start: float = 5e-7
 

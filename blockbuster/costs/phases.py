@@ -31,6 +31,7 @@ from blockbuster.emit.tile.program import (
     Store,
     Tile,
     TileProgram,
+    View,
     statements,
 )
 from blockbuster.emit.tile.rings import issues
@@ -39,12 +40,19 @@ from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
+from blockbuster.ir.views import dims_along
 
 Unit = tuple[str, str]
 """A unit and the dtype that it computes in: ("matrix", "float16"), ("vector", "float32")."""
 
 COPIED = 4
-"""Instructions of a lane to move 16 bytes between memory and a tile, addresses included."""
+"""Instructions of a lane to move what it moves at once, addresses included."""
+
+VECTOR = 16
+"""Bytes that a lane moves at once, at most."""
+
+SECTOR = 32
+"""Bytes of the cache that are moved together."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,8 @@ class Phase:
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
     warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``copied``: bytes that loads write to shared memory;
+    ``instructions``: of lanes, not of warps. ``sectors``: bytes of the cache that are touched, more
+    than are moved where few lie together. ``copied``: bytes that loads write to shared memory;
     ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
     run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
     lanes, one after the other. ``each``: the runs of each program in the order of the grid, where
@@ -69,12 +78,14 @@ class Phase:
     apart: int = 0
     special: int = 0
     instructions: int = 0
+    sectors: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
     folds: int = 0
+    exchanges: int = 0
     each: tuple[int, ...] = ()
 
 
@@ -93,12 +104,14 @@ class _Sums:
     apart: int = 0
     special: int = 0
     instructions: int = 0
+    sectors: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
     folds: int = 0
+    exchanges: int = 0
 
 
 class _Walk:
@@ -119,8 +132,9 @@ class _Walk:
         each = self.extents.tiles_of_programs(loops)
         yield Phase(
             dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
-            sums.special, sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits,
-            sums.dots, sums.folds, () if each is None else tuple(each.tolist()),
+            sums.special, sums.instructions, sums.sectors, sums.copied, sums.fetched, sums.ahead,
+            sums.waits, sums.dots, sums.folds, sums.exchanges,
+            () if each is None else tuple(each.tolist()),
         )  # fmt: skip
         for stmt in body:
             if isinstance(stmt, For):
@@ -148,7 +162,9 @@ class _Walk:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
-        sums.instructions += COPIED * moved // 16
+        run, walked = self._dense(stmt.view, tile, loops)
+        sums.instructions += COPIED * moved // min(VECTOR, width * run)
+        sums.sectors += moved if walked else moved * max(SECTOR, width * run) // (width * run)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
@@ -162,6 +178,17 @@ class _Walk:
             copied = width * self.lanes(tile) * self.extents.tiles(loops)
             sums.copied += copied
             sums.fetched += 0 if dots else copied
+
+    def _dense(self, view: View, tile: Tile, loops: Loops) -> tuple[int, bool]:
+        """Lanes of a tile that lie next to each other, and if a loop of the program goes on there.
+
+        What a sector has besides is then in the processor's own cache when it is asked for.
+        """
+        whole = not view.dims or view.buffer.axes[-1].per_block
+        last = () if whole else dims_along(view.dims[-1])
+        dims = [dim for dim in last if dim in tile.axes]
+        inside = {loop.dim for loop in loops} - {*self.extents.nest.grid}
+        return self.tiling.block(dims[-1]) if dims else 1, bool(inside & {*last})
 
     def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
         dot = dot_of(stmt, self.layouts)
@@ -177,15 +204,23 @@ class _Walk:
             case Functional("dot"):  # products, summed along what both have
                 elements = runs * self.lanes(*stmt.args)
                 self._vector(2 * elements, elements, sums)
-                sums.folds += 1
+                self._folded(stmt, sums)
             case Functional():
                 elements = runs * self.lanes(stmt.args[0])
                 self._vector(elements, elements, sums)
-                sums.folds += 1
+                self._folded(stmt, sums)
             case Pointwise(expr):
                 self._scalars(scalar(expr), runs * self.lanes(stmt.target), sums)
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
+
+    def _folded(self, stmt: Let, sums: _Sums) -> None:
+        """A fold across lanes, for which warps exchange what they have if they share rows."""
+        sums.folds += 1
+        lanes = self.tiling.lanes(stmt.args[0])
+        layout = self.layouts.known.get(stmt.args[0])
+        if layout is not None and lanes and layout.warps_along(lanes[-1]) > 1:
+            sums.exchanges += 1
 
     def _fold(self, stmt: Fold, runs: int, sums: _Sums) -> None:
         """What the matrix units add up themselves is counted with their dot."""

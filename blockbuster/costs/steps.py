@@ -90,8 +90,7 @@ class Rates:
         shared = (phase.copied + phase.fetched) * self.work.crowded
         return {
             memory.name: (missed + stored) * share / (memory.bandwidth * self.fitted.memory),
-            cache.name: (sum(phase.loaded.values()) + stored)
-            * share / (cache.bandwidth * self.fitted.cache),
+            cache.name: phase.sectors * share / (cache.bandwidth * self.fitted.cache),
             local.name: shared * processors / local.bandwidth,
         }  # fmt: skip
 
@@ -126,7 +125,9 @@ class Rates:
         found = each["matrix"] + computing if serial else max(each["matrix"], computing)
         if serial:
             found += phase.dots * fitted.dot / clock
-        found += phase.folds * fitted.fold / clock
+        found += (phase.folds * fitted.fold + phase.exchanges * fitted.exchange) / clock
+        if not phase.dims:
+            found += fitted.begin / clock
         if phase.waits:
             return found + self._latency(phase) + self._arrival(each)
         if phase.ahead:
@@ -153,4 +154,4 @@ class Rates:
     def _latency(self, phase: Phase) -> float:
         memory, cache = self.machine.tiers[:2]
         far = any(self._missing(name) > 0 for name in phase.loaded)
-        return memory.latency if far else cache.latency
+        return self.fitted.queue * (memory.latency if far else cache.latency)

@@ -40,6 +40,8 @@ def does_not_pay(scheduled: Scheduled, site: Site) -> str:
     tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
     if not any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
         return f"the loop over {loop.dim} has no dots: it waits for memory, not for its mask"
+    if tiling.ragged(loop.dim):
+        return f"lanes past the end of {loop.dim} are looked at in every block, whole or not"
     draft = PART.apply(scheduled, site).draft
     nest, first = draft.nests[site.nest - 1], loop_at(draft, site)
     assert first is not None

@@ -116,6 +116,16 @@ def test_a_cpu_is_measured(quick):
     assert set(sources_of(machine)) == set(numbers_of(machine))
 
 
+def test_a_cache_that_no_model_knows_is_left_out(quick, monkeypatch):
+    monkeypatch.setattr(cpu_probes, "cache_sizes", lambda: {"l1": 1 << 14, "l4": 1 << 27})
+
+    machine = calibrate("cpu", rounds=1, tell=print).machine
+
+    assert [tier.name for tier in machine.tiers] == ["dram", "l3", "l2", "l1"]
+    assert machine.tier("l1").bytes == 1 << 14
+    assert machine.tier("l3").bytes == bb.machine("cpu").tier("l3").bytes
+
+
 def test_the_command_prints_a_table_and_auto_uses_what_it_wrote(quick, capsys):
     assert main(["calibrate", "--device", "cpu", "--rounds", "1"]) == 0
 

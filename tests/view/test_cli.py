@@ -204,7 +204,9 @@ def test_a_program_that_fails_to_import_is_reported_with_its_line(capsys, tmp_pa
     assert "not valid Python" in run(capsys, "fuse", f"{path}:f")[2]
 
 
-@pytest.mark.parametrize("command", ["demo", "fuse", "explain", "emit", "draw", "view", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["demo", "fuse", "explain", "emit", "draw", "view", "calibrate", "doctor"]
+)
 def test_every_command_has_help(capsys, command):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])
@@ -216,6 +218,7 @@ def test_doctor_says_what_is_used(capsys):
     code, out, _ = run(capsys, "doctor")
     assert code == 0
     assert "kernels run" in out
+    assert "\nmachine " in out
     assert "ptxas" in out
     assert "nvdisasm" in out
 

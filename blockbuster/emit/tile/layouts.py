@@ -127,7 +127,7 @@ class Layouts:
             assert target is not None
             self._loaded(target, views[target])
         elif isinstance(stmt, Let) and is_matrix_dot(stmt, self.tiling):
-            self.known[target] = self._of_dot(stmt)
+            self.known[stmt.target] = self._of_dot(stmt)
         elif target is not None and self.tiling.lanes(target):
             found = self._met(stmt, target)
             if found is not None:
