@@ -125,7 +125,7 @@ def test_groups_of_iterations_move_and_compute_the_same(name, group):
     fine, coarse = run(made, group=1), run(made, group=group)
 
     assert coarse.bytes["l2"] == fine.bytes["l2"]
-    assert coarse.time_us == pytest.approx(fine.time_us, rel=0.1)
+    assert coarse.time_us == pytest.approx(fine.time_us, rel=0.12)
     if name != "window":  # its programs walk parts of groups
         assert coarse.bytes == fine.bytes
 
