@@ -23,6 +23,7 @@ from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.ir.types import Type
+from blockbuster.machines import NAMES, built_in
 from blockbuster.rules import (
     PAPER_RULES,
     PEELING_RULES,
@@ -32,7 +33,6 @@ from blockbuster.rules import (
     WHOLE_RULES,
     Rule,
 )
-from blockbuster.runtime.machines import MACHINES
 from blockbuster.view.cli import build_parser
 
 __all__ = [
@@ -181,7 +181,7 @@ def targets() -> str:
     rows = (
         (
             f"`{target.name}`",
-            ", ".join(f"`{name}`" for name, of in MACHINES.items() if of == target.name),
+            ", ".join(f"`{name}`" for name in NAMES if built_in(name).target == target.name),
             target.backend,
             f"{target.shared:,}",
         )

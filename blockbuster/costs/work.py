@@ -19,6 +19,7 @@ from blockbuster.costs.sizes import fitting
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.layouts import Layouts
 from blockbuster.emit.tile.program import (
     For,
     Issue,
@@ -121,7 +122,7 @@ def _of_nest(
         footprint=footprint(program, nest, target),
         grid={dim: extents.trips(dim) for dim in nest.grid},
         varying=_varying(nest),
-        crowded=crowding(nest, tiling_of(program, nest)),
+        crowded=crowding(Layouts(nest, tiling_of(program, nest), target)),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from blockbuster.errors import message, shown
 from blockbuster.machines.data_file import read_machine
-from blockbuster.machines.machine import Machine
+from blockbuster.machines.machine import Choice, Machine
 from blockbuster.machines.measured import measured
 from blockbuster.machines.present import cpu_name, gpu_name
 
@@ -55,6 +55,13 @@ def built_in(name: str) -> Machine:
     """The built-in machine of this name, which is one of ``NAMES``."""
     data = resources.files("blockbuster.machines") / "data" / f"{name}.toml"
     return read_machine(data.read_text(encoding="utf-8"), f"{name}.toml")
+
+
+def choice_weights() -> Choice:
+    """What the choice between kernels weighs, for every target: it was weighed on an H200."""
+    found = built_in("h200").choice
+    assert found is not None, "h200.toml has a table of them"
+    return found
 
 
 def known_device(device: str) -> Machine | None:

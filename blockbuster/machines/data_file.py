@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from typing import Any, TypeVar
 
 from blockbuster.errors import message, shown
@@ -34,9 +34,14 @@ def read_machine(text: str, file: str) -> Machine:
     range, and for sources of numbers that are not there.
     """
     try:
-        return _machine(tomllib.loads(text))
+        return _machine_from(tomllib.loads(text), file)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(message(f"{shown(file)} is not TOML: {error}")) from None
+
+
+def _machine_from(table: Table, file: str) -> Machine:
+    try:
+        return _machine(table)
     except _Wrong as wrong:
         hint = "the built-in files, blockbuster/machines/data/*.toml, have every entry"
         raise ValueError(message(f"{shown(file)}: {wrong}", hint=hint)) from None
@@ -71,6 +76,36 @@ def numbers_of(machine: Machine) -> dict[str, int | float]:
         found |= {f"compute.{unit}.{dtype}": rate for dtype, rate in rates.items()}
     found |= _named(machine.launch, "launch") | _named(machine.limits, "limits")
     return found | (_named(machine.choice, "choice") if machine.choice else {})
+
+
+def sources_of(machine: Machine) -> dict[str, str]:
+    """Where each number is from, by its path: its own source, or that of a table around it."""
+    found = {}
+    for path in numbers_of(machine):
+        table = path
+        while table and table not in machine.sources:
+            table = table.rpartition(".")[0]
+        if table:
+            found[path] = machine.sources[table]
+    return found
+
+
+def with_numbers(
+    machine: Machine, numbers: Mapping[str, int | float], sources: Mapping[str, str]
+) -> Machine:
+    """``machine`` with other numbers at these paths, and with their sources.
+
+    Raises ValueError for a path that no file has, and for numbers out of range.
+    """
+    table = tomllib.loads(machine_text(replace(machine, sources={})))
+    for path, number in numbers.items():
+        *tables, key = path.split(".")
+        inner = table
+        for name in tables:
+            inner = inner.setdefault(name, {})
+        inner[key] = number
+    table["sources"] = sources_of(machine) | dict(sources)
+    return _machine_from(table, machine.name)
 
 
 def _named(part: Tier | Launch | Limits | Choice, path: str) -> dict[str, int | float]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from blockbuster.emit.target.compiler import TARGETS
 from blockbuster.emit.target.gpu import gpu_target
 from blockbuster.errors import LaunchError, message
+from blockbuster.machines import AUTO, CPU, NAMES, built_in
 from blockbuster.runtime.tensors import Arrays
-from blockbuster.selection.choice import CPU
-
-AUTO = "auto"
-MACHINES = {"h100": "sm_90", "h200": "sm_90", "a100": "sm_80", "b200": "sm_100", "mi300x": "gfx942"}
 
 
 def known_machine(machine: str) -> str:
     """The target of a machine, empty for "auto"; ValueError for an unknown one."""
-    known = {AUTO: "", CPU: CPU, **MACHINES, **{name: name for name in TARGETS}}
-    if machine not in known:
-        raise ValueError(message(f"unknown machine {machine!r}", hint=f"known: {', '.join(known)}"))
-    return known[machine]
+    if machine == AUTO:
+        return ""
+    if machine in NAMES:
+        return built_in(machine).target
+    if machine in TARGETS:
+        return machine
+    known = ", ".join((AUTO, *NAMES, *TARGETS))
+    raise ValueError(message(f"unknown machine {machine!r}", hint=f"known: {known}"))
 
 
 def target_for(machine: str, arrays: Arrays | None = None) -> str:

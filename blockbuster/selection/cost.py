@@ -15,6 +15,7 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import choice_weights
 from blockbuster.selection.default_tiles import choose_warps
 
 UNPIPELINED = 2
@@ -38,18 +39,13 @@ attention with 64 rows to a program took 631 microseconds with 8 warps and 328 w
 warps that share rows issues nearly as many instructions as if they were its own (589 for 639).
 """
 
-LAUNCH = 4_000_000
-"""Elements of tile traffic that one more kernel counts as. On an H200 RMSNorm + matmul of 2048 x
-1024 x 1024 moves 72 million in 24 microseconds; an empty kernel takes 0.7 in a graph, 3.6 outside.
-"""
-
-
-MATRIX, EXACT, VECTOR = 220, 20, 10
+WEIGHTS = choice_weights()
+MATRIX, EXACT, VECTOR = WEIGHTS.matrix, WEIGHTS.exact, WEIGHTS.vector
 """Operations that take as long as moving one element: on matrix units, in dots of float32, which no
-matrix unit takes, and of other units. On an H200 matmuls of float16 reach 664 TFLOP/s, and kernels
-move 3e12 elements in a second (RMSNorm + matmul, above); dots of float32 reach 60 TFLOP/s, and so
-would other operators, but exponentials, which are some of them, take eight times as long.
-"""
+matrix unit takes, and of other units."""
+
+LAUNCH = WEIGHTS.launch
+"""Elements of tile traffic that one more kernel counts as."""
 
 
 LARGE = 2

@@ -20,7 +20,7 @@ from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, overflowing, safe
-from blockbuster.view import check_rule, explore
+from blockbuster.view import calibrate, check_rule, explore
 from blockbuster.view.demo import demo
 from blockbuster.view.doctor import doctor
 from blockbuster.view.draw import draw, draw_step
@@ -101,6 +101,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     summary = "the explorer of a derivation that was written as JSON, as one HTML page"
     explore.add_arguments(_add(commands, "view", summary, explore.run, explore.EXAMPLES))
+    summary = "measure the GPU or CPU, for the machine 'auto' of the cost models"
+    calibrate.add_arguments(_add(commands, "calibrate", summary, calibrate.run, calibrate.EXAMPLES))
     _add(commands, "doctor", "what is installed and what will be used", run_doctor, "")
     return parser
 

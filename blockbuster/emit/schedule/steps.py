@@ -70,7 +70,7 @@ def _of_nest(program: TileProgram, nest: Nest, scheduled: Scheduled) -> tuple[in
     alone = replace(program, nests=(nest,))
     blocks = tiling_of(program, nest).blocks
     (traffic,) = traffic_by_nest(alone, scheduled.sizes, blocks)
-    return traffic.elements, traffic.programs, shared_bytes(program, nest)
+    return traffic.elements, traffic.programs, shared_bytes(program, nest, scheduled.target.name)
 
 
 def _is_cut(program: TileProgram, nest: Nest) -> bool:

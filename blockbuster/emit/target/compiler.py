@@ -22,6 +22,7 @@ from blockbuster.emit.target.gpu import with_cache
 from blockbuster.emit.target.inspection import Inspection, Made, tools
 from blockbuster.emit.target.load import load_module
 from blockbuster.errors import EmitError, message, shown_lines
+from blockbuster.machines import built_in
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
@@ -32,7 +33,7 @@ class Target:
     """A GPU architecture.
 
     ``shared``: bytes of shared memory that one block of threads can have; ``processors``: how many
-    such blocks run at once at least, those of the largest device that is sold.
+    such blocks run at once at least, on the machine that these numbers are from.
     """
 
     name: str
@@ -43,12 +44,18 @@ class Target:
     processors: int
 
 
-# the two NVIDIA limits were measured on no device of ours: they are the vendor's opt-in maxima
+def _target(name: str, backend: str, arch: int | str, *, like: str) -> Target:
+    """The target whose numbers are those of a built-in machine."""
+    machine = built_in(like)
+    limits = machine.limits
+    return Target(name, backend, arch, limits.warp, limits.shared_per_program, machine.processors)
+
+
 TARGETS: dict[str, Target] = {
-    "sm_80": Target("sm_80", "cuda", 80, 32, 166_912, 108),
-    "sm_90": Target("sm_90", "cuda", 90, 32, 232_448, 132),
-    "sm_100": Target("sm_100", "cuda", 100, 32, 232_448, 148),
-    "gfx942": Target("gfx942", "hip", "gfx942", 64, 65_536, 304),
+    "sm_80": _target("sm_80", "cuda", 80, like="a100"),
+    "sm_90": _target("sm_90", "cuda", 90, like="h200"),
+    "sm_100": _target("sm_100", "cuda", 100, like="b200"),
+    "gfx942": _target("gfx942", "hip", "gfx942", like="mi300x"),
 }
 
 

@@ -1,34 +1,176 @@
-"""Shared memory, roughly: the tiles on their way in all their slots, and what dots read besides.
+"""Shared memory that a kernel takes: what lies there at once, at most.
 
-On a GPU what matrix units read from memory lies in shared memory, and so does each slot of a ring.
-A compiler adds room for tiles that change their layout, which is not counted.
+- Each slot of a ring, while its loop runs. The iteration that is awaited has a slot of its own only
+  where matrix units read it there: other readers have it in registers before the next load starts.
+- A tile that is loaded for dots, from its load to the last dot that reads it.
+- An operand of dots that is computed, unless it lies as the matrix units want their first operand.
+- For the time of one statement: what warps reduce together, and tiles that change their layout,
+  because they meet a tile of another one or are stored.
+
+``layouts.py`` says how tiles lie. tests/costs/test_shared_memory.py compares with Triton.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
+from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import Issue, Let, Load, Nest, Tile, TileProgram, statements
+from blockbuster.emit.tile.layouts import HOPPER, VECTOR, WORD, Bit, Layout, Layouts
+from blockbuster.emit.tile.program import (
+    Await,
+    For,
+    Issue,
+    Let,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    statements,
+)
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.ir.ops import Cast, Functional
+from blockbuster.ir.types import Dim
+from blockbuster.ir.views import dims_along
 
 
-def shared_bytes(program: TileProgram, nest: Nest) -> int:
+@dataclass(frozen=True)
+class Held:
+    """Bytes that lie in shared memory from one statement up to another, both included."""
+
+    first: int
+    last: int
+    bytes: int
+
+
+def shared_bytes(program: TileProgram, nest: Nest, target: str = HOPPER) -> int:
     """Bytes that a program of the grid of ``nest`` takes; ``program`` has dtypes."""
-    tiling = tiling_of(program, nest)
-    body = list(statements(nest.body))
-    dots = [stmt for stmt in body if isinstance(stmt, Let) and is_matrix_dot(stmt, tiling)]
-    read = {tile for dot in dots for tile in dot.args}
-    total = 0
-    for stmt in body:
-        if isinstance(stmt, Issue):
-            total += stmt.slots * tile_bytes(stmt.tile, tiling)
-        elif isinstance(stmt, Load) and stmt.target in read:
-            total += tile_bytes(stmt.target, tiling)
-    return total
+    held = list(_Memory(nest, tiling_of(program, nest), target).held())
+    begun = {one.first for one in held}
+    return max((sum(h.bytes for h in held if h.first <= at <= h.last) for at in begun), default=0)
 
 
 def tile_bytes(tile: Tile, tiling: Tiling) -> int:
-    """Bytes of all lanes of a tile that is loaded."""
-    return MEMORY[tile.dtype].bytes * prod(tiling.blocks[dim] for dim in tiling.lanes(tile))
+    """Bytes of all lanes of a tile."""
+    width = MEMORY[tile.dtype].bytes if tile.dtype in MEMORY else WORD
+    return width * prod(tiling.blocks[dim] for dim in tiling.lanes(tile))
+
+
+class _Memory:
+    """What a nest holds in shared memory; ``order`` has its statements with the loops around."""
+
+    def __init__(self, nest: Nest, tiling: Tiling, target: str) -> None:
+        self.tiling, self.layouts = tiling, Layouts(nest, tiling, target)
+        self.uses = Uses(nest, tiling)
+        self.order: list[tuple[Stmt, tuple[int, ...]]] = []
+        self.ends: dict[int, int] = {}
+        self._number(nest.body, ())
+        self.at = {defined(stmt): at for at, (stmt, _) in enumerate(self.order)}
+        awaits = (s for s in statements(nest.body) if isinstance(s, Await))
+        self.arrived = {stmt.token: stmt.target for stmt in awaits}
+
+    def _number(self, body: tuple[Stmt, ...], loops: tuple[int, ...]) -> None:
+        for stmt in body:
+            at = len(self.order)
+            self.order.append((stmt, loops))
+            if isinstance(stmt, For):
+                self._number(stmt.body, (*loops, at))
+                self.ends[at] = len(self.order) - 1
+
+    def held(self) -> Iterator[Held]:
+        """All that lies there, and when."""
+        for at, (stmt, loops) in enumerate(self.order):
+            match stmt:
+                case Issue():
+                    yield Held(loops[-1], self.ends[loops[-1]], self._ring(stmt))
+                case Load(target) if any(self._dots_of(target)):
+                    yield self._until_read(target, at)
+                case Let(target, Cast()) if self._in_memory(target):
+                    yield self._until_read(target, at)
+                case Let() if is_matrix_dot(stmt, self.tiling):
+                    pass
+                case Let(target, Functional(), args):
+                    yield Held(at, at, self._reduced(target, args[0]))
+                case Let():
+                    yield Held(at, at, self._converted(stmt))
+                case Store():
+                    yield Held(at, at, self._stored(stmt))
+
+    def _ring(self, stmt: Issue) -> int:
+        dots = [use for use, _ in self.uses.of(self.arrived[stmt.token])]
+        kept = any(isinstance(d, Let) and self._is_grouped(d) for d in dots)
+        return tile_bytes(stmt.tile, self.tiling) * (stmt.ahead + (1 if kept else 0))
+
+    def _is_grouped(self, stmt: Let) -> bool:
+        return is_matrix_dot(stmt, self.tiling) and self.layouts.grouped(stmt)
+
+    def _until_read(self, tile: Tile, at: int) -> Held:
+        """A tile from the statement that makes it to the last dot, or the end of the dot's loop."""
+        last = at
+        for use in self._dots_of(tile):
+            place = next(n for n, (stmt, _) in enumerate(self.order) if stmt is use)
+            outer = [loop for loop in self.order[place][1] if loop > at]
+            last = max(last, self.ends[outer[0]] if outer else place)
+        return Held(at, last, tile_bytes(tile, self.tiling))
+
+    def _dots_of(self, tile: Tile) -> list[Stmt]:
+        """The dots that read a tile as it is."""
+        return [use for use, _ in self.uses.of(tile) if is_matrix_dot(use, self.tiling)]
+
+    def _in_memory(self, tile: Tile) -> bool:
+        """True if a computed operand of a dot passes through shared memory."""
+        dots = [(u, at) for u, at in self.uses.of(tile) if is_matrix_dot(u, self.tiling)]
+        layout = self.layouts.known.get(tile)
+        rows = layout is not None and not layout.dense and layout.warps_along(tile.axes[-1]) == 1
+        return any(at == 1 or not rows for _, at in dots)
+
+    def _reduced(self, target: Tile, tile: Tile) -> int:
+        layout = self.layouts.known.get(tile)
+        lanes = self.tiling.lanes(tile)
+        if layout is None or not lanes:
+            return 0
+        parts = layout.warps_along(lanes[-1])
+        return WORD * parts * self.layouts.lanes(*self.tiling.lanes(target)) if parts > 1 else 0
+
+    def _converted(self, stmt: Let) -> int:
+        """Bytes of the largest operand that meets one of another layout."""
+        met = self.layouts.known.get(stmt.target)
+        at_once = WORD if self.layouts.target == HOPPER else VECTOR
+        found = (self._moved(tile, met, WORD, at_once) for tile in stmt.args)
+        return max(found, default=0)
+
+    def _stored(self, stmt: Store) -> int:
+        lanes = self.tiling.lanes(stmt.value)
+        width = MEMORY[stmt.view.buffer.dtype].bytes
+        order = [dim for dim in stmt.view.sliced(stmt.value) if dim in lanes]
+        if not order:
+            return 0
+        dense = order[-1] in dims_along(stmt.view.dims[-1])
+        to = self.layouts.blocked(order, width if dense else VECTOR)
+        words = self.layouts.target == HOPPER and width < WORD  # as stmatrix writes them
+        return self._moved(stmt.value, to, width, WORD if words else VECTOR)
+
+    def _moved(self, tile: Tile, to: Layout | None, width: int, at_once: int) -> int:
+        """Bytes that pass through shared memory when a tile takes another layout.
+
+        Lanes of a warp exchange theirs without it. Digits that one lane holds before and after are
+        taken in turns, but for those of the bytes that it moves at once.
+        """
+        layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
+        if layout is None or to is None or (layout.dense == to.dense != ""):
+            return 0
+        if _of(lanes, layout.warps) == _of(lanes, to.warps):
+            return 0
+        both = _of(lanes, layout.registers) & _of(lanes, to.registers)
+        turns = max(0, len(both) - (at_once // width).bit_length() + 1)
+        return width * self.layouts.lanes(*lanes) >> turns
+
+
+def _of(lanes: tuple[Dim, ...], digits: frozenset[Bit]) -> frozenset[Bit]:
+    """The digits of a layout that tell elements of a tile with these lanes apart."""
+    return frozenset(digit for digit in digits if digit[0] in lanes)

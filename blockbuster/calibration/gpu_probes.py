@@ -1,0 +1,215 @@
+"""The probes of an NVIDIA GPU: memory, arithmetic, latencies and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from blockbuster.calibration.gpu_device import Call, Device
+from blockbuster.calibration.kernel_texts import FORMS, UNROLLED
+from blockbuster.calibration.probe import Probe
+
+TILE = FORMS["read"].constants["BLOCK"]  # elements of float32, as of ``copy``
+LARGE = 1 << 29  # elements of an array of 2 GiB, far more than any cache holds
+LINE = 32  # elements of a cache line of 128 bytes
+PRODUCT = 8192  # rows and columns of matrices
+CHASED = 1 << 14  # addresses that a chase follows in one launch
+ARITHMETIC = 2000  # iterations of the loops of arithmetic
+LINES = {"l2": 1 << 16, "hbm": 1 << 23}
+"""Lines that are chased through: 8 MiB, which L2 holds, and 1 GiB, which no cache does."""
+KERNELS = 200  # in a graph
+PROGRAMS = 8  # for each processor: more than enough to fill it
+FACTOR, SUMMAND = 0.999, 0.001
+WAYS = {"graph": "after", "dependent": "launched before the end of"}
+
+
+def gpu_probes(device: Device) -> tuple[Probe, ...]:
+    """All probes of this GPU, in the order in which they take turns."""
+    return (
+        *_memory(device),
+        *_l2(device),
+        *_matrices(device),
+        *_arithmetic(device),
+        _clock(device),
+        *_latencies(device),
+        *_launches(device),
+    )
+
+
+def _memory(device: Device) -> Iterator[Probe]:
+    source, target = device.empty(LARGE).normal_(), device.empty(LARGE)
+    tiles = LARGE // TILE
+
+    def copy() -> None:
+        device.launch("copy", tiles, source, target)
+
+    yield Probe(
+        "tiers.hbm.bandwidth", "copying 2 GiB, bytes read and written",
+        2 * 4.0 * LARGE, lambda: device.seconds(copy, 5),
+    )  # fmt: skip
+    each = 8
+    programs = tiles // each
+
+    def read() -> None:
+        device.launch("read", programs, source, target, each, tiles)
+
+    yield Probe("record.hbm.read", "reading 2 GiB", 4.0 * LARGE, lambda: device.seconds(read, 10))
+
+
+def _l2(device: Device) -> Iterator[Probe]:
+    cache = int(device.about.L2_cache_size)
+    programs = PROGRAMS * int(device.about.multi_processor_count)
+    target = device.empty(programs * TILE)
+    source = device.empty(2 * cache // 4).normal_()
+    paths = {4: "tiers.l2.bandwidth", 2: "record.l2.half", 1: "record.l2.whole"}
+    for part, path in paths.items():
+        tiles = cache // part // 4 // TILE
+        yield _reading(device, path, f"reading 1/{part} of L2 again and again",
+                       (source, target), tiles, programs)  # fmt: skip
+
+
+def _reading(
+    device: Device, path: str, what: str, arrays: tuple[Any, Any], tiles: int, programs: int
+) -> Probe:
+    each = 256
+
+    def read() -> None:
+        device.launch("read", programs, *arrays, each, tiles)
+
+    amount = 4.0 * programs * each * TILE
+    return Probe(path, what, amount, lambda: device.seconds(read, 3))
+
+
+def _matrices(device: Device) -> Iterator[Probe]:
+    operations = 2.0 * PRODUCT**3
+    for dtype, precise in (("float16", False), ("bfloat16", False), ("float32", False),
+                           ("float32", True), ("float64", True)):  # fmt: skip
+        size = PRODUCT // 2 if precise else PRODUCT
+        left, right = (device.random(size, size, dtype) for _ in range(2))
+        path, what = f"compute.matrix.{dtype}", f"torch.mm of {size}^3 in {dtype}"
+        if dtype == "float32":
+            path = "record.matrix.float32" if precise else "compute.matrix.tf32"
+            what += ", exactly" if precise else " on matrix units (tf32)"
+        yield _multiplying(device, path, what, (left, right), precise)
+    if device.architecture >= 89:
+        left, right = (device.random(PRODUCT, PRODUCT, "float8_e4m3fn") for _ in range(2))
+        result = device.empty(PRODUCT * PRODUCT, "bfloat16")
+        constants = FORMS["product"].constants
+        programs = (PRODUCT // constants["ROWS"]) * (PRODUCT // constants["COLUMNS"])
+
+        def product() -> None:
+            device.launch("product", programs, left, right, result, PRODUCT)
+
+        yield Probe(
+            "compute.matrix.float8", f"a Triton kernel of dots, {PRODUCT}^3 in float8",
+            operations, lambda: device.seconds(product, 20),
+        )  # fmt: skip
+
+
+def _multiplying(
+    device: Device, path: str, what: str, operands: tuple[Any, Any], precise: bool
+) -> Probe:
+    left, right = operands
+    result = device.torch.empty_like(left)
+    operations = 2.0 * left.shape[0] ** 3
+
+    def seconds() -> float:
+        before = device.torch.get_float32_matmul_precision()
+        device.torch.set_float32_matmul_precision("highest" if precise else "high")
+        try:
+            return device.seconds(lambda: device.torch.mm(left, right, out=result), 20)
+        finally:
+            device.torch.set_float32_matmul_precision(before)
+
+    return Probe(path, what, operations, seconds)
+
+
+def _arithmetic(device: Device) -> Iterator[Probe]:
+    programs = PROGRAMS * int(device.about.multi_processor_count)
+
+    def running(path: str, what: str, kernel: str, each: int, arguments: tuple[Any, ...]) -> Probe:
+        """A probe of a loop that does ``each`` things to an element at a time."""
+        block = FORMS[kernel].constants["BLOCK"]
+        amount = float(each) * UNROLLED * ARITHMETIC * programs * block
+
+        def call() -> None:
+            device.launch(kernel, programs, *arguments, ARITHMETIC)
+
+        return Probe(path, what, amount, lambda: device.seconds(call, 3))
+
+    single, double = (device.empty(programs * 2048, dtype) for dtype in ("float32", "float64"))
+    factors = (FACTOR, SUMMAND)
+    for array, dtype in ((single, "float32"), (double, "float64")):
+        yield running(f"compute.vector.{dtype}", f"multiplying and adding in {dtype}",
+                      "multiply_add", 2, (array, *factors))  # fmt: skip
+    yield running("special", "exponentials", "exponentials", 1, (single,))
+    issued = running("issue", "instructions of float32 and of int32 in turn",
+                     "mixed", 4, (single, *factors, 12345, 54321))  # fmt: skip
+    warp = int(device.about.warp_size)
+    yield Probe("issue", issued.what, issued.amount / warp, issued.seconds)
+
+
+def _clock(device: Device) -> Probe:
+    programs = PROGRAMS * int(device.about.multi_processor_count)
+    target = device.empty(programs * 2048)
+    times = device.empty(2 * programs, "int64")
+
+    def seconds() -> float:
+        """Of one cycle: the median over all programs."""
+        device.launch("ticks", programs, target, times, FACTOR, SUMMAND, 10 * ARITHMETIC)
+        pairs = times.view(programs, 2).double()
+        return float((pairs[:, 1] / pairs[:, 0]).median()) * 1e-9
+
+    return Probe("clock", "counting cycles while multiplying and adding", 1.0, seconds)
+
+
+def _latencies(device: Device) -> Iterator[Probe]:
+    for tier, lines in LINES.items():
+        following, place = _cycle(device, lines), device.empty(1, "int32").zero_()
+        yield _chasing(device, tier, lines, (following, place))
+
+
+def _chasing(device: Device, tier: str, lines: int, arrays: tuple[Any, Any]) -> Probe:
+    def chase() -> None:
+        device.launch("chase", 1, *arrays, CHASED)
+
+    def once_around() -> None:
+        """Bring all lines into L2: what was measured before has driven them out."""
+        for _ in range(lines // CHASED):
+            chase()
+
+    before = once_around if tier == "l2" else None
+    what = f"following addresses through {lines * LINE >> 18} MiB"
+    return Probe(f"tiers.{tier}.latency", what, float(CHASED),
+                 lambda: device.seconds(chase, before=before), rate=False)  # fmt: skip
+
+
+def _cycle(device: Device, lines: int) -> Any:
+    """An array whose every line holds the place of another one: one cycle through all of them."""
+    torch = device.torch
+    order = torch.randperm(lines, device=device.where).int() * LINE
+    following = torch.zeros(lines * LINE, dtype=torch.int32, device=device.where)
+    following[order.long()] = order.roll(-1)
+    return following
+
+
+def _launches(device: Device) -> Iterator[Probe]:
+    processors = int(device.about.multi_processor_count)
+    target = device.empty(1)
+
+    def calling(kernel: str) -> Call:
+        return lambda: device.launch(kernel, processors, target)
+
+    empty = calling("empty")
+    yield Probe("launch.plain", "an empty kernel between two events", 1.0,
+                lambda: median(device.seconds(empty) for _ in range(21)), rate=False)  # fmt: skip
+    yield _captured(device, "graph", calling("empty"))
+    if device.architecture >= 90:
+        yield _captured(device, "dependent", calling("dependent"))
+
+
+def _captured(device: Device, way: str, call: Call) -> Probe:
+    replay = device.captured(call, KERNELS)
+    what = f"{KERNELS} empty kernels in a graph, one {WAYS[way]} the other"
+    return Probe(f"launch.{way}", what, float(KERNELS), lambda: device.seconds(replay), rate=False)

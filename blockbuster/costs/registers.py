@@ -1,0 +1,137 @@
+"""Registers of a thread, roughly: accumulators, other tiles that live at once, and what moves them.
+
+The estimate is linear in these, fitted to kernels that were compiled for sm_90 and sm_80 and do not
+spill (tests/golden/footprints.json): two of three are within a quarter of the assembler's number.
+It serves to tell how many programs run side by side, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from blockbuster.costs.operands import LANES
+from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.layouts import VECTOR, WORD, Layouts
+from blockbuster.emit.tile.program import (
+    Fold,
+    For,
+    Init,
+    Let,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.rings import arrivals
+from blockbuster.emit.tile.shared_memory import tile_bytes
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+
+ALWAYS, WITH_DOTS = 14, 13
+"""Registers for indices and loops, and more of them where there are dots."""
+
+TOTALS, OTHERS, FRAGMENTS, PLACES = 1.3, 0.55, 0.3, 0.9
+"""Registers for each word of accumulators, of other tiles that live at once, of operands that warps
+hold themselves, and for each 16 bytes that a thread loads.
+"""
+
+HELD = 128
+"""Words of operands that count at most: the rest is read from shared memory step by step."""
+
+WORDS = {"float16": 0.5, "bfloat16": 0.5, "bool": 0.25, "float64": 2.0}
+"""Words of 32 bits for an element; one for dtypes that are not here."""
+
+FEWEST, MOST = 16, 255
+
+
+def registers(program: TileProgram, nest: Nest, target: str) -> int:
+    """Registers of a thread of a program of ``nest``."""
+    tiling = tiling_of(program, nest)
+    threads = nest.warps * LANES
+    dots = [s for s in statements(nest.body) if isinstance(s, Let) and is_matrix_dot(s, tiling)]
+    inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
+    totals = sum(_words(tile, tiling) for tile in inits) / threads
+    others = max(0.0, _peak(nest, tiling) / threads - totals)
+    loads = (tile_bytes(tile, tiling) / VECTOR / threads for tile, _ in arrivals(nest.body))
+    found = (
+        ALWAYS
+        + (WITH_DOTS if dots else 0)
+        + TOTALS * totals
+        + OTHERS * others
+        + FRAGMENTS * min(HELD, _fragments(dots, Layouts(nest, tiling, target)))
+        + PLACES * sum(max(1.0, load) for load in loads)
+    )
+    return int(max(FEWEST, min(MOST, found)))
+
+
+def _fragments(dots: list[Let], layouts: Layouts) -> float:
+    """Words of operands to a thread, of dots that warps multiply by themselves."""
+    found = 0.0
+    for dot in dots:
+        if not layouts.grouped(dot):
+            shares = zip(dot.args, layouts.warps(dot), strict=True)
+            found += sum(tile_bytes(tile, layouts.tiling) / share for tile, share in shares)
+    return found / WORD / LANES
+
+
+def _peak(nest: Nest, tiling: Tiling) -> float:
+    """The most words of tiles that live at once, all threads together.
+
+    What a loop reads of tiles made outside lives until it ends. An operand that dies where a tile
+    of its axes is made gives its registers to that tile, and a total to its rescaled value. What
+    only dots read is in shared memory, and what they add to a total has no registers of its own.
+    """
+    uses, live = Uses(nest, tiling), _Lives(nest)
+    none = {tile for tile, _ in arrivals(nest.body) if uses.only_in_dots(tile)}
+    none.update(s.target for s in statements(nest.body) if isinstance(s, Let) and s.into)
+    none.update(s.onto for s in statements(nest.body) if isinstance(s, Fold) and s.onto)
+    words = {tile: 0.0 if tile in none else _words(tile, tiling) for tile in live.made}
+    return max((sum(map(words.__getitem__, held)) for held in live.held()), default=0.0)
+
+
+def _words(tile: Tile, tiling: Tiling) -> float:
+    return WORDS.get(tile.dtype, 1.0) * prod(tiling.block(dim) for dim in tile.axes)
+
+
+class _Lives:
+    """From which statement up to which the tiles of a nest live, in the order of its text."""
+
+    def __init__(self, nest: Nest) -> None:
+        self.order: list[tuple[Stmt, tuple[int, ...]]] = []
+        self.ends: dict[int, int] = {}
+        self._number(nest.body, ())
+        self.made: dict[Tile, int] = {}
+        self.last: dict[Tile, int] = {}
+        for at, (stmt, loops) in enumerate(self.order):
+            for tile in (*operands(stmt), *folded(stmt)):
+                self._read(tile, at, loops)
+            made = defined(stmt)
+            if made is not None:
+                self.made[made] = self.last[made] = at
+
+    def _number(self, body: tuple[Stmt, ...], loops: tuple[int, ...]) -> None:
+        for stmt in body:
+            at = len(self.order)
+            self.order.append((stmt, loops))
+            if isinstance(stmt, For):
+                self._number(stmt.body, (*loops, at))
+                self.ends[at] = len(self.order)
+
+    def _read(self, tile: Tile, at: int, loops: tuple[int, ...]) -> None:
+        outside = [loop for loop in loops if loop > self.made.get(tile, at)]
+        self.last[tile] = max(self.last.get(tile, 0), self.ends[outside[0]] if outside else at)
+
+    def held(self) -> Iterator[list[Tile]]:
+        """The tiles that are held at each statement."""
+        for at, (stmt, _) in enumerate(self.order):
+            made = defined(stmt)
+            axes = set(made.axes) if made else None
+            yield [
+                tile
+                for tile, first in self.made.items()
+                if first <= at < self.last[tile]
+                or tile == made
+                or (self.last[tile] == at and first < at and set(tile.axes) != axes)
+            ]

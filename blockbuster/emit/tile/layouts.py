@@ -1,0 +1,194 @@
+"""How Triton lays the tiles of a nest over warps, as far as shared memory depends on it.
+
+A dot's result lies as the matrix units give it, and what is computed from it does, too. Other tiles
+lie as they are loaded: along the axis that is contiguous in memory. What meets a tile of another
+layout, or is stored from one, passes through shared memory; so does what warps reduce together.
+
+The rules are those of Triton 3.6 to 3.9, read from its TTGIR (``AccelerateMatmul``, ``Coalesce``):
+on sm_90 four warps multiply 64 rows together, else each warp multiplies by itself; where one dot
+reads what another gives, all warps lie along the rows, or along the columns where those are more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from blockbuster.emit.tile.dataflow import defined, folded, operands
+from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.program import Fold, Let, Nest, Stmt, Tile, View, statements
+from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.rings import arrivals, loops_of
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.ir.types import Dim
+
+HOPPER = "sm_90"
+GROUP, GROUP_ROWS = 4, 64
+"""Warps that multiply together on sm_90, and the rows that they take at once."""
+
+ROWS, COLUMNS = 16, 8
+"""Rows and columns of a dot's result that one instruction of a warp gives."""
+
+USUAL = 4  # warps of a program that does not say how many
+WARP = 32  # lanes
+WORD = 4  # bytes of arithmetic
+VECTOR = 16  # bytes that a lane loads at once
+
+
+Bit = tuple[Dim, int]
+"""A binary digit of the position along a dim: digit 3 tells the first eight lanes from the next."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``registers``: the digits of positions that one lane of a warp holds; ``warps``: those that
+    tell warps apart. The others tell lanes of a warp apart.
+
+    ``dense``: the dim that is dense in the memory it is loaded from; "" for what matrix units give.
+    """
+
+    registers: frozenset[Bit]
+    warps: frozenset[Bit]
+    dense: Dim = ""
+
+    def warps_along(self, dim: Dim) -> int:
+        """How many warps lie along ``dim``."""
+        return 1 << sum(along == dim for along, _ in self.warps)
+
+
+class Layouts:
+    """The layouts of the tiles of one nest, compiled for ``target``; a row has that of its tile."""
+
+    def __init__(self, nest: Nest, tiling: Tiling, target: str) -> None:
+        self.nest, self.tiling, self.target = nest, tiling, target
+        self.number = nest.warps or USUAL
+        self.known: dict[Tile, Layout] = {}
+        views = dict(arrivals(nest.body))
+        for _ in range(2):  # accumulators are read before the fold that says how they lie
+            for stmt in statements(nest.body):
+                self._note(stmt, views)
+
+    def lanes(self, *dims: Dim) -> int:
+        """The lanes of a tile over ``dims``."""
+        return prod(self.tiling.block(dim) for dim in dims)
+
+    def grouped(self, dot: Let) -> bool:
+        """True if four warps multiply together, with operands in shared memory."""
+        rows = self.lanes(self.tiling.lanes(dot.target)[0])
+        whole = rows >= GROUP_ROWS and self.number % GROUP == 0
+        return self.target == HOPPER and whole and dot.args[0].dtype != FLOAT
+
+    def warps(self, dot: Let) -> tuple[int, int]:
+        """How many warps lie along the rows, and the columns, of a dot's result."""
+        number = self.number
+        near, fed = self._near(dot)
+        if self.grouped(dot):
+            return (number, 1) if fed else self._spread(dot, GROUP)
+        if len(near) == 1:
+            return self._spread(dot, 1)
+        rows, columns = map(self.lanes, self.tiling.lanes(near[-1].target))
+        return (number, 1) if rows >= columns else (1, number)
+
+    def _near(self, dot: Let) -> tuple[list[Let], bool]:
+        """The dots of its body that share a tile with a dot, it among them; if it feeds another."""
+        body = next(body for body in loops_of(self.nest.body) if dot in body)
+        behind, linked = {dot.target}, {dot.target, *dot.args}
+        made = [({*_made(stmt)}, {*operands(stmt)}) for stmt in body]
+        for _ in made:
+            for results, read in made:
+                if behind & read:
+                    behind |= results
+                if linked & (results | read):
+                    linked |= results | read
+        dots = [s for s in body if isinstance(s, Let) and is_matrix_dot(s, self.tiling)]
+        return [d for d in dots if d.target in linked], any(behind & {*d.args} for d in dots)
+
+    def _spread(self, dot: Let, least: int) -> tuple[int, int]:
+        """Warps by turns along rows and columns, where the result has more for each of them."""
+        rows, columns = map(self.lanes, self.tiling.lanes(dot.target))
+        down, across = least, 1
+        while down * across < self.number:
+            more = rows // (ROWS * down)
+            grows = more > 1 if least > 1 else more >= columns // (COLUMNS * across)
+            if grows and down < rows // ROWS:
+                down *= 2
+            else:
+                across *= 2
+        return down, across
+
+    def _note(self, stmt: Stmt, views: Mapping[Tile, View]) -> None:
+        """Note the layout of what a statement makes, if it has one."""
+        target = defined(stmt)
+        if isinstance(stmt, Fold) and stmt.value in self.known:
+            self.known.update(dict.fromkeys(folded(stmt), self.known[stmt.value]))
+        elif target in views:
+            assert target is not None
+            self._loaded(target, views[target])
+        elif isinstance(stmt, Let) and is_matrix_dot(stmt, self.tiling):
+            self.known[target] = self._of_dot(stmt)
+        elif target is not None and self.tiling.lanes(target):
+            found = self._met(stmt, target)
+            if found is not None:
+                self.known[target] = found
+
+    def _met(self, stmt: Stmt, target: Tile) -> Layout | None:
+        """The layout in which operands meet: that of matrix units, or the first one's.
+
+        What is spread from rows and columns alone has none: it is made in any.
+        """
+        read = [tile for tile in operands(stmt) if tile in self.known]
+        wide = [tile for tile in read if len(self.tiling.lanes(tile)) > 1]
+        narrow = len(self.tiling.lanes(target)) < 2
+        found = [self.known[tile] for tile in wide or (read if narrow else ())]
+        return next((layout for layout in found if not layout.dense), found[0] if found else None)
+
+    def _of_dot(self, dot: Let) -> Layout:
+        """Two columns and two rows, eight apart, to a lane; more of them beyond what warps take."""
+        rows, columns = self.tiling.lanes(dot.target)
+        if dot.args[0].dtype == FLOAT:
+            return self.blocked((rows, columns), WORD)
+        down, across = self.warps(dot)
+        high, wide = map(_digits, (self.lanes(rows), self.lanes(columns)))
+        first = max(3, wide - _digits(across)) if self.grouped(dot) else 3
+        warps = _range(rows, 4, min(high, 4 + _digits(down)))
+        warps |= _range(columns, first, min(wide, first + _digits(across)))
+        lanes = _range(rows, 0, 3) | _range(columns, 1, 3)
+        return Layout((_range(rows, 0, high) | _range(columns, 0, wide)) - warps - lanes, warps)
+
+    def blocked(self, order: Sequence[Dim], width: int) -> Layout:
+        """Elements of so many bytes that lie in memory in this order of dims: the last is dense."""
+        each = min(VECTOR // width, max(1, self.lanes(*order) // (self.number * WARP)))
+        registers, warps = frozenset[Bit](), frozenset[Bit]()
+        lanes_left, warps_left = _digits(WARP), _digits(self.number)
+        for dim in reversed(order):
+            digits = _digits(self.lanes(dim))
+            first = min(digits, _digits(each) if dim == order[-1] else 0)
+            second = min(digits, first + lanes_left)
+            third = min(digits, second + warps_left)
+            registers |= _range(dim, 0, first) | _range(dim, third, digits)
+            warps |= _range(dim, second, third)
+            lanes_left, warps_left = lanes_left - second + first, warps_left - third + second
+        return Layout(registers, warps, order[-1])
+
+    def _loaded(self, tile: Tile, view: View) -> None:
+        order = [dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)]
+        if order:
+            self.known[tile] = self.blocked(order, MEMORY[tile.dtype].bytes)
+
+
+def _digits(count: int) -> int:
+    """Binary digits of positions below ``count``, a power of two."""
+    return count.bit_length() - 1
+
+
+def _range(dim: Dim, first: int, end: int) -> frozenset[Bit]:
+    return frozenset((dim, digit) for digit in range(first, end))
+
+
+def _made(stmt: Stmt) -> Iterator[Tile]:
+    """The tiles that a statement makes or changes."""
+    tile = defined(stmt)
+    yield from (() if tile is None else (tile,))
+    yield from folded(stmt)

@@ -1,0 +1,108 @@
+"""The probes of a GPU on a stand-in for one: arrays of torch on the CPU, Triton's interpreter.
+
+Run with TRITON_INTERPRET=1: prints what was found as JSON. It is no test by itself.
+"""
+
+import json
+from types import SimpleNamespace
+
+import torch
+
+from blockbuster.calibration import gpu_probes, kernel_texts
+from blockbuster.calibration.gpu_device import Device
+from blockbuster.calibration.kernel_texts import TEXT, Form
+from blockbuster.emit.target.load import load_module
+
+NOT_INTERPRETED = ("ticks", "dependent")  # instructions of NVIDIA's
+SMALL = {
+    "LARGE": 1 << 15, "PRODUCT": 8, "CHASED": 16, "ARITHMETIC": 1, "KERNELS": 3, "PROGRAMS": 2,
+    "LINES": {"l2": 32, "hbm": 64},
+}  # fmt: skip
+
+
+class StandIn(Device):
+    """A GPU of one processor on which everything takes a second."""
+
+    where = "cpu"
+
+    def __init__(self, architecture: int) -> None:
+        self.torch = torch
+        self.name = "a stand-in"
+        self.about = SimpleNamespace(
+            major=architecture // 10, minor=architecture % 10, multi_processor_count=1,
+            L2_cache_size=1 << 17, warp_size=32,
+        )  # fmt: skip
+        self._kernels = load_module(TEXT)
+        self.launched = []
+
+    def launch(self, kernel, programs, *arguments):
+        self.launched.append((kernel, programs))
+        if kernel == "ticks":
+            arguments[1].view(-1, 2)[:] = torch.tensor([3, 2])  # cycles, nanoseconds
+        elif kernel not in NOT_INTERPRETED:
+            super().launch(kernel, programs, *arguments)
+
+    def seconds(self, call, repeat=1, *, before=None):
+        if before is not None:
+            before()
+        call()
+        return 1.0
+
+    def captured(self, call, times):
+        return lambda: [call() for _ in range(times)]
+
+
+def probed() -> dict[str, float]:
+    """The value of every probe, where the product of matrices in float8 is left out."""
+    for name, value in SMALL.items():
+        setattr(gpu_probes, name, value)
+    device = StandIn(86)
+    return {probe.path: probe.value() for probe in gpu_probes.gpu_probes(device)}
+
+
+def small(kernel: str, **constants: int) -> None:
+    """Let a kernel have small tiles from now on."""
+    form = kernel_texts.FORMS[kernel]
+    kernel_texts.FORMS[kernel] = Form(form.types, constants, form.warps, form.stages, form.pdl)
+
+
+def computed() -> dict[str, bool]:
+    """Whether kernels compute what they say."""
+    for kernel in ("copy", "read", "multiply_add", "exponentials", "mixed"):
+        small(kernel, BLOCK=4)
+    small("product", ROWS=4, COLUMNS=8, DEPTH=2)
+    device = StandIn(90)
+    found = {}
+    source, target = torch.arange(24.0), torch.zeros(24)
+    device.launch("copy", 6, source, target)
+    found["copy"] = torch.equal(source, target)
+    device.launch("read", 3, source, target, 4, 6)
+    tiles = source.view(6, 4)
+    found["read"] = torch.equal(
+        target.view(6, 4)[:3], torch.stack([tiles[[0, 1, 2, 3]].sum(0), tiles[[4, 5, 0, 1]].sum(0),
+                                            tiles[[2, 3, 4, 5]].sum(0)])
+    )  # fmt: skip
+    device.launch("multiply_add", 1, target, 1.0, 1.0, 2)
+    found["multiply_add"] = torch.equal(target[:4], torch.arange(4.0) + 2 * kernel_texts.UNROLLED)
+    device.launch("exponentials", 1, target, 40)
+    found["exponentials"] = bool(((target[:4] - torch.exp2(-target[:4])).abs() < 1e-5).all())
+    device.launch("mixed", 1, target, 1.0, 1.0, 0, 0, 1)
+    lanes = torch.arange(4.0)
+    found["mixed"] = torch.equal(target[:4], lanes + 2 * kernel_texts.UNROLLED + lanes)
+    left, right = torch.arange(64.0).view(8, 8), torch.arange(64.0).view(8, 8) % 5
+    result = torch.zeros(8, 8)
+    device.launch("product", 2, left, right, result, 8)
+    found["product"] = torch.equal(result, left @ right.T)
+    following, place = gpu_probes._cycle(device, 8), torch.zeros(1, dtype=torch.int32)
+    seen = []
+    for _ in range(8):
+        device.launch("chase", 1, following, place, 1)
+        seen.append(int(place))
+    found["chase"] = sorted(seen) == list(range(0, 8 * gpu_probes.LINE, gpu_probes.LINE))
+    device.launch("chase", 1, following, place, 8)
+    found["a chase goes around"] = int(place) == seen[-1]
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps({"probed": probed(), "computed": computed()}))

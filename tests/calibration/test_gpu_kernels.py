@@ -1,0 +1,99 @@
+"""Kernels that measure a GPU: they compile without one, and compute what their probes count."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from blockbuster.calibration.kernel_texts import FORMS, TEXT
+from blockbuster.emit.target.compiler import TARGETS, compile_entry, compiled_entry
+from blockbuster.emit.target.load import load_module
+
+ROOT = Path(__file__).parents[2]
+HOPPER_ONLY = ("product", "dependent")
+
+
+def entry(name):
+    form = FORMS[name]
+    pointers = [argument for argument, type in form.types.items() if type.startswith("*")]
+    options = {"num_warps": form.warps, "num_stages": form.stages}
+    return {
+        "function": getattr(load_module(TEXT), name),
+        "constants": dict(form.constants),
+        "signature": dict(form.types),
+        "equal_to_1": [],
+        "divisible_by_16": [*pointers, *(["SIZE"] if "SIZE" in form.types else [])],
+        "options": options | ({"launch_pdl": True} if form.pdl else {}),
+    }
+
+
+ALL = [(n, t) for t in ("sm_90", "sm_80") for n in FORMS if t == "sm_90" or n not in HOPPER_ONLY]
+
+
+@pytest.mark.parametrize(("name", "target"), ALL)
+def test_a_kernel_compiles_and_spills_nothing(name, target):
+    report = compile_entry(entry(name), TARGETS[target])
+
+    assert report.spills == 0
+    assert report.registers <= 128 or name == "product"
+
+
+LOOPS = {  # instructions in the body of the loop of a kernel, for each thread
+    "multiply_add": {"fma.rn.f32": 16 * 16},
+    "exponentials": {"ex2.approx": 16 * 16},
+    "mixed": {"fma.rn.f32": 2 * 16 * 8, "xor.b32": 16 * 8, "add.s32": 16 * 8},
+    "ticks": {"%clock64": 2, "%globaltimer": 2, "fma.rn.f32": 16 * 16},
+    "read": {"ld.global.cg": 4},
+    "chase": {"ld.global.cg": 1},
+    "dependent": {"griddepcontrol.wait": 1, "griddepcontrol.launch_dependents": 1},
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_has_the_instructions_that_its_probe_counts(name):
+    compiled, _ = compiled_entry(entry(name), TARGETS["sm_90"])
+
+    for instruction, count in LOOPS[name].items():
+        found = len(re.findall(re.escape(instruction) + r"\b", compiled.asm["ptx"]))
+        more = 8 if instruction == "add.s32" else 0  # addresses and the loop's own count
+        assert count <= found <= count + more, instruction
+
+
+@pytest.fixture(scope="module")
+def stand_in():
+    pytest.importorskip("torch")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.calibration.gpu_stand_in"],
+        cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.interpreter
+def test_kernels_compute_what_they_say(stand_in):
+    assert stand_in["computed"] == dict.fromkeys(stand_in["computed"], True)
+
+
+@pytest.mark.interpreter
+def test_every_probe_of_a_gpu_runs(stand_in):
+    probed = stand_in["probed"]
+
+    assert probed["clock"] == 1.5e9, "3 cycles take 2 nanoseconds"
+    assert probed["tiers.hbm.bandwidth"] == 2 * 4 * (1 << 15), "bytes read and written"
+    assert probed["record.hbm.read"] == 4 * (1 << 15)
+    assert probed["compute.matrix.float16"] == 2 * 8**3
+    assert probed["compute.vector.float32"] == 2 * 16 * 2 * 2048
+    assert probed["special"] == 16 * 2 * 2048
+    assert probed["issue"] == 4 * 16 * 2 * 1024 / 32, "by warps"
+    assert probed["tiers.l2.latency"] == probed["tiers.hbm.latency"] == 1 / 16
+    assert probed["launch.graph"] == 1 / 3
+    assert "launch.dependent" not in probed, "compute capability 8.6 has none"

@@ -1,0 +1,78 @@
+"""Estimates of shared memory and registers, beside what Triton and the assembler took.
+
+tests/golden/footprints.json was written by ``python -m bench.costs.footprints``.
+"""
+
+from functools import cache
+from statistics import median
+
+import pytest
+
+from bench.costs.footprints import estimated, records
+from blockbuster.costs.footprint import Footprint
+from blockbuster.machines import machine
+
+
+@cache
+def pairs():
+    """(target, estimate, shared bytes, registers, spills) of each compiled kernel."""
+    return [
+        (record["target"], footprint, *kernel)
+        for record in records()
+        for footprint, kernel in zip(estimated(record), record["kernels"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("target", ["sm_90", "sm_80"])
+def test_shared_memory_is_within_a_tenth_of_nine_in_ten(target):
+    near = [abs(e.shared - took) <= took / 10 for at, e, took, *_ in pairs() if at == target]
+
+    assert sum(near) >= 0.9 * len(near)
+
+
+def test_there_are_enough_of_them():
+    assert len(records()) >= 200
+    assert sum(took > 1024 for _, _, took, *_ in pairs()) >= 200, "most take more than a few words"
+
+
+def test_no_program_is_taken_to_fit_that_does_not():
+    """Estimates that are too low by more than a tenth would let a schedule pass that cannot run."""
+    low = [(e.shared, took) for _, e, took, *_ in pairs() if e.shared < 0.9 * took > 4096]
+
+    assert low == []
+
+
+def test_registers_are_near_where_none_spill():
+    held = [(e.registers, took) for _, e, _, took, spilled in pairs() if not spilled]
+    errors = [abs(guess - took) / took for guess, took in held]
+
+    assert median(errors) < 0.2
+    assert sum(error < 0.25 for error in errors) > 0.6 * len(errors)
+
+
+# how many run side by side ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("footprint", "resident"),
+    [
+        (Footprint(shared=0, registers=32, warps=4), 16),  # threads: 2048 of 128
+        (Footprint(shared=0, registers=16, warps=1), 32),  # programs
+        (Footprint(shared=0, registers=128, warps=4), 4),  # registers: 65,536
+        (Footprint(shared=0, registers=129, warps=4), 3),  # in eights: 136
+        (Footprint(shared=57_344, registers=64, warps=4), 4),  # with what the system takes: 4
+        (Footprint(shared=76_800, registers=64, warps=4), 3),
+        (Footprint(shared=77_824, registers=64, warps=4), 2),
+        (Footprint(shared=232_448, registers=64, warps=4), 1),
+    ],
+)
+def test_programs_run_side_by_side_as_many_as_fit(footprint, resident):
+    assert footprint.resident(machine("h200")) == resident
+
+
+def test_what_does_not_fit_is_refused_in_words():
+    large = Footprint(shared=232_449, registers=64, warps=4)
+    with pytest.raises(ValueError, match="needs 232,449 bytes of shared memory, h200 has 232,448"):
+        large.resident(machine("h200"))
+    with pytest.raises(ValueError, match="a program of 16 warps with 248 registers"):
+        Footprint(shared=0, registers=248, warps=16).resident(machine("h200"))

@@ -1,0 +1,62 @@
+"""A device's numbers stand in its data file, and nowhere else in the package."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from blockbuster.machines import NAMES, built_in
+from blockbuster.machines.data_file import numbers_of
+
+PACKAGE = Path(__file__).parents[2] / "blockbuster"
+IN_WORDS = re.compile(r"\d ?(TFLOP|[TG]B/s)")
+
+
+def is_distinctive(number: float) -> bool:
+    """Whether a number tells of a device: three digits, and no small multiple of a power of two."""
+    digits = f"{number:.15e}".partition("e")[0].replace(".", "").rstrip("0")
+    odd = int(number) if number == int(number) else 1 << 10 | 1
+    while odd and odd % 2 == 0:
+        odd //= 2
+    return len(digits) >= 3 and odd >= 8
+
+
+DISTINCTIVE = {
+    n for name in NAMES for n in numbers_of(built_in(name)).values() if is_distinctive(n)
+}
+
+
+def told_in(source: str) -> list[str]:
+    """The numbers of devices in a module: as such, or in a text."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        value = getattr(node, "value", None)
+        if not isinstance(node, ast.Constant):
+            continue
+        if type(value) in (int, float) and value in DISTINCTIVE:
+            found.append(f"{node.lineno}: {value}")
+        if isinstance(value, str) and IN_WORDS.search(value):
+            found.append(f"{node.lineno}: {IN_WORDS.search(value)[0]}")
+    return found
+
+
+def test_what_is_distinctive():
+    assert {132, 108, 148, 232_448, 166_912, 1.98e9, 1307.4e12 / 2} <= DISTINCTIVE
+    assert not any(is_distinctive(n) for n in (32, 128, 1024, 2048, 65_536, 255 + 1, 1e-6, 4.3e12))
+
+
+@pytest.mark.parametrize("source", ["X = 232448", "f(1.98e9)", '"""A copy moves 4.3 TB/s."""'])
+def test_a_number_of_a_device_is_found(source):
+    assert told_in(source)
+
+
+def test_no_other_module_holds_numbers_of_devices():
+    found = [
+        f"{path.relative_to(PACKAGE)}:{told}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.parent != PACKAGE / "machines"
+        for told in told_in(path.read_text(encoding="utf-8"))
+    ]
+
+    assert not found, "they belong in machines/data:\n" + "\n".join(found)
