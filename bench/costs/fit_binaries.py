@@ -27,7 +27,7 @@ from blockbuster.machines import Machine, machine
 STEPS = (1.5, 1.2, 1.07)
 SWEEPS = 2
 OFFSET = 0.25  # weight of a workload's mean error, beside the spread within it
-FRACTIONS = ("matrix", "apart", "memory", "cache", "issue")  # at most one
+FRACTIONS = ("matrix", "apart", "memory", "issue")  # at most one
 
 
 def loss(groups: Sequence[Sequence[Measured]], on: Machine, fitted: BinaryCoefficients) -> float:
