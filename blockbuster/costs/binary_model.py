@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import Coefficients
@@ -155,9 +156,13 @@ class CodeRates:
     def total(self, name: str) -> float:
         """Seconds in which a resource works, all processors being busy."""
         machine, programs = self.rates.machine, self.rates.work.programs
-        steps = self.steps(machine.processors)
-        each = sum(step.runs * step.resources.get(name, 0.0) for step in steps)
+        each = sum(step.runs * step.resources.get(name, 0.0) for step in self._usual)
         return each * programs / machine.processors
+
+    @cached_property
+    def _usual(self) -> tuple[Step, ...]:
+        """The steps where all processors are busy."""
+        return self.steps(self.rates.machine.processors)
 
     def steps(self, active: int) -> tuple[Step, ...]:
         """The step of each phase, ``active`` programs or processors sharing memory and cache."""
