@@ -89,6 +89,7 @@ from blockbuster.rules.materialize import materialize
 from blockbuster.runtime.compiled import Compiled
 from blockbuster.selection import Traffic, traffic
 from blockbuster.selection.plan import Plan
+from blockbuster.simulation import simulate
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.report import RuleReport
 
@@ -109,7 +110,7 @@ __all__ = [
     "evaluate", "Float16", "Float32", "Float64", "prove_equal", "Proof", "GraphTraffic",
     "check_rule", "RuleReport",
     # cost
-    "traffic", "Traffic", "machine", "Machine",
+    "traffic", "Traffic", "machine", "Machine", "simulate",
     # kernels
     "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
     "jit", "compile", "load", "Jitted", "Compiled", "Plan",

@@ -70,6 +70,7 @@ CONTENTS = {
         "docs/safety",
         "docs/proofs",
         "docs/tile_programs",
+        "docs/tiling",
         "ARCHITECTURE",
     ),
     "Reference": (

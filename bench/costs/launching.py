@@ -28,7 +28,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Ready:
-    """All starts of a file for some inputs; ``kept`` are the arrays that its kernels write."""
+    """All starts of a file for some inputs; ``kept``: the arrays whose addresses are held."""
 
     gpu: Gpu
     starts: tuple[Start, ...]
@@ -51,7 +51,8 @@ def ready(source: Path, inputs: Mapping[str, Array]) -> Ready:
     module = load_module(source.read_text(encoding="utf-8"))
     noting = _Noting(module, poisons=True)
     outputs = noting.call(**dict(zip(module.INPUTS, inputs.values(), strict=True)))
-    return Ready(Gpu(0), tuple(noting.starts), tuple(outputs), tuple(noting.made))
+    kept = (*inputs.values(), *noting.made)
+    return Ready(Gpu(0), tuple(noting.starts), tuple(outputs), kept)
 
 
 class _Noting(Recorder):

@@ -6,8 +6,8 @@
 
 Each program is called through ``bb.jit`` at large and at small sizes, and compared with float64, in
 a process of its own, several at a time; then it is timed beside eager torch. Last, causal and
-window attention are timed at several lengths: with ``narrow``, with the same schedule without its
-``narrow`` lines, and without a mask.
+window attention are timed at several lengths: with ``narrow`` and ``part``, with the same schedule
+without lines of ``part``, without those of ``narrow``, too, and without a mask.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ LENGTHS = (1024, 2048, 4096, 8192, 16384)
 HEADS, DEPTH = 16, 128
 PATIENCE = 200.0  # seconds after which a process is stopped
 KINDS = ("large", "small")
+VARIANTS = {"": (), " in one part": ("part",), " without narrow": ("narrow", "part")}
+"""Which moves of the default schedule are left out, by what stands behind a program's name."""
 
 
 def inputs_of(program: Any, kind: str, dtype: Any, *, device: str, seed: int = 1) -> Record:
@@ -123,7 +125,7 @@ def times(name: str) -> Record:
 
 
 def lengths(seconds: float) -> list[Record]:
-    """Times of masked attention by length, with and without ``narrow``; right or not."""
+    """Times of masked attention by length, with and without moves for masks; right or not."""
     import torch
 
     from bench.everyday import causal, full, window
@@ -139,12 +141,12 @@ def lengths(seconds: float) -> list[Record]:
         record: Record = {"length": length, "failed": {}, "errors": {}}
         runs: dict[str, Callable[[], Any]] = {}
         for name, fn in dict(full=full, causal=causal, window=window).items():
-            for word, keep in {"": True, " without narrow": False}.items():
-                if name == "full" and not keep:
+            for word, without in VARIANTS.items():
+                if without and f"{without[0]} nest" not in kernel_of(fn, length).schedule:
                     continue
                 try:
                     out = torch.full_like(q, float("nan"))
-                    run = partial(_kernel(fn, length, keep), q=q, k=k, v=v, out=out)
+                    run = partial(kernel_of(fn, length, without), q=q, k=k, v=v, out=out)
                     run()
                     head = [x[:, :2].double() for x in (q, k, v)]
                     (exact,) = as_tuple(eager(fn, "cuda")(*head)) if length <= 8192 else (None,)
@@ -173,19 +175,20 @@ def _library(q: Any, k: Any, v: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
-def _kernel(fn: Any, length: int, keep: bool) -> Any:
-    """The kernel of the default schedule, with or without what ``narrow`` did."""
+def kernel_of(fn: Any, length: int, without: tuple[str, ...] = ()) -> Any:
+    """The kernel of the default schedule, or of that schedule ``without`` some moves."""
     import blockbuster as bb
 
     dims = dict.fromkeys("qkv", "B H S D")
     graph = bb.fuse(bb.lower(bb.trace(fn, **dims))).final
     sizes = dict(B=1, H=HEADS, S=length, D=DEPTH)
     kernel = bb.emit(graph, sizes, "float16", "sm_90")
-    if keep:
+    if not without:
         return kernel
-    lines = kernel.schedule.splitlines(keepends=True)
-    text = "".join(line for line in lines if not line.startswith("narrow"))
-    return bb.emit(graph, sizes, "float16", "sm_90", schedule=text)
+    lines = [line for line in kernel.schedule.splitlines() if line.split()[0] not in without]
+    if "part" in without:  # with it goes what is done to further parts
+        lines = [line for line in lines if "#" not in line]
+    return bb.emit(graph, sizes, "float16", "sm_90", schedule="\n".join(lines))
 
 
 # the parent ------------------------------------------------------------------------

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LATENCY = "latency"
 """What decides where no resource works half of the time: one thing waits for another."""
@@ -34,8 +38,9 @@ class Report:
     ``time_us``: microseconds. ``bytes``: by the name of the tier, what moves to and from it
     (global memory is "hbm" on GPUs, "dram" on CPUs). ``busy``: for each resource (tiers, "matrix",
     "vector", "special", "issue", "launch") the fraction of the time that it works. ``critical``:
-    the resource that decides, or "latency". ``timeline``: events in order of their starts; empty
-    for the closed form. ``assumed``: what was taken for granted, in words.
+    the resource that decides, or "latency". ``timeline``: events in order of their starts.
+    ``use``: for each resource the fraction that works in each of equal parts of the time; both are
+    empty for the closed form. ``assumed``: what was taken for granted, in words.
     """
 
     machine: str
@@ -44,7 +49,17 @@ class Report:
     busy: Mapping[str, float] = field(hash=False)
     critical: str
     timeline: tuple[Event, ...] = field(default=(), repr=False)
+    use: Mapping[str, tuple[float, ...]] = field(default_factory=dict, hash=False, repr=False)
     assumed: tuple[str, ...] = ()
+
+    def plot(self) -> Figure:
+        """A figure of matplotlib: each processor over time, and the use of each resource.
+
+        Raises DrawError where matplotlib is missing, ValueError for a report without a timeline.
+        """
+        from blockbuster.view.gantt import figure
+
+        return figure(self)
 
     def to_json(self) -> str:
         """The report as a JSON object with the names of its fields."""

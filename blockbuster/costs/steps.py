@@ -75,7 +75,7 @@ class Rates:
     def _step(self, phase: Phase, active: int) -> Step:
         if not phase.runs:
             return Step(0.0, {}, 0.0, phase.each)
-        found = {**self._moving(phase, active), **self._computing(phase)}
+        found = {**self._moving(phase, active), **self.computing(phase)}
         each = {name: seconds / phase.runs for name, seconds in found.items()}
         chain = self._chain(phase, each) + self._fill(phase, each)
         return Step(phase.runs / self.work.programs, each, chain, phase.each)
@@ -99,7 +99,7 @@ class Rates:
         """The fraction of what is loaded of an array that comes from memory."""
         return self.missed[name] / self.work.loaded[name] if self.work.loaded[name] else 0.0
 
-    def _computing(self, phase: Phase) -> dict[str, float]:
+    def computing(self, phase: Phase) -> dict[str, float]:
         """Seconds of all runs, if one processor did them."""
         each, crowded = self.machine.processors, self.work.crowded
         matrix = vector = 0.0

@@ -1,33 +1,20 @@
 """The programs of the sources, a few lines of array code each.
 
-``ALL`` holds the three examples of Blockbuster Part 1, under the names of its sections.
+``ALL`` holds the three examples of Blockbuster Part 1, under the names of its sections;
+``GEMM_CHAINS`` and ``SELF_ATTENTIONS`` the workloads of MCFuser, under their names in its tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from blockbuster.examples.example import Example
+from blockbuster.examples.mcfuser import GEMM_CHAINS, SELF_ATTENTIONS
 from blockbuster.frontend import functions as bb
-from blockbuster.frontend.program import ArrayProgram
-from blockbuster.frontend.trace import trace
+
+__all__ = ["ALL", "GEMM_CHAINS", "SELF_ATTENTIONS", "Example"]
 
 Array = Any
-
-
-@dataclass(frozen=True)
-class Example:
-    """An array function with the dims of its inputs and small sizes to run it at."""
-
-    name: str
-    fn: Callable[..., Any]
-    inputs: Mapping[str, str]
-    sizes: Mapping[str, int]
-
-    def program(self) -> ArrayProgram:
-        """The traced array program."""
-        return trace(self.fn, **self.inputs)
 
 
 def attention(q: Array, k: Array, v: Array) -> Array:

@@ -36,6 +36,7 @@ from blockbuster.selection.chunk_sizes import in_chunks
 from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
+from blockbuster.selection.full_tiles import parted
 from blockbuster.selection.longest_first import longest_first
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
@@ -66,7 +67,7 @@ def default_schedule(
     scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
-    scheduled = deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks))
+    scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
     return staged(with_warps(longest_first(scheduled), warps))
 
 

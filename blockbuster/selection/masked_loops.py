@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from blockbuster.emit.schedule.conditions import Formulas, conditions
-from blockbuster.emit.schedule.narrow import not_narrowable
-from blockbuster.emit.schedule.site import loops_of
+from blockbuster.emit.schedule.narrow import not_narrowable, replaced_by
+from blockbuster.emit.schedule.site import Site, loops_of, with_body
 from blockbuster.emit.tile.known_bounds import KnownBounds
 from blockbuster.emit.tile.program import For, Iota, Nest, TileProgram, statements
+from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
@@ -17,30 +19,61 @@ from blockbuster.ir.types import Dim
 def narrowed_loops(
     program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]
 ) -> Iterator[str]:
-    """A sentence for each loop that a mask narrows, at these sizes and blocks, by size class."""
+    """A sentence for each loop that a mask narrows or parts, at these sizes and blocks.
+
+    Both are by size class. The parts of a loop are told together.
+    """
     sizes = completed(dict(sizes), program.rules)
     bound = bound_blocks(program, sizes, blocks)
     for nest in program.nests:
         known = KnownBounds(nest, sizes, blocks_in(nest, bound))
         for stmt in statements(nest.body):
             if isinstance(stmt, For) and stmt.span is not None:
-                yield _narrowed(stmt, known)
+                parts = parts_of(stmt, nest)
+                if parts[0] is stmt:
+                    yield _told(parts, nest, known)
 
 
 def whole_loops(program: TileProgram) -> Iterator[str]:
     """A sentence, with the reason, for each loop that runs over all its blocks under a mask."""
     for site, loop in loops_of(program):
-        if loop.span is None and _has_mask(loop, program.nests[site.nest - 1]):
-            reason = not_narrowable(program, site)
+        nest = program.nests[site.nest - 1]
+        parts = parts_of(loop, nest)
+        if parts[-1] is loop and not _is_narrowed(parts) and _has_mask(loop, nest):
+            reason = not_narrowable(_unparted(program, site, loop), site)
             yield f"a loop over {loop.dim} runs over all blocks in spite of its mask: {reason}"
 
 
-def _narrowed(loop: For, known: KnownBounds) -> str:
-    """How many blocks of a narrowed loop are left, on average over its rows."""
-    of = f"{known.trips(loop):.3g} of {len(known.firsts(loop.dim))} blocks"
-    if all(tile in known.known for tile in loop.bounds):
-        return f"a loop over {loop.dim} runs over {of}: its mask empties the others"
-    return f"a loop over {loop.dim} runs over at most {of}: data say which its mask leaves"
+def _is_narrowed(parts: tuple[For, ...]) -> bool:
+    """True if the first of ``parts`` begins, or the last one ends, where a mask says it."""
+    (begin, _), (_, end) = (part.span or (None, None) for part in (parts[0], parts[-1]))
+    return begin is not None or end is not None
+
+
+def _unparted(program: TileProgram, site: Site, loop: For) -> TileProgram:
+    """``program`` with ``loop`` over all blocks, as it was before it was parted."""
+    nest = program.nests[site.nest - 1]
+    return with_body(program, site, replaced_by(nest.body, loop, (replace(loop, span=None),)))
+
+
+def _told(parts: tuple[For, ...], nest: Nest, known: KnownBounds) -> str:
+    """How many blocks of a loop are left, on average over its rows, and how many of them whole."""
+    dim = parts[0].dim
+    of = f"{sum(map(known.trips, parts)):.3g} of {len(known.firsts(dim))} blocks"
+    if not all(tile in known.known for part in parts for tile in part.bounds):
+        whole = ", and which whole: these run without it" if len(parts) > 1 else ""
+        return f"a loop over {dim} runs over at most {of}: data say which its mask leaves{whole}"
+    does = ["empties the others"] if _is_narrowed(parts) else []
+    if len(parts) > 1:
+        whole = f"{known.trips(_unmasked(parts, nest)):.3g}"
+        does.append(f"leaves {whole} whole, which run without it")
+    return f"a loop over {dim} runs over {of}: its mask {' and '.join(does)}"
+
+
+def _unmasked(parts: tuple[For, ...], nest: Nest) -> For:
+    """The part of a loop that compares least."""
+    formulas = Formulas(nest)
+    return min(parts, key=lambda part: len(conditions(part, formulas)))
 
 
 def _has_mask(loop: For, nest: Nest) -> bool:

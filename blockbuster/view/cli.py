@@ -7,28 +7,21 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from blockbuster import examples
-from blockbuster.emission import emit
-from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.trips import named
 from blockbuster.errors import BlockbusterError
-from blockbuster.frontend import ArrayProgram, lower
-from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import completed
-from blockbuster.rules import PAPER_RULES, RULES, Derivation, explain, fuse, overflowing, safe
-from blockbuster.view import calibrate, check_rule, explore
+from blockbuster.rules import explain, overflowing, safe
+from blockbuster.view import calibrate, check_rule, explore, simulate
 from blockbuster.view.demo import demo
 from blockbuster.view.doctor import doctor
 from blockbuster.view.draw import draw, draw_step
-from blockbuster.view.load import parse_sizes, trace_named
+from blockbuster.view.emitting import add_kernel, add_program, add_rules, derived, emitted
+from blockbuster.view.load import parse_sizes
 from blockbuster.view.prove import prove
 from blockbuster.view.terminal import say, warn
-
-RULE_SETS = {"default": RULES, "paper": PAPER_RULES}
 
 FUSE_EXAMPLES = """examples:
   blockbuster fuse model.py:attention --dims q="M D" k="N D" v="N L"
@@ -99,6 +92,8 @@ def build_parser() -> argparse.ArgumentParser:
     check_rule.add_arguments(
         _add(commands, "check-rule", summary, check_rule.run, check_rule.EXAMPLES)
     )
+    summary = "a program's kernel on a machine, event by event: time, traffic, what limits it"
+    simulate.add_arguments(_add(commands, "simulate", summary, simulate.run, simulate.EXAMPLES))
     summary = "the explorer of a derivation that was written as JSON, as one HTML page"
     explore.add_arguments(_add(commands, "view", summary, explore.run, explore.EXAMPLES))
     summary = "measure the GPU or CPU, for the machine 'auto' of the cost models"
@@ -125,24 +120,6 @@ def _add(
     return command
 
 
-def _add_program(command: argparse.ArgumentParser) -> None:
-    command.add_argument("program", metavar="FILE.py:FUNCTION", help="plain array code")
-    command.add_argument(
-        "--dims",
-        nargs="+",
-        default=[],
-        metavar='NAME="DIMS"',
-        help='the named dims of each input: q="M D", a fixed size x="B D=64", a unit axis b="1 D"',
-    )
-
-
-def _add_rules(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--rules", choices=RULE_SETS, default="default", help="the rule set")
-    command.add_argument(
-        "--whole", nargs="+", default=[], metavar="DIM", help="dims that are one block each"
-    )
-
-
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     summary = "the main job on an example: trace, fuse, prove, emit, run, compare"
     command = _add(commands, "demo", summary, run_demo, DEMO_EXAMPLES)
@@ -154,8 +131,8 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _add_fuse(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = _add(commands, "fuse", "show the derivation of a program", run_fuse, FUSE_EXAMPLES)
-    _add_program(command)
-    _add_rules(command)
+    add_program(command)
+    add_rules(command)
     command.add_argument("--json", type=Path, metavar="FILE", help="write the derivation as JSON")
     command.add_argument("--html", type=Path, metavar="FILE", help="write the explorer, one page")
     explore.add_numbers(command)
@@ -165,8 +142,8 @@ def _add_fuse(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     summary = "say why each buffered edge of the fused program is there"
     command = _add(commands, "explain", summary, run_explain, EXPLAIN_EXAMPLES)
-    _add_program(command)
-    _add_rules(command)
+    add_program(command)
+    add_rules(command)
     command.add_argument(
         "--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="say the bytes at stake"
     )
@@ -176,8 +153,8 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _add_prove(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     summary = "prove every step, snapshot and safe form equal to what it came from"
     command = _add(commands, "prove", summary, run_prove, PROVE_EXAMPLES)
-    _add_program(command)
-    _add_rules(command)
+    add_program(command)
+    add_rules(command)
     command.add_argument("--trials", type=int, default=8, help="random trials of each (default 8)")
     command.add_argument("--seed", type=int, default=0, help="of the random inputs (default 0)")
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -186,22 +163,10 @@ def _add_prove(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _add_emit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     summary = "write the fused program as a stand-alone Triton file"
     command = _add(commands, "emit", summary, run_emit, EMIT_EXAMPLES)
-    _add_program(command)
-    _add_rules(command)
-    command.add_argument(
-        "--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="the size of every dim"
-    )
-    command.add_argument("--tiles", nargs="+", default=[], metavar="DIM=SIZE", help="tile sizes")
-    command.add_argument(
-        "--dtype", default="float16", help="float16 (default), float32 or bfloat16"
-    )
+    add_program(command)
+    add_rules(command)
+    add_kernel(command)
     command.add_argument("--target", default="sm_90", help="sm_80, sm_90 (default), sm_100, gfx942")
-    command.add_argument(
-        "--snapshot", type=int, metavar="K", help="which snapshot, from 0 (default: the last)"
-    )
-    command.add_argument(
-        "--schedule", type=Path, metavar="FILE", help="a schedule's text instead of the default"
-    )
     command.add_argument(
         "--show", choices=("source", "schedule", "tiles"), default="source",
         help="what to print: the Triton file (default), its schedule, or its loops over tiles",
@@ -212,8 +177,8 @@ def _add_emit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_draw(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     summary = "draw the fused program, or one step"
     command = _add(commands, "draw", summary, run_draw, DRAW_EXAMPLES)
-    _add_program(command)
-    _add_rules(command)
+    add_program(command)
+    add_rules(command)
     command.add_argument(
         "--step", type=int, metavar="N", help="before and after step N; 0 is the program unfused"
     )
@@ -225,11 +190,6 @@ def _add_draw(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
 
 
-def _derived(arguments: argparse.Namespace) -> tuple[ArrayProgram, Derivation]:
-    program = trace_named(arguments.program, arguments.dims)
-    return program, fuse(lower(program), RULE_SETS[arguments.rules], whole=arguments.whole)
-
-
 def run_demo(arguments: argparse.Namespace) -> int:
     """`blockbuster demo`."""
     (example,) = (e for e in examples.ALL if e.name == arguments.example)
@@ -238,7 +198,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
 def run_fuse(arguments: argparse.Namespace) -> int:
     """`blockbuster fuse`."""
-    program, derivation = _derived(arguments)
+    program, derivation = derived(arguments)
     if arguments.json:
         arguments.json.write_text(derivation.to_json(), encoding="utf-8")
     if arguments.html:
@@ -256,7 +216,7 @@ def run_fuse(arguments: argparse.Namespace) -> int:
 
 def run_explain(arguments: argparse.Namespace) -> int:
     """`blockbuster explain`."""
-    program, derivation = _derived(arguments)
+    program, derivation = derived(arguments)
     sizes = parse_sizes(arguments.sizes)
     found = explain(derivation.final, {**program.sizes, **sizes} if sizes else None)
     if arguments.json:
@@ -274,7 +234,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
 
 def run_prove(arguments: argparse.Namespace) -> int:
     """`blockbuster prove`."""
-    _, derivation = _derived(arguments)
+    _, derivation = derived(arguments)
     report = prove(derivation, trials=arguments.trials, seed=arguments.seed)
     say(report.to_json() if arguments.json else report)
     return 0 if report.equal else 1
@@ -282,23 +242,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
 
 def run_emit(arguments: argparse.Namespace) -> int:
     """`blockbuster emit`."""
-    program, derivation = _derived(arguments)
-    snapshots = derivation.snapshots
-    chosen = len(snapshots) - 1 if arguments.snapshot is None else arguments.snapshot
-    if not 0 <= chosen < len(snapshots):
-        raise ValueError(
-            f"--snapshot {chosen}: the derivation has snapshots 0 to {len(snapshots) - 1}"
-        )
-    graph = safe(snapshots[chosen])
-    kernel = emit(
-        graph,
-        sizes=_sizes_read(graph, program, parse_sizes(arguments.sizes)),
-        dtype=arguments.dtype,
-        target=arguments.target,
-        tiles=parse_sizes(arguments.tiles, "--tiles") or None,
-        reference=derivation.start,
-        schedule=arguments.schedule and arguments.schedule.read_text(encoding="utf-8"),
-    )
+    kernel = emitted(arguments, arguments.target)
     for note in kernel.notes:
         warn(f"note: {note}")
     if arguments.output is None:
@@ -310,19 +254,9 @@ def run_emit(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _sizes_read(graph: Graph, program: ArrayProgram, given: Mapping[str, int]) -> dict[str, int]:
-    """The sizes given and those fixed by the program, less those that fusion made superfluous.
-
-    Dims between two views are none of the graph's. Raises ValueError where sizes disagree.
-    """
-    read = named(lower_to_tiles(graph))
-    sizes = completed({**program.sizes, **given}, program.rules)
-    return {dim: n for dim, n in sizes.items() if dim in read or dim not in program.dims}
-
-
 def run_draw(arguments: argparse.Namespace) -> int:
     """`blockbuster draw`."""
-    _, derivation = _derived(arguments)
+    _, derivation = derived(arguments)
     steps, number = derivation.steps, arguments.step
     if number is not None and not 0 <= number <= len(steps):
         raise ValueError(f"--step {number}: the derivation has steps 1 to {len(steps)}")

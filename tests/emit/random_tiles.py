@@ -20,7 +20,7 @@ KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have func
 BY_NAME = {move.name: move for move in MOVES}
 DTYPES = ("float16", "float32")
 SIZES = (16, 32, 40, 100, 200)
-AFTER_BLOCK = ("narrow", "fill")
+AFTER_BLOCK = ("narrow", "fill", "part")
 MOST_SITES = 3
 MOST_ARGUMENTS = 2
 

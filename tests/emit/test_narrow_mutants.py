@@ -152,7 +152,7 @@ RANGES = [
     (mask_ranges, "return self._divided(-factor, MIRRORED[fn]", "return self._divided(-factor, fn",
      ["i - j < 4"]),
     (mask_ranges, '"lt": -0.25, "le": 0.25', '"lt": -0.25, "le": -0.25', ["2 * j <= i"]),
-    (mask_ranges, "return -line[0], _negated(line[1])", "return -line[0], line[1]",
+    (mask_ranges, "return -line[0], negated(line[1])", "return -line[0], line[1]",
      ["-(j - i) + j - j >= -4"]),
     (mask_ranges, '(name == "maximum") == (fn in ("lt", "le"))', "True",
      ["np.maximum(j - 20, i) > 4"]),

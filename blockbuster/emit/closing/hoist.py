@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import defined, operands, stored
+from blockbuster.emit.tile.dataflow import defined, folded, operands, stored
 from blockbuster.emit.tile.program import (
     BlockOf,
     For,
@@ -36,7 +36,7 @@ def hoist(program: TileProgram) -> TileProgram:
 
 
 def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:
-    """Why ``stmt`` must stay in ``loop``, whose remaining statements define ``staying``, or ""."""
+    """Why ``stmt`` must stay in ``loop``, whose remaining statements make or fold ``staying``."""
     target = defined(stmt)
     if target is None or not isinstance(stmt, MOVING):
         return "it changes something"
@@ -45,7 +45,7 @@ def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:
     if isinstance(stmt, Iota) and stmt.at and stmt.dim == loop.dim:
         return f"{target.name} is an index of the loop's own dim {loop.dim}"
     if any(tile in staying for tile in operands(stmt)):
-        return f"{target.name} depends on a tile made in the loop"
+        return f"{target.name} depends on a tile made, or folded, in the loop"
     if isinstance(stmt, Guard) and stmt.dim == loop.dim:
         return f"{target.name} is guarded along the loop's own dim {loop.dim}"
     if isinstance(stmt, Load):
@@ -78,7 +78,8 @@ def _hoisted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _parted(loop: For) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
     """The statements of ``loop`` that may run before it, and the others."""
     moving: list[Stmt] = []
-    made = frozenset(tile for stmt in statements(loop.body) if (tile := defined(stmt)) is not None)
+    inside = tuple(statements(loop.body))
+    made = frozenset(tile for stmt in inside for tile in (defined(stmt), *folded(stmt)) if tile)
     for stmt in loop.body:
         if not not_invariant(stmt, loop, made):
             moving.append(stmt)

@@ -35,6 +35,7 @@ from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.chunkable import (
     not_apart,
     not_chunkable,
+    not_finished,
     not_side_by_side,
     totals_of,
 )
@@ -172,6 +173,7 @@ def not_chunked_here(loop: For, body: Body) -> str:
     return (
         not_side_by_side(around)
         or not_apart(body[:at])
+        or not_finished(body[:at], body[at:])
         or not_apart(around.body[:inside])
         or not_chunked_here(loop, around.body)
     )

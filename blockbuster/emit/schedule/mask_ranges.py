@@ -123,9 +123,9 @@ class MaskRanges:
             case Call("mul", args):
                 return self.product_of(args, fn, bound)
             case Call("neg", (x,)):
-                return self.solved(x, MIRRORED[fn], _negated(bound))
+                return self.solved(x, MIRRORED[fn], negated(bound))
             case Call("abs", (x,)):
-                sides = self.solved(x, fn, bound), self.solved(x, MIRRORED[fn], _negated(bound))
+                sides = self.solved(x, fn, bound), self.solved(x, MIRRORED[fn], negated(bound))
                 return both(*sides) if fn in ("lt", "le") else either(*sides)
             case Call("maximum" | "minimum" as name, args):
                 all_of_them = (name == "maximum") == (fn in ("lt", "le"))
@@ -148,7 +148,7 @@ class MaskRanges:
             return 1.0, Const(0.0)
         match expr:
             case Call("neg", (x,)) if (line := self._line(x)) is not None:
-                return -line[0], _negated(line[1])
+                return -line[0], negated(line[1])
             case Call("add" | "sub" as fn, parts):
                 lines = [self._line(part) for part in parts]
                 if None in lines:
@@ -165,7 +165,7 @@ class MaskRanges:
         if factor == 0:
             return ALL
         if factor < 0:
-            return self._divided(-factor, MIRRORED[fn], _negated(bound), moved)
+            return self._divided(-factor, MIRRORED[fn], negated(bound), moved)
         position = next(Arg(at) for at, x in enumerate(self.formulas.leaves) if self._is_index(x))
         whole = is_whole(bound, self.formulas)
         if factor == 1 and (whole or moved == Const(0.0)):
@@ -225,7 +225,8 @@ def abs_of(expr: Expr) -> Expr:
     return Const(abs(expr.value)) if isinstance(expr, Const) else call("abs", expr)
 
 
-def _negated(expr: Expr) -> Expr:
+def negated(expr: Expr) -> Expr:
+    """-x."""
     match expr:
         case Const(value):
             return Const(0.0 - value)  # 0 has no sign here

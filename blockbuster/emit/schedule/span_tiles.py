@@ -83,6 +83,16 @@ class SpanWriter:
             leaves
         )
 
+    def within(self, number: Tile, span: Span) -> Tile:
+        """``number`` of a block, or the end of ``span`` beyond which it lies."""
+        expr: Expr = Arg(0)
+        args = [number]
+        for fn, end in zip(("maximum", "minimum"), span, strict=True):
+            if end is not None:
+                expr = call(fn, expr, Arg(len(args)))
+                args.append(end)
+        return self._let(expr, tuple(args)) if len(args) > 1 else number
+
     # bounds --------------------------------------------------------------------------
 
     def _number(self, bound: Bound) -> Tile:

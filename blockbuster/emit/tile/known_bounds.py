@@ -2,7 +2,8 @@
 
 A number that is known has a value for each combination of blocks of the dims that it depends on: an
 array with an axis for each of them. What depends on data is not known: such a loop is taken to run
-over all its blocks.
+over all its blocks. Of two loops that data part, where one begins at the block at which the other
+ends, the first is taken to run over all of them, and the second over none.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockbuster.emit.tile.dataflow import bounding
-from blockbuster.emit.tile.program import LAST, BlockOf, For, Iota, Let, Nest, Stmt, Tile
+from blockbuster.emit.tile.program import (
+    LAST,
+    BlockOf,
+    For,
+    Iota,
+    Let,
+    Nest,
+    Stmt,
+    Tile,
+    statements,
+)
 from blockbuster.interp.semantics import Float64
 from blockbuster.ir.ops import Pointwise
 from blockbuster.ir.types import Dim, size_class
@@ -57,6 +68,8 @@ class KnownBounds:
     known: dict[Tile, PerBlock] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
+        self._ends = {(loop.dim, loop.span[1]) for loop in loops if loop.span is not None}
         wanted = bounding(self.nest.body)
         if wanted:
             self._walk(self.nest.body, self.nest.grid, wanted)
@@ -78,7 +91,9 @@ class KnownBounds:
         """The number of the first block that ``loop`` runs over, and that behind the last."""
         count = len(self.firsts(loop.dim))
         begin, end = loop.span or (None, None)
-        return self._clipped(begin, 0, count), self._clipped(end, count, count)
+        goes_on = begin is not None and (loop.dim, begin) in self._ends
+        unknown = count if goes_on else 0
+        return self._clipped(begin, unknown, count), self._clipped(end, count, count)
 
     def trips(self, loop: For) -> float:
         """How many blocks ``loop`` runs over, on average over what is around it."""

@@ -1,4 +1,4 @@
-"""How often the statements inside loops run, where loops run over spans of their blocks."""
+"""Loops over spans of their blocks: how often what is in them runs, and which are parts of one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockbuster.emit.tile.known_bounds import Numbers, PerBlock, merged
+from blockbuster.emit.tile.program import For, Nest, statements
 from blockbuster.ir.types import Dim
 
 
@@ -58,3 +59,24 @@ def _outside(loop: Walked, inner: PerBlock, weights: Numbers) -> PerBlock:
     at = [np.broadcast_to(bound, shape)[..., None] for bound in (first, stop)]
     low, high = (np.take_along_axis(spread, bound, axis=-1)[..., 0] for bound in at)
     return PerBlock(dims, high - low)
+
+
+def parts_of(loop: For, nest: Nest) -> tuple[For, ...]:
+    """The loops of ``nest`` that together are one with ``loop``, in order: itself if it is whole.
+
+    Each begins at the block at which the one before it ends.
+    """
+    loops = [s for s in statements(nest.body) if isinstance(s, For) and s.dim == loop.dim]
+    parts = [loop]
+    while before := [one for one in loops if goes_on(one, parts[0]) and one not in parts]:
+        parts.insert(0, before[0])
+    while behind := [one for one in loops if goes_on(parts[-1], one) and one not in parts]:
+        parts.append(behind[0])
+    return tuple(parts)
+
+
+def goes_on(loop: For, other: For) -> bool:
+    """True if ``other`` begins at the block at which ``loop`` ends."""
+    if loop.span is None or other.span is None or loop.dim != other.dim:
+        return False
+    return loop.span[1] is not None and loop.span[1] == other.span[0]

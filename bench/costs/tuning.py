@@ -1,0 +1,145 @@
+"""What the workers of a tuning run: they compile a schedule, or time it on the GPU that they see.
+
+Triton's cache hands a binary from those that compile to those that time. A schedule that is wrong
+raises ValueError, so that its measurement is lost and says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import blockbuster as bb
+from bench.costs.tunable import EXAMPLES, TARGET, workload_of
+
+ROUNDS = 3
+GRAPHED_US = 400.0  # what the calls of a graph take in all
+CALLS = (2, 20)  # of a graph
+FIRST_CALLS = 3
+FAULT = 70  # exit code after a fault of the device
+
+
+@dataclass(frozen=True)
+class Job:
+    """A schedule of a workload; ``folder`` holds its file and Triton's cache."""
+
+    workload: str
+    schedule: str
+    folder: str
+
+    @property
+    def path(self) -> Path:
+        """The emitted file."""
+        name = hashlib.sha256(f"{self.workload}\n{self.schedule}".encode()).hexdigest()[:16]
+        return Path(self.folder) / f"{self.workload}-{name}.py"
+
+
+def woken(number: int) -> float:
+    """Import what compiling takes, before a clock runs; slowly, so that each worker gets a turn."""
+    from blockbuster.emit.target import compiler
+
+    assert compiler.TARGETS
+    import torch
+    import triton
+
+    assert torch.__version__, triton.__version__
+    time.sleep(1)
+    return float(number)
+
+
+def built(job: Job) -> float:
+    """Compile the kernels of a schedule; the seconds that took. Raises EmitError if none fits."""
+    from blockbuster.emit.target.compiler import compiled_entry, made_of, target_of
+    from blockbuster.emit.target.inspection import TEXT_PREDICATES
+    from blockbuster.emit.target.load import load_module
+
+    began = time.perf_counter()
+    _use_cache(job)
+    target = target_of(TARGET)
+    kernel = bb.emit(
+        _graph(job.workload), EXAMPLES[job.workload].sizes, target=TARGET, schedule=job.schedule
+    )
+    for entry in load_module(kernel.source).KERNELS:
+        compiled, assembler = compiled_entry(entry, target)
+        name, shared = entry["function"].__name__, int(compiled.metadata.shared)
+        if shared > target.shared:
+            raise bb.EmitError(f"{name} needs {shared} bytes of shared memory, not {target.shared}")
+        made = made_of(name, compiled, assembler)
+        for reason in filter(None, (predicate(made) for predicate in TEXT_PREDICATES)):
+            raise bb.EmitError(reason)
+        _prepare_launcher(compiled)
+    kernel.write(job.path)
+    return time.perf_counter() - began
+
+
+def timed(job: Job) -> float:
+    """Seconds of a call among many in a graph, the median of some rounds."""
+    return _seconds(job, ROUNDS)
+
+
+def timed_again(turn: tuple[Job, int]) -> float:
+    """Seconds in one round, so that schedules can be timed in turn."""
+    return _seconds(turn[0], 1)
+
+
+def _seconds(job: Job, rounds: int) -> float:
+    """The median of rounds. After a fault of the device this process ends: it is of no more use."""
+    from triton.errors import TritonError
+
+    try:
+        clock = _clock(job)
+        return statistics.median(clock() for _ in range(rounds)) / 1e6
+    except TritonError as error:  # some of Triton's errors do not cross from process to process
+        raise ValueError(str(error)) from None
+    except RuntimeError as error:
+        if "CUDA" not in str(error):
+            raise
+        print(f"{job.workload}: {error}\n{job.schedule}", flush=True)
+        os._exit(FAULT)
+
+
+@cache
+def _graph(name: str) -> Any:
+    return bb.fuse(bb.lower(EXAMPLES[name].program())).final
+
+
+def _use_cache(job: Job) -> None:
+    """Have Triton keep binaries in the job's folder: those from elsewhere do not count."""
+    os.environ["TRITON_CACHE_DIR"] = str(Path(job.folder) / "triton")
+
+
+def _prepare_launcher(compiled: Any) -> None:
+    from bench.costs.building import prepare_launcher
+
+    prepare_launcher(compiled)
+
+
+@lru_cache(maxsize=128)
+def _clock(job: Job) -> Callable[[], float]:
+    """What times a schedule, in microseconds. Raises ValueError if its results are wrong."""
+    from bench.costs.launching import ready
+    from bench.costs.timing import Clock, error_of
+
+    _use_cache(job)
+    inputs, exact = _inputs(job.workload)
+    run = ready(job.path, inputs)
+    error = error_of(run, exact)
+    if not error <= workload_of(job.workload).largest:
+        raise ValueError(f"its results are wrong: an error of {error:.1e}")
+    clock = Clock()
+    usual = clock.cold(run, FIRST_CALLS)
+    return clock.graph(run, max(CALLS[0], min(CALLS[1], int(GRAPHED_US / usual))))
+
+
+@lru_cache(maxsize=1)
+def _inputs(name: str) -> Any:
+    workload = workload_of(name)
+    inputs = workload.drawn(workload.sizes, "cuda", seed=1)
+    return inputs, workload.reference(inputs)

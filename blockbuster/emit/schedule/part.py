@@ -1,0 +1,121 @@
+"""part: the blocks of a loop that a mask leaves whole run in a loop of their own, without it.
+
+before   for n in range(0, t9):           after   t10 = block(n,first(m) + 1)
+          t3 = dot(t1,t2)                         t11 = min(t10, t9)
+          t4 = where(i >= j, t3, -inf)            for n in range(0, t11):
+          ...                                      t3 = dot(t1,t2)
+                                                   ...                      (t3 where t4 was)
+                                                  for n in range(t11, t9):
+                                                   t3 = dot(t1,t2)
+                                                   t4 = where(i >= j, t3, -inf)
+                                                   ...
+
+Which blocks these are follows from the mask, as for ``narrow``: whole_blocks.py. Those before them
+and those behind keep the mask; all fold into the same accumulators, in the same order. Every result
+is the same to the bit. Saves the comparisons and the choices in whole blocks; costs the code of
+another loop, which starts to load when it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
+from blockbuster.emit.schedule.conditions import Formulas, conditions
+from blockbuster.emit.schedule.known_masks import under
+from blockbuster.emit.schedule.narrow import compares, no_mask, replaced_by, writer_of
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
+from blockbuster.emit.schedule.span_tiles import SpanWriter
+from blockbuster.emit.schedule.whole_blocks import whole_blocks
+from blockbuster.emit.tile.dataflow import defined, mapped, retargeted
+from blockbuster.emit.tile.program import For, Issue, Span, TileProgram, statements
+from blockbuster.emit.tile.spanned import parts_of
+
+
+class Part(Move):
+    """Let the blocks of a loop that its masks leave whole run without them."""
+
+    name: ClassVar[str] = "part"
+    takes: ClassVar[str] = LOOP
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """Loops with a mask that is known to be true in all of some blocks."""
+        for site, _ in loops_of(scheduled.draft):
+            if not self.why_not(scheduled, site):
+                yield site
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Something is known, before the loop, of where its masks leave all points."""
+        return not_partable(scheduled.draft, site)
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """Two or three loops, behind the statements that compute where one ends."""
+        return parted(scheduled.draft, site)
+
+
+def not_partable(program: TileProgram, site: Site) -> str:
+    """Why no blocks of the loop at ``site`` can run without its masks, or ""."""
+    loop = loop_at(program, site)
+    if loop is None:
+        return no_such_place(Part(), site)
+    nest = program.nests[site.nest - 1]
+    if len(parts_of(loop, nest)) > 1:
+        return f"the loop over {loop.dim} is one of several parts already"
+    if any(isinstance(stmt, Issue) for stmt in statements(loop.body)):
+        return f"loads of the loop over {loop.dim} run ahead: part it before that"
+    if not any(map(compares, statements(nest.body))):
+        return no_mask(loop)
+    program = hoist(program)  # what does not change in the loop stands before it
+    loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
+    assert loop is not None
+    if not conditions(loop, formulas):
+        return no_mask(loop)
+    writer = writer_of(loop, formulas, program, alone=True)
+    if not whole_blocks(loop, formulas, writer).known:
+        return f"of no block of {loop.dim} it is known that the mask leaves it whole"
+    return ""
+
+
+def parted(program: TileProgram, site: Site) -> TileProgram:
+    """``program`` with the loop at ``site``, which has to be partable, in parts."""
+    program = hoist(program)
+    loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
+    assert loop is not None
+    writer = writer_of(loop, formulas, program, alone=True)
+    found = whole_blocks(loop, formulas, writer)
+    before, whole, behind = _spans(loop, writer.span(found.others), writer)
+    parts = [_copied(replace(loop, span=before), writer)] if before is not None else []
+    body = under(loop.body, found.known, formulas)
+    parts.append(_copied(replace(loop, span=whole, body=body), writer))
+    parts += [replace(loop, span=behind)] if behind is not None else []
+    made = replaced_by(formulas.nest.body, loop, (*writer.made, *parts))
+    return with_body(program, site, made)
+
+
+def _spans(loop: For, ends: Span, writer: SpanWriter) -> tuple[Span | None, Span, Span | None]:
+    """Those of the blocks before the whole ones, of the whole ones, and of those behind.
+
+    ``ends``: the first block that is not whole behind them, and the one behind the last before.
+    """
+    begin, end = loop.span or (None, None)
+    behind, before = ends
+    first, before_them, behind_them = begin, None, None
+    if before is not None:
+        first = writer.within(before, (begin, end))
+        before_them = (begin, first)
+    stop = end
+    if behind is not None:
+        stop = writer.within(behind, (first, end))
+        behind_them = (stop, end)
+    return before_them, (first, stop), behind_them
+
+
+def _copied(loop: For, writer: SpanWriter) -> For:
+    """``loop`` with names of its own for the tiles that it makes."""
+    made = (tile for stmt in statements(loop.body) if (tile := defined(stmt)) is not None)
+    new = {tile: replace(tile, name=next(writer.names)) for tile in made}
+    return replace(loop, body=mapped(loop.body, lambda stmt: retargeted(stmt, new)))

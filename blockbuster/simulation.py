@@ -1,0 +1,85 @@
+"""``bb.simulate``: a kernel, or a plan of several, on an abstract machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from blockbuster.costs.report import Report
+from blockbuster.emit.kernel import Kernel
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.errors import message
+from blockbuster.machines import Machine
+from blockbuster.machines import machine as machine_of
+from blockbuster.selection.choice import CPU
+from blockbuster.selection.pieces import Call
+from blockbuster.selection.plan import File, Plan
+from blockbuster.simulator import LAUNCHES, Sized, simulated
+
+
+def simulate(
+    what: Kernel | Plan | Scheduled,
+    machine: str | Path | Machine = "h200",
+    *,
+    launch: str = "plain",
+    warm: bool = False,
+) -> Report:
+    """What happens when kernels run on a machine, event by event.
+
+    Processors take programs in the order of the grid, as many side by side as fit. What programs
+    load, compute and store takes memory, cache and units, which all that are active share equally;
+    blocks that were used a short while ago come from the cache. ``kernel.cost`` is the closed form
+    of the same report.
+
+    ``machine``: a name ("h200", "auto"), the path of a file, or a ``Machine``. ``launch``:
+    "plain", from the host, "graph", or "dependent": a kernel's launch is hidden behind the kernel
+    before it. ``warm``: the cache holds what was used last; else it is empty at first.
+    Functions of whole arrays between the kernels of a plan take no time, and are named in
+    ``Report.assumed``. Raises ValueError for an unknown machine or launch, sizes of zero, a
+    program that does not fit a processor, and a plan without schedules (of the CPU, or loaded).
+
+    >>> import blockbuster as bb
+    >>> graph = bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="M K", w="K N"))).final
+    >>> kernel = bb.emit(graph, sizes={"M": 1024, "K": 1024, "N": 1024})
+    >>> simulate(kernel, "h200").bytes["hbm"]
+    6291456
+    """
+    device = machine_of(machine)
+    if launch not in LAUNCHES:
+        known = ", ".join(LAUNCHES)
+        raise ValueError(message(f"unknown launch {launch!r}", hint=f"known: {known}"))
+    said = tuple(f"{call.name} takes no time" for call in _calls(what))
+    return simulated(_kernels(what), device, launch=launch, warm=warm, assumed=said)
+
+
+def _calls(what: Kernel | Plan | Scheduled) -> tuple[Call, ...]:
+    return what.calls if isinstance(what, Plan) else ()
+
+
+def _kernels(what: Kernel | Plan | Scheduled) -> tuple[Sized, ...]:
+    match what:
+        case Kernel(tile_program=None):
+            raise ValueError("this kernel has no tile program: emit it again to simulate it")
+        case Kernel(tile_program=program) if program is not None:
+            return (Sized(program, what.sizes, what.target),)
+        case Scheduled():
+            return (Sized(what.program, what.known, what.target.name),)
+        case Plan():
+            return tuple(_of_file(file, what) for file in what.files)
+    raise TypeError(
+        message(
+            f"expected a kernel (bb.emit gives one) or a plan, got {type(what).__name__}",
+            hint="of a jitted function, that is fn.plan_for(*args)",
+        )
+    )
+
+
+def _of_file(file: File, plan: Plan) -> Sized:
+    if plan.target == CPU:
+        raise ValueError(f"{plan.name} is planned for NumPy on the CPU: it has no kernels")
+    scheduled = file.considered.best.scheduled if file.considered else None
+    if scheduled is None:
+        raise ValueError(f"{plan.name} was loaded without its schedules: compile it again")
+    program = scheduled.program
+    results = {b.name: name for b, name in zip(program.outputs, file.writes, strict=True)}
+    inner = {b.name: f"{b.name} of {file.writes[0]}" for b in program.workspaces}
+    return Sized(program, scheduled.known, scheduled.target.name, {**results, **inner})

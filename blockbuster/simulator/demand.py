@@ -1,0 +1,96 @@
+"""What one run of a body asks of a processor: seconds of each of its units, step after step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from blockbuster.costs.phases import Phase
+from blockbuster.costs.steps import SCHEDULERS, Rates
+
+LOCAL = 2
+"""Where a processor's own memory stands among the tiers of a machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """``seconds``: of each unit of a processor, for a program that has it alone.
+
+    ``least``: seconds that the step lasts, however idle the processor is. ``queued``: the units
+    that programs may have to share; the others never decide when a step ends.
+    """
+
+    seconds: Mapping[str, float]
+    least: float = 0.0
+    queued: tuple[str, ...] = ()
+
+    def times(self, runs: int) -> Demand:
+        """The demand of so many runs, one after the other."""
+        seconds = {unit: runs * s for unit, s in self.seconds.items()}
+        return Demand(seconds, runs * self.least, self.queued)
+
+
+def deciding(steps: Sequence[Demand]) -> tuple[str, ...]:
+    """The units of which no other is busy at least as long in each of ``steps``.
+
+    A unit that is never busy longer than another ends no step: where programs share both equally,
+    the amount of the other unit is given last.
+    """
+    units = tuple(dict.fromkeys(unit for step in steps for unit in step.seconds))
+    seconds = {unit: [step.seconds.get(unit, 0.0) for step in steps] for unit in units}
+
+    def less(at: int, other: int) -> bool:
+        pairs = list(zip(seconds[units[at]], seconds[units[other]], strict=True))
+        equal = all(mine == theirs for mine, theirs in pairs)
+        return all(mine <= theirs for mine, theirs in pairs) and (not equal or other < at)
+
+    numbers = range(len(units))
+    return tuple(units[i] for i in numbers if not any(less(i, j) for j in numbers if i != j))
+
+
+def demands(phase: Phase, rates: Rates) -> tuple[Demand, ...]:
+    """The steps of one run of ``phase``, which is one of those of ``rates.work``.
+
+    What is computed from the result of a dot waits for it, and the next dot waits for that: matrix
+    units and the others work one after the other. A body of dots and nothing else is one step: the
+    matrix units take the next operands while they still multiply.
+    """
+    if not phase.runs:
+        return ()
+    dot, rest = _of_dots(phase, rates), _of_others(phase, rates)
+    if not dot and not rest:
+        return ()
+    cycles = rates.fitted
+    waits, folds = phase.dots * cycles.dot, phase.folds * cycles.fold
+    if dot and rest.get("vector"):
+        return (_step(dot, waits, rates), _step(rest, folds, rates))
+    both = {unit: dot.get(unit, 0.0) + rest.get(unit, 0.0) for unit in (*dot, *rest)}
+    return (_step(both, folds + (cycles.barrier if phase.ahead else 0.0), rates),)
+
+
+def _of_dots(phase: Phase, rates: Rates) -> dict[str, float]:
+    """Seconds of matrix units, and of reading their operands."""
+    found = {
+        "matrix": rates.computing(phase)["matrix"] / phase.runs,
+        rates.machine.tiers[LOCAL].name: _local(phase.fetched, phase, rates),
+    }
+    return found if found["matrix"] else {}
+
+
+def _of_others(phase: Phase, rates: Rates) -> dict[str, float]:
+    """Seconds of the other units, and of copies into a processor's own memory."""
+    found = {unit: s / phase.runs for unit, s in rates.computing(phase).items() if unit != "matrix"}
+    found[rates.machine.tiers[LOCAL].name] = _local(phase.copied, phase, rates)
+    return {unit: seconds for unit, seconds in found.items() if seconds}
+
+
+def _local(moved: int, phase: Phase, rates: Rates) -> float:
+    processors, local = rates.machine.processors, rates.machine.tiers[LOCAL]
+    return moved * rates.work.crowded / phase.runs * processors / local.bandwidth
+
+
+def _step(seconds: Mapping[str, float], waits: float, rates: Rates) -> Demand:
+    """A warp has one scheduler of a processor, and the part of the units that belongs to it."""
+    idle = max(1.0, SCHEDULERS / rates.work.warps)
+    longest = max(seconds.values(), default=0.0) * idle
+    return Demand(seconds, longest + waits / rates.machine.clock)

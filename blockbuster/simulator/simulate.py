@@ -1,0 +1,128 @@
+"""``bb.simulate``: kernels one after the other on a machine, event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from blockbuster.costs.coefficients import FITTED, Coefficients
+from blockbuster.costs.cost import used
+from blockbuster.costs.report import Report
+from blockbuster.costs.sizes import fitting
+from blockbuster.costs.steps import Rates
+from blockbuster.costs.work import Work, work_of
+from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.trips import blocks_in, bound_blocks
+from blockbuster.ir.types import Dim
+from blockbuster.machines.machine import Machine
+from blockbuster.simulator.body import Body, body_of
+from blockbuster.simulator.clock import Actor
+from blockbuster.simulator.device import Device
+from blockbuster.simulator.grain import together
+from blockbuster.simulator.grid import places
+from blockbuster.simulator.programs import Programs
+from blockbuster.simulator.summary import Ran, summary
+
+LAUNCHES = ("plain", "graph", "dependent")
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A tile program as it is printed, and the sizes and target of its kernels.
+
+    ``names``: of its arrays, where several programs share some under other names.
+    """
+
+    program: TileProgram
+    sizes: Mapping[Dim, int]
+    target: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def simulated(
+    programs: Sequence[Sized],
+    machine: Machine,
+    *,
+    launch: str = "plain",
+    warm: bool = False,
+    group: int = 0,
+    assumed: tuple[str, ...] = (),
+    coefficients: Coefficients = FITTED,
+) -> Report:
+    """The kernels of ``programs``, one after the other.
+
+    ``warm``: the cache holds what was used last of their arrays; else it is empty before the first.
+    ``group``: how many iterations are taken together; 0: as few as give an answer in seconds.
+    ``assumed``: what else the report says is taken for granted.
+    """
+    device = Device(machine, coefficients)
+    kernels = [kernel for sized in programs for kernel in _kernels(sized, machine, coefficients)]
+    if warm:
+        held: dict[str, int] = {}
+        for kernel in kernels:
+            held = used(held, kernel.unique, machine.tiers[1])
+        device.blocks.warm(held)
+    ran: list[Ran] = []
+    device.clock.start(_plan(device, kernels, launch, group, ran))
+    device.clock.run()
+    cache = "holds what was used last" if warm else "is empty"
+    said = f"the cache {cache} before the first kernel", f"launches: {launch}"
+    return summary(device, ran, (*said, *assumed))
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One kernel, ready to run."""
+
+    work: Work
+    unique: Mapping[str, int]
+    extents: Extents
+    body: Body
+    resident: int
+
+
+def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list[Launched]:
+    sizes = fitting(sized.program, sized.sizes)
+    blocks = bound_blocks(sized.program, sizes)
+    works = work_of(sized.program, sized.sizes, sized.target)
+    found = []
+    for nest, work in zip(sized.program.nests, works, strict=True):
+        extents = Extents(nest, sizes, blocks_in(nest, blocks))
+        body = body_of(sized.program, extents, Rates(work, machine, coefficients, {}), sized.names)
+        unique = {sized.names.get(name, name): size for name, size in work.unique.items()}
+        found.append(Launched(work, unique, extents, body, work.footprint.resident(machine)))
+    return found
+
+
+def _plan(
+    device: Device, kernels: Sequence[Launched], launch: str, group: int, ran: list[Ran]
+) -> Actor:
+    sizes: dict[str, int] = {}
+    for kernel in kernels:
+        for name, size in kernel.unique.items():
+            sizes[name] = max(sizes.get(name, 0), size)
+    for kernel in kernels:
+        before = ran[-1].ended - ran[-1].started if ran else None
+        cost = _launch(device.machine, launch, before) + device.coefficients.start
+        begun = device.clock.now
+        if cost:
+            yield device.clock.job((), least=cost)
+        length = group or together(kernel.work, kernel.body)
+        programs = Programs(device, kernel.body, length)
+        start = device.clock.now
+        yield programs.run(places(kernel.extents), kernel.work.programs, kernel.resident)
+        ran.append(Ran(programs, kernel.resident, length, begun, start, device.clock.now))
+        device.blocks.settle(sizes)
+
+
+def _launch(machine: Machine, launch: str, before: float | None) -> float:
+    """Seconds before a kernel starts; ``before``: those of the kernel before it, if there is one.
+
+    The host prepares a launch while another kernel runs. Nothing comes before the first kernel that
+    it could depend on.
+    """
+    costs = machine.launch
+    if launch == "plain":
+        return costs.plain if before is None else max(costs.graph, costs.plain - before)
+    return costs.graph if launch == "graph" or before is None else costs.dependent

@@ -1,0 +1,44 @@
+"""How far a search is, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from blockbuster.tiling.measurement import Measurement
+
+Note = Callable[[Measurement[Any]], None]
+
+
+@contextmanager
+def shown(
+    title: str, total: int | None = None, *, console: Console | None = None
+) -> Iterator[Note]:
+    """Show how many measurements are done, how many were lost, and the best time so far.
+
+    What this gives hears of each measurement (the ``note`` of ``Workers.measure``). ``total``: how
+    many there will be, where that is known.
+    """
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.fields[said]}"),
+    )  # fmt: skip
+    with Progress(*columns, console=console or Console(stderr=True)) as progress:
+        task = progress.add_task(title, total=total, said="")
+        best: list[float] = []
+        lost: list[str] = []
+
+        def note(measurement: Measurement[Any]) -> None:
+            if measurement.seconds is None:
+                lost.append(measurement.reason)
+            else:
+                best[:] = [min([*best, measurement.seconds])]
+            said = f"best {best[0] * 1e6:.2f} us" if best else "no time yet"
+            said += f", {len(lost)} lost" if lost else ""
+            progress.update(task, advance=1, said=said)
+
+        yield note

@@ -1,0 +1,54 @@
+"""`blockbuster simulate`: a program's kernel on an abstract machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from blockbuster.machines import NAMES, machine
+from blockbuster.simulation import simulate
+from blockbuster.simulator import LAUNCHES
+from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted
+from blockbuster.view.terminal import Screen, say, warn
+
+EXAMPLES = """examples:
+  blockbuster simulate model.py:attention --dims q="M D" k="N D" v="N L" \\
+      --sizes M=4096,N=4096,D=128,L=128 --plot waves.png
+  blockbuster simulate model.py:mlp --dims x="M D" w="D K" --sizes M=2048,D=4096,K=4096 \\
+      --machine a100 --launch graph --json > report.json
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_program(command)
+    add_rules(command)
+    add_kernel(command)
+    command.add_argument(
+        "--machine", default="h200", metavar="NAME",
+        help=f"{', '.join(NAMES)}, auto, or a FILE.toml (default h200)",
+    )  # fmt: skip
+    command.add_argument(
+        "--launch", choices=LAUNCHES, default="plain", help="how kernels are launched"
+    )
+    command.add_argument("--warm", action="store_true", help="the cache holds what was used last")
+    command.add_argument("--json", action="store_true", help="print JSON, the timeline in it")
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate the kernel and print the report."""
+    device = machine(arguments.machine)
+    if device.kind == "cpu":
+        raise ValueError(f"--machine {device.name}: kernels are emitted for GPUs, and that is none")
+    with Screen(stderr=True).working("simulating"):
+        kernel = emitted(arguments, device.target)
+        report = simulate(kernel, device, launch=arguments.launch, warm=arguments.warm)
+    for note in kernel.notes:
+        warn(f"note: {note}")
+    say(report.to_json() if arguments.json else report)
+    if arguments.plot:
+        report.plot().savefig(arguments.plot, dpi=120)
+        if not arguments.json:
+            say(f"wrote {arguments.plot}")
+    return 0
