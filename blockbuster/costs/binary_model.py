@@ -13,7 +13,7 @@ chain of one program, which adds up wherever it waits until no matrix instructio
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from blockbuster.costs.cached import from_memory
@@ -40,14 +40,36 @@ class BinaryCoefficients(Coefficients):
 
     ``alone``: cycles from one instruction of a warp to its next where no other warp fills them;
     ``synced``: cycles of a barrier among a program's warps; ``exchange``: of a shuffle.
+    ``queue``: how many times longer a load takes on a busy machine than on an idle one;
+    ``request``: cycles in which a processor asks for a line of memory. ``overlap``: how well what
+    takes place at once overlaps: the exponent of the mean that its times are added up by.
     """
 
     alone: float = 2.0
     synced: float = 30.0
     exchange: float = 8.0
+    queue: float = 2.0
+    overlap: float = 3.0
+    request: float = 1.75
 
 
 FITTED = BinaryCoefficients()
+
+
+@dataclass(frozen=True)
+class CodeStep(Step):
+    """A step whose parts overlap in part."""
+
+    overlap: float = 1.0
+
+    def combined(self, parts: Sequence[float]) -> float:
+        """Between the longest (``overlap`` without bounds) and the sum of all (1)."""
+        longest = max(parts, default=0.0)
+        if not longest:
+            return 0.0
+        return longest * sum((each / longest) ** self.overlap for each in parts) ** (
+            1 / self.overlap
+        )
 
 
 @dataclass(frozen=True)
@@ -173,8 +195,14 @@ class CodeRates:
     def _step(self, step: Step, phase: Phase, counts: Counts | None) -> Step:
         if not step.runs:
             return step
-        resources = {**step.resources, **self._computing(phase, counts)}
-        return replace(step, resources=resources, chain=self._chain(phase, counts, resources))
+        machine = self.rates.machine
+        cache = machine.tiers[1].name
+        moved = sum(phase.loaded.values()) + sum(phase.stored.values())
+        sectors = step.resources[cache] * (phase.sectors / moved if moved else 1.0)
+        asked = phase.lines / phase.runs * self.fitted.request / machine.clock
+        resources = {**step.resources, cache: max(sectors, asked), **self._computing(phase, counts)}
+        chain = self._chain(phase, counts, resources)
+        return CodeStep(step.runs, resources, chain, step.each, self.fitted.overlap)
 
     def _computing(self, phase: Phase, counts: Counts | None) -> dict[str, float]:
         """Seconds of one run of a program that is alone on its processor."""
@@ -185,7 +213,7 @@ class CodeRates:
         local = machine.tiers[2]
         matrix = 0.0
         if counts.operations:
-            rate = machine.rate("matrix", _dtype(phase)) / each
+            rate = machine.rate("matrix", self._dtype) / each
             reached = self.fitted.apart if counts.apart else self.fitted.matrix
             matrix = counts.operations * warps / (rate * reached)
         return {
@@ -195,6 +223,12 @@ class CodeRates:
             "special": counts.special * warps * lanes * each / machine.special,
             "issue": counts.issue * warps * each / (machine.issue * self.fitted.issue),
         }
+
+    @property
+    def _dtype(self) -> str:
+        """What matrix units multiply; an iteration of a loop may also stand before it."""
+        (dtype,) = dict.fromkeys(d for unit, d in self.rates.work.operations if unit == "matrix")
+        return dtype
 
     def _chain(self, phase: Phase, counts: Counts | None, each: Mapping[str, float]) -> float:
         """What follows one another in a run of one program."""
@@ -217,7 +251,7 @@ class CodeRates:
     def _latency(self, phase: Phase) -> float:
         memory, cache = self.rates.machine.tiers[:2]
         far = any(self.rates.missed.get(name, 0) for name in phase.loaded)
-        return memory.latency if far else cache.latency
+        return self.fitted.queue * (memory.latency if far else cache.latency)
 
     def _arrival(self, each: Mapping[str, float]) -> float:
         memory, cache = (tier.name for tier in self.rates.machine.tiers[:2])
@@ -252,7 +286,3 @@ def time_of_binary(
     counts = matched(work.phases, binary, work.warps)
     code = CodeRates(rates, binary, coefficients, counts)
     return passed(work, machine, code, resident, coefficients.start)
-
-
-def _dtype(phase: Phase) -> str:
-    return next(dtype for unit, dtype in phase.operations if unit == "matrix")

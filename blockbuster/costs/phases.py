@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
+from blockbuster.costs.lines import LINE, SECTOR, pieces, run_bytes
 from blockbuster.costs.operands import dot_of
 from blockbuster.costs.scalars import Scalar, scalar
 from blockbuster.emit.tile.dataflow import accessed
@@ -57,8 +58,9 @@ class Phase:
     ``instructions``: of lanes, not of warps. ``copied``: bytes that loads write to shared memory;
     ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
     run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
-    lanes, one after the other. ``each``: the runs of each program in the order of the grid, where
-    they differ.
+    lanes, one after the other. ``lines``: of memory that loads and stores touch, ``sectors``: the
+    bytes of their parts that they touch (lines.py). ``each``: the runs of each program in the order
+    of the grid, where they differ.
     """
 
     dims: tuple[Dim, ...]
@@ -76,6 +78,8 @@ class Phase:
     dots: int = 0
     folds: int = 0
     each: tuple[int, ...] = ()
+    lines: int = 0
+    sectors: int = 0
 
 
 def phases(program: TileProgram, nest: Nest, extents: Extents, target: str) -> tuple[Phase, ...]:
@@ -99,6 +103,8 @@ class _Sums:
     waits: int = 0
     dots: int = 0
     folds: int = 0
+    lines: int = 0
+    sectors: int = 0
 
 
 class _Walk:
@@ -121,6 +127,7 @@ class _Walk:
             dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
             sums.special, sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits,
             sums.dots, sums.folds, () if each is None else tuple(each.tolist()),
+            sums.lines, sums.sectors,
         )  # fmt: skip
         for stmt in body:
             if isinstance(stmt, For):
@@ -149,6 +156,9 @@ class _Walk:
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
         sums.instructions += COPIED * moved // 16
+        run = run_bytes(stmt.view, tile, self.extents)
+        sums.lines += pieces(moved, run, LINE)
+        sums.sectors += SECTOR * pieces(moved, run, SECTOR)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import Coefficients
@@ -30,7 +30,13 @@ class Step:
 
     def seconds(self, programs: int) -> float:
         """Of one run in each of so many programs, side by side on a processor."""
-        return max(programs * max(self.resources.values(), default=0.0), self.chain)
+        return self.combined([*(programs * each for each in self.resources.values()), self.chain])
+
+    def combined(self, parts: Sequence[float]) -> float:
+        """Seconds in which all of this passes: of what takes longest, as the rest takes place
+        meanwhile.
+        """
+        return max(parts, default=0.0)
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,9 @@ def overlapped(steps: tuple[Step, ...], programs: int) -> float:
     if programs == 1:
         return together(steps, 1)
     names = dict.fromkeys(name for step in steps for name in step.resources)
-    busiest = max(sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names)
-    return max(programs * busiest, sum(step.runs * step.chain for step in steps))
+    busy = [sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names]
+    chain = sum(step.runs * step.chain for step in steps)
+    return steps[0].combined([*(programs * each for each in busy), chain])
 
 
 def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> float:
