@@ -79,7 +79,7 @@ class Counts:
     ``special``: instructions of special units, ``halves``: of units half as wide as usual;
     ``operations``: of matrix units, which ``fetched``
     bytes of shared memory feed; ``apart``: warps multiply alone. ``drained``: what follows waits
-    until no matrix instruction runs.
+    until no matrix instruction runs. ``unrolled``: an iteration does so many runs.
     """
 
     issue: float
@@ -92,6 +92,7 @@ class Counts:
     fetched: float
     apart: bool
     drained: bool
+    unrolled: int
 
 
 def counts_of(code: Code, unrolled: int = 1) -> Counts:
@@ -109,6 +110,7 @@ def counts_of(code: Code, unrolled: int = 1) -> Counts:
         fetched=fetched / unrolled,
         apart=apart,
         drained=0 in code.waits or bool(apart and code.count("special")),
+        unrolled=unrolled,
     )
 
 
@@ -237,16 +239,16 @@ class CodeRates:
         machine, fitted = self.rates.machine, self.fitted
         cycles = counts.issue * fitted.alone + counts.shuffles * fitted.exchange
         cycles += counts.barriers * fitted.synced
-        special = each["special"] * max(1.0, SCHEDULERS / self.binary.warps)
+        cycles += max(phase.dots, 1) * fitted.dot if counts.operations else 0.0
+        special = each["special"] * max(0.0, SCHEDULERS / self.binary.warps - 1.0)
         found = max(cycles / machine.clock, special)
-        if counts.operations and counts.drained:
-            found += each["matrix"] + max(phase.dots, 1) * fitted.dot / machine.clock
-        else:
-            found = max(found, each["matrix"])
-        coming = self._latency(phase) + self._arrival(each)
+        if counts.drained:
+            found += each["matrix"]
+        latency, arrival = self._latency(phase) / counts.unrolled, self._arrival(each)
         if phase.waits or not phase.dims:
-            return found + (coming if phase.loaded else 0.0)
-        return max(found, coming / phase.ahead) if phase.ahead else found
+            staged = each["matrix"] + each[machine.tiers[2].name] if phase.copied else 0.0
+            return found + (latency + arrival + staged if phase.loaded else 0.0)
+        return max(found, (latency + arrival) / phase.ahead) if phase.ahead else found
 
     def _latency(self, phase: Phase) -> float:
         memory, cache = self.rates.machine.tiers[:2]
