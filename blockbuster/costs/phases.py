@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from blockbuster.costs.lines import LINE, SECTOR, pieces, run_bytes
+from blockbuster.costs.lines import LINE, SECTOR, pieces
 from blockbuster.costs.operands import dot_of
 from blockbuster.costs.scalars import Scalar, scalar
 from blockbuster.emit.tile.dataflow import accessed
@@ -156,9 +156,9 @@ class _Walk:
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
         sums.instructions += COPIED * moved // 16
-        run = run_bytes(stmt.view, tile, self.extents)
-        sums.lines += pieces(moved, run, LINE)
-        sums.sectors += SECTOR * pieces(moved, run, SECTOR)
+        tiles = self.extents.tiles(loops)
+        sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
+        sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
@@ -169,7 +169,7 @@ class _Walk:
             sums.waits += 1
         dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
         if isinstance(stmt, Issue) or dots:
-            copied = width * self.lanes(tile) * self.extents.tiles(loops)
+            copied = width * self.lanes(tile) * tiles
             sums.copied += copied
             sums.fetched += 0 if dots else copied
 
