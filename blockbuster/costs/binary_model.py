@@ -39,14 +39,13 @@ class BinaryCoefficients(Coefficients):
     """Those of the closed form, and what only machine code has.
 
     ``alone``: cycles from one instruction of a warp to its next where no other warp fills them;
-    ``synced``: cycles of a barrier among a program's warps; ``exchange``: of a shuffle.
+    ``exchange``: cycles of a shuffle.
     ``queue``: how many times longer a load takes on a busy machine than on an idle one;
     ``request``: cycles in which a processor asks for a line of memory. ``overlap``: how well what
     takes place at once overlaps: the exponent of the mean that its times are added up by.
     """
 
     alone: float = 2.0
-    synced: float = 30.0
     exchange: float = 8.0
     queue: float = 2.0
     overlap: float = 3.0
@@ -86,7 +85,6 @@ class Counts:
     special: float
     halves: float
     shared: float
-    barriers: float
     shuffles: float
     operations: float
     fetched: float
@@ -104,7 +102,6 @@ def counts_of(code: Code, unrolled: int = 1) -> Counts:
         special=code.count("special") / unrolled,
         halves=code.count("halves") / unrolled,
         shared=code.moved("shared", "copies") / unrolled,
-        barriers=code.count("barriers") / unrolled,
         shuffles=code.count("shuffles") / unrolled,
         operations=code.operations / unrolled,
         fetched=fetched / unrolled,
@@ -238,16 +235,15 @@ class CodeRates:
             return 0.0
         machine, fitted = self.rates.machine, self.fitted
         cycles = counts.issue * fitted.alone + counts.shuffles * fitted.exchange
-        cycles += counts.barriers * fitted.synced
-        cycles += max(phase.dots, 1) * fitted.dot if counts.operations else 0.0
         special = each["special"] * max(0.0, SCHEDULERS / self.binary.warps - 1.0)
         found = max(cycles / machine.clock, special)
-        if counts.drained:
+        waits = bool(phase.waits or not phase.dims)
+        if counts.drained or (waits and phase.copied):
             found += each["matrix"]
         latency, arrival = self._latency(phase) / counts.unrolled, self._arrival(each)
-        if phase.waits or not phase.dims:
-            staged = each["matrix"] + each[machine.tiers[2].name] if phase.copied else 0.0
-            return found + (latency + arrival + staged if phase.loaded else 0.0)
+        if waits:
+            copied = each[machine.tiers[2].name] if phase.copied else 0.0
+            return found + (latency + arrival + copied if phase.loaded else 0.0)
         return max(found, (latency + arrival) / phase.ahead) if phase.ahead else found
 
     def _latency(self, phase: Phase) -> float:
