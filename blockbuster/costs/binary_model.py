@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import Coefficients
@@ -38,12 +39,17 @@ class BinaryCoefficients(Coefficients):
     """Those of the closed form, and what only machine code has.
 
     ``alone``: cycles from one instruction of a warp to its next where no other warp fills them;
-    ``synced``: cycles of a barrier among a program's warps; ``exchange``: of a shuffle.
+    ``exchange``: cycles of a shuffle.
+    ``queue``: how many times longer a load takes on a busy machine than on an idle one;
+    ``request``: cycles in which a processor asks for a line of memory. ``overlap``: how well what
+    takes place at once overlaps: the exponent of the mean that its times are added up by.
     """
 
     alone: float = 2.0
-    synced: float = 30.0
     exchange: float = 8.0
+    queue: float = 2.0
+    overlap: float = 3.0
+    request: float = 1.75
 
 
 FITTED = BinaryCoefficients()
@@ -56,19 +62,19 @@ class Counts:
     ``special``: instructions of special units, ``halves``: of units half as wide as usual;
     ``operations``: of matrix units, which ``fetched``
     bytes of shared memory feed; ``apart``: warps multiply alone. ``drained``: what follows waits
-    until no matrix instruction runs.
+    until no matrix instruction runs. ``unrolled``: an iteration does so many runs.
     """
 
     issue: float
     special: float
     halves: float
     shared: float
-    barriers: float
     shuffles: float
     operations: float
     fetched: float
     apart: bool
     drained: bool
+    unrolled: int
 
 
 def counts_of(code: Code, unrolled: int = 1) -> Counts:
@@ -80,12 +86,12 @@ def counts_of(code: Code, unrolled: int = 1) -> Counts:
         special=code.count("special") / unrolled,
         halves=code.count("halves") / unrolled,
         shared=code.moved("shared", "copies") / unrolled,
-        barriers=code.count("barriers") / unrolled,
         shuffles=code.count("shuffles") / unrolled,
         operations=code.operations / unrolled,
         fetched=fetched / unrolled,
         apart=apart,
         drained=0 in code.waits or bool(apart and code.count("special")),
+        unrolled=unrolled,
     )
 
 
@@ -155,9 +161,13 @@ class CodeRates:
     def total(self, name: str) -> float:
         """Seconds in which a resource works, all processors being busy."""
         machine, programs = self.rates.machine, self.rates.work.programs
-        steps = self.steps(machine.processors)
-        each = sum(step.runs * step.resources.get(name, 0.0) for step in steps)
+        each = sum(step.runs * step.resources.get(name, 0.0) for step in self._usual)
         return each * programs / machine.processors
+
+    @cached_property
+    def _usual(self) -> tuple[Step, ...]:
+        """The steps where all processors are busy."""
+        return self.steps(self.rates.machine.processors)
 
     def steps(self, active: int) -> tuple[Step, ...]:
         """The step of each phase, ``active`` programs or processors sharing memory and cache."""
@@ -180,7 +190,7 @@ class CodeRates:
         local = machine.tiers[2]
         matrix = 0.0
         if counts.operations:
-            rate = machine.rate("matrix", _dtype(phase)) / each
+            rate = machine.rate("matrix", self._dtype) / each
             reached = self.fitted.apart if counts.apart else self.fitted.matrix
             matrix = counts.operations * warps / (rate * reached)
         return {
@@ -191,28 +201,33 @@ class CodeRates:
             "issue": counts.issue * warps * each / (machine.issue * self.fitted.issue),
         }
 
+    @property
+    def _dtype(self) -> str:
+        """What matrix units multiply; an iteration of a loop may also stand before it."""
+        (dtype,) = dict.fromkeys(d for unit, d in self.rates.work.operations if unit == "matrix")
+        return dtype
+
     def _chain(self, phase: Phase, counts: Counts | None, each: Mapping[str, float]) -> float:
         """What follows one another in a run of one program."""
         if counts is None:
             return 0.0
         machine, fitted = self.rates.machine, self.fitted
         cycles = counts.issue * fitted.alone + counts.shuffles * fitted.exchange
-        cycles += counts.barriers * fitted.synced
-        special = each["special"] * max(1.0, SCHEDULERS / self.binary.warps)
+        special = each["special"] * max(0.0, SCHEDULERS / self.binary.warps - 1.0)
         found = max(cycles / machine.clock, special)
-        if counts.operations and counts.drained:
-            found += each["matrix"] + max(phase.dots, 1) * fitted.dot / machine.clock
-        else:
-            found = max(found, each["matrix"])
-        coming = self._latency(phase) + self._arrival(each)
-        if phase.waits or not phase.dims:
-            return found + (coming if phase.loaded else 0.0)
-        return max(found, coming / phase.ahead) if phase.ahead else found
+        waits = bool(phase.waits or not phase.dims)
+        if counts.drained or (waits and phase.copied):
+            found += each["matrix"]
+        latency, arrival = self._latency(phase) / counts.unrolled, self._arrival(each)
+        if waits:
+            copied = each[machine.tiers[2].name] if phase.copied else 0.0
+            return found + (latency + arrival + copied if phase.loaded else 0.0)
+        return max(found, (latency + arrival) / phase.ahead) if phase.ahead else found
 
     def _latency(self, phase: Phase) -> float:
         memory, cache = self.rates.machine.tiers[:2]
         far = any(self.rates.missed.get(name, 0) for name in phase.loaded)
-        return memory.latency if far else cache.latency
+        return self.fitted.queue * (memory.latency if far else cache.latency)
 
     def _arrival(self, each: Mapping[str, float]) -> float:
         memory, cache = (tier.name for tier in self.rates.machine.tiers[:2])
@@ -247,7 +262,3 @@ def time_of_binary(
     counts = matched(work.phases, binary, work.warps)
     code = CodeRates(rates, binary, coefficients, counts)
     return passed(work, machine, code, resident, coefficients.start)
-
-
-def _dtype(phase: Phase) -> str:
-    return next(dtype for unit, dtype in phase.operations if unit == "matrix")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
+from blockbuster.costs.lines import LINE, SECTOR, pieces
 from blockbuster.costs.operands import dot_of
 from blockbuster.costs.scalars import Scalar, scalar
 from blockbuster.emit.tile.dataflow import accessed
@@ -51,9 +52,6 @@ COPIED = 4
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
 
-LINE = 128
-"""Bytes that a processor asks the cache for at once: less takes as long."""
-
 
 @dataclass(frozen=True)
 class Phase:
@@ -62,12 +60,12 @@ class Phase:
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
     warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``lines``: bytes of the cache that are touched, more
-    than are moved where few lie together. ``copied``: bytes that loads write to shared memory;
-    ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
-    run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
-    lanes, one after the other. ``each``: the runs of each program in the order of the grid, where
-    they differ.
+    ``instructions``: of lanes, not of warps. ``lines``: of memory that loads and stores touch,
+    ``sectors``: the bytes of their parts that they touch (lines.py). ``copied``: bytes that loads
+    write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
+    iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
+    ``exchanges``: dots, folds across lanes, and what passes from warp to warp, one after the other.
+    ``each``: the runs of each program in the order of the grid, where they differ.
     """
 
     dims: tuple[Dim, ...]
@@ -78,15 +76,15 @@ class Phase:
     apart: int = 0
     special: int = 0
     instructions: int = 0
-    lines: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
-    steps: int = 0
     folds: int = 0
     exchanges: int = 0
+    lines: int = 0
+    sectors: int = 0
     each: tuple[int, ...] = ()
 
 
@@ -105,15 +103,15 @@ class _Sums:
     apart: int = 0
     special: int = 0
     instructions: int = 0
-    lines: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
-    steps: int = 0
     folds: int = 0
     exchanges: int = 0
+    lines: int = 0
+    sectors: int = 0
 
 
 class _Walk:
@@ -132,12 +130,8 @@ class _Walk:
         for stmt in body:
             self._count(stmt, loops, runs, sums)
         each = self.extents.tiles_of_programs(loops)
-        yield Phase(
-            dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
-            sums.special, sums.instructions, sums.lines, sums.copied, sums.fetched, sums.ahead,
-            sums.waits, sums.dots, sums.steps, sums.folds, sums.exchanges,
-            () if each is None else tuple(each.tolist()),
-        )  # fmt: skip
+        counted = {name: dict(n) if isinstance(n, dict) else n for name, n in vars(sums).items()}
+        yield Phase(dims, runs, each=() if each is None else tuple(each.tolist()), **counted)
         for stmt in body:
             if isinstance(stmt, For):
                 inner = self.extents.inside(stmt, loops)
@@ -164,9 +158,10 @@ class _Walk:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
-        run = self._dense(stmt.view, tile)
-        sums.instructions += COPIED * moved // min(VECTOR, width * run)
-        sums.lines += moved * max(LINE, width * run) // (width * run)
+        tiles = self.extents.tiles(loops)
+        sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
+        sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
+        sums.instructions += COPIED * moved // min(VECTOR, width * self._dense(stmt.view, tile))
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
@@ -177,7 +172,7 @@ class _Walk:
             sums.waits += 1
         dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
         if isinstance(stmt, Issue) or dots:
-            copied = width * self.lanes(tile) * self.extents.tiles(loops)
+            copied = width * self.lanes(tile) * tiles
             sums.copied += copied
             sums.fetched += 0 if dots else copied
 
@@ -196,7 +191,6 @@ class _Walk:
         sums.fetched += runs * dot.fetched
         sums.instructions += runs * dot.instructions
         sums.dots += 1
-        sums.steps += dot.steps
 
     def _let(self, stmt: Let, runs: int, sums: _Sums) -> None:
         self._exchange(stmt, runs, sums)
