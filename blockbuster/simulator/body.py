@@ -17,7 +17,7 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.access import Access, Place, access
-from blockbuster.simulator.demand import Demand, deciding, demands, turns
+from blockbuster.simulator.demand import Demand, deciding, demands, port, turns
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Body:
 
     ``ahead``: how many iterations the loads run ahead of their own. ``turns``: how often loads that
     do not are waited for in a run, on average: a compiler starts those of some iterations together.
-    ``spread``: bytes of the lines of the cache that accesses touch, over their own.
+    ``port``: seconds of a processor for each byte that it loads or stores.
     """
 
     loads: tuple[Access, ...]
@@ -61,7 +61,7 @@ class Body:
     steps: tuple[Demand, ...]
     ahead: int
     turns: float
-    spread: float
+    port: float
 
 
 def body_of(
@@ -118,7 +118,6 @@ class _Reader:
         steps = demands(phase, self.rates)
         loads = [stmt for stmt in body if isinstance(stmt, Load | Issue)]
         stores = [stmt for stmt in body if isinstance(stmt, Store)]
-        moved = sum(phase.loaded.values()) + sum(phase.stored.values())
         return Body(
             tuple(self._access(stmt, walked) for stmt in loads),
             tuple(self._access(stmt, walked) for stmt in stores),
@@ -126,7 +125,7 @@ class _Reader:
             tuple(replace(step, queued=_queued(step, self.units)) for step in steps),
             max((stmt.ahead for stmt in loads if isinstance(stmt, Issue)), default=0),
             turns(phase, self.rates),
-            phase.lines / moved if moved else 1.0,
+            port(phase, self.rates),
         )
 
     def _access(self, stmt: Load | Issue | Store, walked: frozenset[Dim]) -> Access:

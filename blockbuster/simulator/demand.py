@@ -74,6 +74,19 @@ def turns(phase: Phase, rates: Rates) -> float:
     return 1.0 / rates.fitted.unrolled if phase.dims and not phase.dots else 1.0
 
 
+def port(phase: Phase, rates: Rates) -> float:
+    """Seconds in which a processor loads or stores a byte: it asks for lines, parts of them come.
+
+    It has its share of the cache's bandwidth, and no more where others are idle.
+    """
+    machine, fitted = rates.machine, rates.fitted
+    moved = sum(phase.loaded.values()) + sum(phase.stored.values())
+    if not moved:
+        return 0.0
+    cache = machine.tiers[1].bandwidth * fitted.cache / machine.processors
+    return max(phase.sectors / cache, phase.lines * fitted.request / machine.clock) / moved
+
+
 def _chain(phase: Phase, rates: Rates) -> float:
     """Seconds of one run in which a warp issues its own instructions, one after the other."""
     work, fitted = rates.work, rates.fitted
@@ -86,15 +99,8 @@ def _chain(phase: Phase, rates: Rates) -> float:
 def _waits(phase: Phase, rates: Rates) -> float:
     """Seconds of one run in which one thing waits for another, dots apart."""
     fitted = rates.fitted
-    cycles = phase.steps * fitted.step + phase.folds * fitted.fold
-    cycles += phase.exchanges * fitted.exchange
-    if not phase.dims:
-        cycles += fitted.begin
-    if phase.waits and phase.dots:
-        cycles += fitted.turn
-    elif phase.ahead:
-        cycles += fitted.barrier
-    return cycles / rates.machine.clock
+    cycles = phase.folds * fitted.fold + phase.exchanges * fitted.exchange
+    return (cycles + (0.0 if phase.dims else fitted.begin)) / rates.machine.clock
 
 
 def _of_dots(phase: Phase, rates: Rates) -> dict[str, float]:

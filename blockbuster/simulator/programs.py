@@ -212,7 +212,7 @@ class Programs:
                 if row.last is not None:
                     missed += row.met[number] * row.bytes(part)
         self.device.write_back()
-        return Moved(cached, cached * body.spread, missed)
+        return Moved(cached, cached * body.port, missed)
 
     def _store(self, body: Body, rows: list[Row], blocks: range, group: range, here: Here) -> Job:
         cached = 0
@@ -222,7 +222,7 @@ class Programs:
                 whole = row.bytes(self._whole(row, number, blocks))
                 self.device.cache.store(here.processor, row.block(number), whole)
         self.device.write_back()
-        return self.device.store(here.processor, Moved(cached, cached * body.spread))
+        return self.device.store(here.processor, Moved(cached, cached * body.port))
 
     def _parts(self, row: Row, group: range) -> Iterator[tuple[int, range]]:
         """The groups of blocks that iterations touch, and which of these iterations do."""
