@@ -85,6 +85,12 @@ def compared(record: Record, machine: bb.Machine) -> Row:
     )  # fmt: skip
 
 
+def _written(row: Row) -> dict[str, Any]:
+    """The fields of a row, numbers with three digits."""
+    fields = asdict(row).items()
+    return {name: round(v, 3) if isinstance(v, float) else v for name, v in fields}
+
+
 def said(rows: Sequence[Row]) -> str:
     """A line for each schedule, and which share is near."""
     lines = [
@@ -144,7 +150,7 @@ def main() -> int:
         with options.csv.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, asdict(rows[0]), lineterminator="\n")
             writer.writeheader()
-            writer.writerows(map(asdict, rows))
+            writer.writerows(map(_written, rows))
     return 0
 
 

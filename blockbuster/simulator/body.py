@@ -88,7 +88,7 @@ def busiest(body: Body, machine: Machine) -> str:
     for inner in bodies:
         bodies += [loop.body for loop in inner.loops]
         moved = sum(access.most for access in (*inner.loads, *inner.stores))
-        seconds[cache.name] += moved * machine.processors / cache.bandwidth
+        seconds[cache.name] += moved * inner.port
         for step in inner.steps:
             for unit, busy in step.seconds.items():
                 seconds[unit] = seconds.get(unit, 0.0) + busy
