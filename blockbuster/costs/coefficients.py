@@ -17,9 +17,10 @@ class Coefficients:
 
     Rates. ``matrix``: of the rate of matrix units where four warps multiply together; ``apart``:
     where each warp multiplies alone. ``memory``, ``cache``: of the bandwidth of global memory and
-    of the cache. ``issue``: of issue slots. ``burst``: how many times its share of the memory's
-    bandwidth one processor takes while others are idle. ``overlap``: how well what takes place at
-    once overlaps: the exponent of the mean by which its times are added up.
+    of the cache, which for caches is published lower than what kernels reach. ``issue``: of issue
+    slots. ``burst``: how many times its share of the memory's bandwidth one processor takes while
+    others are idle. ``overlap``: how well what takes place at once overlaps: the exponent of the
+    mean by which its times are added up.
 
     Waits. ``queue``: how many times longer a load takes than on an idle machine. In cycles:
     ``request``, in which a processor asks for a line of memory; ``begin``, of a program besides its
@@ -31,21 +32,21 @@ class Coefficients:
     """
 
     matrix: float = 1.1
-    apart: float = 0.45
+    apart: float = 0.48
     memory: float = 0.96
-    cache: float = 1.2
+    cache: float = 2.2
     issue: float = 0.96
     burst: float = 2.5
-    overlap: float = 3.0
-    queue: float = 1.6
-    request: float = 1.9
+    overlap: float = 2.6
+    queue: float = 1.4
+    request: float = 1.6
     begin: float = 2400.0
-    alone: float = 1.6
-    dot: float = 110.0
-    fold: float = 150.0
+    alone: float = 1.33
+    dot: float = 150.0
+    fold: float = 105.0
     exchange: float = 400.0
     unrolled: float = 3.5
-    start: float = 1e-6
+    start: float = 6.7e-7
     spill: float = 10.0
 
 
