@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_refused_in_words():
     large = Footprint(shared=232_449, registers=64, warps=4)
     with pytest.raises(ValueError, match="needs 232,449 bytes of shared memory, h200 has 232,448"):
         large.resident(machine("h200"))
-    with pytest.raises(ValueError, match="a program of 128 warps does not fit .* 2048 threads"):
+    with pytest.raises(ValueError, match=r"a program of 128 warps does not fit .* 2048 threads"):
         Footprint(shared=0, registers=32, warps=128).resident(machine("h200"))
 
 
