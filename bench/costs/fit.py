@@ -31,7 +31,7 @@ SWEEPS = 2
 OFFSET = 0.25  # weight of a workload's mean error, beside the spread within it
 LEAST = 1e-5  # by which a change has to help
 BOUNDS = {
-    "matrix": (0.3, 1.1), "apart": (0.3, 1.0), "memory": (0.5, 1.0), "issue": (0.3, 1.0),
+    "matrix": (0.3, 1.4), "apart": (0.3, 1.0), "memory": (0.5, 1.0), "issue": (0.3, 1.0),
     "begin": (100.0, 2500.0), "unrolled": (1.0, 8.0), "overlap": (1.5, 8.0),
 }  # fmt: skip
 """Between which values a coefficient makes sense, where not any positive one does."""
