@@ -65,7 +65,7 @@ def demands(phase: Phase, rates: Rates) -> tuple[Demand, ...]:
     if dot and rest.get("vector"):
         return (_step(dot, waits, rates), _step(rest, folds, rates))
     both = {unit: dot.get(unit, 0.0) + rest.get(unit, 0.0) for unit in (*dot, *rest)}
-    return (_step(both, folds + (cycles.barrier if phase.ahead else 0.0), rates),)
+    return (_step(both, folds, rates),)
 
 
 def _of_dots(phase: Phase, rates: Rates) -> dict[str, float]:
