@@ -43,6 +43,10 @@ def cost(
     that the machine lacks, or a program that does not fit it.
     """
     device = machine(on)
+    if device.kind != "gpu":
+        raise ValueError(
+            message(f"{device.name} runs no kernels: they are for GPUs", hint="name a GPU: h200")
+        )
     if launch not in LAUNCHES:
         raise ValueError(
             message(f"unknown launch {launch!r}", hint=f"known: {', '.join(LAUNCHES)}")

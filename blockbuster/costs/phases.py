@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 from blockbuster.costs.lines import LINE, SECTOR, pieces
 from blockbuster.costs.operands import dot_of
@@ -113,6 +114,13 @@ class _Sums:
     lines: int = 0
     sectors: int = 0
 
+    def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[int, ...]) -> Phase:
+        """The phase with these numbers."""
+        counts: dict[str, Any] = dict(vars(self))
+        for name in ("loaded", "stored", "operations"):
+            counts[name] = dict(counts[name])
+        return Phase(dims, runs, each=each, **counts)
+
 
 class _Walk:
     def __init__(self, program: TileProgram, nest: Nest, extents: Extents, target: str) -> None:
@@ -130,8 +138,7 @@ class _Walk:
         for stmt in body:
             self._count(stmt, loops, runs, sums)
         each = self.extents.tiles_of_programs(loops)
-        counted = {name: dict(n) if isinstance(n, dict) else n for name, n in vars(sums).items()}
-        yield Phase(dims, runs, each=() if each is None else tuple(each.tolist()), **counted)
+        yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
         for stmt in body:
             if isinstance(stmt, For):
                 inner = self.extents.inside(stmt, loops)
@@ -211,9 +218,9 @@ class _Walk:
     def _exchange(self, stmt: Let, runs: int, sums: _Sums) -> None:
         """Operands that meet others of another layout pass through shared memory."""
         to = self.layouts.known.get(stmt.target)
-        for tile in stmt.args if to is not None else ():
+        for tile in stmt.args:
             layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
-            if layout is not None and len(lanes) > 1 and layout.crosses(to, lanes):
+            if layout and to and len(lanes) > 1 and layout.crosses(to, lanes):
                 sums.copied += runs * WORD * self.lanes(tile)
                 sums.fetched += runs * WORD * self.lanes(tile)
                 sums.exchanges += 1

@@ -178,6 +178,8 @@ def test_bad_input_is_refused_in_words():
     made = kernel("matmul")
     with pytest.raises(ValueError, match="unknown machine 'h20'"):
         made.cost("h20")
+    with pytest.raises(ValueError, match="cpu runs no kernels"):
+        made.cost("cpu")
     with pytest.raises(ValueError, match="unknown launch 'dependent'"):
         made.cost(launch="dependent")
     bare = replace(H200, compute={"vector": {"float32": 6e13}})
