@@ -107,13 +107,13 @@ class Work:
     def __init__(self, function: Jitted) -> None:
         self._function = function
         self.launchers = 0
-        launched = Recording._by_launcher
+        launched = Recording.by_launcher
 
-        def counted(recording: Recording, tensors: list[Any]) -> list[Any]:
+        def counted(recording: Recording, tensors: list[Any]) -> Any:
             self.launchers += 1
             return launched(recording, tensors)
 
-        Recording._by_launcher = counted  # type: ignore[method-assign]
+        Recording.by_launcher = counted  # type: ignore[method-assign]
 
     def done(self) -> tuple[int, ...]:
         """Numbers that change where a call did more than look up."""
@@ -131,10 +131,10 @@ class Work:
         found: dict[int, Any] = {}
         for traced in self._function._traced.values():
             for one in traced.compiled:
-                for _, known in one._gpus.values():
-                    for relaunch in known.values():
-                        for launches in relaunch._known.values():
-                            found |= {id(launch.function): launch for launch in launches}
+                for on_gpu in one._gpus.values():
+                    for relaunch in on_gpu.known.values():
+                        for kernels in relaunch._known.values():
+                            found |= {id(kernel.function): kernel for kernel in kernels}
         return len(found)
 
 

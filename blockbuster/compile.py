@@ -99,7 +99,7 @@ class Jitted:
             layouts = key[len(args) + 1 :: 2]
             kind += tuple(zip(kwargs, map(kind_of, kwargs.values(), layouts), strict=True))
         for traced in self._known.get(kind, ()):
-            again = traced.found(args, kwargs)
+            again = traced.found(key, args, kwargs)
             if again is not None:
                 return self._run(key, traced, *again, checks=False)
         return self._traced_call(key, kind, args, kwargs)
@@ -147,7 +147,8 @@ class Jitted:
         axes = tuple(family.inputs.values())
         known = KnownCall(traced, facts, reads, kept, len(args), axes, family.rules)
         values = [leaf.value for leaf in arrays]
-        results = self._run(key, known, values, _sizes(traced, values), checks=True)
+        layout, sizes = known.layout(key, values), _sizes(traced, values)
+        results = self._run(key, known, values, layout, sizes, checks=True)
         if not reads.unknown:
             with self._lock:
                 others = [k for k in self._known.get(kind, ()) if k.reads.unchanged()]
@@ -159,6 +160,7 @@ class Jitted:
         key: Any,
         known: KnownCall[_Traced],
         found: list[Any],
+        layout: tuple[Any, ...],
         sizes: dict[Dim, int],
         *,
         checks: bool,
@@ -168,7 +170,6 @@ class Jitted:
         ``checks``: it is not known of arrays of this kind that they fit.
         """
         compiled = self._compiled_at(known.traced, sizes)
-        layout = known.layout(key, found)
         run, results = (
             compiled.prepared(layout, found) if checks else compiled.sized(layout, found, sizes)
         )
@@ -206,7 +207,7 @@ class Jitted:
         """What a trace was compiled to for the class of these sizes: once for equal plans."""
         with self._lock:
             plan = self._plan(traced.family, sizes)
-            for compiled in traced.compiled:
+            for compiled in reversed(traced.compiled):  # growing sizes ask for the newest
                 if compiled.plan is plan:
                     return compiled
             instead = functools.partial(self._instead, traced.family)

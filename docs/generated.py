@@ -62,6 +62,7 @@ CONTENTS = {
         "docs/write_your_own_rule",
         "docs/add_an_operator",
         "docs/targets_and_machines",
+        "docs/machines",
         "docs/check_a_kernel",
     ),
     "Explanation": (
@@ -70,6 +71,7 @@ CONTENTS = {
         "docs/safety",
         "docs/proofs",
         "docs/tile_programs",
+        "docs/costs",
         "docs/tiling",
         "ARCHITECTURE",
     ),

@@ -1,5 +1,6 @@
 """Hypothesis profiles, the `--update-golden` option and the `golden` fixture."""
 
+import gc
 from collections.abc import Callable
 from difflib import unified_diff
 from pathlib import Path
@@ -28,6 +29,11 @@ settings.register_profile(
     "thorough", max_examples=2000, deadline=None, suppress_health_check=PATIENT
 )
 settings.load_profile("dev")
+
+
+def pytest_collection_finish() -> None:
+    """What collection made stays to the end: Python's search for cycles need not go over it."""
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,7 +4,7 @@
     python -m bench.costs.footprints --compare  the estimates beside what is written there
 
 Every third pair of pairs.jsonl is compiled for sm_90, and every twelfth for sm_80: some 300 pairs,
-a second or two each. Those that Triton refuses, or that need more than the device has, are left out.
+a second or two each. What Triton refuses, or needs more than the device has, is left out.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from functools import cache
 
 import blockbuster as bb
 from bench.costs.workloads import Workload
-from blockbuster.costs import cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import checked_complete, replayed
 from blockbuster.emit.target.compiler import target_of
@@ -129,11 +128,6 @@ def scheduled(name: str, text: str | None) -> Scheduled:
     if text is None:
         return default_schedule(program, sizes, device=target)
     return checked_complete(replayed(unscheduled(program, sizes, target), text))
-
-
-def tiered(name: str, text: str, machine: bb.Machine) -> float:
-    """Seconds by our closed form, called again and again in a graph."""
-    return cost(work(scheduled(name, text)), machine, launch="graph", warm=True).time_us / 1e6
 
 
 def mcfuser(chain: Chain, config: Config, machine: bb.Machine) -> float:

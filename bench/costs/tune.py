@@ -1,14 +1,15 @@
 """Tune MCFuser's workloads on a GPU: how long it takes, and how near it comes to the best of all.
 
     python -m bench.costs.tune --out $OUT/tune --seconds 450           all, on a GPU
-    python -m bench.costs.tune --out $OUT/tune --only G1,S4
+    python -m bench.costs.tune --out $OUT/tune --only G1,S4 --gpus 2
     python -m bench.costs.tune --out /tmp/tune --compile --only G1     no GPU: choices are compiled
 
-Each workload is tuned twice, with nothing compiled before. "tiered": our closed form ranks all
-configurations, the first 8 are compiled side by side and timed. "mcfuser": the source's
-evolutionary search with its equations. Then, as long as there is time, all configurations of a
-workload are compiled and timed. Last, the choices of a workload are timed again in turn: the
-default schedule, what each model would choose without a GPU, what was tuned, the best of all.
+Each workload is tuned twice, with nothing compiled before. "ranked": our closed form ranks all
+configurations, 32 are compiled and ranked by their binaries, 8 are timed. "mcfuser": the source's
+evolutionary search with its equations. Then, for ten workloads, all configurations are compiled and
+timed. Last, the choices of a workload are timed again in turn: the default schedule, what each
+model would choose without a GPU (the closed form, the binaries' model, the source's equations),
+what was tuned, the best of all.
 
 OUT/tune.jsonl gets a line for each workload; run again with the same --out, it goes on.
 """
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -32,14 +33,18 @@ from typing import Any
 
 import blockbuster as bb
 from bench.costs.measure import machine as about
-from bench.costs.tunable import EXAMPLES, Config, chain_of, mcfuser, scheduled, space, tiered
-from bench.costs.tuning import Job, built, timed, timed_again, woken
+from bench.costs.tunable import EXAMPLES, Config, chain_of, mcfuser, scheduled, space
+from bench.costs.tuning import InFolder, Job, built, timed, timed_again, woken
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.selection.ranking import rank
 from blockbuster.tiling.measurement import Measurement, Workers, gpu_workers
 from blockbuster.tiling.mutation import mutations_of
 from blockbuster.tiling.search import Found, Settings, evolutionary, exhaustive
 
 Record = dict[str, Any]
 TOP = 8  # configurations that are measured, as in the source
+GENERATIONS = 6  # of the source's search, at most
+CHECKED = ("G1", "G4", "G6", "G7", "G9", "G11", "S1", "S4", "S6", "S8")
 ROUNDS = 9  # in which the choices are timed in turn
 NEAREST = 3  # of an exhaustive search, that are timed again
 SETTLED = 20.0  # seconds that are kept for the workload at hand
@@ -55,7 +60,7 @@ class Bench:
     gpu: Workers | None
 
     def seconds(self, jobs: Sequence[Job]) -> list[Measurement[Job]]:
-        """Compile jobs side by side, then time each alone; without a GPU, only the first."""
+        """Compile jobs side by side, then time each alone on a GPU; without one, compile alone."""
         made = self.compilers.measure(built, jobs)
         if self.gpu is None:
             return list(made)
@@ -76,62 +81,72 @@ class Bench:
 
 @dataclass(frozen=True)
 class Task:
-    """A workload with its space: the texts of its schedules by configuration, and two models."""
+    """A workload with its space: the schedule of each configuration, and the source's estimate."""
 
     name: str
-    texts: Mapping[Config, str]
-    by_tiers: Mapping[Config, float]
-    by_mcfuser: Mapping[Config, float]
+    schedules: Mapping[Config, Scheduled]
+    estimates: Mapping[Config, float]
 
     def measured(
         self, bench: Bench, folder: Path, configs: Sequence[Config]
     ) -> list[Measurement[Config]]:
         """Measurements of configurations, whose files are in ``folder``."""
-        jobs = [Job(self.name, self.texts[config], str(folder)) for config in configs]
+        jobs = [Job(self.name, self.schedules[config].schedule, str(folder)) for config in configs]
         found = bench.seconds(jobs)
         pairs = zip(configs, found, strict=True)
         return [Measurement(config, one.seconds, one.reason) for config, one in pairs]
 
 
 def task_of(name: str, machine: bb.Machine) -> Task:
-    """The space of a workload, without what our closed form says does not fit."""
+    """The space of a workload."""
     chain = chain_of(name)
-    texts: dict[Config, str] = {}
-    tiers: dict[Config, float] = {}
-    for config in space(chain, machine):
-        text = config.schedule(chain)
-        try:
-            tiers[config] = tiered(name, text, machine)
-        except (ValueError, bb.EmitError):
-            continue  # no such schedule, or too large
-        texts[config] = text
-    return Task(name, texts, tiers, {one: mcfuser(chain, one, machine) for one in texts})
+    configs = space(chain, machine)
+    schedules = {config: scheduled(name, config.schedule(chain)) for config in configs}
+    return Task(name, schedules, {one: mcfuser(chain, one, machine) for one in configs})
 
 
 # searches ----------------------------------------------------------------------------
 
 
-def by_tiers(task: Task, bench: Bench, folder: Path) -> Found[Config]:
-    """The best of those that our closed form ranks first."""
-    ranked = sorted(task.by_tiers, key=lambda config: task.by_tiers[config])
-    return exhaustive(ranked[:TOP], partial(task.measured, bench, folder))
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found; ``chosen``: what its models would choose without a GPU, by model."""
+
+    found: Found[Config]
+    chosen: Mapping[str, Config]
 
 
-def by_mcfuser(task: Task, bench: Bench, folder: Path) -> Found[Config]:
+def ranked(task: Task, machine: bb.Machine, bench: Bench, folder: Path) -> Outcome:
+    """Our closed form and the binaries' model rank, the first are timed."""
+    configs = {made.schedule: config for config, made in task.schedules.items()}
+    executor = InFolder(bench.compilers.executor, str(folder))
+    schedules = tuple(task.schedules.values())
+    ranking = rank(schedules, machine, warm=True, best=TOP, executor=executor)
+    places = (*ranking.best, *ranking.others)
+    best = [configs[place.scheduled.schedule] for place in ranking.best]
+    first = min(places, key=lambda place: place.first)
+    chosen = {"closed form": configs[first.scheduled.schedule], "binaries": best[0]}
+    return Outcome(exhaustive(best, partial(task.measured, bench, folder)), chosen)
+
+
+def by_mcfuser(task: Task, machine: bb.Machine, bench: Bench, folder: Path) -> Outcome:  # noqa: ARG001
     """The source's evolutionary search with its equations."""
-    configs = tuple(task.texts)
+    configs = tuple(task.schedules)
     mutations = mutations_of(configs, lambda config: config.coordinates)
-    return evolutionary(
+    measured = partial(task.measured, bench, folder)
+    estimates = task.estimates
+    found = evolutionary(
         configs,
         mutations,
-        lambda config: task.by_mcfuser[config],
-        partial(task.measured, bench, folder),
-        Settings(top=TOP),
+        estimates.__getitem__,
+        measured,
+        Settings(top=TOP, generations=GENERATIONS),
     )
+    return Outcome(found, {"equations": min(configs, key=estimates.__getitem__)})
 
 
-METHODS: Mapping[str, Callable[[Task, Bench, Path], Found[Config]]] = {
-    "tiered": by_tiers,
+METHODS: Mapping[str, Callable[[Task, bb.Machine, Bench, Path], Outcome]] = {
+    "ranked": ranked,
     "mcfuser": by_mcfuser,
 }
 
@@ -143,29 +158,23 @@ def tuned(name: str, machine: bb.Machine, bench: Bench, work: Path, *, all_of_it
     for method, search in METHODS.items():
         began = time.perf_counter()
         task = task_of(name, machine)
-        found = search(task, bench, work / method)
-        record[method] = {
-            "seconds": round(time.perf_counter() - began, 2),
-            **_shown(found),
-        }
-        choices[f"{method} tuned"] = task.texts[found.best]
-    record["space"] = len(task.texts)
-    for model, estimates in (("tiered", task.by_tiers), ("mcfuser", task.by_mcfuser)):
-        choices[f"{model} model"] = task.texts[min(estimates, key=lambda one: estimates[one])]
+        outcome = search(task, machine, bench, work / method)
+        took = round(time.perf_counter() - began, 2)
+        record[method] = {"seconds": took, **_shown(outcome.found)}
+        choices[method] = task.schedules[outcome.found.best].schedule
+        choices |= {model: task.schedules[one].schedule for model, one in outcome.chosen.items()}
+    record["space"] = len(task.schedules)
     if all_of_it:
-        began = time.perf_counter()
-        measure = partial(task.measured, bench, work / "tiered")
-        found = exhaustive(tuple(task.texts), measure)
-        record["all"] = {"seconds": round(time.perf_counter() - began, 2), **_shown(found)}
-        record["all"]["times"] = {
-            task.texts[one.candidate]: round(one.seconds * 1e6, 3)
+        found = exhaustive(tuple(task.schedules), partial(task.measured, bench, work / "ranked"))
+        times = {
+            task.schedules[one.candidate].schedule: round(one.seconds * 1e6, 3)
             for one in found.measured
             if one.seconds is not None
         }
-        times = record["all"]["times"]
-        ranked = sorted((us, text) for text, us in times.items())
-        choices |= {f"all {n}": text for n, (_, text) in enumerate(ranked[:NEAREST], start=1)}
-    return record | {"choices": choices, "us": _again(name, choices, bench, work / "tiered")}
+        record["all"] = {**_shown(found), "times": times}
+        nearest = sorted(times, key=times.__getitem__)[:NEAREST]
+        choices |= {f"all {n}": text for n, text in enumerate(nearest, start=1)}
+    return record | {"choices": choices, "us": _again(name, choices, bench, work / "ranked")}
 
 
 def _again(name: str, choices: Mapping[str, str], bench: Bench, folder: Path) -> dict[str, float]:
@@ -197,16 +206,16 @@ def run(names: Sequence[str], options: argparse.Namespace) -> int:
     machine = bb.machine("h200")
     count = options.workers or os.cpu_count() or 1
     pool = partial(ProcessPoolExecutor, count, get_context("spawn"))
-    one_gpu = Workers(partial(gpu_workers, ("0",)), patience=PATIENCE)
+    devices = [str(number) for number in range(options.gpus)]
     with (
         tempfile.TemporaryDirectory() as folder,
         Workers(pool, patience=PATIENCE) as compilers,
-        one_gpu as gpu,
+        Workers(partial(gpu_workers, devices), patience=PATIENCE) as gpu,
     ):
         bench = Bench(compilers, None if options.compile else gpu)
         compilers.measure(woken, range(count))
         if bench.gpu is not None:
-            bench.gpu.measure(woken, range(1))
+            bench.gpu.measure(woken, range(options.gpus))
         for name in names:
             if name in records or time.monotonic() + SETTLED > end:
                 continue
@@ -214,7 +223,10 @@ def run(names: Sequence[str], options: argparse.Namespace) -> int:
             for method in METHODS:
                 (work / method).mkdir(parents=True)
             all_of_it = name in options.all and not options.compile
-            records[name] = tuned(name, machine, bench, work, all_of_it=all_of_it)
+            try:
+                records[name] = tuned(name, machine, bench, work, all_of_it=all_of_it)
+            except (ValueError, bb.EmitError, BrokenExecutor) as error:
+                records[name] = {"workload": name, "error": f"{type(error).__name__}: {error}"}
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(records[name]) + "\n")
             print(line(records[name]), flush=True)
@@ -229,23 +241,27 @@ def _read(path: Path) -> dict[str, Record]:
 
 def line(record: Record) -> str:
     """One workload in a line."""
+    if "error" in record:
+        return f"{record['workload']:4} FAILED: {record['error']}"
     us = record["us"]
     times = " ".join(f"{label} {t:.2f}" for label, t in us.items())
     took = " ".join(f"{method} {record[method]['seconds']:.1f} s" for method in METHODS)
     return f"{record['workload']:4} {record['space']:3} configurations; {took}; {times}"
 
 
-def table(records: Sequence[Record]) -> str:
+def table(found: Sequence[Record]) -> str:
     """Microseconds of every choice, and which come near the best of all."""
-    labels = ("default", "tiered model", "mcfuser model", "tiered tuned", "mcfuser tuned")
-    lines = [f"{'':4} {'seconds':>8} " + " ".join(f"{label:>14}" for label in labels) + "    best"]
+    records = [record for record in found if "error" not in record]
+    labels = ("default", "closed form", "binaries", "equations", "ranked", "mcfuser")
+    heads = " ".join(f"{label:>11}" for label in ("seconds", *labels, "best"))
+    lines = [f"{'':4} {heads}"]
     near, known = dict.fromkeys(labels, 0), 0
     for record in records:
         us = record["us"]
         best = min((us[label] for label in us if label.startswith("all")), default=None)
-        cells = " ".join(f"{us[label]:14.2f}" if label in us else f"{'-':>14}" for label in labels)
-        shown = f"{best:8.2f}" if best is not None else f"{'-':>8}"
-        lines.append(f"{record['workload']:4} {record['tiered']['seconds']:8.1f} {cells} {shown}")
+        numbers = (record["ranked"]["seconds"], *(us.get(label) for label in labels), best)
+        cells = " ".join(f"{'-' if x is None else format(x, '.2f'):>11}" for x in numbers)
+        lines.append(f"{record['workload']:4} {cells}")
         if best is not None:
             known += 1
             within = best + max(NEAR * best, NOISE_US)
@@ -254,8 +270,14 @@ def table(records: Sequence[Record]) -> str:
     if known:
         counts = ", ".join(f"{label} {count}" for label, count in near.items())
         lines.append(f"within max(3%, 0.15 us) of the best of all, of {known}: {counts}")
-    beaten = sum(r["us"].get("tiered model", 0) < r["us"].get("default", 0) for r in records)
-    lines.append(f"the model's choice beats the default schedule: {beaten} of {len(records)}")
+    for model in ("closed form", "binaries"):
+        pairs = [
+            (r["us"][model], r["us"]["default"])
+            for r in records
+            if {model, "default"} <= set(r["us"])
+        ]
+        beaten = sum(mine < default for mine, default in pairs)
+        lines.append(f"{model}: the choice beats the default schedule for {beaten} of {len(pairs)}")
     return "\n".join(lines)
 
 
@@ -265,13 +287,16 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("build/tune"))
     parser.add_argument("--only", default="", help="names of workloads, separated by commas")
-    parser.add_argument("--all", default="", help="those that are searched exhaustively, too")
+    parser.add_argument(
+        "--all", default=",".join(CHECKED), help="whose configurations all are timed"
+    )
     parser.add_argument("--seconds", type=float, default=450)
     parser.add_argument("--compile", action="store_true", help="compile for sm_90, time nothing")
+    parser.add_argument("--gpus", type=int, default=1, help="of this host, one process for each")
     parser.add_argument("--workers", type=int, default=0, help="that compile; 0: one for each core")
     options = parser.parse_args()
-    names = [n for n in options.only.split(",") if n] or list(EXAMPLES)
-    options.all = [n for n in options.all.split(",") if n] or names
+    names = [n for n in options.only.split(",") if n] or list(dict.fromkeys((*CHECKED, *EXAMPLES)))
+    options.all = [n for n in options.all.split(",") if n]
     if unknown := [n for n in (*names, *options.all) if n not in EXAMPLES]:
         parser.error(f"unknown: {', '.join(unknown)}; workloads: {', '.join(EXAMPLES)}")
     return run(names, options)

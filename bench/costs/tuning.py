@@ -11,13 +11,17 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import blockbuster as bb
-from bench.costs.tunable import EXAMPLES, TARGET, workload_of
+from bench.costs.tunable import TARGET, scheduled, workload_of
+from blockbuster.selection.ranking import text_of
+
+T = TypeVar("T")
 
 ROUNDS = 3
 GRAPHED_US = 400.0  # what the calls of a graph take in all
@@ -61,12 +65,10 @@ def built(job: Job) -> float:
     from blockbuster.emit.target.load import load_module
 
     began = time.perf_counter()
-    _use_cache(job)
+    _use_cache(job.folder)
     target = target_of(TARGET)
-    kernel = bb.emit(
-        _graph(job.workload), EXAMPLES[job.workload].sizes, target=TARGET, schedule=job.schedule
-    )
-    for entry in load_module(kernel.source).KERNELS:
+    text = text_of(scheduled(job.workload, job.schedule))
+    for entry in load_module(text).KERNELS:
         compiled, assembler = compiled_entry(entry, target)
         name, shared = entry["function"].__name__, int(compiled.metadata.shared)
         if shared > target.shared:
@@ -75,7 +77,7 @@ def built(job: Job) -> float:
         for reason in filter(None, (predicate(made) for predicate in TEXT_PREDICATES)):
             raise bb.EmitError(reason)
         _prepare_launcher(compiled)
-    kernel.write(job.path)
+    job.path.write_text(text, encoding="utf-8")
     return time.perf_counter() - began
 
 
@@ -94,8 +96,8 @@ def _seconds(job: Job, rounds: int) -> float:
     from triton.errors import TritonError
 
     try:
-        clock = _clock(job)
-        return statistics.median(clock() for _ in range(rounds)) / 1e6
+        timer = _timer(job)
+        return statistics.median(timer.clock() for _ in range(rounds)) / 1e6
     except TritonError as error:  # some of Triton's errors do not cross from process to process
         raise ValueError(str(error)) from None
     except RuntimeError as error:
@@ -105,14 +107,26 @@ def _seconds(job: Job, rounds: int) -> float:
         os._exit(FAULT)
 
 
-@cache
-def _graph(name: str) -> Any:
-    return bb.fuse(bb.lower(EXAMPLES[name].program())).final
+def _use_cache(folder: str) -> None:
+    """Have Triton keep binaries in a folder of the run's: those from elsewhere do not count."""
+    os.environ["TRITON_CACHE_DIR"] = str(Path(folder) / "triton")
 
 
-def _use_cache(job: Job) -> None:
-    """Have Triton keep binaries in the job's folder: those from elsewhere do not count."""
-    os.environ["TRITON_CACHE_DIR"] = str(Path(job.folder) / "triton")
+def _in_folder(folder: str, function: Callable[..., T], *arguments: Any) -> T:
+    _use_cache(folder)
+    return function(*arguments)
+
+
+@dataclass(frozen=True)
+class InFolder(Executor):
+    """An executor whose work finds and keeps binaries in a folder."""
+
+    inner: Executor
+    folder: str
+
+    def submit(self, function: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
+        """Run ``function`` there."""
+        return self.inner.submit(_in_folder, self.folder, partial(function, **named), *arguments)
 
 
 def _prepare_launcher(compiled: Any) -> None:
@@ -121,21 +135,37 @@ def _prepare_launcher(compiled: Any) -> None:
     prepare_launcher(compiled)
 
 
+@dataclass(frozen=True)
+class Timer:
+    """A schedule in a graph; what the graph reads and writes is held as long as this is."""
+
+    run: Any
+    clock: Callable[[], float]
+
+
 @lru_cache(maxsize=128)
-def _clock(job: Job) -> Callable[[], float]:
+def _timer(job: Job) -> Timer:
     """What times a schedule, in microseconds. Raises ValueError if its results are wrong."""
     from bench.costs.launching import ready
-    from bench.costs.timing import Clock, error_of
+    from bench.costs.timing import error_of
 
-    _use_cache(job)
+    _use_cache(job.folder)
     inputs, exact = _inputs(job.workload)
     run = ready(job.path, inputs)
     error = error_of(run, exact)
     if not error <= workload_of(job.workload).largest:
         raise ValueError(f"its results are wrong: an error of {error:.1e}")
-    clock = Clock()
-    usual = clock.cold(run, FIRST_CALLS)
-    return clock.graph(run, max(CALLS[0], min(CALLS[1], int(GRAPHED_US / usual))))
+    usual = _clock().cold(run, FIRST_CALLS)
+    calls = max(CALLS[0], min(CALLS[1], int(GRAPHED_US / usual)))
+    return Timer(run, _clock().graph(run, calls))
+
+
+@lru_cache(maxsize=1)
+def _clock() -> Any:
+    """The clock of this process."""
+    from bench.costs.timing import Clock
+
+    return Clock()
 
 
 @lru_cache(maxsize=1)

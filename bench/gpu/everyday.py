@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-Record = dict[str, Any]
+from bench.child import Child, Record
 
 LARGEST = 2e-3  # root mean square of the error, over that of the result: half precision gives 5e-4
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
@@ -196,26 +195,10 @@ def kernel_of(fn: Any, length: int, without: tuple[str, ...] = ()) -> Any:
 
 def child(phase: str, name: str, out: Path, end: float, device: str) -> Record:
     """What one process finds out; "error" where it ends badly."""
-    seconds, failed = min(PATIENCE, end - time.monotonic()), {"program": name, "passed": False}
-    if seconds <= 0:
-        return {**failed, "error": f"no time was left to {phase} it"}
-    path = out / f"{phase}-{name}.json"
-    command = [sys.executable, "-m", "bench.gpu.everyday", "--phase", phase, "--only", name]
-    command += ["--out", str(path), "--seconds", str(seconds), "--device", device]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    if device == "cpu":
-        environment["TRITON_INTERPRET"] = "1"
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, env=environment, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {**failed, "error": f"stopped after {seconds:.0f} s (to {phase} it)"}
-    if done.returncode:
-        return {**failed, "error": f"code {done.returncode} (to {phase} it): {done.stderr[-800:]}"}
-    record: Record = json.loads(path.read_text(encoding="utf-8"))
-    path.unlink()
-    return record
+    seconds = min(PATIENCE, end - time.monotonic())
+    more = ("--seconds", str(seconds), "--device", device)
+    one = Child("bench.gpu.everyday", phase, name, more, interpreted=device == "cpu")
+    return one.record(out / f"{phase}-{name}.json", seconds)
 
 
 def run_all(options: argparse.Namespace, names: list[str]) -> int:

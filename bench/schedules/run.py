@@ -15,19 +15,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from bench.child import Child, Record
 from bench.schedules.measure import CPU, GPU, LARGEST, emitted, judged, timed
 from bench.schedules.programs import BY_NAME, CASES, Case
-
-Record = dict[str, Any]
 
 TIMING = 12.0  # seconds that are kept for timing each program
 PATIENCE = 120.0  # seconds after which a process is stopped
@@ -119,28 +116,10 @@ def child(
 ) -> Record:
     """What one program's process finds out; "error" where it ends badly."""
     patience = 10 * PATIENCE if options.cpu else PATIENCE
-    seconds = min(patience, end - time.monotonic())
-    failed: Record = {"program": name, "error": f"no time was left to {phase} it"}
-    if seconds <= 0:
-        return failed
-    out = options.out / f"{name}.json"
-    command = [sys.executable, "-m", "bench.schedules.run", "--out", str(out), "--only", name]
-    command += ["--phase", phase, "--right", json.dumps(right or [])]
-    command += [f"--{flag}" for flag in ("default", "cpu") if getattr(options, flag)]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    if options.cpu:
-        environment["TRITON_INTERPRET"] = "1"
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, env=environment, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {**failed, "error": f"stopped after {seconds:.0f} s (to {phase} it)"}
-    if done.returncode:
-        return {**failed, "error": f"code {done.returncode} (to {phase} it): {done.stderr[-600:]}"}
-    record: Record = json.loads(out.read_text(encoding="utf-8"))
-    out.unlink()
-    return record
+    more = ["--right", json.dumps(right or [])]
+    more += [f"--{flag}" for flag in ("default", "cpu") if getattr(options, flag)]
+    one = Child("bench.schedules.run", phase, name, more, interpreted=options.cpu)
+    return one.record(options.out / f"{name}.json", min(patience, end - time.monotonic()))
 
 
 def in_child(case: Case, options: argparse.Namespace) -> None:

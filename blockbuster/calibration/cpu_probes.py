@@ -16,10 +16,10 @@ from blockbuster.calibration.probe import Probe
 
 Array = npt.NDArray[np.floating]
 
-BEST_OF = 5  # calls of each round, of which the fastest counts: others use the processor, too
+BEST_OF = 9  # calls of each round, of which the fastest counts: others use the processor, too
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-SHARES = {"dram": 0, "l3": 4, "l2": 2, "l1": 1}
-"""Two arrays take one of so many parts of a tier together; of memory, ``LARGE`` bytes each."""
+SHARES = {"l3": 0.25, "l2": 0.5, "l1": 0.75}
+"""The part of a cache that two arrays take together; of memory they take ``LARGE`` bytes each."""
 LARGE = 1 << 27
 MOST_ROWS = 1000
 SIZE = 1024  # rows and columns of matrices
@@ -59,8 +59,8 @@ def cpu_probes(sizes: dict[str, int | float]) -> tuple[Probe, ...]:
 
 
 def _memory(sizes: dict[str, int | float]) -> Iterator[Probe]:
-    for tier, share in SHARES.items():
-        size = int(sizes[tier]) // share // 2 if share else LARGE
+    for tier in ("dram", *SHARES):
+        size = int(sizes[tier] * SHARES[tier] / 2) if tier in SHARES else LARGE
         source, target = np.ones(size // 4, np.float32), np.zeros(size // 4, np.float32)
         yield _negating(f"tiers.{tier}.bandwidth", source, target)
 

@@ -13,6 +13,8 @@ from blockbuster.errors import LaunchError, message
 FILLER = 1 << 27
 """Elements of an array that takes longer to fill (0.1 ms and more) than calls take to queue."""
 
+A_WHILE = 0.1  # seconds
+
 Tensor = Any
 Call = Callable[[], object]
 
@@ -77,6 +79,10 @@ class Device:
         end.record()
         self.torch.cuda.synchronize()
         return float(begin.elapsed_time(end)) / 1000 / repeat
+
+    def sustained(self, call: Call) -> float:
+        """How long a call takes that is repeated for a while: power holds clocks down, then."""
+        return self.seconds(call, max(1, round(A_WHILE / self.seconds(call))))
 
     def captured(self, call: Call, times: int) -> Call:
         """A call that replays a CUDA graph of ``times`` calls, one after the other."""

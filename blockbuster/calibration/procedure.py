@@ -14,6 +14,7 @@ from blockbuster.calibration.gpu_probes import gpu_probes
 from blockbuster.calibration.probe import Measured, measure
 from blockbuster.calibration.result import Calibration, Scale, calibrated
 from blockbuster.machines import CPU, Machine, built_in, known_device
+from blockbuster.machines.data_file import numbers_of
 from blockbuster.machines.present import cpu_name, gpu_name
 
 ROUNDS = 9
@@ -50,7 +51,9 @@ def _gpu(rounds: int, tell: Tell) -> Calibration:
 
 
 def _cpu(rounds: int, tell: Tell) -> Calibration:
-    base, reported = built_in(CPU), cpu_numbers()
+    base = built_in(CPU)
+    known = numbers_of(base)  # some CPUs have a fourth cache, which no model knows
+    reported = {path: number for path, number in cpu_numbers().items() if path in known}
     sizes = {t.name: reported.get(f"tiers.{t.name}.bytes", t.bytes) for t in base.tiers}
     found = measure(cpu_probes(sizes), rounds=rounds, tell=tell)
     machine = calibrated(base, reported, found, CPU_DERIVED)
@@ -88,10 +91,18 @@ def gpu_derived(base: Machine, found: tuple[Measured, ...]) -> Mapping[str, tupl
         why = f"{like} for each processor and cycle; times processors and clock"
         derived[f"tiers.{tier}.bandwidth"] = (rate(tier), why)
         derived[f"tiers.{tier}.latency"] = (latency(tier), f"{like} in cycles; over clock")
-    if all(one.path != "launch.dependent" for one in found):
-        why = "as in a graph: there is no dependent launch below compute capability 9.0"
-        derived["launch.dependent"] = (lambda machine: machine.launch.graph, why)
+    derived["launch.dependent"] = _dependent({one.path: one.value for one in found})
     return derived
+
+
+def _dependent(found: Mapping[str, float]) -> tuple[Scale, str]:
+    """A dependent launch is one in a graph, less what it saves between busy kernels."""
+    if "record.launch.dependent" not in found:
+        why = "as in a graph: there is no dependent launch below compute capability 9.0"
+        return (lambda machine: machine.launch.graph), why
+    saved = found["record.launch.graph"] - found["record.launch.dependent"]
+    why = "derived: launch.graph, less what dependent launch saves between busy kernels"
+    return (lambda machine: max(0.0, machine.launch.graph - saved)), why
 
 
 AS_FLOAT32 = "as float32: NumPy's text of a kernel computes in it"

@@ -18,6 +18,7 @@ from functools import cached_property
 
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import Coefficients
+from blockbuster.costs.lines import LINE
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.steps import SCHEDULERS, Rates, Step
 from blockbuster.costs.tiered import NestTime, passed
@@ -35,21 +36,36 @@ WIDTH = 2
 
 
 @dataclass(frozen=True)
-class BinaryCoefficients(Coefficients):
-    """Those of the closed form, and what only machine code has.
+class BinaryCoefficients:
+    """How near to a machine's rates machine code comes, and how long a program waits.
 
-    ``alone``: cycles from one instruction of a warp to its next where no other warp fills them;
-    ``exchange``: cycles of a shuffle.
-    ``queue``: how many times longer a load takes on a busy machine than on an idle one;
-    ``request``: cycles in which a processor asks for a line of memory. ``overlap``: how well what
-    takes place at once overlaps: the exponent of the mean that its times are added up by.
+    Fractions of rates: ``matrix``, where four warps multiply together, and ``apart``, where each
+    does alone; ``memory`` and ``cache``, of bandwidths (beyond 1 where processors that ask for the
+    same lines are served at once); ``issue``. ``burst``: how many times its share of memory a
+    processor takes while others are idle. ``start``: seconds from a kernel's launch to its first
+    load, beyond an empty kernel's. ``alone``: cycles from one instruction of a warp to its next
+    where no other warp fills them; ``exchange``: cycles of a shuffle. ``queue``: how many times
+    longer a load takes on a busy machine than on an idle one. ``overlap``: how well what takes
+    place at once overlaps: the exponent of the mean that its times are added up by.
+    ``bench/costs/fit_binaries.py`` fits them.
     """
 
-    alone: float = 2.0
-    exchange: float = 8.0
-    queue: float = 2.0
-    overlap: float = 3.0
-    request: float = 1.75
+    matrix: float = 0.95
+    apart: float = 0.5
+    memory: float = 0.97
+    cache: float = 2.6
+    issue: float = 0.93
+    burst: float = 3.3
+    start: float = 1.06e-6
+    alone: float = 1.54
+    exchange: float = 17.0
+    queue: float = 1.3
+    overlap: float = 2.5
+
+    @property
+    def moving(self) -> Coefficients:
+        """What the closed form takes of them for memory."""
+        return Coefficients(memory=self.memory, cache=self.cache, burst=self.burst)
 
 
 FITTED = BinaryCoefficients()
@@ -195,11 +211,13 @@ class CodeRates:
         if not step.runs:
             return step
         machine = self.rates.machine
-        cache = machine.tiers[1].name
-        moved = sum(phase.loaded.values()) + sum(phase.stored.values())
-        sectors = step.resources[cache] * (phase.sectors / moved if moved else 1.0)
-        asked = phase.lines / phase.runs * self.fitted.request / machine.clock
-        resources = {**step.resources, cache: max(sectors, asked), **self._computing(phase, counts)}
+        cache = machine.tiers[1]
+        asked = phase.requests * LINE / phase.runs * machine.processors
+        resources = {
+            **step.resources,
+            cache.name: asked / (cache.bandwidth * self.fitted.cache),
+            **self._computing(phase, counts),
+        }
         chain = self._chain(phase, counts, resources)
         return CodeStep(step.runs, resources, chain, step.each, self.fitted.overlap)
 
@@ -280,7 +298,7 @@ def time_of_binary(
         )
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
-    rates = Rates(work, machine, coefficients, missed)
+    rates = Rates(work, machine, coefficients.moving, missed)
     counts = matched(work.phases, binary, work.warps)
     code = CodeRates(rates, binary, coefficients, counts)
     return passed(work, machine, code, resident, coefficients.start)

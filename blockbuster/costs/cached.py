@@ -34,10 +34,7 @@ def from_memory(
 
 
 def fits(machine: Machine, arrays: Mapping[str, int], work: Work) -> bool:
-    """True if the cache holds these bytes of arrays at once; what is read again lies in each part.
-
-    >>> from blockbuster.machines.machine import Tier
-    """
+    """True if the cache holds these bytes at once; arrays that are read again lie in each part."""
     cache = machine.tiers[1]
     again = {name for name, loaded in work.loaded.items() if loaded > work.unique[name]}
     room = sum(count * (cache.parts if name in again else 1) for name, count in arrays.items())
@@ -47,7 +44,7 @@ def fits(machine: Machine, arrays: Mapping[str, int], work: Work) -> bool:
 def together(work: Work, name: str, wave: int) -> int:
     """How many different parts of an array ``wave`` programs read that follow one another."""
     left, spans = wave, dict[Dim, int]()
-    for dim, blocks in reversed(work.grid.items()):
+    for dim, blocks in reversed([*work.grid.items()]):
         spans[dim] = min(blocks, left)
         left = -(-left // blocks)
     return prod(spans[dim] for dim in work.varying[name])

@@ -1,7 +1,7 @@
-"""How many pieces of memory a tile touches: short rows take whole lines all the same.
+"""How many lines of memory a tile touches: short rows take whole lines all the same.
 
-Processors ask the cache for lines, of which it moves the sectors that are needed. A tile whose rows
-are shorter than a line takes as many requests as one with whole lines.
+Processors ask the cache for lines. A tile whose rows are shorter than a line takes as many requests
+as one with whole lines.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from blockbuster.emit.tile.program import Tile, View
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import array_dim, dims_along
 
-LINE, SECTOR = 128, 32
-"""Bytes of a line, and of the parts of it that are moved if they are asked for."""
+LINE = 128
+"""Bytes of a line."""
 
 
 def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from blockbuster.costs.lines import LINE, SECTOR, pieces
+from blockbuster.costs.lines import LINE, pieces
 from blockbuster.costs.operands import dot_of
 from blockbuster.costs.scalars import Scalar, scalar
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
-from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.layouts import WORD, Layouts
 from blockbuster.emit.tile.program import (
     Await,
     Fold,
@@ -32,6 +32,7 @@ from blockbuster.emit.tile.program import (
     Store,
     Tile,
     TileProgram,
+    View,
     statements,
 )
 from blockbuster.emit.tile.rings import issues
@@ -40,12 +41,16 @@ from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
+from blockbuster.ir.views import dims_along
 
 Unit = tuple[str, str]
 """A unit and the dtype that it computes in: ("matrix", "float16"), ("vector", "float32")."""
 
 COPIED = 4
-"""Instructions of a lane to move 16 bytes between memory and a tile, addresses included."""
+"""Instructions of a lane to move what it moves at once, addresses included."""
+
+VECTOR = 16
+"""Bytes that a lane moves at once, at most."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,12 @@ class Phase:
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
     warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``copied``: bytes that loads write to shared memory;
+    ``instructions``: of lanes, not of warps. ``lines``: bytes of the cache that are touched, more
+    than are moved where few lie together. ``copied``: bytes that loads write to shared memory;
     ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
     run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
-    lanes, one after the other. ``lines``: of memory that loads and stores touch, ``sectors``: the
-    bytes of their parts that they touch (lines.py). ``each``: the runs of each program in the order
-    of the grid, where they differ.
+    lanes, one after the other. ``each``: the runs of each program in the order of the grid, where
+    they differ. ``requests``: lines of memory that warps ask for (lines.py).
     """
 
     dims: tuple[Dim, ...]
@@ -71,15 +76,17 @@ class Phase:
     apart: int = 0
     special: int = 0
     instructions: int = 0
+    lines: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
+    steps: int = 0
     folds: int = 0
+    exchanges: int = 0
     each: tuple[int, ...] = ()
-    lines: int = 0
-    sectors: int = 0
+    requests: int = 0
 
 
 def phases(program: TileProgram, nest: Nest, extents: Extents, target: str) -> tuple[Phase, ...]:
@@ -97,14 +104,16 @@ class _Sums:
     apart: int = 0
     special: int = 0
     instructions: int = 0
+    lines: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
+    steps: int = 0
     folds: int = 0
-    lines: int = 0
-    sectors: int = 0
+    exchanges: int = 0
+    requests: int = 0
 
 
 class _Walk:
@@ -125,9 +134,9 @@ class _Walk:
         each = self.extents.tiles_of_programs(loops)
         yield Phase(
             dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
-            sums.special, sums.instructions, sums.copied, sums.fetched, sums.ahead, sums.waits,
-            sums.dots, sums.folds, () if each is None else tuple(each.tolist()),
-            sums.lines, sums.sectors,
+            sums.special, sums.instructions, sums.lines, sums.copied, sums.fetched, sums.ahead,
+            sums.waits, sums.dots, sums.steps, sums.folds, sums.exchanges,
+            () if each is None else tuple(each.tolist()), sums.requests,
         )  # fmt: skip
         for stmt in body:
             if isinstance(stmt, For):
@@ -155,10 +164,10 @@ class _Walk:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
-        sums.instructions += COPIED * moved // 16
-        tiles = self.extents.tiles(loops)
-        sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
-        sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
+        run = self._dense(stmt.view, tile)
+        sums.instructions += COPIED * moved // min(VECTOR, width * run)
+        sums.lines += moved * max(LINE, width * run) // (width * run)
+        sums.requests += self.extents.tiles(loops) * pieces(stmt.view, tile, self.extents, LINE)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
@@ -169,9 +178,16 @@ class _Walk:
             sums.waits += 1
         dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
         if isinstance(stmt, Issue) or dots:
-            copied = width * self.lanes(tile) * tiles
+            copied = width * self.lanes(tile) * self.extents.tiles(loops)
             sums.copied += copied
             sums.fetched += 0 if dots else copied
+
+    def _dense(self, view: View, tile: Tile) -> int:
+        """Lanes of a tile that lie next to each other in memory."""
+        whole = not view.dims or view.buffer.axes[-1].per_block
+        last = () if whole else dims_along(view.dims[-1])
+        dims = [dim for dim in last if dim in tile.axes]
+        return self.tiling.block(dims[-1]) if dims else 1
 
     def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
         dot = dot_of(stmt, self.layouts)
@@ -181,21 +197,41 @@ class _Walk:
         sums.fetched += runs * dot.fetched
         sums.instructions += runs * dot.instructions
         sums.dots += 1
+        sums.steps += dot.steps
 
     def _let(self, stmt: Let, runs: int, sums: _Sums) -> None:
+        self._exchange(stmt, runs, sums)
         match stmt.op:
             case Functional("dot"):  # products, summed along what both have
                 elements = runs * self.lanes(*stmt.args)
                 self._vector(2 * elements, elements, sums)
-                sums.folds += 1
+                self._folded(stmt, sums)
             case Functional():
                 elements = runs * self.lanes(stmt.args[0])
                 self._vector(elements, elements, sums)
-                sums.folds += 1
+                self._folded(stmt, sums)
             case Pointwise(expr):
                 self._scalars(scalar(expr), runs * self.lanes(stmt.target), sums)
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
+
+    def _exchange(self, stmt: Let, runs: int, sums: _Sums) -> None:
+        """Operands that meet others of another layout pass through shared memory."""
+        to = self.layouts.known.get(stmt.target)
+        for tile in stmt.args if to is not None else ():
+            layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
+            if layout is not None and len(lanes) > 1 and layout.crosses(to, lanes):
+                sums.copied += runs * WORD * self.lanes(tile)
+                sums.fetched += runs * WORD * self.lanes(tile)
+                sums.exchanges += 1
+
+    def _folded(self, stmt: Let, sums: _Sums) -> None:
+        """A fold across lanes, for which warps exchange what they have if they share rows."""
+        sums.folds += 1
+        lanes = self.tiling.lanes(stmt.args[0])
+        layout = self.layouts.known.get(stmt.args[0])
+        if layout is not None and lanes and layout.warps_along(lanes[-1]) > 1:
+            sums.exchanges += 1
 
     def _fold(self, stmt: Fold, runs: int, sums: _Sums) -> None:
         """What the matrix units add up themselves is counted with their dot."""

@@ -8,10 +8,11 @@ the order of the inputs: ``?0``, ``?1``, ...
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Literal
 
+from blockbuster.ir.formula import function_of, product_of, sum_of
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
@@ -49,28 +50,33 @@ class SizeFacts:
         self._facts[relation, numbers, divisor] = answer
         return answer
 
-    def hold(self, extents: Sequence[int]) -> bool:
-        """True if a trace with examples of these extents would get the same answers.
+    def condition(self) -> Callable[[Sequence[int]], bool]:
+        """True of the extents of all axes if a trace with such examples would get the same answers
+        to the questions asked so far. Every new size asks for it, so it is one function.
 
         >>> from blockbuster.ir.lengths import ONE, size
         >>> facts = SizeFacts()
         >>> facts.ask("equal", size("?0"), ONE, {"?0": 5})
         False
-        >>> facts.hold([7]), facts.hold([1])
+        >>> holds = facts.condition()
+        >>> holds([7]), holds([1])
         (True, False)
         """
-        for (relation, terms, divisor), answer in self._facts.items():
-            total = 0
-            for times, numbers in terms:
-                for number in numbers:
-                    times *= extents[number]
-                total += times
-            if _answer(relation, total, divisor) is not answer:
-                return False
-        return True
+        texts = [_text(*fact, answer) for fact, answer in self._facts.items()]
+        return function_of(f"lambda e: {' and '.join(texts) or True}", "facts of sizes")
 
 
 def _answer(relation: Relation, total: int, divisor: int) -> bool:
     if relation == "equal":
         return total == 0
     return total >= 0 if relation == "at least" else total % divisor == 0
+
+
+def _text(relation: Relation, terms: Terms, divisor: int, answer: bool) -> str:
+    """That a question has this answer, of the extents ``e``, as Python."""
+    total = sum_of([product_of(times, [f"e[{n:d}]" for n in numbers]) for times, numbers in terms])
+    if relation == "equal":
+        return f"{total} {'==' if answer else '!='} 0"
+    if relation == "at least":
+        return f"{total} {'>=' if answer else '<'} 0"
+    return f"{total} % {divisor:d} {'==' if answer else '!='} 0"

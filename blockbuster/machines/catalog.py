@@ -25,7 +25,8 @@ def machine(name: str | Path | Machine) -> Machine:
 
     "auto" is what ``blockbuster calibrate`` has measured on the first GPU, or on the CPU where
     there is no GPU; until that was run, the built-in data of that GPU or of "cpu". A machine is
-    returned as it is. Raises ValueError for an unknown name or a GPU without data.
+    returned as it is. Raises ValueError for an unknown name or a GPU without data, and OSError for
+    a file that cannot be read.
 
     >>> machine("h200").processors
     132
@@ -37,6 +38,8 @@ vector float64
     """
     if isinstance(name, Machine):
         return name
+    if not isinstance(name, str | Path):
+        raise TypeError(f"a machine is a name, a path or a Machine, not {type(name).__name__}")
     if isinstance(name, Path) or name.endswith(".toml"):
         return read_machine(Path(name).read_text(encoding="utf-8"), str(name))
     if name == AUTO:

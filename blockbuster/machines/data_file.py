@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from blockbuster.errors import message, shown
@@ -57,10 +58,12 @@ def machine_text(machine: Machine) -> str:
         if parent != table:
             table = parent
             lines += ["", f"[{table}]"]
-        lines.append(f"{key} = {value!r}")
+        lines.append(f"{key} = {_number_text(value)}")
     if machine.sources:
         lines += ["", "[sources]"]
-        lines += [f"{_quoted(path)} = {_quoted(text)}" for path, text in machine.sources.items()]
+        for path, text in machine.sources.items():
+            key = path if path.isidentifier() and path.isascii() else _quoted(path)
+            lines.append(f"{key} = {_quoted(text)}")
     return "\n".join(lines) + "\n"
 
 
@@ -111,6 +114,16 @@ def with_numbers(
 def _named(part: Tier | Launch | Limits | Choice, path: str) -> dict[str, int | float]:
     values = {field: getattr(part, field.name) for field in fields(part) if field.name != "name"}
     return {f"{path}.{f.name}": value for f, value in values.items() if value != f.default}
+
+
+def _number_text(number: int | float) -> str:
+    """As people write it: 65_536, 4.3e12."""
+    if isinstance(number, int):
+        return f"{number:_}" if number >= 10_000 else str(number)
+    if number == 0:
+        return "0.0"
+    digits, exponent = f"{Decimal(repr(number)).normalize():e}".split("e")
+    return f"{digits}e{int(exponent)}"
 
 
 def _quoted(text: str) -> str:

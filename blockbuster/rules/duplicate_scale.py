@@ -18,7 +18,17 @@ from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label, name_of
+from blockbuster.rules.base import (
+    Kind,
+    LocalRule,
+    Match,
+    Note,
+    Refusal,
+    Rule,
+    label,
+    name_of,
+    unheard,
+)
 from blockbuster.rules.patterns import matmul, row_map
 
 
@@ -33,9 +43,7 @@ class DuplicateScale(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from shared_by_matmuls_at(self, "row_scale", graph, position, note)
 
     def apply(self, match: Match) -> Graph:

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, label, name_of, unheard
 from blockbuster.rules.duplicate_scale import with_a_copy
 from blockbuster.rules.patterns import matmul, row_map
 
@@ -37,9 +37,7 @@ class DuplicateScalePartially(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         found = (row_map(graph, position, name) for name in ROW_OPERATORS)
         source = next((s for s in found if s is not None), None)
         consumers = graph.consumers(Value(position))

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
 from blockbuster.rules.duplicate_scale import shared_by_matmuls_at, with_a_copy
 
 
@@ -32,9 +32,7 @@ class DuplicateShift(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from shared_by_matmuls_at(self, "row_shift", graph, position, note)
 
     def apply(self, match: Match) -> Graph:

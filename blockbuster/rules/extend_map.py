@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, name_of
+from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, name_of, unheard
 from blockbuster.rules.extension import extended, with_extended
 from blockbuster.rules.legality import first_iteration_gone, map_at, nested_too_deep, runs_over
 from blockbuster.rules.meeting import meeting
@@ -35,14 +35,14 @@ class ExtendMap(Rule):
     kind: ClassVar[Kind] = "extension"
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position in graph.places():
             yield from self._matches_at(graph, position, note)
 
     def match(self, graph: Graph) -> Match | None:
         """The site, if there is one: only the node that makes the first result can be it."""
         made = graph.outputs[0].value.node
-        return None if made < 0 else next(self._matches_at(graph, made, lambda _: None), None)
+        return None if made < 0 else next(self._matches_at(graph, made, unheard), None)
 
     def _matches_at(self, graph: Graph, position: int, note: Note) -> Iterator[Match]:
         op = graph.nodes[position].op

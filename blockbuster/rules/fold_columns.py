@@ -24,7 +24,7 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Functional, Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, label
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, label, unheard
 from blockbuster.rules.legality import not_only_summed_dots, vector_varies
 from blockbuster.rules.local_linearity import (
     ROW_OPERATORS,
@@ -46,9 +46,7 @@ class FoldColumns(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from leaving_operator(self, COLUMN_OPERATORS, _stays, graph, position, note)
 
     def apply(self, match: Match) -> Graph:

@@ -19,7 +19,7 @@ from typing import ClassVar
 from blockbuster.ir.expr import Arg, Expr, calls, rewrite, substitute
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Elementwise, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, unheard
 from blockbuster.rules.legality import used_elsewhere
 
 MOST = 64
@@ -36,9 +36,7 @@ class FuseElementwise(LocalRule):
     in_place: ClassVar[bool] = True
     needs: ClassVar[tuple[type[Op], ...]] = (Elementwise, Elementwise)
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Elementwise):
             return
         for value in graph.nodes[position].operands:

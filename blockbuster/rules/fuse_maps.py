@@ -23,7 +23,7 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Input, Node, Value
 from blockbuster.ir.ops import Map, Op, Rescale, Result
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
 from blockbuster.rules.legality import (
     different_dims,
     edge_not_item_by_item,
@@ -42,9 +42,7 @@ class FuseMaps(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):
             return
         for producer in graph.nodes[position].makers:

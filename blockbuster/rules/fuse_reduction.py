@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Accumulate, Map, Op, Reduce
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, unheard
 from blockbuster.rules.fuse_maps import padded
 from blockbuster.rules.legality import first_iteration_gone
 
@@ -36,9 +36,7 @@ class FuseReduction(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Reduce):
             return
         (source,) = graph.nodes[position].operands

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map, Op
-from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label
+from blockbuster.rules.base import LocalRule, Match, Note, Refusal, label, unheard
 from blockbuster.rules.fuse_maps import Joined, moved_leads, padded
 from blockbuster.rules.legality import dependent, different_dims, first_iteration_gone
 
@@ -35,9 +35,7 @@ class FuseSiblings(LocalRule):
     in_place: ClassVar[bool] = True
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         if not isinstance(graph.nodes[position].op, Map):
             return
         for first in graph.readers_before(position):

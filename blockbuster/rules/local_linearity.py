@@ -23,7 +23,7 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Accumulate, Functional, Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, label, unheard
 from blockbuster.rules.legality import first_iteration_gone, not_only_summed_dots, vector_varies
 
 ROW_OPERATORS = (Functional("row_scale"), Functional("row_shift"))
@@ -39,9 +39,7 @@ class LocalLinearity(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from leaving_operator(self, ROW_OPERATORS, _stays, graph, position, note)
 
     def apply(self, match: Match) -> Graph:

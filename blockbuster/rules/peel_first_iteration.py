@@ -26,7 +26,7 @@ from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Head, Map, Op
 from blockbuster.ir.origin import Origin
-from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule
+from blockbuster.rules.base import Kind, Match, Note, Refusal, Rule, unheard
 from blockbuster.rules.legality import first_extent_unseen, first_iteration_gone, map_at
 from blockbuster.rules.meeting import meeting
 
@@ -40,7 +40,7 @@ class PeelFirstIteration(Rule):
     kind: ClassVar[Kind] = "extension"
     needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
 
-    def matches(self, graph: Graph, note: Note = lambda _: None) -> Iterator[Match]:
+    def matches(self, graph: Graph, note: Note = unheard) -> Iterator[Match]:
         for position, op in graph.of_type(Map):
             if not any(True for _ in op.body.of_type(Map)):
                 continue

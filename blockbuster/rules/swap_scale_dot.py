@@ -21,7 +21,7 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map, Op
-from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, Refusal, Rule, unheard
 from blockbuster.rules.legality import map_at, used_elsewhere
 from blockbuster.rules.patterns import Matmul, RowMap, matmul, row_map
 
@@ -37,9 +37,7 @@ class SwapScaleDot(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from row_map_before_a_dot(self, "row_scale", graph, position, note)
 
     def apply(self, match: Match) -> Graph:

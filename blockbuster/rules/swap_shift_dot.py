@@ -23,7 +23,7 @@ from typing import ClassVar
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph, Value
 from blockbuster.ir.ops import Collect, Functional, Map, Op, Reduce
-from blockbuster.rules.base import Kind, LocalRule, Match, Note
+from blockbuster.rules.base import Kind, LocalRule, Match, Note, unheard
 from blockbuster.rules.legality import map_at
 from blockbuster.rules.patterns import Matmul
 from blockbuster.rules.swap_scale_dot import (
@@ -45,9 +45,7 @@ class SwapShiftDot(LocalRule):
     in_place: ClassVar[bool] = True
     looks_beside: ClassVar[bool] = False
 
-    def matches_at(
-        self, graph: Graph, position: int, note: Note = lambda _: None
-    ) -> Iterator[Match]:
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
         yield from row_map_before_a_dot(self, "row_shift", graph, position, note)
 
     def apply(self, match: Match) -> Graph:

@@ -20,7 +20,7 @@ from blockbuster.frontend.saved_program import program_to_json
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.recorder import Refused
-from blockbuster.runtime.replay import Known, Replay
+from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.run_plan import run_on_host
 from blockbuster.runtime.saved import write_plan
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
@@ -68,9 +68,7 @@ class Compiled:
         self._compare = compare
         self._program, self._said = program, said
         self._runs: dict[Any, Run] = {}
-        self._gpus: dict[int, tuple[Gpu, Known]] = {}
-        self._ran: dict[int, Replay] = {}
-        """By the number of a GPU, what ran first there: other layouts repeat its steps."""
+        self._gpus: dict[int, OnGpu] = {}
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -116,16 +114,19 @@ class Compiled:
         Raises LaunchError where they do not fit, EmitError where Triton compiles nothing.
         """
         with self._lock:
+            known = self._runs.get(key)
+            if known is not None:
+                return known, known(arrays)
             found = in_common(dict(zip(self.plan.inputs, arrays, strict=True)))
             self._check(found)
             return self.sized(key, arrays, self.plan.bind(found.shapes))
 
     def sized(self, key: Any, arrays: Sequence[Any], sizes: Sizes) -> tuple[Run, list[Any]]:
-        """The same for arrays of these sizes of which it is known that they fit."""
+        """The same for a new layout, of these sizes, of which it is known that it fits."""
         device = arrays[0].device if is_tensor(arrays[0]) else None
         with self._lock:
             while True:
-                run = self._runs.get(key) or self._runner(sizes, device)
+                run = self._runner(sizes, device)
                 try:
                     results = run(arrays)
                 except Refused as refused:
@@ -134,11 +135,9 @@ class Compiled:
                     if refused.wrong:
                         warnings.warn(_warning(self.plan, refused), RuntimeWarning, stacklevel=3)
                     self.plan = self._instead(self.plan, refused, sizes)
-                    self._runs, self._gpus, self._ran = {}, {}, {}
+                    self._runs, self._gpus = {}, {}
                 else:
                     keep(self._runs, key, run)
-                    if isinstance(run, Replay) and device is not None:
-                        self._ran.setdefault(device.index, run)
                     return run, results
 
     def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -170,12 +169,10 @@ class Compiled:
         if plan.target == CPU:
             known = sizes if all(sizes.values()) else plan.checked(sizes)
             return functools.partial(_on_host, plan, known, device is not None)
-        index = device.index
-        if index not in self._gpus:
-            self._gpus[index] = Gpu(index), {}
-        gpu, launches = self._gpus[index]
-        like = self._ran.get(index)
-        return Replay(plan, sizes, gpu, compare=self._compare, known=launches, like=like)
+        on_gpu = self._gpus.get(device.index)
+        if on_gpu is None:
+            on_gpu = self._gpus[device.index] = OnGpu(plan, Gpu(device.index), self._compare)
+        return Replay(on_gpu, sizes)
 
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.

@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 from blockbuster.frontend.arguments import Leaf
 from blockbuster.frontend.reads import Reads
 from blockbuster.frontend.size_facts import SizeFacts
-from blockbuster.ir.lengths import Rule, completed
+from blockbuster.ir.completion import Complete, completion
+from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.runtime.compiled import Run
 from blockbuster.runtime.tensors import described
@@ -40,14 +41,19 @@ class KnownCall(Generic[T]):
     rules: Sequence[Rule]
 
     @cached_property
-    def _first(self) -> dict[Dim, int]:
-        """The number of the first axis that shows the size of a dim, of all axes."""
+    def _holds(self) -> Callable[[Sequence[int]], bool]:
+        """Whether the extents of all axes give this trace: made when the first new size asks."""
+        return self.facts.condition()
+
+    @cached_property
+    def _completion(self) -> tuple[Sequence[Dim], Complete]:
+        """All dims, and their sizes for the extents of all axes."""
         dims = [dim for axes in self.axes for dim in axes]
-        found: dict[Dim, int] = {}
+        first: dict[Dim, int] = {}
         for number, dim in enumerate(dims):
             if dim is not None:
-                found.setdefault(size_class(dim), number)
-        return found
+                first.setdefault(size_class(dim), number)
+        return completion(first, self.rules)
 
     @cached_property
     def _in_order(self) -> bool:
@@ -59,25 +65,26 @@ class KnownCall(Generic[T]):
         return key[: self.given] if self._in_order else tuple(map(described, found))
 
     def found(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], dict[Dim, int]] | None:
-        """The arrays of a call of this kind and the size of every dim; None if the function has to
-        be traced for it. Axes of one dim are equally long where the facts hold.
+        self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], tuple[Any, ...], dict[Dim, int]] | None:
+        """The arrays of a call of this kind, their layout and the size of every dim; None if the
+        function has to be traced for it. Axes of one dim are equally long where the facts hold.
         """
         if self._in_order:
             found = [*args]
         else:
             found = [_array(leaf, args, kwargs) for leaf in self.arrays]
+        layout = self.layout(key, found)
         extents: list[int] = []
-        for array in found:
-            extents += array.shape
-        if not (self.facts.hold(extents) and self.reads.unchanged()):
+        for array in layout:
+            extents += array[0]  # its shape
+        if not (self._holds(extents) and self.reads.unchanged()):
             return None
-        sizes = {dim: extents[number] for dim, number in self._first.items()}
-        try:
-            return found, completed(sizes, self.rules) if self.rules else sizes
-        except ValueError:  # a length that is not possible: tracing says which, and where
+        dims, complete = self._completion
+        sizes, possible = complete(extents)
+        if not possible:  # tracing says which length is not, and where
             return None
+        return found, layout, dict(zip(dims, sizes, strict=True))
 
     def ready(self, run: Run, make: Callable[[list[Any]], Any]) -> Ready:
         """What calls run whose arguments are laid out alike."""

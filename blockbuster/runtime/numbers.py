@@ -1,15 +1,17 @@
 """Notes of how a launcher makes its numbers, as one Python function.
 
 A list of notes that is read one by one takes several microseconds at each new layout; the function
-takes one. Its text is made of the notes' whole numbers alone.
+takes one, and puts the numbers where launches want them. Its text is made of whole numbers alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
-from types import CodeType, FunctionType
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from blockbuster.ir.formula import function_of, sum_of
+from blockbuster.ir.types import Dim
 
 SIZE, STEP, NUMBER, TIMES, BLOCKS = range(5)
 Note = tuple[int, Any, Any]
@@ -18,51 +20,91 @@ ones, or a quotient of two that is rounded up.
 """
 
 Pairs = Sequence[tuple[int, int]]
+Places = Sequence[int]
+"""Which numbers, by their notes."""
+
 Numbers = tuple[int, ...]
-Made = tuple[Numbers, Numbers, tuple[int, ...]]
+Made = tuple[Numbers, Numbers, Any]
+"""A new array: its shape, its strides and torch's dtype."""
+
+Start = tuple[int, Numbers]
+"""A start of a kernel: its grid, and its arguments behind the arrays, which are sizes and strides.
+"""
+
+Found = tuple[Numbers, Numbers, Sequence[Made], Sequence[Start]]
+"""For arrays of one layout: numbers; what Triton tells of some; arrays and starts with them."""
 
 
 class Arithmetic:
-    """All numbers of ``notes``, sums of products of some, and what Triton tells of others.
+    """All numbers of ``notes`` that change, and where they go: into ``made`` arrays and ``starts``
+    of kernels.
 
-    ``spans``: for each array the pairs of numbers whose products are summed. ``told``: the numbers
-    that are told apart, as 1, multiples of 16 and all others.
+    ``spans``: for each array the pairs of numbers whose products are summed; the sums follow the
+    numbers. Triton tells numbers that kernels are started with apart, as 1, multiples of 16 and all
+    others.
     """
 
-    def __init__(self, notes: Sequence[Note], spans: Iterable[Pairs], told: Iterable[int]) -> None:
-        self._dims = tuple(dict.fromkeys(one for kind, one, _ in notes if kind == SIZE))
-        of_dim = {dim: place for place, dim in enumerate(self._dims)}
-        made = "".join(f"(n{at} := {_expression(note, of_dim)})," for at, note in enumerate(notes))
-        sums = "".join(f"{' + '.join(f'n{a} * n{b}' for a, b in s) or 0}," for s in spans)
-        kinds = "".join(f"2 if n{at} == 1 else not n{at} & 15," for at in told)
-        self._function = _function(f"lambda s, z: (({made}), ({sums}), ({kinds}))")
+    def __init__(
+        self,
+        notes: Sequence[Note],
+        *,
+        spans: Iterable[Pairs] = (),
+        made: Iterable[tuple[Places, Places, Any]] = (),
+        starts: Iterable[tuple[int, Places]] = (),
+    ) -> None:
+        made, starts = [*made], [*starts]
+        self._dims: list[Dim] = [one for kind, one, _ in notes if kind == SIZE]
+        self._dtypes = [dtype for *_, dtype in made]
+        of = _Texts(notes, self._dims)
+        sums = [sum_of([f"{of.name(a)} * {of.name(b)}" for a, b in pairs]) for pairs in spans]
+        new = [f"({of.tuple(s)}, {of.tuple(t)}, d[{i}])" for i, (s, t, _) in enumerate(made)]
+        launches = [f"({of.name(grid)}, {of.tuple(places)})" for grid, places in starts]
+        told = of.told(at for _, places in starts for at in places)
+        parts = ", ".join(map(_tuple, ([*of.numbers(), *sums], told, new, launches)))
+        self._function = function_of(f"lambda s, z, d: ({parts})", "numbers of a launcher")
 
-    def __call__(self, strides: Sequence[Sequence[int]], sizes: Any) -> Made:
-        """The numbers, the sums, and what is told, for arrays with these strides."""
-        found: Made = self._function(strides, [sizes[dim] for dim in self._dims])
+    def __call__(self, strides: Sequence[Sequence[int]], sizes: Any) -> Found:
+        """The numbers for arrays with these strides, and dims of these sizes."""
+        known = [sizes[dim] for dim in self._dims]
+        found: Found = self._function(strides, known, self._dtypes)
         return found
 
 
-def _expression(note: Note, of_dim: dict[Any, int]) -> str:
-    kind, one, other = note
-    if kind == SIZE:
-        return f"z[{of_dim[one]:d}]"
-    if kind == STEP:
-        return f"s[{one:d}][{other:d}]"
-    if kind == TIMES:
-        return f"n{one:d} * n{other:d}"
-    return f"-(-n{one:d} // n{other:d})" if kind == BLOCKS else f"{one:d}"
+@dataclass(frozen=True)
+class _Texts:
+    """Numbers in Python: ``n3`` is that of note 3; ``s`` are strides, ``z`` the sizes of dims."""
+
+    notes: Sequence[Note]
+    dims: Sequence[Dim]
+
+    def name(self, at: int) -> str:
+        """A number, once it is made; one that never changes is its own name."""
+        kind, one, _ = self.notes[at]
+        return f"{one:d}" if kind == NUMBER else f"n{at}"
+
+    def tuple(self, places: Places) -> str:
+        """Several of them."""
+        return _tuple([self.name(at) for at in places])
+
+    def numbers(self) -> Iterator[str]:
+        """How those that change are made, in order."""
+        for at, (kind, one, other) in enumerate(self.notes):
+            if kind == SIZE:
+                yield f"(n{at} := z[{self.dims.index(one)}])"
+            elif kind == STEP:
+                yield f"(n{at} := s[{one:d}][{other:d}])"
+            elif kind == TIMES:
+                yield f"(n{at} := {self.name(one)} * {self.name(other)})"
+            elif kind == BLOCKS:
+                yield f"(n{at} := -(-{self.name(one)} // {self.name(other)}))"
+
+    def told(self, places: Iterable[int]) -> Iterator[str]:
+        """What Triton tells of those that change, each once."""
+        for at in dict.fromkeys(places):
+            if self.notes[at][0] != NUMBER:
+                yield f"2 if n{at} == 1 else not n{at} & 15"
 
 
-def _function(text: str) -> Callable[..., Any]:
-    """The function that an expression is; it reads nothing but its arguments."""
-    constants = compile(text, "<numbers of a launcher>", "eval").co_consts
-    (code,) = [constant for constant in constants if isinstance(constant, CodeType)]
-    return FunctionType(code, {})
-
-
-def picked(places: Sequence[int]) -> Callable[[Numbers], Numbers]:
-    """A function that gives the numbers at these places."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return lambda numbers: tuple([numbers[place] for place in places])
+def _tuple(texts: Iterable[str]) -> str:
+    inner = ", ".join(texts)
+    return f"({inner},)" if inner else "()"

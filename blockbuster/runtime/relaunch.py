@@ -16,9 +16,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from blockbuster.ir.types import Dim
+from blockbuster.runtime.launches import Kernel, Laid
 from blockbuster.runtime.numbers import (
     BLOCKS,
     NUMBER,
@@ -26,44 +27,19 @@ from blockbuster.runtime.numbers import (
     STEP,
     TIMES,
     Arithmetic,
+    Made,
     Note,
-    Numbers,
     Pairs,
-    picked,
+    Start,
 )
 from blockbuster.runtime.tensors import ALIGNED
 
 if TYPE_CHECKING:
+    from blockbuster.emit.target.gpu import Gpu
     from blockbuster.selection.plan import Sizes
 
 Tensor = Any
 LARGEST = 1 << 31  # numbers and offsets from here on are 64 bits wide: other kernels
-
-
-class Launch(NamedTuple):
-    """A kernel that was compiled and started: how to start it again.
-
-    ``arrays`` are the numbers of the arrays whose addresses are its first arguments, ``rest`` are
-    the other arguments: sizes, strides and constants.
-    """
-
-    start: Callable[..., None]
-    grid: int
-    function: Any
-    metadata: Any
-    arrays: Sequence[int]
-    rest: tuple[Any, ...]
-
-
-Made = tuple[tuple[int, ...], tuple[int, ...], Any]
-"""A new array: its shape, its strides and torch's dtype."""
-
-
-class Laid(NamedTuple):
-    """What a file does for arrays of one layout: the arrays it makes, and its launches."""
-
-    made: list[Made]
-    launches: list[Launch]
 
 
 @dataclass(frozen=True)
@@ -76,67 +52,62 @@ class _Started:
 
 
 class Relaunch:
-    """The launches of one emitted file, for all layouts whose kernels are known.
+    """The launches of one emitted file on a device, for all layouts whose kernels are known.
 
-    ``module`` is the loaded file, ``dtype`` gives torch's dtype by name.
+    ``module`` is the loaded file.
     """
 
-    def __init__(self, module: ModuleType, dtype: Callable[[str], Any]) -> None:
+    def __init__(self, module: ModuleType, gpu: Gpu) -> None:
         noting = _Noting(module)
-        self._notes = tuple(noting.notes)
-        self._made = [(picked(s), picked(t), dtype(name)) for s, t, name in noting.made]
-        self._started = noting.started
-        self._starts = [(s.grid, s.arrays, picked(s.numbers)) for s in self._started]
-        self.results = noting.results
-        numbers = dict.fromkeys(at for start in self._started for at in start.numbers)
-        told = [at for at in numbers if self._notes[at][0] != NUMBER]
-        self._arithmetic = Arithmetic(self._notes, noting.spans, told)
-        self._known: dict[Any, list[Launch]] = {}
+        self._gpu, self._empty = gpu, gpu.empty
+        self._arrays = [start.arrays for start in noting.started]
+        self._results = noting.results
+        self._arithmetic = Arithmetic(
+            noting.notes,
+            spans=noting.spans,
+            made=[(shape, steps, gpu.dtype(name)) for shape, steps, name in noting.made],
+            starts=[(start.grid, start.numbers) for start in noting.started],
+        )
+        self._known: dict[Any, Sequence[Kernel]] = {}
 
-    def learn(self, launches: Sequence[Launch], tensors: Sequence[Tensor], sizes: Sizes) -> None:
+    def learn(self, laid: Laid, tensors: Sequence[Tensor], sizes: Sizes) -> None:
         """Remember the kernels that were compiled for arrays of this layout."""
         found = self._found(tensors, sizes)
         if found is None:
             return
-        numbers, pattern = found
-        assert len(launches) == len(self._started), "the launcher starts what it started before"
-        for launch, start in zip(launches, self._started, strict=True):
-            given = tuple(numbers[at] for at in start.numbers)
-            assert launch.grid == numbers[start.grid], "the grid is computed as noted"
-            assert launch.rest[: len(given)] == given, "arguments are computed as noted"
-            assert tuple(launch.arrays) == start.arrays, "kernels take the arrays that were noted"
-        self._known[pattern] = [*launches]
+        pattern, _, starts = found
+        kernels = [kernel for kernel, _ in laid.launches]
+        for (_, start), noted in zip(laid.launches, starts, strict=True):
+            assert start[0] == noted[0], "the grid is computed as noted"
+            assert start[1] == noted[1], "arguments are computed as noted"
+        taken = [kernel.arrays for kernel in kernels]
+        assert taken == self._arrays, "kernels take the arrays that were noted"
+        self._known[pattern] = kernels
 
     def laid(self, tensors: Sequence[Tensor], sizes: Sizes) -> Laid | None:
         """What to do for arrays of this layout; None where a kernel is not known."""
         found = self._found(tensors, sizes)
-        known = self._known.get(found[1]) if found else None
-        if not found or not known:
+        if found is None:
             return None
-        numbers = found[0]
-        made = [(shape(numbers), steps(numbers), dtype) for shape, steps, dtype in self._made]
-        launches = []
-        for launch, (grid, arrays, given) in zip(known, self._starts, strict=True):
-            start, _, function, metadata, _, rest = launch
-            own = given(numbers)
-            rest = own + rest[len(own) :]
-            launches.append(Launch(start, numbers[grid], function, metadata, arrays, rest))
-        return Laid(made, launches)
+        pattern, made, starts = found
+        kernels = self._known.get(pattern)
+        if kernels is None:
+            return None
+        launches = [*zip(kernels, starts, strict=True)]
+        return Laid(self._gpu, self._empty, made, launches, self._results)
 
-    def _found(self, tensors: Sequence[Tensor], sizes: Sizes) -> tuple[Numbers, Any] | None:
-        """All numbers, in the order of the notes, and their pattern, which the kernels are known
-        by; None where offsets are wide or a dim is empty.
+    def _found(
+        self, tensors: Sequence[Tensor], sizes: Sizes
+    ) -> tuple[Any, Sequence[Made], Sequence[Start]] | None:
+        """The pattern of all numbers, which the kernels are known by, and what is made and started
+        with them; None where offsets are wide or a dim is empty.
         """
-        numbers, spans, told = self._arithmetic([tensor.stride() for tensor in tensors], sizes)
-        if max(numbers + spans, default=0) >= LARGEST:
+        if not all(sizes.values()):
             return None
-        if 0 in numbers and self._is_empty(numbers):
+        numbers, told, made, starts = self._arithmetic([t.stride() for t in tensors], sizes)
+        if max(numbers) >= LARGEST:
             return None
-        return numbers, (told, *[not tensor.data_ptr() % ALIGNED for tensor in tensors])
-
-    def _is_empty(self, numbers: Sequence[int]) -> bool:
-        pairs = zip(numbers, self._notes, strict=True)
-        return any(not number and note[0] != STEP for number, note in pairs)
+        return (told, *[not t.data_ptr() % ALIGNED for t in tensors]), made, starts
 
 
 @dataclass(frozen=True)
@@ -146,8 +117,19 @@ class _Term:
     notes: _Notes
     at: int
 
+    @property
+    def constant(self) -> int | None:
+        """The number, where it never changes."""
+        kind, one, _ = self.notes[self.at]
+        return one if kind == NUMBER else None
+
     def __mul__(self, other: _Term | int) -> _Term:
-        return self.notes.of(TIMES, self.at, self.notes.term(other).at)
+        right = self.notes.term(other)
+        if self.constant is not None and right.constant is not None:
+            return self.notes.term(self.constant * right.constant)
+        if self.constant == 1:
+            return right
+        return self if right.constant == 1 else self.notes.of(TIMES, self.at, right.at)
 
     __rmul__ = __mul__
 
@@ -204,7 +186,7 @@ class _Noting:
 
     def _launcher(self) -> Callable[..., Any]:
         module = self._module
-        kernels = {e["function"].__name__: _Kernel(self) for e in module.KERNELS}
+        kernels = {e["function"].__name__: _StandIn(self) for e in module.KERNELS}
         helpers = {
             "check_array": self._shape,
             "check_lengths": self._lengths,
@@ -250,7 +232,7 @@ class _Noting:
 
 
 @dataclass(frozen=True)
-class _Kernel:
+class _StandIn:
     """Stands for a kernel in a launcher."""
 
     noting: _Noting

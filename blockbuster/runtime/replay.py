@@ -11,6 +11,7 @@ other kernels the launcher does not run again: its numbers are computed as noted
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from blockbuster.emit.target.compiler import Compilation, Refusal, target_of
@@ -19,153 +20,162 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown_lines
 from blockbuster.runtime.first_launch import Compare, FirstChecks
 from blockbuster.runtime.launch import from_host, to_host
+from blockbuster.runtime.launches import Kernel, Laid
+from blockbuster.runtime.numbers import Start
 from blockbuster.runtime.recorder import Noted, Recorder, Refused
-from blockbuster.runtime.relaunch import Launch, Made, Relaunch
-from blockbuster.runtime.tape import Finish, Move, Tape
+from blockbuster.runtime.relaunch import Relaunch
+from blockbuster.runtime.tape import Finish, Move, Play, Tape, taken
 from blockbuster.runtime.tensors import ALIGNED
 from blockbuster.selection.pieces import Call
 from blockbuster.selection.plan import File, Plan, Sizes, call_on_host, check_results, noted, shown
 
 Tensor = Any
+Known = dict[str, Relaunch]
+"""What is known of a plan's files, by their texts, for all layouts."""
+
+
+@dataclass
+class OnGpu:
+    """A plan on one GPU: what its replays for all layouts have in common.
+
+    ``known`` grows with what they compile. ``tape`` is that of the first one, after it ran: later
+    ones read the same arrays in the same order.
+    """
+
+    plan: Plan
+    gpu: Gpu
+    compare: Compare | None = None
+    known: Known = field(default_factory=dict)
+    tape: Tape | None = None
 
 
 class Replay:
-    """A plan for tensors of one layout; the first call checks, compiles and records.
+    """A plan for tensors of one layout; the first call checks, compiles and records."""
 
-    ``known``: what replays of the plan on this device have in common, by file; it grows. ``like``
-    is one that ran, for arrays of the same dtypes: which steps read what is taken from it.
-    """
+    __slots__ = ("_calls", "_checks", "_of", "_recordings", "_sizes", "_tape")
 
-    def __init__(
-        self,
-        plan: Plan,
-        sizes: Sizes,
-        gpu: Gpu,
-        *,
-        compare: Compare | None = None,
-        known: Known | None = None,
-        like: Replay | None = None,
-    ) -> None:
-        self._plan = plan
-        self._known = {} if known is None else known
-        self._checks = FirstChecks(gpu, compare) if compare else None
-        self._dtype = gpu.dtype
-        self._steps = [
-            Recording(step, sizes, gpu, self._checks, self._known.get(step.text), of=plan.name)
-            if isinstance(step, File)
-            else DeviceCall(step, sizes, [gpu.dtype(plan.kept[name]) for name in step.writes])
-            for step in plan.steps
-        ]
+    def __init__(self, of: OnGpu, sizes: Sizes) -> None:
+        self._of, self._sizes = of, sizes
         self._tape: Tape | None = None
-        self._like = like._tape if like else None
+        self._checks: FirstChecks | None = None
+        self._recordings: tuple[Recording, ...] = ()
+        self._calls: tuple[DeviceCall, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the calls turned out to need."""
-        found = [s.note for s in self._steps if isinstance(s, DeviceCall)]
-        found += [note for s in self._steps if isinstance(s, Recording) for note in s.notes]
+        found = [call.note for call in self._calls]
+        found += [note for recording in self._recordings for note in recording.notes]
         found += [self._checks.note] if self._checks else []
         return tuple(dict.fromkeys(filter(None, found)))
 
     @property
     def assemblers(self) -> tuple[str, ...]:
         """What made the machine code of the kernels."""
-        made = [name for s in self._steps if isinstance(s, Recording) for name in s.assemblers]
+        made = [name for recording in self._recordings for name in recording.assemblers]
         return tuple(dict.fromkeys(made))
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The program's outputs, for its inputs in order. Raises Refused: see ``Recording``."""
         tape = self._tape
-        if tape is None:
-            results = self._first(tensors)
-            if any(step.ran_launcher for step in self._steps):
-                if self._checks:
-                    self._checks.judge(self, tensors, results)
-                self._learn()
-            return results
-        return tape.played(tensors)
+        return self._first(tensors) if tape is None else tape.played(tensors)
 
     def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The same, with all that is allocated full of what kernels do not write."""
-        recordings = [step for step in self._steps if isinstance(step, Recording)]
-        for recording in recordings:
-            recording.poison(True)
-        try:
-            return self(tensors)
-        finally:
-            for recording in recordings:
-                recording.poison(False)
+        assert self._tape is not None, "it ran before"
+        moves: list[Move] = []
+        for play, reads, casts in self._tape.moves:
+            own = play._replace(empty=self._of.gpu.poisoned) if isinstance(play, Laid) else play
+            moves.append((own, reads, casts))
+        return self._tape._replace(moves=moves).played(tensors)
+
+    def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Run the steps for the first time; later calls repeat them."""
+        like = self._of.tape
+        results = self._by_name(tensors) if like is None else self._as(like, tensors)
+        if self._recordings:
+            if self._checks:
+                self._checks.judge(self, tensors, results)
+            self._learn()
+        self._of.tape = like or self._tape
+        return results
 
     def _learn(self) -> None:
         """Let other layouts have what was compiled for this one: its results were right.
 
         Not on AMD's devices: there Triton also tells small arrays from others.
         """
-        if target_of(self._plan.target).backend != "cuda":
-            return
-        for step in self._steps:
-            if isinstance(step, Recording):
-                step.learn(self._known)
+        if target_of(self._of.plan.target).backend == "cuda":
+            for recording in self._recordings:
+                recording.learn(self._of.known)
 
-    def _first(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Run the steps for the first time; later calls repeat them."""
-        like = self._like
-        if like is None:
-            return self._by_name(tensors)
-        pairs = [*zip(self._steps, like.moves, strict=True)]
-        moves: list[Move] = [(step.first, reads, casts) for step, (_, reads, casts) in pairs]
-        results = Tape(moves, like.results, like.finishes).played(tensors)
-        moves = [(step.play, reads, casts) for step, (_, reads, casts) in pairs]
+    def _as(self, like: Tape, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Run the steps, which read what they do in ``like``."""
+        arrays = [*tensors]
+        moves: list[Move] = []
+        for planned, (_, reads, casts) in zip(self._of.plan.steps, like.moves, strict=True):
+            play, made = self._step(planned, taken(arrays, reads, casts))
+            moves.append((play, reads, casts))
+            arrays += made
         self._tape = Tape(moves, like.results, like.finishes)
-        return results
+        return self._tape.finished(arrays)
 
     def _by_name(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Run the steps by the names of their arrays; note their numbers, in order of making."""
-        numbers = {name: number for number, name in enumerate(self._plan.inputs)}
+        plan, dtype_of = self._of.plan, self._of.gpu.dtype
+        numbers = {name: number for number, name in enumerate(plan.inputs)}
         arrays = [*tensors]
         moves: list[Move] = []
-        for planned, step in zip(self._plan.steps, self._steps, strict=True):
-            reads = [numbers[name] for name in step.reads]
-            given = [arrays[number] for number in reads]
+        for planned in plan.steps:
+            reads = [numbers[name] for name in planned.reads]
             casts = []
-            for place, name in enumerate(step.reads):
-                taken = self._plan.taken_as(planned, name)
-                if taken and given[place].dtype is not self._dtype(taken):
-                    casts.append((place, self._dtype(taken)))
-                    given[place] = given[place].to(self._dtype(taken))
-            moves.append((step.play, reads, casts))
-            numbers.update({name: len(arrays) + i for i, name in enumerate(step.writes)})
-            arrays += step.first(given)
-        results = [numbers[seen.array] for seen in self._plan.results]
-        made = [arrays[number] for number in results]
+            for place, name in enumerate(planned.reads):
+                taken_as = plan.taken_as(planned, name)
+                if taken_as and arrays[numbers[name]].dtype is not dtype_of(taken_as):
+                    casts.append((place, dtype_of(taken_as)))
+            play, made = self._step(planned, taken(arrays, reads, casts))
+            moves.append((play, reads, casts))
+            numbers.update({name: len(arrays) + i for i, name in enumerate(planned.writes)})
+            arrays += made
+        results = [numbers[seen.array] for seen in plan.results]
+        self._tape = Tape(moves, results, self._finishes([arrays[number] for number in results]))
+        return self._tape.finished(arrays)
+
+    def _finishes(self, made: Sequence[Tensor]) -> list[tuple[int, Finish]]:
+        """What is left to do to the arrays that were made to be the results."""
         finishes = []
-        dtypes = map(self._dtype, self._plan.result_dtypes)
-        for position, (seen, dtype) in enumerate(zip(self._plan.results, dtypes, strict=True)):
-            finish = Finish(seen, dtype)
-            if not finish.is_identity(made[position]):
+        plan = self._of.plan
+        asked = zip(plan.results, plan.result_dtypes, made, strict=True)
+        for position, (seen, dtype, tensor) in enumerate(asked):
+            finish = Finish(seen, self._of.gpu.dtype(dtype))
+            if not finish.is_identity(tensor):
                 finishes.append((position, finish))
-                made[position] = finish(made[position])
-        self._tape = Tape(moves, results, finishes)
-        return made
+        return finishes
 
-
-Known = dict[str, Relaunch]
-"""What is known of a plan's files, by their texts, for all layouts."""
+    def _step(self, planned: File | Call, given: list[Tensor]) -> tuple[Play, list[Tensor]]:
+        """A step for the first time: what plays it again, and the arrays that it makes."""
+        of = self._of
+        if isinstance(planned, Call):
+            dtypes = [of.gpu.dtype(of.plan.kept[name]) for name in planned.writes]
+            call = DeviceCall(planned, self._sizes, dtypes)
+            self._calls += (call,)
+            return call.play, call.first(given)
+        known = of.known.get(planned.text)
+        laid = known.laid(given, self._sizes) if known else None
+        if laid is not None:
+            return laid, laid(given)
+        if of.compare and self._checks is None:
+            self._checks = FirstChecks(of.gpu, of.compare)
+        recording = Recording(planned, self._sizes, of.gpu, self._checks, of=of.plan.name)
+        self._recordings += (recording,)
+        return recording.by_launcher(given)
 
 
 class Recording:
-    """The launches of one file: made by its launcher at first, repeated later.
+    """A file run by its own launcher for arrays of one layout, and what that did.
 
-    ``known``: the file's launches for other layouts; the launcher is not run where they suffice.
     ``of`` is the name of the plan.
     """
-
-    ran_launcher = False
-    _launches: Sequence[Launch] = ()
-    _made: Sequence[Made] = ()
-    _results: Sequence[int] = ()
-    _compilations: Sequence[Compilation] = ()
-    _learned: Sequence[Tensor] = ()
 
     def __init__(
         self,
@@ -173,15 +183,12 @@ class Recording:
         sizes: Sizes,
         gpu: Gpu,
         checks: FirstChecks | None = None,
-        known: Relaunch | None = None,
         *,
         of: str = "",
     ) -> None:
-        self._of = of
-        self.reads, self.writes = file.reads, file.writes
-        self._file, self._sizes = file, sizes
-        self._gpu, self._checks, self._relaunch = gpu, checks, known
-        self._empty = gpu.empty
+        self._file, self._sizes, self._gpu, self._checks, self._of = file, sizes, gpu, checks, of
+        self._compilations: Sequence[Compilation] = ()
+        self._learned: tuple[Laid, Sequence[Tensor]] | None = None
 
     @property
     def assemblers(self) -> tuple[str, ...]:
@@ -193,56 +200,38 @@ class Recording:
         """What to know about that."""
         return tuple(dict.fromkeys(note for made in self._compilations for note in made.notes))
 
-    def poison(self, poisons: bool) -> None:
-        """Whether what is allocated is full of what kernels do not write."""
-        self._empty = self._gpu.poisoned if poisons else self._gpu.empty
-
-    def play(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The file's outputs for its inputs."""
-        gpu = self._gpu
-        if gpu.elsewhere():
-            with gpu.current():
-                return self._repeat(tensors)
-        return self._repeat(tensors)
-
-    def _repeat(self, tensors: list[Tensor]) -> list[Tensor]:
-        empty = self._empty
-        for shape, steps, dtype in self._made:
-            tensors.append(empty(shape, steps, dtype))
-        starts = [array.data_ptr() for array in tensors]
-        stream = self._gpu.stream()
-        for launch in self._launches:
-            launch.start(
-                launch.grid, 1, 1, stream, launch.function, launch.metadata, None, None, None,
-                *[starts[number] for number in launch.arrays], *launch.rest,
-            )  # fmt: skip
-        return [tensors[number] for number in self._results]
-
-    def first(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The file's outputs, for the first time with this layout. Raises Refused where Triton
-        does not compile it.
-        """
-        known = self._relaunch
-        laid = known.laid(tensors, self._sizes) if known else None
-        if known is None or laid is None:
-            return self._by_launcher(tensors)
-        self._made, self._launches, self._results = laid.made, laid.launches, known.results
-        return self.play([*tensors])
-
     def learn(self, known: Known) -> None:
-        """Enter into ``known`` what its launcher started, if it ran."""
-        tensors, self._learned = self._learned, ()
+        """Enter into ``known`` what its launcher started."""
+        assert self._learned is not None, "its launcher ran, and it is asked once"
+        (laid, tensors), self._learned = self._learned, None
         text = self._file.text
-        if tensors:
-            if text not in known:
-                known[text] = Relaunch(load_module(text), self._gpu.dtype)
-            known[text].learn(self._launches, tensors, self._sizes)
+        if text not in known:
+            known[text] = Relaunch(load_module(text), self._gpu)
+        known[text].learn(laid, tensors, self._sizes)
 
-    def _by_launcher(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The file's outputs, by its own launcher, which is recorded."""
+    def by_launcher(self, tensors: list[Tensor]) -> tuple[Play, list[Tensor]]:
+        """What plays the file again, and its outputs. Raises Refused where Triton does not compile
+        it.
+        """
         if self._checks:
             self._checks.expect_no_capture(self._of)
         aliases = [tensor.detach() for tensor in tensors]  # no two are the same object
+        recorder, results = self._recorded(aliases)
+        arrays = [*aliases, *recorder.made]
+        numbers = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
+        self._compilations = [noted.made for noted in recorder.noted]
+        laid = Laid(
+            self._gpu,
+            self._gpu.empty,
+            [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made],
+            [(_kernel(noted, arrays), _start(noted)) for noted in recorder.noted],
+            numbers,
+        )
+        self._learned = laid, aliases
+        return laid, results
+
+    def _recorded(self, aliases: Sequence[Tensor]) -> tuple[Recorder, list[Tensor]]:
+        """The file's launcher, recorded, and its outputs."""
         module = load_module(self._file.text)
         try:
             recorder = Recorder(module)
@@ -251,40 +240,32 @@ class Recording:
                 dry.launch(aliases, self._sizes)
                 self._checks.admit(self._file, dry.noted, aliases, self._sizes)
                 recorder = Recorder(module, earlier=dry.noted, poisons=True)
-            results = recorder.launch(aliases, self._sizes)
+            return recorder, recorder.launch(aliases, self._sizes)
         except Refusal as refusal:
             raise Refused((self._file,), str(refusal)) from refusal
         except ValueError as error:
             name = self._file.writes[0]
             raise LaunchError(message(str(error), origin=f"launching {name}")) from error
-        arrays = [*aliases, *recorder.made]
-        self._made = [(tuple(m.shape), m.stride(), m.dtype) for m in recorder.made]
-        self._results = [next(i for i, a in enumerate(arrays) if a is r) for r in results]
-        self._launches = [_as_launch(noted, arrays) for noted in recorder.noted]
-        self._compilations = [noted.made for noted in recorder.noted]
-        self._learned, self.ran_launcher = aliases, True
-        return results
 
 
-def _as_launch(noted: Noted, arrays: Sequence[Tensor]) -> Launch:
-    """The start of a compiled kernel, with the arrays whose addresses it takes."""
+def _kernel(noted: Noted, arrays: Sequence[Tensor]) -> Kernel:
+    """A compiled kernel that was started, with the arrays whose addresses it takes."""
     pointers = [argument for argument in noted.arguments if hasattr(argument, "data_ptr")]
-    numbers = [_behind(pointer, arrays) for pointer in pointers]
+    numbers = tuple([_behind(pointer, arrays) for pointer in pointers])
     for pointer, number in zip(pointers, numbers, strict=True):
         assert pointer.data_ptr() == arrays[number].data_ptr(), "a view begins where its array does"
-    others = noted.arguments[len(pointers) :]
-    assert not any(hasattr(argument, "data_ptr") for argument in others), "arrays come first"
-    rest = noted.names[len(noted.arguments) :]
-    compiled, (grid, *more) = noted.made.compiled, noted.grid
+    constants = tuple([noted.options[name] for name in noted.names[len(noted.arguments) :]])
+    compiled = noted.made.compiled
+    return Kernel(compiled.run, compiled.function, compiled.packed_metadata, numbers, constants)
+
+
+def _start(noted: Noted) -> Start:
+    """How a kernel was started: its grid, and its arguments behind the arrays."""
+    grid, *more = noted.grid
     assert all(size == 1 for size in more), "the grids of emitted kernels have one axis"
-    return Launch(
-        compiled.run,
-        grid,
-        compiled.function,
-        compiled.packed_metadata,
-        numbers,
-        (*others, *(noted.options[name] for name in rest)),
-    )
+    is_array = [hasattr(argument, "data_ptr") for argument in noted.arguments]
+    assert is_array == sorted(is_array, reverse=True), "arrays come first"
+    return grid, tuple(noted.arguments[sum(is_array) :])
 
 
 def _behind(argument: Tensor, arrays: Sequence[Tensor]) -> int:
@@ -299,11 +280,7 @@ def _behind(argument: Tensor, arrays: Sequence[Tensor]) -> int:
 class DeviceCall:
     """A function of whole arrays, called with tensors if it takes them, else through the host."""
 
-    ran_launcher = False
-
     def __init__(self, call: Call, sizes: Sizes, dtypes: Sequence[Any]) -> None:
-        self.reads = tuple(dict.fromkeys(seen.array for seen in call.operands))
-        self.writes = call.writes
         self.note = ""
         self._call, self._sizes, self._dtypes = call, sizes, dtypes
 
@@ -319,7 +296,7 @@ class DeviceCall:
         return self._laid_out(results, operands)
 
     def _operands(self, tensors: list[Tensor]) -> list[Tensor]:
-        known = dict(zip(self.reads, tensors, strict=True))
+        known = dict(zip(self._call.reads, tensors, strict=True))
         return [shown(known[seen.array], seen) for seen in self._call.operands]
 
     def _tried(self, operands: list[Tensor]) -> list[Tensor]:

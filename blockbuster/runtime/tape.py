@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from blockbuster.selection.pieces import Seen
 from blockbuster.selection.plan import shown
 
 Tensor = Any
 
-Move = tuple[Callable[[list[Tensor]], list[Tensor]], list[int], list[tuple[int, Any]]]
+
+class Play(Protocol):
+    """The arrays that a step makes of those it reads, a list of its own."""
+
+    def __call__(self, tensors: list[Tensor], /) -> list[Tensor]: ...
+
+
+Casts = Sequence[tuple[int, Any]]
+Move = tuple[Play, Sequence[int], Casts]
 """A step: what plays it, the numbers of the arrays it reads, and which are cast first, to what."""
 
 
 class Tape(NamedTuple):
     """A plan with numbers for names: the inputs are 0, 1, ..., then comes what each step makes."""
 
-    moves: list[Move]
-    results: list[int]
-    finishes: list[tuple[int, Finish]]
+    moves: Sequence[Move]
+    results: Sequence[int]
+    finishes: Sequence[tuple[int, Finish]]
 
     def played(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The outputs for these inputs."""
         arrays = [*tensors]
         for play, reads, casts in self.moves:
-            given = [arrays[number] for number in reads]
-            for place, dtype in casts:
-                given[place] = given[place].to(dtype)
-            arrays += play(given)
+            arrays += play(taken(arrays, reads, casts))
+        return self.finished(arrays)
+
+    def finished(self, arrays: Sequence[Tensor]) -> list[Tensor]:
+        """The outputs, of all arrays."""
         results = [arrays[number] for number in self.results]
         for position, finish in self.finishes:
             results[position] = finish(results[position])
         return results
+
+
+def taken(arrays: Sequence[Tensor], reads: Sequence[int], casts: Casts) -> list[Tensor]:
+    """The arrays that a step reads, as it takes them."""
+    given = [arrays[number] for number in reads]
+    for place, dtype in casts:
+        given[place] = given[place].to(dtype)
+    return given
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,13 @@ def described(value: Any) -> Any:
     sizes and strides, which are kernel arguments), and what ``in_common`` refuses.
     """
     if hasattr(value, "data_ptr"):
+        address = value.data_ptr()  # 0: the tensor is empty, or without memory of its own
         return (
             value.shape,
             value.stride(),
             value.dtype,
             value.device,
-            value.data_ptr() % ALIGNED == 0,
+            address % ALIGNED == 0 if address else None,
             value.is_neg() or (value.requires_grad and records_gradients()),
         )
     if isinstance(value, np.ndarray):
@@ -65,8 +66,8 @@ def kind_of(value: Any, layout: Any) -> Any:
     how the array is ``described``.
     """
     if hasattr(value, "data_ptr"):
-        shape, _, dtype, device, _, odd = layout
-        return type(value), len(shape), dtype, device, odd, value.data_ptr() != 0
+        shape, _, dtype, device, aligned, odd = layout
+        return type(value), len(shape), dtype, device, odd, aligned is None
     if isinstance(value, np.ndarray):
         return type(value), value.ndim, value.dtype
     return layout

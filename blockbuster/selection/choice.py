@@ -27,9 +27,10 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
-from blockbuster.selection.again import Again, AgainWhole, Repeated, repeated, values_again
+from blockbuster.selection.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.alternatives import Form, alternatives
 from blockbuster.selection.apart import LOSES, Apart, statistics_apart
+from blockbuster.selection.beside import Beside, beside_snapshots
 from blockbuster.selection.considered import Considered, Refusals
 from blockbuster.selection.cost import LAUNCH, NestCost, costs_of, with_arithmetic
 from blockbuster.selection.default_schedule import default_schedule
@@ -129,16 +130,15 @@ class Fused:
     def snapshots(self) -> tuple[Graph, ...]:
         """What may be chosen, least fused first; the unfused program is the last resort.
 
-        Behind those of the derivation stand those with statistics apart (apart.py), and that make
-        values again (again.py); those with dims in one block (whole.py) are for some sizes only.
+        Behind those of the derivation stand those ``beside`` them; those with dims in one block
+        (whole.py) are for some sizes only.
         """
         return *self.derivation.snapshots, *(one.graph for one in self.beside)
 
     @cached_property
-    def beside(self) -> tuple[Apart | Again, ...]:
-        """The candidates beside the snapshots."""
-        again = values_again(self.derivation)
-        return self.apart if again is None else (*self.apart, again)
+    def beside(self) -> tuple[Beside, ...]:
+        """The candidates beside the snapshots (beside.py)."""
+        return beside_snapshots(self.derivation, self.apart)
 
     @cached_property
     def apart(self) -> tuple[Apart, ...]:
@@ -256,12 +256,12 @@ class Fused:
         one = self._beside(number)
         if one is None or setting.target == CPU:
             return one is None
-        if isinstance(one, Again) or not one.loses_digits:
+        if not isinstance(one, Apart) or not one.loses_digits:
             return True
         program = self._lower(number).program
         return not is_accurate(typed_for_gpu(self.graph, program, setting.given))
 
-    def _beside(self, number: int) -> Apart | Again | None:
+    def _beside(self, number: int) -> Beside | None:
         at = number - 1 - len(self.derivation.snapshots)
         return self.beside[at] if 0 <= at < len(self.beside) else None
 

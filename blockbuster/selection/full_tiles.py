@@ -16,8 +16,9 @@ PART = Part()
 
 FEWEST = 16
 """Whole blocks, on average over what is around the loop, from which on a loop of their own is worth
-its code. On an H200 the mask of causal attention takes 9 percent of each iteration, and a loop that
-begins waits for its first loads, about as long as one iteration takes.
+its code. On an H200 the mask of causal attention takes 9 percent of each iteration; a loop that
+begins is taken to wait for its loads as long as one or two iterations take, which is an estimate:
+bench/gpu/parts.py measures both.
 """
 
 
@@ -40,6 +41,8 @@ def does_not_pay(scheduled: Scheduled, site: Site) -> str:
     tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
     if not any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
         return f"the loop over {loop.dim} has no dots: it waits for memory, not for its mask"
+    if tiling.ragged(loop.dim):
+        return f"lanes past the end of {loop.dim} are looked at in every block, whole or not"
     draft = PART.apply(scheduled, site).draft
     nest, first = draft.nests[site.nest - 1], loop_at(draft, site)
     assert first is not None

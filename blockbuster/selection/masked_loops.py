@@ -9,7 +9,15 @@ from blockbuster.emit.schedule.conditions import Formulas, conditions
 from blockbuster.emit.schedule.narrow import not_narrowable, replaced_by
 from blockbuster.emit.schedule.site import Site, loops_of, with_body
 from blockbuster.emit.tile.known_bounds import KnownBounds
-from blockbuster.emit.tile.program import For, Iota, Nest, TileProgram, statements
+from blockbuster.emit.tile.program import (
+    Await,
+    For,
+    Iota,
+    Load,
+    Nest,
+    TileProgram,
+    statements,
+)
 from blockbuster.emit.tile.spanned import parts_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.ir.lengths import completed
@@ -29,8 +37,8 @@ def narrowed_loops(
         known = KnownBounds(nest, sizes, blocks_in(nest, bound))
         for stmt in statements(nest.body):
             if isinstance(stmt, For) and stmt.span is not None:
-                parts = parts_of(stmt, nest)
-                if parts[0] is stmt:
+                parts = _computing(stmt, nest)
+                if parts and parts[0] is stmt:
                     yield _told(parts, nest, known)
 
 
@@ -38,10 +46,19 @@ def whole_loops(program: TileProgram) -> Iterator[str]:
     """A sentence, with the reason, for each loop that runs over all its blocks under a mask."""
     for site, loop in loops_of(program):
         nest = program.nests[site.nest - 1]
-        parts = parts_of(loop, nest)
-        if parts[-1] is loop and not _is_narrowed(parts) and _has_mask(loop, nest):
+        parts = _computing(loop, nest)
+        if parts and parts[-1] is loop and not _is_narrowed(parts) and _has_mask(loop, nest):
             reason = not_narrowable(_unparted(program, site, loop), site)
             yield f"a loop over {loop.dim} runs over all blocks in spite of its mask: {reason}"
+
+
+def _computing(loop: For, nest: Nest) -> tuple[For, ...]:
+    """The parts of a loop that read memory: others fill what a mask empties."""
+    return tuple(
+        part
+        for part in parts_of(loop, nest)
+        if any(isinstance(stmt, Load | Await) for stmt in statements(part.body))
+    )
 
 
 def _is_narrowed(parts: tuple[For, ...]) -> bool:

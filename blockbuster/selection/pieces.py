@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from blockbuster.ir.builder import Builder
@@ -52,6 +53,11 @@ class Call:
     writes: tuple[str, ...]
     axes: tuple[Axes, ...]
     where: str = ""
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The names of its operands' arrays, each once."""
+        return tuple(dict.fromkeys(seen.array for seen in self.operands))
 
     @property
     def only_moves(self) -> bool:

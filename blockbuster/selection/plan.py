@@ -9,25 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from blockbuster.costs import Report
 from blockbuster.emit.kernel import written
 from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.value_dtypes import TRUTH, casts, met, output_dtypes, result_dtype
+from blockbuster.emit.tile.value_dtypes import casts, result_dtype
 from blockbuster.errors import LaunchError, message
 from blockbuster.ir.graph import Graph, Input, Read
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine
 from blockbuster.selection.choice import CPU, Fused
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.pieces import Axes, Call, Piece, Pieces, Seen, in_pieces
+from blockbuster.selection.pieces import Axes, Call, Piece, Seen, in_pieces
 from blockbuster.selection.plan_classes import PlanClasses
+from blockbuster.selection.plan_cost import plan_cost
+from blockbuster.selection.plan_dtypes import kept_dtypes, written_dtypes
 
 Array = NDArray[Any]
 Sizes = Mapping[Dim, int]
@@ -132,6 +137,14 @@ class Plan:
         return tuple(
             tuple(1 if dim is None else sizes[size_class(dim)] for dim in dims) for dims in shown_as
         )
+
+    def cost(
+        self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
+    ) -> Report:
+        """What its kernels cost on a machine, one after the other: see ``Kernel.cost``."""
+        files = [file.considered for file in self.files]
+        names = [call.name for call in self.calls]
+        return plan_cost(files, names, machine, launch=launch, warm=warm)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
@@ -282,47 +295,6 @@ class Family:
             best.kernels,
             considered,
         )
-
-
-def written_dtypes(pieces: Pieces, common: str) -> dict[str, str]:
-    """The dtypes of all arrays that pieces and calls write: see ``value_dtypes.py``."""
-    known: dict[str, str] = {}
-    for step in pieces.steps:
-        if isinstance(step, Piece):
-            found = output_dtypes(step.graph, common, known).values()
-            known.update(zip(step.writes, found, strict=True))
-        else:
-            operands = [known.get(seen.array, common) for seen in step.operands]
-            found_dtype = met(operands) if step.only_moves else result_dtype(operands, common)
-            known.update(dict.fromkeys(step.writes, found_dtype))
-    return known
-
-
-def kept_dtypes(
-    steps: Sequence[tuple[File | Piece | Call, tuple[str, ...]]],
-    dtypes: Mapping[str, str],
-    *,
-    common: str,
-    arithmetic: str,
-) -> dict[str, str]:
-    """The dtypes in which the arrays of ``dtypes`` are kept until the last step has run.
-
-    ``steps`` come with the arrays that a file or piece reads. Such an array is kept as it was
-    computed, and so is one that is copied, so that numbers do not depend on where a program is cut
-    or copied: only a user's functions of whole arrays, and the user, see it rounded.
-    """
-    moves = [step for step, _ in steps if isinstance(step, Call) and step.only_moves]
-    computed = {name for _, reads in steps for name in reads}
-    computed.update(seen.array for call in moves for seen in call.operands)
-    kept: dict[str, str] = {}
-    for step, _ in steps:
-        for name in step.writes:
-            if isinstance(step, Call) and step.only_moves:
-                kept[name] = met(kept.get(s.array, common) for s in step.operands)
-            else:
-                wide = name in computed and dtypes[name] != TRUTH
-                kept[name] = arithmetic if wide else dtypes[name]
-    return kept
 
 
 def _source(given: Input) -> str:

@@ -13,9 +13,7 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.size_classes import (
     Blocks,
-    Class,
     Sizes,
-    class_of,
     representative,
     rounded_up,
 )
@@ -35,19 +33,25 @@ Make = Callable[[Sizes, Sequence[Considered], bool], "Plan"]
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Sizes that round up to the same: the blocks of candidates, and the plans of classes.
+    """Sizes that round up to the same: the blocks of candidates, and the plans of classes, by which
+    of the blocks divide which dims.
 
     ``stands`` are the sizes for which the candidates were ``considered``.
     """
 
     stands: Sizes | None = None
     considered: Sequence[Considered] = ()
-    plans: dict[Class, Plan | None] = field(default_factory=dict)
+    plans: dict[tuple[bool, ...], Plan | None] = field(default_factory=dict)
 
     @cached_property
     def blocks(self) -> Blocks:
         """By how many lanes candidates cut dims."""
         return blocks_of([c for one in self.considered for c in (one.best, *one.others)])
+
+    @cached_property
+    def cuts(self) -> Sequence[tuple[Dim, int]]:
+        """The same, one by one, for dims whose sizes are asked for."""
+        return [(dim, lanes) for dim in self.stands or () for lanes in self.blocks.get(dim, ())]
 
 
 class PlanClasses:
@@ -69,7 +73,7 @@ class PlanClasses:
     def plan(self, sizes: Sizes, one_kernel: bool) -> Plan:
         """The plan for the class of ``sizes``, which are complete, or for these alone."""
         group = self._group(sizes, one_kernel)
-        key = class_of(sizes, group.blocks)
+        key = tuple([not sizes[dim] % lanes for dim, lanes in group.cuts])
         if key not in group.plans:
             _keep(group.plans, key, self._chosen(sizes, group, one_kernel))
         return group.plans[key] or self._alone(sizes, one_kernel)

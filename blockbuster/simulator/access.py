@@ -62,11 +62,12 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What an access touches in the iterations of one loop.
+    """What an access touches in the iterations of one loop, of one program.
 
     ``fixed``: bytes of an element along the loop's dim, ``before``: how many lie before each block
     (None: one in each). ``first``, ``last``: what comes before and behind the number of a block in
-    its name; ``last`` is None where all iterations touch the same block.
+    its name; ``last`` is None where all iterations touch the same block. ``met``: for each block
+    that the program has met, which part of it had to come from memory; it grows.
     """
 
     array: str
@@ -74,6 +75,7 @@ class Row:
     before: tuple[int, ...] | None
     first: Name
     last: Name | None
+    met: dict[int, float] = field(default_factory=dict)
 
     def bytes(self, blocks: range) -> int:
         """What it moves in iterations over ``blocks``."""

@@ -41,9 +41,9 @@ class Clock:
             self._push(job.until, partial(self.given, job))
         return job
 
-    def delayed(self, amounts: Amounts, after: Number) -> Job:
-        """A job that takes amounts from so many seconds after now on."""
-        job = Job(self.now, self.now)
+    def delayed(self, amounts: Amounts, after: Number, *, least: Number = 0) -> Job:
+        """The same, but it takes its amounts from so many seconds after now on."""
+        job = Job(self.now, self.now + least)
         job.parts = 1
 
         def take() -> None:
@@ -58,6 +58,10 @@ class Clock:
         job = Job(self.now, self.now)
         job.parts = parts
         return job
+
+    def soon(self, what: Callable[[], None]) -> None:
+        """Call ``what`` when everything has happened that is due now."""
+        self._push(self.now, what)
 
     def given(self, job: Job) -> None:
         """``job`` has one more of its parts; with the last it is done, and its waiter goes on."""
@@ -85,8 +89,7 @@ class Clock:
 
     def _take(self, job: Job, amounts: Amounts) -> None:
         for resource, amount in amounts:
-            if amount:
-                resource.add(self.now, amount, job)
+            if amount and resource.add(self.now, amount, job):
                 self._note(resource)
 
     def _look(self, resource: Shared) -> None:

@@ -91,6 +91,6 @@ def _local(moved: int, phase: Phase, rates: Rates) -> float:
 
 def _step(seconds: Mapping[str, float], waits: float, rates: Rates) -> Demand:
     """A warp has one scheduler of a processor, and the part of the units that belongs to it."""
-    idle = max(1.0, SCHEDULERS / rates.work.warps)
-    longest = max(seconds.values(), default=0.0) * idle
-    return Demand(seconds, longest + waits / rates.machine.clock)
+    local, idle = rates.machine.tiers[LOCAL].name, max(1.0, SCHEDULERS / rates.work.warps)
+    computing = max((s for unit, s in seconds.items() if unit != local), default=0.0)
+    return Demand(seconds, computing * idle + waits / rates.machine.clock)

@@ -21,7 +21,7 @@ class Tally:
     ``computed``: jobs with what they took of one processor.
     """
 
-    bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    bytes: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     moved: list[tuple[Job, float, float]] = field(default_factory=list)
     computed: list[tuple[Job, Demand]] = field(default_factory=list)
 
@@ -49,17 +49,32 @@ class Device:
             1.0 / (cache.bandwidth * coefficients.cache),
         )
 
-    def load(self, processor: int, cached: int, missed: int, *, times: float = 1.0) -> Job:
+    def load(self, processor: int, cached: int, missed: float, *, turns: int = 1) -> Job:
         """Loads that a processor starts now, of so many bytes; the cache has not those ``missed``.
 
-        They wait ``times`` as long for their first bytes as one load does.
+        ``turns``: how many times it waits for the first bytes of a load, one after the other.
         """
         memory, cache = self._seconds(cached, missed)
-        latency = self.machine.tiers[0 if missed else 1].latency
-        job = self.clock.delayed(
-            ((self.memory, memory), (self.cache, cache), self._port(processor, memory, cache)),
-            latency * times,
-        )
+        port = self._port(processor, memory, cache)
+        amounts = ((self.memory, memory), (self.cache, cache), port)
+        job = self.clock.delayed(amounts, turns * self._latency(missed))
+        self._note(job, cached, missed, memory, cache)
+        return job
+
+    def load_ahead(
+        self, processor: int, cached: int, missed: float, *, iterations: int, ahead: int
+    ) -> Job:
+        """The loads of iterations, each of which starts when the one ``ahead`` before it has come.
+
+        Few may be under way at once: however idle the machine is, each takes its time from the
+        first request to its last byte.
+        """
+        memory, cache = self._seconds(cached, missed)
+        port = self._port(processor, memory, cache)
+        latency = self._latency(missed)
+        least = (iterations * latency + port[1]) / ahead
+        amounts = ((self.memory, memory), (self.cache, cache), port)
+        job = self.clock.delayed(amounts, latency, least=least)
         self._note(job, cached, missed, memory, cache)
         return job
 
@@ -82,7 +97,10 @@ class Device:
         self.tally.computed.append((job, demand))
         return job
 
-    def _seconds(self, cached: int, missed: int) -> tuple[float, float]:
+    def _latency(self, missed: float) -> float:
+        return self.machine.tiers[0 if missed else 1].latency
+
+    def _seconds(self, cached: int, missed: float) -> tuple[float, float]:
         memory, cache = self.per_byte
         return missed * memory, cached * cache
 
@@ -90,7 +108,7 @@ class Device:
         part = self.machine.processors / self.coefficients.burst
         return self.ports[processor], max(memory, cache) * part
 
-    def _note(self, job: Job, cached: int, missed: int, memory: float, cache: float) -> None:
+    def _note(self, job: Job, cached: int, missed: float, memory: float, cache: float) -> None:
         tiers = self.machine.tiers
         self.tally.bytes[tiers[0].name] += missed
         self.tally.bytes[tiers[1].name] += cached

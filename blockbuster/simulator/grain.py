@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from blockbuster.costs.phases import Phase
 from blockbuster.costs.work import Work
-from blockbuster.simulator.body import Body, Loop
 
-JOBS = 60_000
+JOBS = 50_000
 """Loads and steps of arithmetic, of all programs, that take a few seconds to simulate."""
 
 STEPS = 3
@@ -17,16 +15,14 @@ FEWEST = 4
 """Groups of the longest loop, at least: loads and arithmetic overlap between groups."""
 
 
-def together(work: Work, body: Body) -> int:
+def together(work: Work) -> int:
     """As few iterations as ``JOBS`` allows, but so that the longest loop has ``FEWEST`` groups."""
-    longest = max((-(-loop.blocks // loop.chunks) for loop in _innermost(body)), default=1)
-    runs = sum(phase.runs for phase in work.phases if phase.dims)
+    inside = [phase for phase in work.phases if phase.dims]
+    runs = sum(phase.runs for phase in inside)
+    longest = max((_most(phase, work) for phase in inside), default=1)
     return max(1, min(-(-runs * STEPS // JOBS), longest // FEWEST))
 
 
-def _innermost(body: Body) -> Iterator[Loop]:
-    for loop in body.loops:
-        if loop.body.loops:
-            yield from _innermost(loop.body)
-        else:
-            yield loop
+def _most(phase: Phase, work: Work) -> int:
+    """The iterations of a loop in the program that has most of them."""
+    return max(phase.each, default=-(-phase.runs // work.programs))

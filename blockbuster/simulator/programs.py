@@ -3,12 +3,13 @@
 Iterations of a loop that holds no other are taken together in groups: what a group loads is one
 job, and each step of its arithmetic another. Where loads run ahead, those of later iterations are
 on their way while a group computes; a group starts when the loads of its first iteration are there.
-Blocks of arrays are told apart by groups, too: one is fetched as a whole where it is met first.
+Blocks of arrays are told apart by groups, too: which part of one has to come from memory is decided
+where a program meets it first.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,7 +17,6 @@ from typing import TypeAlias
 from blockbuster.ir.types import Dim
 from blockbuster.simulator.access import Access, Row
 from blockbuster.simulator.body import Body, Loop, busiest
-from blockbuster.simulator.cache import Block
 from blockbuster.simulator.clock import Actor
 from blockbuster.simulator.demand import Demand
 from blockbuster.simulator.device import Device
@@ -56,6 +56,10 @@ class Programs:
         self.device, self.body, self.together = device, body, together
         self.clock = device.clock
         self.stretches: list[Stretch] = []
+        self._running: Counter[int] = Counter()
+        self._free: list[int] = []
+        self._queue: Queue = iter(())
+        self._done = self.clock.joined(0)
         self._repeated: dict[tuple[Body, int], list[Demand]] = {}
         self.resources = [busiest(loop.body, device.machine) for loop in body.loops]
         self.resource = busiest(body, device.machine)
@@ -65,18 +69,34 @@ class Programs:
 
         The job is done when all of them are.
         """
-        queue = enumerate(places)
-        processors = self.device.machine.processors
-        slots = min(count, resident * processors)
-        done = self.clock.joined(slots)
-        for slot in range(slots):
-            self.clock.start(self._slot(slot % processors, queue, done))
-        return done
+        self._queue, self._done = enumerate(places), self.clock.joined(count)
+        processors = range(self.device.machine.processors)
+        self._free = [processor for _ in range(resident) for processor in processors]
+        self._dispatch()
+        return self._done
 
-    def _slot(self, processor: int, queue: Queue, done: Job) -> Actor:
-        for program, place in queue:
-            yield from self._program(Here(processor, place, program))
-        self.clock.given(done)
+    def _dispatch(self) -> None:
+        """Processors with room take programs, one each in turn, those first that run the fewest."""
+        free, self._free = self._free, []
+        taken = Counter(self._running)
+        turns = []
+        for at, processor in enumerate(free):
+            turns.append((taken[processor], at, processor))
+            taken[processor] += 1
+        for _, _, processor in sorted(turns):
+            program = next(self._queue, None)
+            if program is None:
+                return
+            self._running[processor] += 1
+            self.clock.start(self._program(Here(processor, program[1], program[0])))
+
+    def _left(self, processor: int) -> None:
+        """Programs that end at the same time leave room before any other is taken."""
+        self._running[processor] -= 1
+        self._free.append(processor)
+        if len(self._free) == 1:
+            self.clock.soon(self._dispatch)
+        self.clock.given(self._done)
 
     def _program(self, here: Here) -> Actor:
         body, memory = self.body, self.device.machine.memory.name
@@ -85,6 +105,7 @@ class Programs:
             what = f"loop over {loop.dim}"
             yield from self._noted(what, resource, here, self._loop(loop, here))
         yield from self._noted("the rest", self.resource, here, self._end(body, here))
+        self._left(here.processor)
 
     def _noted(self, what: str, resource: str, here: Here, actor: Actor) -> Actor:
         start = self.clock.now
@@ -101,7 +122,8 @@ class Programs:
 
     def _loads(self, body: Body, here: Here) -> Actor:
         if body.loads:
-            yield self._load(_rows(body.loads, "", here), ONCE, ONCE, here, 1.0)
+            moved = self._fetched(_rows(body.loads, "", here), ONCE, ONCE, here)
+            yield self.device.load(here.processor, *moved)
 
     def _end(self, body: Body, here: Here) -> Actor:
         for step in body.steps:
@@ -126,7 +148,8 @@ class Programs:
         stores = _rows(loop.body.stores, loop.dim, here)
         for group in self._groups(blocks):
             if loads:
-                yield self._load(loads, blocks, group, here, len(group))
+                moved = self._fetched(loads, blocks, group, here)
+                yield self.device.load(here.processor, *moved, turns=len(group))
             yield from self._computed(loop.body, len(group), here)
             if stores:
                 yield self._store(stores, blocks, group, here)
@@ -135,12 +158,15 @@ class Programs:
         """While a group computes, loads run ahead: those of the first iterations come before it."""
         loads = _rows(loop.body.loads, loop.dim, here)
         stores = _rows(loop.body.stores, loop.dim, here)
-        ahead = min(loop.body.ahead, len(blocks))
+        device, ahead = self.device, min(loop.body.ahead, len(blocks))
         on_their_way = deque[tuple[int, Job]]()
 
         def issue(group: range) -> None:
-            times = max(1.0, len(group) / loop.body.ahead)
-            on_their_way.append((group.stop, self._load(loads, blocks, group, here, times)))
+            moved = self._fetched(loads, blocks, group, here)
+            job = device.load_ahead(
+                here.processor, *moved, iterations=len(group), ahead=loop.body.ahead
+            )
+            on_their_way.append((group.stop, job))
 
         for number in blocks[:ahead]:
             issue(range(number, number + 1))
@@ -169,34 +195,51 @@ class Programs:
 
     # memory ----------------------------------------------------------------------
 
-    def _load(self, rows: list[Row], blocks: range, group: range, here: Here, times: float) -> Job:
-        """The loads of the iterations ``group``, of the ``blocks`` that the loop walks here."""
-        cached = missed = 0
+    def _fetched(
+        self, rows: list[Row], blocks: range, group: range, here: Here
+    ) -> tuple[int, float]:
+        """What the loads of a group, of the ``blocks`` that the loop walks here, take.
+
+        These are bytes from the cache, and those of them that the cache has not.
+        """
+        cache, cached, missed = self.device.blocks, 0, 0.0
         for row in rows:
             cached += row.bytes(group)
-            for block, size in self._met(row, blocks, group):
-                missed += self.device.blocks.load(here.processor, block, size)
-        return self.device.load(here.processor, cached, missed, times=times)
+            for number, part in self._parts(row, group):
+                if number not in row.met:
+                    size = row.bytes(self._whole(row, number, blocks))
+                    missing = cache.load(here.processor, row.block(number), size)
+                    row.met[number] = missing / size
+                    missed += missing if row.last is None else 0
+                if row.last is not None:
+                    missed += row.met[number] * row.bytes(part)
+        return cached, missed
 
     def _store(self, rows: list[Row], blocks: range, group: range, here: Here) -> Job:
         size = 0
         for row in rows:
             size += row.bytes(group)
-            for block, part in self._met(row, blocks, group):
-                self.device.blocks.store(here.processor, block, part)
+            for number, _ in self._parts(row, group):
+                whole = row.bytes(self._whole(row, number, blocks))
+                self.device.blocks.store(here.processor, row.block(number), whole)
         return self.device.store(here.processor, size)
 
-    def _met(self, row: Row, blocks: range, group: range) -> Iterator[tuple[Block, int]]:
-        """The blocks, or groups of them, that iterations meet first in ``group``; their bytes."""
+    def _parts(self, row: Row, group: range) -> Iterator[tuple[int, range]]:
+        """The groups of blocks that iterations touch, and which of these iterations do."""
         if row.last is None:
-            yield row.block(0), row.fixed
+            yield 0, group
             return
         length = self.together
         for number in range(group.start // length, -(-group.stop // length)):
-            first = max(number * length, blocks.start)
-            if first in group:
-                part = range(first, min((number + 1) * length, blocks.stop))
-                yield row.block(number), row.bytes(part)
+            first, stop = number * length, (number + 1) * length
+            yield number, range(max(first, group.start), min(stop, group.stop))
+
+    def _whole(self, row: Row, number: int, blocks: range) -> range:
+        """The iterations, of all ``blocks``, that touch a group of blocks."""
+        if row.last is None:
+            return ONCE
+        first, stop = number * self.together, (number + 1) * self.together
+        return range(max(first, blocks.start), min(stop, blocks.stop))
 
 
 def _rows(accesses: tuple[Access, ...], along: Dim, here: Here) -> list[Row]:

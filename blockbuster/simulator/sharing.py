@@ -46,8 +46,11 @@ class Shared:
         self._since: Number = 0
         self._order = 0
 
-    def add(self, now: Number, amount: Number, job: Job) -> None:
-        """From ``now`` on ``job`` takes ``amount``."""
+    def add(self, now: Number, amount: Number, job: Job) -> bool:
+        """From ``now`` on ``job`` takes ``amount``; True if it is the first to have it.
+
+        What all others take ends later than before, as there is one more to share with.
+        """
         active = self._active
         if active:
             passed = (now - self._since) * self.rate / len(active)
@@ -56,6 +59,7 @@ class Shared:
         self._order += 1
         job.parts += 1
         heappush(active, (self._virtual + amount, self._order, job))
+        return active[0][2] is job
 
     def next_end(self) -> Number:
         """When the first of the active amounts is given, if nothing is added; None if idle."""

@@ -18,6 +18,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.body import Body, body_of
 from blockbuster.simulator.clock import Actor
+from blockbuster.simulator.demand import LOCAL
 from blockbuster.simulator.device import Device
 from blockbuster.simulator.grain import together
 from blockbuster.simulator.grid import places
@@ -73,9 +74,14 @@ def simulated(
 
 @dataclass(frozen=True)
 class Launched:
-    """One kernel, ready to run."""
+    """One kernel, ready to run.
+
+    ``local``: bytes that move to and from its processors' own memory. ``unique``: bytes of each
+    array that it touches.
+    """
 
     work: Work
+    local: int
     unique: Mapping[str, int]
     extents: Extents
     body: Body
@@ -89,9 +95,11 @@ def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list
     found = []
     for nest, work in zip(sized.program.nests, works, strict=True):
         extents = Extents(nest, sizes, blocks_in(nest, blocks))
-        body = body_of(sized.program, extents, Rates(work, machine, coefficients, {}), sized.names)
+        rates = Rates(work, machine, coefficients, {})
+        local = rates.moved()[machine.tiers[LOCAL].name]
+        body = body_of(sized.program, extents, rates, sized.names)
         unique = {sized.names.get(name, name): size for name, size in work.unique.items()}
-        found.append(Launched(work, unique, extents, body, work.footprint.resident(machine)))
+        found.append(Launched(work, local, unique, extents, body, work.footprint.resident(machine)))
     return found
 
 
@@ -108,12 +116,13 @@ def _plan(
         begun = device.clock.now
         if cost:
             yield device.clock.job((), least=cost)
-        length = group or together(kernel.work, kernel.body)
+        length = group or together(kernel.work)
         programs = Programs(device, kernel.body, length)
         start = device.clock.now
         yield programs.run(places(kernel.extents), kernel.work.programs, kernel.resident)
         ran.append(Ran(programs, kernel.resident, length, begun, start, device.clock.now))
         device.blocks.settle(sizes)
+        device.tally.bytes[device.machine.tiers[LOCAL].name] += kernel.local
 
 
 def _launch(machine: Machine, launch: str, before: float | None) -> float:

@@ -44,7 +44,7 @@ def summary(device: Device, kernels: Sequence[Ran], assumed: tuple[str, ...]) ->
     return Report(
         machine=device.machine.name,
         time_us=end * MICRO,
-        bytes=dict(device.tally.bytes),
+        bytes={tier: round(moved) for tier, moved in device.tally.bytes.items()},
         busy=busy,
         critical=limiting(busy),
         timeline=tuple(sorted(_events(kernels), key=lambda event: event.start)),
@@ -71,8 +71,11 @@ def _uses(device: Device) -> dict[str, Numbers]:
     """For each resource its jobs: start, end, and the seconds that they took of all of it."""
     machine, tally = device.machine, device.tally
     found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    for at, tier in enumerate(machine.tiers[:2]):
-        found[tier.name] = [(m[0].began, m[0].ended, m[1 + at]) for m in tally.moved if m[1 + at]]
+    memory, cache = machine.tiers[:2]
+    for job, *taken in tally.moved:
+        for tier, seconds in zip((memory, cache), taken, strict=True):
+            if seconds:
+                found[tier.name].append((job.began, job.ended, seconds))
     for job, demand in tally.computed:
         for unit, seconds in demand.seconds.items():
             found[unit].append((job.began, job.ended, seconds / machine.processors))
@@ -96,7 +99,7 @@ def _taken(jobs: Numbers, edges: Numbers) -> Numbers:
     order = np.argsort(at, kind="stable")
     times, steps = at[order], np.concatenate([rates, -rates])[order]
     taken = np.concatenate([[0.0], np.cumsum(np.diff(times) * np.cumsum(steps)[:-1])])
-    return np.interp(edges, times, taken, left=0.0)
+    return np.asarray(np.interp(edges, times, taken, left=0.0))
 
 
 def _grouped(kernels: Sequence[Ran]) -> Iterator[str]:

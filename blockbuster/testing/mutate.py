@@ -51,7 +51,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a mutant died: by which golden case, and after how many random programs."""
+    """How a mutant died: by which golden case, or after how many random programs."""
 
     mutant: Mutant
     case: str
@@ -65,17 +65,23 @@ class Verdict:
 
     def __str__(self) -> str:
         programs = f"program {self.programs} ({self.how})" if self.programs else "no program"
-        return f"{self.mutant.name}: {programs}; {self.case or 'no golden case'}"
+        killer = programs if self.mutant.killer == "programs" else self.case or "no golden case"
+        return f"{self.mutant.name}: {killer}"
 
 
 def judge(mutant: Mutant, cases: tuple[Case, ...] = (), programs: int = 60) -> Verdict:
-    """Run the suite on a mutant until something notices; the cases are planted in programs too."""
+    """Run the part of the suite that must kill a mutant until something notices.
+
+    The cases are planted in random programs, too. ``kills`` tells what every part notices.
+    """
     rule = mutant.build()
-    wrong = (case.path.name for case in cases if problem(rule, case))
+    if mutant.killer == "cases":
+        wrong = (case.path.name for case in cases if problem(rule, case))
+        return Verdict(mutant, next(wrong, ""), None, "")
     trial = Trial(rule, examples=tuple(case.before for case in cases))
     found = next(trial.flaws(programs), None)
     count = trial.programs if found else None
-    return Verdict(mutant, next(wrong, ""), count, found.flaw.kind if found else "")
+    return Verdict(mutant, "", count, found.flaw.kind if found else "")
 
 
 class _Edited(SourceFileLoader):

@@ -15,7 +15,7 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Op
 from blockbuster.ir.parse import parse
 from blockbuster.ir.verify import verify
-from blockbuster.rules.base import Match, Note, Rule
+from blockbuster.rules.base import Match, Note, Rule, unheard
 from blockbuster.rules.derivation import Path, path_in_words, splice
 
 TRIALS = 2
@@ -59,7 +59,7 @@ class Site:
         return f"{self.match.rule.name} at {path_in_words(self.graph, self.path)} ({roles})"
 
 
-def sites(graph: Graph, rules: Sequence[Rule], note: Note = lambda _: None) -> Iterator[Site]:
+def sites(graph: Graph, rules: Sequence[Rule], note: Note = unheard) -> Iterator[Site]:
     """Every site of the rules at every level."""
     for path, level in graph.walk():
         for rule in rules:

@@ -71,6 +71,13 @@ class Workers:
         if self._executor is not None:
             self._executor.shutdown()
 
+    @property
+    def executor(self) -> Executor:
+        """The executor at work; it is made if there is none."""
+        if self._executor is None:
+            self._executor = self._make()
+        return self._executor
+
     def measure(
         self,
         function: Callable[[C], float],
@@ -108,15 +115,11 @@ class Workers:
         keep: Callable[..., None],
     ) -> str:
         """Measure those of ``now``; why the executor was given up before all ended, or ""."""
-        if self._executor is None:
-            self._executor = self._make()
-        waiting: dict[Future[float], int] = {}
         trouble = ""
         try:
-            for at in now:
-                waiting[self._executor.submit(function, candidates[at])] = at
+            waiting = self._submitted(function, candidates, now)
         except BrokenExecutor as error:
-            return self._given_up(f"{DIED}: {error}", waiting)
+            return self._given_up(f"{DIED}: {error}", ())
         while waiting:
             done, _ = wait(waiting, timeout=self._patience, return_when=FIRST_COMPLETED)
             if not done:
@@ -124,16 +127,27 @@ class Workers:
                 return self._given_up(hung, waiting)
             for future in sorted(done, key=lambda future: waiting[future]):
                 at = waiting.pop(future)
-                error = _error_of(future)
-                if isinstance(error, BrokenExecutor):
-                    return self._given_up(f"{DIED}: {error}", waiting)
-                if type(error).__name__ == KILLED:
+                failure = _failure_of(future)
+                if isinstance(failure, BrokenExecutor):
+                    return self._given_up(f"{DIED}: {failure}", waiting)
+                if type(failure).__name__ == KILLED:
                     trouble = DIED
-                elif error is not None:
-                    keep(at, None, f"{type(error).__name__}: {error}")
+                elif failure is not None:
+                    keep(at, None, f"{type(failure).__name__}: {failure}")
                 else:
                     keep(at, future.result())
         return trouble
+
+    def _submitted(
+        self, function: Callable[[C], float], candidates: Sequence[C], now: Sequence[int]
+    ) -> dict[Future[float], int]:
+        """Those of ``now`` by their futures; an executor that broke while it waited is replaced."""
+        if self._executor is not None:
+            try:
+                return {self._executor.submit(function, candidates[at]): at for at in now}
+            except BrokenExecutor as error:
+                self._given_up(str(error), ())
+        return {self.executor.submit(function, candidates[at]): at for at in now}
 
     def _given_up(self, reason: str, waiting: Iterable[Future[float]]) -> str:
         """Stop the executor and its processes; the next measurement makes another."""
@@ -149,7 +163,7 @@ class Workers:
         return reason
 
 
-def _error_of(future: Future[Any]) -> BaseException | None:
+def _failure_of(future: Future[Any]) -> BaseException | None:
     return CancelledError("cancelled") if future.cancelled() else future.exception()
 
 

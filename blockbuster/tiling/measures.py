@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from blockbuster.costs import cost, work
+from blockbuster.costs import Report, cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import checked_complete, replayed
 from blockbuster.emit.target.compiler import target_of
@@ -20,12 +20,13 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.machines import Machine
 from blockbuster.rules import safe
+from blockbuster.simulator import Sized, simulated
 from blockbuster.tiling.candidate import Candidate
 from blockbuster.tiling.chain import Chain
 from blockbuster.tiling.model import estimate
 from blockbuster.tiling.realization import schedule_of
 
-MCFUSER, TIERED = "mcfuser", "tiered"
+MCFUSER = "mcfuser"
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,16 @@ class ByEquations:
 
 @dataclass(frozen=True)
 class BySchedule:
-    """Seconds of our kernel of a candidate, by the closed form of its schedule.
+    """Seconds of our kernel of a candidate, called again and again in a graph.
 
-    ``graph``: the fused program of the chain; ``sizes``: of its dims. Raises EmitError for a
-    candidate that no schedule of ours runs, ValueError for one that does not fit the machine.
+    ``report``: the model that looks at its schedule; ``graph``: the fused program of the chain;
+    ``sizes``: of its dims. Raises EmitError for a candidate that no schedule of ours runs,
+    ValueError for one that does not fit the machine.
     """
 
     chain: Chain
     machine: Machine
+    report: Callable[[Scheduled, Machine], Report]
     graph: Graph
     sizes: Mapping[Dim, int] = field(hash=False)
     warps: int = 4
@@ -63,10 +66,25 @@ class BySchedule:
         return unscheduled(typed, self.sizes, target_of(self.machine.target))
 
     def __call__(self, found: Candidate) -> float:
-        """The closed form, for calls that follow one another in a graph."""
+        """The time that the model reports."""
         text = schedule_of(self.chain, found, warps=self.warps, stages=self.stages)
         made = checked_complete(replayed(self.start, text))
-        return cost(work(made), self.machine, launch="graph", warm=True).time_us / 1e6
+        return self.report(made, self.machine).time_us / 1e6
+
+
+def closed_form(made: Scheduled, machine: Machine) -> Report:
+    """What our closed form says of a schedule."""
+    return cost(work(made), machine, launch="graph", warm=True)
+
+
+def event_by_event(made: Scheduled, machine: Machine) -> Report:
+    """What the simulator says of a schedule."""
+    sized = Sized(made.program, made.known, made.target.name)
+    return simulated((sized,), machine, launch="graph", warm=True)
+
+
+REPORTS = {"tiered": closed_form, "simulator": event_by_event}
+"""The models that look at a schedule, by their names."""
 
 
 def model_of(
@@ -77,15 +95,16 @@ def model_of(
     graph: Graph | None = None,
     sizes: Mapping[Dim, int] | None = None,
 ) -> Callable[[Candidate], float]:
-    """The cost model of this name: "mcfuser", or "tiered", which needs the fused graph.
+    """The cost model of this name: "mcfuser", or "tiered" or "simulator", which need the graph.
 
-    Raises ValueError for another name, or a graph or sizes that are missing.
+    ``graph``: the fused program of the chain; ``sizes``: of its dims. Raises ValueError for another
+    name, or a graph or sizes that are missing.
     """
     if name == MCFUSER:
         return ByEquations(chain, machine)
-    if name != TIERED:
-        known = f"known: {MCFUSER}, {TIERED}"
-        raise ValueError(message(f"unknown cost model {name!r}", hint=known))
+    if name not in REPORTS:
+        known = ", ".join((MCFUSER, *REPORTS))
+        raise ValueError(message(f"unknown cost model {name!r}", hint=f"known: {known}"))
     if graph is None or sizes is None:
-        raise ValueError("the model 'tiered' is about a schedule: give the fused graph and sizes")
-    return BySchedule(chain, machine, graph, sizes)
+        raise ValueError(f"the model {name!r} is about a schedule: give the fused graph and sizes")
+    return BySchedule(chain, machine, REPORTS[name], graph, sizes)

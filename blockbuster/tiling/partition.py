@@ -86,11 +86,13 @@ def chains(
         if reason := not_memory_bound(m, n, k, machine, dtype):
             note(f"{product}: {reason}")
             continue
-        between = _between(program, found[-1][-1][0], product) if found else None
-        if between is None:
-            found.append([(product, "")])
+        for run in found:
+            between = _between(program, run[-1][0], product)
+            if between is not None:
+                run.append((product, between))
+                break
         else:
-            found[-1].append((product, between))
+            found.append([(product, "")])
     for run in found:
         if len(run) == 1:
             note(f"{run[0][0]}: no memory-bound neighbour")

@@ -9,26 +9,30 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from blockbuster.errors import shown
 from blockbuster.tiling.measurement import Measurement
 
 Note = Callable[[Measurement[Any]], None]
 
 
 @contextmanager
-def shown(
+def watched(
     title: str, total: int | None = None, *, console: Console | None = None
 ) -> Iterator[Note]:
-    """Show how many measurements are done, how many were lost, and the best time so far.
+    """Show how many measurements are done, how many are lost, and the best time so far.
 
     What this gives hears of each measurement (the ``note`` of ``Workers.measure``). ``total``: how
-    many there will be, where that is known.
+    many there will be, where that is known. ``console``: rich's; its own by default.
     """
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.fields[said]}"),
-    )  # fmt: skip
-    with Progress(*columns, console=console or Console(stderr=True)) as progress:
-        task = progress.add_task(title, total=total, said="")
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[said]}", markup=False),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(shown(title), total=total, said="")
         best: list[float] = []
         lost: list[str] = []
 

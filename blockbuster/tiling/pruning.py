@@ -6,6 +6,7 @@ A rule says in words why it drops something, or "". Rules 1 and 2 are about expr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -27,14 +28,15 @@ SLACK = 1.2
 
 @dataclass(frozen=True)
 class Counts:
-    """How many expressions, tile sizes and candidates are left after each rule.
-
-    Each field holds five numbers: of the raw space, then after rules 1, 2, 3 and 4.
-    """
+    """How many expressions and tile sizes there are at first, and after rules 1, 2, 3 and 4."""
 
     expressions: tuple[int, ...]
     tiles: tuple[int, ...]
-    candidates: tuple[int, ...]
+
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        """How many candidates there are: every expression with all tile sizes."""
+        return tuple(a * b for a, b in zip(self.expressions, self.tiles, strict=True))
 
 
 @dataclass(frozen=True)
@@ -100,22 +102,20 @@ def pruned(chain: Chain, limit: int, *, among: Sequence[Expression] | None = Non
     raw = expressions(chain) if among is None else tuple(among)
     bodies = distinct(chain, raw)
     fitting = tuple(body for body in bodies if not overwhelms(chain, body))
-    all_tiles = {loop: tile_sizes(chain.sizes[loop]) for loop in chain.loops}
-    options = [
-        [tile for tile in sizes if not pads(chain.sizes[loop], tile)]
-        for loop, sizes in all_tiles.items()
+    sizes = [tile_sizes(chain.sizes[loop]) for loop in chain.loops]
+    unpadded = [
+        [tile for tile in options if not pads(chain.sizes[loop], tile)]
+        for loop, options in zip(chain.loops, sizes, strict=True)
     ]
-    tuples = [tuple(zip(chain.loops, tiles, strict=True)) for tiles in product(*options)]
+    tuples = [tuple(zip(chain.loops, tiles, strict=True)) for tiles in product(*unpadded)]
     usable = [tiles for tiles in tuples if _fits(chain, fitting, tiles, limit)]
-    kept = tuple(Candidate(body, tiles) for body in fitting for tiles in usable)
-    left = (len(raw), len(bodies), len(fitting), len(fitting), len(fitting))
-    every = 1
-    for sizes in all_tiles.values():
-        every *= len(sizes)
-    tiles = (every, every, every, len(tuples), len(usable))
-    return Space(
-        chain, kept, Counts(left, tiles, tuple(a * b for a, b in zip(left, tiles, strict=True)))
+    every = math.prod(map(len, sizes))
+    counts = Counts(
+        expressions=(len(raw), len(bodies), len(fitting), len(fitting), len(fitting)),
+        tiles=(every, every, every, len(tuples), len(usable)),
     )
+    kept = tuple(Candidate(body, tiles) for body in fitting for tiles in usable)
+    return Space(chain, kept, counts)
 
 
 def _fits(

@@ -11,6 +11,7 @@ import blockbuster
 from blockbuster.emit.target.compiler import assembler_of
 from blockbuster.emit.target.inspection import UNSEEN, disassembler
 from blockbuster.errors import EmitError
+from blockbuster.machines import AUTO, NAMES, machine
 from blockbuster.view.render import HOW_TO, renderer
 from blockbuster.view.terminal import say
 
@@ -27,6 +28,7 @@ def doctor() -> int:
     gpu = _gpu()
     triton = _version("triton")[0].isdigit()
     say(f"gpu         {gpu or 'none found'}")
+    say(f"machine     {_machine()}")
     problem = _compilers() if triton else ""
     say(f"pictures    {renderer() or f'as DOT text only ({HOW_TO})'}")
     say(f"kernels run {_how_kernels_run(bool(gpu), triton)}")
@@ -71,6 +73,17 @@ def _gpu() -> str:
     query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
     found = subprocess.run(query, capture_output=True, text=True, check=False)
     return "; ".join(found.stdout.split("\n")).strip("; ") if found.returncode == 0 else ""
+
+
+def _machine() -> str:
+    """What machine "auto" is, for the cost models."""
+    try:
+        found = machine(AUTO)
+    except ValueError as error:
+        return str(error)
+    if found.name in NAMES:
+        return f"{found.name}, not measured: see blockbuster calibrate"
+    return found.name
 
 
 def _how_kernels_run(gpu: bool, triton: bool) -> str:

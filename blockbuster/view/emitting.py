@@ -13,6 +13,7 @@ from blockbuster.emit.tile.trips import named
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
+from blockbuster.machines import Machine, machine
 from blockbuster.rules import PAPER_RULES, RULES, Derivation, fuse, safe
 from blockbuster.view.load import parse_sizes, trace_named
 
@@ -54,6 +55,14 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--schedule", type=Path, metavar="FILE", help="a schedule's text instead of the default"
     )
+
+
+def gpu(name: str) -> Machine:
+    """The machine of this name, for which kernels can be emitted. Raises ValueError for a CPU."""
+    found = machine(name)
+    if found.kind == "cpu":
+        raise ValueError(f"--machine {name}: kernels are emitted for GPUs, and that is none")
+    return found
 
 
 def derived(arguments: argparse.Namespace) -> tuple[ArrayProgram, Derivation]:

@@ -22,6 +22,7 @@ from blockbuster.rules import (
     Derivation,
 )
 from blockbuster.rules.restore import restore
+from blockbuster.view.emitting import gpu
 from blockbuster.view.explorer.export import write_html
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.load import parse_sizes
@@ -46,6 +47,10 @@ def add_numbers(command: argparse.ArgumentParser) -> None:
             metavar="DIM=NUMBER",
             help=f"the {what} that the page opens with",
         )
+    command.add_argument(
+        "--machine", default="h200", metavar="NAME",
+        help="what the page simulates the kernel on: h200 (default), a100, a FILE.toml, ...",
+    )  # fmt: skip
     command.add_argument(
         "--trials", type=int, default=8, help="random trials of each proof, 0 for none (default 8)"
     )
@@ -105,7 +110,10 @@ def setting_of(arguments: argparse.Namespace, fixed: dict[str, int] | None = Non
     """The numbers on the command line, beside the sizes that a program fixes."""
     sizes = {**(fixed or {}), **parse_sizes(arguments.sizes)}
     blocks = parse_sizes(arguments.blocks, "--blocks")
-    return Setting(sizes=sizes, blocks=blocks, trials=arguments.trials)
+    device = gpu(arguments.machine)
+    return Setting(
+        sizes, blocks, target=device.target, machine=arguments.machine, trials=arguments.trials
+    )
 
 
 def write_page(derivation: Derivation, path: Path, setting: Setting, *, title: str = "") -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from blockbuster.machines import NAMES, machine
+from blockbuster.machines import NAMES
 from blockbuster.simulation import simulate
 from blockbuster.simulator import LAUNCHES
-from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted
+from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted, gpu
 from blockbuster.view.terminal import Screen, say, warn
 
 EXAMPLES = """examples:
@@ -38,9 +38,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate the kernel and print the report."""
-    device = machine(arguments.machine)
-    if device.kind == "cpu":
-        raise ValueError(f"--machine {device.name}: kernels are emitted for GPUs, and that is none")
+    device = gpu(arguments.machine)
     with Screen(stderr=True).working("simulating"):
         kernel = emitted(arguments, device.target)
         report = simulate(kernel, device, launch=arguments.launch, warm=arguments.warm)

@@ -68,10 +68,15 @@ def test_a_machine_holds_what_was_reported_measured_and_derived():
     assert set(sources) == set(numbers_of(machine)), "each number has its source"
 
 
-def test_a_measured_dependent_launch_is_kept():
-    launch = Measured("launch.dependent", "empty kernels", (2e-7,))
+@pytest.mark.parametrize(("between", "left"), [(1.8e-6, 3e-7), (1.2e-6, 0.0)])
+def test_a_dependent_launch_saves_what_it_saves_between_busy_kernels(between, left):
+    gaps = (
+        Measured("record.launch.graph", "busy kernels", (2e-6,)),
+        Measured("record.launch.dependent", "busy kernels", (between,)),
+    )
+    found = (*MEASURED, *gaps)
 
-    assert "launch.dependent" not in gpu_derived(H200, (launch,))
+    assert calibrated(H200, {}, found, gpu_derived(H200, found)).launch.dependent == left
 
 
 def test_a_path_that_no_machine_has_is_refused():
@@ -114,6 +119,16 @@ def test_a_cpu_is_measured(quick):
     assert machine.name == "cpu-measured"
     assert read_machine(found.to_toml(), "again") == machine
     assert set(sources_of(machine)) == set(numbers_of(machine))
+
+
+def test_a_cache_that_no_model_knows_is_left_out(quick, monkeypatch):
+    monkeypatch.setattr(cpu_probes, "cache_sizes", lambda: {"l1": 1 << 14, "l4": 1 << 27})
+
+    machine = calibrate("cpu", rounds=1, tell=print).machine
+
+    assert [tier.name for tier in machine.tiers] == ["dram", "l3", "l2", "l1"]
+    assert machine.tier("l1").bytes == 1 << 14
+    assert machine.tier("l3").bytes == bb.machine("cpu").tier("l3").bytes
 
 
 def test_the_command_prints_a_table_and_auto_uses_what_it_wrote(quick, capsys):

@@ -12,9 +12,10 @@ import pytest
 from blockbuster.calibration.kernel_texts import FORMS, TEXT
 from blockbuster.emit.target.compiler import TARGETS, compile_entry, compiled_entry
 from blockbuster.emit.target.load import load_module
+from blockbuster.machines import built_in
 
 ROOT = Path(__file__).parents[2]
-HOPPER_ONLY = ("product", "dependent")
+HOPPER_ONLY = ("product", "spin_dependent")
 
 
 def entry(name):
@@ -49,7 +50,12 @@ LOOPS = {  # instructions in the body of the loop of a kernel, for each thread
     "ticks": {"%clock64": 2, "%globaltimer": 2, "fma.rn.f32": 16 * 16},
     "read": {"ld.global.cg": 4},
     "chase": {"ld.global.cg": 1},
-    "dependent": {"griddepcontrol.wait": 1, "griddepcontrol.launch_dependents": 1},
+    "spin": {"%clock64": 2},
+    "spin_dependent": {
+        "%clock64": 2,
+        "griddepcontrol.wait": 1,
+        "griddepcontrol.launch_dependents": 1,
+    },
 }
 
 
@@ -84,16 +90,32 @@ def test_kernels_compute_what_they_say(stand_in):
 
 
 @pytest.mark.interpreter
-def test_every_probe_of_a_gpu_runs(stand_in):
-    probed = stand_in["probed"]
+def test_every_probe_of_a_gpu_counts_what_it_does(stand_in):
+    values = {row["path"]: row["value"] for row in stand_in["calibration"]["measured"]}
 
-    assert probed["clock"] == 1.5e9, "3 cycles take 2 nanoseconds"
-    assert probed["tiers.hbm.bandwidth"] == 2 * 4 * (1 << 15), "bytes read and written"
-    assert probed["record.hbm.read"] == 4 * (1 << 15)
-    assert probed["compute.matrix.float16"] == 2 * 8**3
-    assert probed["compute.vector.float32"] == 2 * 16 * 2 * 2048
-    assert probed["special"] == 16 * 2 * 2048
-    assert probed["issue"] == 4 * 16 * 2 * 1024 / 32, "by warps"
-    assert probed["tiers.l2.latency"] == probed["tiers.hbm.latency"] == 1 / 16
-    assert probed["launch.graph"] == 1 / 3
-    assert "launch.dependent" not in probed, "compute capability 8.6 has none"
+    assert values["clock"] == 1.5e9, "3 cycles take 2 nanoseconds"
+    assert values["tiers.hbm.bandwidth"] == 2 * 4 * (1 << 15), "bytes read and written"
+    assert values["record.hbm.copy"] == 2 * 4 * (1 << 15)
+    assert values["record.hbm.read"] == 4 * (1 << 15)
+    assert values["tiers.l2.bandwidth"] == 4 * 2 * 257 * 4096
+    assert values["compute.matrix.float16"] == 2 * 8**3
+    assert values["record.matrix.float32"] == 2 * 4**3, "exact products are of smaller matrices"
+    assert values["compute.matrix.float8"] == 2 * 8**3
+    assert values["compute.vector.float32"] == 2 * 16 * 2 * 2048
+    assert values["special"] == 16 * 2 * 2048
+    assert values["issue"] == 4 * 16 * 2 * 1024 / 32, "by warps"
+    assert values["tiers.l2.latency"] == values["tiers.hbm.latency"] == 1 / 16
+    assert values["launch.graph"] == 1 / 3
+    assert values["record.launch.graph"] == values["record.launch.dependent"] == (2 - 1) / 3
+
+
+@pytest.mark.interpreter
+def test_a_gpu_without_data_becomes_a_machine(stand_in):
+    found = stand_in["calibration"]
+    numbers, h200 = found["numbers"], built_in("h200")
+
+    assert (found["device"], found["base"]) == ("a stand-in", "h200")
+    assert numbers["processors"] == 1
+    assert numbers["limits.shared_per_program"] == 1 << 16
+    assert numbers["tiers.shared.bandwidth"] == 128 * 1.5e9, "of one processor, at its clock"
+    assert numbers["limits.programs_per_processor"] == h200.limits.programs_per_processor

@@ -1,6 +1,12 @@
-"""torch for the tests that need it: the one place where they are skipped without it."""
+"""torch for the tests that need it, the one place where they are skipped without it; and a stage,
+on which what runs on a GPU is played without one.
+"""
 
 import pytest
+
+import blockbuster as bb
+from blockbuster.emit.target.load import load_module
+from tests.compile.stand_ins import Device, Stage
 
 collect_ignore = ["gpu_kernels.py"]  # no test: a module that needs torch and Triton
 
@@ -15,3 +21,18 @@ def cuda(torch):
     if not torch.cuda.is_available():
         pytest.skip("torch sees no GPU")
     return torch.device("cuda")
+
+
+@pytest.fixture
+def stage(torch, monkeypatch):
+    """A function's plan for a GPU, for arrays on the CPU, with kernels that only note a start."""
+    gpu = Device(torch)
+
+    def make(function, *arrays):
+        log = []
+        plan = bb.jit(function, machine="h100").plan_for(*arrays)
+        for file in plan.files:
+            gpu.put_into(load_module(file.text), log, monkeypatch)
+        return Stage(plan, gpu, log)
+
+    return make

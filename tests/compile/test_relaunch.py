@@ -1,8 +1,5 @@
 """What a launcher computes is computed again for other layouts, and only with kernels for them."""
 
-import itertools
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -10,9 +7,8 @@ import blockbuster as bb
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime import relaunch, replay
 from blockbuster.runtime.relaunch import LARGEST, Relaunch
-from blockbuster.runtime.replay import Replay
 from tests.compile.functions import attention, normal, several
-from tests.compile.test_replay import Kernel
+from tests.compile.stand_ins import Device, starts
 
 
 def shifted(x, w):
@@ -42,49 +38,13 @@ FUNCTIONS = {
 SIZES = (33, 40, 48, 50, 96, 100, 160, 1000, 1008, 2000)
 
 
-@pytest.fixture
-def stage(torch, monkeypatch):
-    """A function's plan for a GPU on tensors of the CPU, with kernels that only note a start."""
-
-    def zeros(shape, dtype, like):
-        return torch.zeros(shape, dtype=getattr(torch, dtype))
-
-    def make(function, arrays):
-        log = []
-        plan = bb.jit(function, machine="h100").plan_for(*arrays)
-        for file in plan.files:
-            module = load_module(file.text)
-            monkeypatch.setattr(module.triton.knobs.runtime, "interpret", True)
-            monkeypatch.setattr(module, "empty", zeros)
-            for entry in module.KERNELS:
-                monkeypatch.setitem(entry, "function", Kernel(entry["function"], log))
-        gpu = SimpleNamespace(
-            dtype=lambda name: getattr(torch, name),
-            empty=lambda shape, steps, dtype: torch.zeros(shape, dtype=dtype).as_strided(
-                shape, steps
-            ),
-            stream=lambda: 77,
-            elsewhere=lambda: False,
-        )
-
-        def replayed(arrays, known):
-            """What the kernels of a new layout are started with, addresses apart; and results."""
-            sizes = plan.bind({n: a.shape for n, a in zip(plan.inputs, arrays, strict=True)})
-            made = Replay(plan, sizes, gpu, known=known)
-            made(arrays)
-            log.clear()
-            results = made(arrays)
-            forms = [(r.shape, r.stride(), r.dtype) for r in results]
-            return [call[:4] + call[9 + pointers(call) :] for call in log], forms
-
-        return plan, replayed
-
-    return make
-
-
-def pointers(call):
-    """How many of a start's arguments are addresses: they come first, and are large."""
-    return sum(1 for _ in itertools.takewhile(lambda given: given > LARGEST, call[9:]))
+def replayed(staged, arrays, on_gpu=None):
+    """What the kernels of a new layout are started with, and the results."""
+    made = staged.replay(arrays, on_gpu)
+    made(arrays)
+    staged.log.clear()
+    results = made(arrays)
+    return starts(staged.log), [(r.shape, r.stride(), r.dtype) for r in results]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -94,8 +54,8 @@ def test_a_new_layout_is_started_as_its_launcher_would(name, stage, torch, monke
     def tensors(n):
         return [torch.from_numpy(a) for a in normal(*shapes(n))]
 
-    plan, replayed = stage(function, tensors(1000))
-    known = {}
+    staged = stage(function, *tensors(1000))
+    plan, on_gpu = staged.plan, staged.on_gpu()
     launched = []
     recorder = replay.Recorder
 
@@ -106,12 +66,12 @@ def test_a_new_layout_is_started_as_its_launcher_would(name, stage, torch, monke
     monkeypatch.setattr(replay, "Recorder", counted)
     for n in SIZES:
         if all(served(file, plan, tensors(n)) for file in plan.files):
-            assert replayed(tensors(n), known) == replayed(tensors(n), {}), n
+            assert replayed(staged, tensors(n), on_gpu) == replayed(staged, tensors(n)), n
     first = len(launched)
     for n in (1001, 1003, 999):  # of the patterns of 1000 or 50 at most: nothing new
-        assert replayed(tensors(n), known) == replayed(tensors(n), known)
+        assert replayed(staged, tensors(n), on_gpu) == replayed(staged, tensors(n), on_gpu)
     assert len(launched) - first <= len(plan.files)
-    assert len(known) == len({file.text for file in plan.files})
+    assert len(on_gpu.known) == len({file.text for file in plan.files})
 
 
 def served(file, plan, tensors):
@@ -124,8 +84,8 @@ def served(file, plan, tensors):
 
 def test_strides_of_inputs_are_those_of_the_call(stage, torch):
     x, y = (torch.from_numpy(a) for a in normal((64, 96), (96, 64)))
-    _, replayed = stage(lambda x, y: x - y, [x, y.T])
-    known = {}
+    staged = stage(lambda x, y: x - y, x, y.T)
+    on_gpu = staged.on_gpu()
 
     for pair in (
         [x, y.T],
@@ -133,23 +93,22 @@ def test_strides_of_inputs_are_those_of_the_call(stage, torch):
         [x, x[:1].expand(64, 96)],
         [x[:, ::2], y.T[:, 1::2]],
     ):
-        assert replayed(pair, known) == replayed(pair, {})
+        assert replayed(staged, pair, on_gpu) == replayed(staged, pair)
 
 
 def test_a_launcher_that_computes_otherwise_is_noticed(stage, torch, monkeypatch):
     x, y = (torch.from_numpy(a) for a in normal((100, 96), (100, 96)))
-    _, replayed = stage(lambda x, y: x - y, [x, y])
+    staged = stage(lambda x, y: x - y, x, y)
     monkeypatch.setattr(relaunch._Term, "blocks", lambda self, lanes: self)
 
     with pytest.raises(AssertionError, match="the grid is computed as noted"):
-        replayed([x, y], {})
+        replayed(staged, [x, y])
 
 
 def test_empty_arrays_and_wide_ones_are_left_to_the_launcher(stage, torch):
     x, y = (torch.from_numpy(a) for a in normal((100, 96), (100, 96)))
-    plan, _ = stage(lambda x, y: x - y, [x, y])
-    module = load_module(plan.files[0].text)
-    made = Relaunch(module, lambda name: getattr(torch, name))
+    plan = stage(lambda x, y: x - y, x, y).plan
+    made = Relaunch(load_module(plan.files[0].text), Device(torch))
     wide = torch.empty(1).expand(3, 4).as_strided((3, 4), (0, 0))
     within, beyond = (
         torch.empty_strided((100, 96), (LARGEST // parts, 1), device="meta") for parts in (101, 100)

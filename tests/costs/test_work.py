@@ -8,7 +8,9 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from blockbuster.costs import work
+from bench.schedules.measure import emitted
+from bench.schedules.programs import BY_NAME
+from blockbuster.costs import work, work_of
 from blockbuster.costs.scalars import scalar
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.observer import TileObserver
@@ -109,6 +111,7 @@ def agrees(scheduled):
     assert total(works, lambda w: w.stored) == +run.stored
     assert total(works, lambda w: w.operations) == +run.operations
     assert sum(w.special for w in works) == run.special
+    assert all(sum(p.each) == p.runs for w in works for p in w.phases if p.each)
     return works, run
 
 
@@ -132,3 +135,13 @@ def test_of_loops_over_spans(random):
     scheduled = scheduled_at_random(random, spans=True)
     if is_cut(scheduled):
         agrees(scheduled)
+
+
+def test_each_program_of_a_narrowed_loop_has_its_own_length():
+    case = BY_NAME["causal-attention"]
+    for word, lengths in (("narrow", range(1, 65)), ("longest-first", range(64, 0, -1))):
+        made = emitted(case, case.alternatives()[word], case.sizes)
+        (one,) = work_of(made.tile_program, made.sizes, made.target)
+        heads = case.sizes["H"]
+        assert one.phases[-1].each == tuple(lengths) * heads
+        assert one.phases[-1].runs == heads * 64 * 65 // 2

@@ -21,6 +21,7 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.runtime.launch import run_interpreted
 from tests.emit.random_masks import random_condition
+from tests.parameters import rest_slow
 
 NARROW = BY_NAME["narrow"]
 RANDOMS = st.integers(0, 2**32 - 1).map(Random)
@@ -196,7 +197,7 @@ def test_narrowed_attention_in_triton_and_numpy(name):
     np.testing.assert_allclose(on_cpu(**arrays), expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", ["causal", "window", "prefix", "lengths"])
+@pytest.mark.parametrize("name", rest_slow(["causal", "window", "prefix", "lengths"], ["window"]))
 def test_narrowing_attention_is_proved(name):
     graph = bb.fuse(bb.lower(MASKS[name])).final
     report = bb.check_schedule(graph, TEXT, SIZES, trials=4)
@@ -266,7 +267,7 @@ def test_documents_are_looked_up(name, kind):
     np.testing.assert_allclose(run_interpreted(kernel, arrays)["out"], expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", ["documents", "causal documents"])
+@pytest.mark.parametrize("name", rest_slow(["documents", "causal documents"], ["documents"]))
 def test_looking_documents_up_is_proved(name):
     graph = bb.fuse(bb.lower(DATA_MASKS[name])).final
     report = bb.check_schedule(graph, TEXT.replace("nest 1 N 2", "nest 2 N 2"), SIZES, trials=4)

@@ -24,6 +24,7 @@ from blockbuster.interp.semantics import Float32, Float64
 from blockbuster.ir.expr import PREDICATES, functions_of
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.full_tiles import does_not_pay, parted
+from blockbuster.selection.masked_loops import narrowed_loops
 from tests.emit.random_masks import random_condition
 from tests.emit.test_narrow import (
     HERE,
@@ -204,10 +205,10 @@ def test_whole_blocks_are_rid_of_the_mask_and_of_its_indices():
 # what is refused ----------------------------------------------------------------------------
 
 
-def attention_at(mask, text, cut="D 16 whole"):
+def attention_at(mask, text, cut="D 16 whole, L 16 whole", sizes=SIZES):
     graph = bb.fuse(bb.lower(MASKS[mask])).final
-    blocks = f"block M 16, N 16, {cut}, L 16 whole; warps 4; "
-    return bb.emit(graph, SIZES, "float32", schedule=blocks + text).derivation.final
+    blocks = f"block M 16, N 16, {cut}; warps 4; "
+    return bb.emit(graph, sizes, "float32", schedule=blocks + text).derivation.final
 
 
 @pytest.mark.parametrize(
@@ -226,14 +227,15 @@ def test_what_cannot_be_parted(text, site, reason):
 
 
 def test_sums_that_go_on_cross_to_no_other_nest():
-    """The parts of a loop fold on from one another: a chunk in the second would cut it off."""
-    found = attention_at("causal", "part nest 1 N", cut="D 16")
+    """Parts fold on from one another, and each runs over some blocks only."""
+    found = attention_at("causal", "part nest 1 N", cut="D 16, L 16 whole")
     reasons = [
         BY_NAME["chunk"].why_not(found, site, count=2)
         for site in (Site(1, "N", 2), Site(1, "D", 2), Site(1, "D", 1))
     ]
     assert [reason[2:] for reason in reasons] == [
-        " is folded at two places", " is folded before the loop, and on from it", ""
+        " is folded at two places", "e loop over N around it runs over a part of its blocks",
+        "e loop over N around it runs over a part of its blocks",
     ]  # fmt: skip
 
 
@@ -288,8 +290,13 @@ def test_why_a_loop_is_left_in_one_part():
     start = bb.emit(rows, {"M": 4096, "N": 65536}, "float32").derivation.final
     assert "has no dots: it waits for memory" in does_not_pay(start, Site(1, "N"))
 
-    short = attention_at("causal", "")
-    assert does_not_pay(short, Site(1, "N")) == "the mask leaves 1 blocks of N whole, fewer than 16"
+    ragged = attention_at("causal", "")
+    assert "lanes past the end of N are looked at" in does_not_pay(ragged, Site(1, "N"))
+
+    short = attention_at("causal", "", sizes=SIZES | {"M": 64, "N": 64})
+    assert (
+        does_not_pay(short, Site(1, "N")) == "the mask leaves 1.5 blocks of N whole, fewer than 16"
+    )
     assert does_not_pay(short, Site(1, "M")) == "iterations over M run side by side on the grid"
 
 
@@ -320,6 +327,22 @@ def test_a_report_says_what_runs_without_its_mask(fill, said):
 
     assert said in report
     assert report.count("a loop over N runs over 1") == (fill == -1e9)
+
+
+def test_a_loop_that_fills_is_no_part_that_computes():
+    def scores(q, k):
+        seen = bb.arange(q.shape[0])[:, None] >= bb.arange(k.shape[0])
+        return bb.where(seen, q @ k.T, -np.inf)
+
+    graph = bb.fuse(bb.lower(bb.trace(scores, q="M D", k="N D"))).final
+    sizes, text = (
+        {"M": 64, "N": 64, "D": 16},
+        "block M 16, N 16, D 16 whole; fill nest 1 N; warps 4",
+    )
+    program = bb.emit(graph, sizes, "float32", schedule=text).tile_program
+    said = list(narrowed_loops(program, sizes, {"M": 16, "N": 16, "D": 16}))
+
+    assert said == ["a loop over N runs over 2.5 of 4 blocks: its mask empties the others"]
 
 
 def test_parts_fit_the_registers_of_one_loop():

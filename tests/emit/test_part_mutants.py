@@ -5,7 +5,7 @@ import pytest
 
 from blockbuster.emit.closing import hoist
 from blockbuster.emit.interpret.proof import prove_tiles
-from blockbuster.emit.schedule import chunkable, known_masks, part, span_tiles, whole_blocks
+from blockbuster.emit.schedule import chunk_loops, known_masks, part, span_tiles, whole_blocks
 from blockbuster.emit.schedule.script import BY_NAME
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.tile.parse import parse_tiles
@@ -139,9 +139,10 @@ def test_a_body_that_is_made_too_simple_is_caught(monkeypatch, module, old, new,
     assert not set(verdicts(apply, [program])) <= {True}
 
 
-def test_a_chunk_that_cuts_a_sum_off_is_caught(monkeypatch):
-    found = attention_at("causal", "part nest 1 N", cut="D 16")
-    mutated(monkeypatch, chunkable, 'on from it"', 'on from it" and ""')
+def test_a_chunk_in_a_part_of_a_loop_is_caught(monkeypatch):
+    """A chunk runs what is around it in a nest of its own, over all of its blocks."""
+    found = attention_at("causal", "part nest 1 M", cut="D 16 whole, L 16")
+    mutated(monkeypatch, chunk_loops, "if around.span is not None:", "if False:")
 
-    chunked = BY_NAME["chunk"].apply(found, Site(1, "D", 2), count=2)
+    chunked = BY_NAME["chunk"].apply(found, Site(1, "L", 2), count=2)
     assert prove_tiles(found.draft, chunked.draft, trials=1).equal is False

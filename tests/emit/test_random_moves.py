@@ -31,7 +31,7 @@ def told(scheduled, proof):
     return f"\n{scheduled.schedule}\n{proof}"
 
 
-@settings(max_examples=6, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples // 12, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_every_move_keeps_what_a_program_means(random):
     start = start_of(random_graph(random), random)
@@ -42,7 +42,7 @@ def test_every_move_keeps_what_a_program_means(random):
             assert proof.equal, told(after, proof)
 
 
-@settings(max_examples=30, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples * 3 // 10, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_what_is_printed_means_what_the_block_program_does(random):
     graph = random_graph(random)
@@ -56,7 +56,7 @@ def test_what_is_printed_means_what_the_block_program_does(random):
     assert proof.equal, told(end, proof)
 
 
-@settings(max_examples=6, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples // 12, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_two_moves_in_both_orders(random):
     start = start_of(random_graph(random), random, most=2)

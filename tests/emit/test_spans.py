@@ -48,27 +48,25 @@ def spans_in(program):
     return [loop.span for loop in loops if loop.span is not None]
 
 
-def shown(proof):
-    """True for equal programs, also where the rows that a span leaves empty make no number."""
-    return proof.equal or (proof.equal is None and "an output is undefined" in proof.reason)
+def assert_proved(start, scheduled, made, **asked):
+    """``made`` means what ``start`` does. A span may leave rows empty that divide by their sum:
+    then nothing is settled, for the reason that ``start`` gives beside itself."""
+    proof = prove_tiles(start, made, **asked)
+    unsettled = proof.equal is None and proof.reason == prove_tiles(start, start, **asked).reason
+    assert proof.equal or unsettled, f"\n{scheduled.schedule}\n{proof}"
 
 
-def told(scheduled, proof):
-    return f"\n{scheduled.schedule}\n{proof}"
-
-
-@settings(max_examples=8, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples // 12, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_every_move_keeps_what_a_program_with_spans_means(random):
     start = spanned_start(random)
     for move in MOVES:
         for site, args in applications(move, start, random, most=1):
             after = move.apply(start, site, **args)
-            proof = prove_tiles(start.draft, after.draft, trials=2, seed=random.randint(0, 99))
-            assert shown(proof), told(after, proof)
+            assert_proved(start.draft, after, after.draft, trials=2, seed=random.randint(0, 99))
 
 
-@settings(max_examples=25, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples // 4, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_what_is_printed_of_spans_means_what_the_draft_does(random):
     start = with_spans(all_cut(lowered(random_graph(random), random), random), random)
@@ -76,12 +74,11 @@ def test_what_is_printed_of_spans_means_what_the_draft_does(random):
     if not is_cut(end):
         return
     assert parse_tiles(end.program.show()) == end.program
-    proof = prove_tiles(start.draft, end.program, trials=4, seed=random.randint(0, 99), lanes=True)
+    seed = random.randint(0, 99)
+    assert_proved(start.draft, end, end.program, trials=4, seed=seed, lanes=True)
 
-    assert shown(proof), told(end, proof)
 
-
-@settings(max_examples=40, phases=UNSHRUNK)
+@settings(max_examples=settings().max_examples * 2 // 5, phases=UNSHRUNK)
 @given(RANDOMS)
 def test_traffic_of_spans_in_closed_form_is_what_a_run_counts(random):
     end = spanned_start(random)
@@ -117,7 +114,7 @@ def shape_of(buffer, sizes):
 def test_moves_meet_spans():
     """Of the seeds, each move that may meet a loop with a span has met one."""
     tried = dict.fromkeys((move.name for move in MOVES), 0)
-    for seed in range(60):
+    for seed in range(30):
         random = Random(seed)
         cut = all_cut(lowered(random_graph(random), random), random)
         for start in (

@@ -52,6 +52,7 @@ from tests.emit.cases import (
     ragged_blocks,
     sizes_of,
 )
+from tests.parameters import rest_slow
 
 SQUARE = parse("graph(X: M[M]) { Y = map M (x in X) { y = square(x) yield y } return Y }")
 SUM = parse("""
@@ -87,7 +88,7 @@ graph(X: M,N[M,N]) {
 # the same arrays as evaluate -------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*TEXTS, "causal batched"])
+@pytest.mark.parametrize("name", rest_slow([*TEXTS, "causal batched"], TEXTS))
 @pytest.mark.parametrize(
     ("semantics", "tolerance"), [(Float64, 1e-9), (Float32, 2e-3), (Float16, 0.2)]
 )

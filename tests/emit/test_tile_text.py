@@ -287,7 +287,7 @@ def issued(program):
     return replace(program, nests=tuple(nests))
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 4)
 @given(data=st.data())
 def test_random_programs_read_back(data):
     graph = data.draw(graphs, label="program")
@@ -300,7 +300,7 @@ def test_random_programs_hold_what_there_is_to_hold():
     """So that the test above reads back more than loads and stores."""
     held = set()
 
-    @settings(max_examples=150, derandomize=True, database=None)
+    @settings(max_examples=80, derandomize=True, database=None)
     @given(data=st.data())
     def note(data):
         for program in moved(data.draw(graphs), data.draw):

@@ -22,6 +22,7 @@ from tests.emit.cases import (
     sizes_of,
 )
 from tests.frontend.programs import OPAQUE, PROGRAMS
+from tests.parameters import rest_slow
 
 pytestmark = pytest.mark.interpreter
 
@@ -61,7 +62,7 @@ def few_items(graph):
     return sizes_of(graph, {**SIZES, **dict.fromkeys(single, 2)})
 
 
-@pytest.mark.parametrize("batch", range(len(BATCHES)))
+@pytest.mark.parametrize("batch", rest_slow(range(len(BATCHES)), [0]))
 def test_every_program(batch):
     graphs = [graph_of(name) for name in BATCHES[batch]]
     cases = [(graph, few_items(graph), dtype) for graph in graphs for dtype in TOLERANCE]

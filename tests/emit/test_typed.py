@@ -37,9 +37,8 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.ops import Cast, Functional, Pointwise
-from blockbuster.rules import fuse, safe
 from blockbuster.selection.default_schedule import default_schedule
-from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, lets, sizes_of
+from tests.emit.cases import FOLDER, TEXTS, fused_of, graph_of, inputs_for, lets, sizes_of
 from tests.frontend.programs import OPAQUE, PROGRAMS
 
 NARROW = ("float16", "bfloat16")
@@ -80,13 +79,20 @@ def test_a_program_without_dtypes_stays_without():
     assert wide_sums(program) is program
 
 
-@pytest.mark.parametrize("dtype", [*NARROW, "float32", {"X": "float16"}])
-@pytest.mark.parametrize("name", [*TEXTS, *(name for name in PROGRAMS if name not in OPAQUE)])
+def in_dtypes():
+    """Each program in one of four dtypes by turns; in the others it is slow, save the texts."""
+    for at, name in enumerate([*TEXTS, *(name for name in PROGRAMS if name not in OPAQUE)]):
+        for turn, dtype in enumerate((*NARROW, "float32", "several")):
+            quick = name in TEXTS or at % 4 == turn
+            yield pytest.param(name, dtype, marks=() if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "dtype"), [*in_dtypes()])
 def test_every_program_is_typed_and_stays_so(name, dtype):
     graph = graph_of(name)
-    fused = graph if name in TEXTS else safe(fuse(graph).final)
+    fused = graph if name in TEXTS else fused_of(name)
     tiles = lower_to_tiles(fused)
-    if isinstance(dtype, dict):  # several dtypes, by turns
+    if dtype == "several":  # by turns
         turns = (*NARROW, "float32")
         dtype = {b.name: turns[at % 3] for at, b in enumerate(tiles.inputs)}
     try:

@@ -18,6 +18,7 @@ from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS
 from tests.emit.random_tiles import all_cut, is_cut, start_of
 from tests.emit.test_random_arrays import equal, prepared
+from tests.parameters import rest_slow
 from tests.rules.test_whole_dim import arrays_named
 
 RANDOMS = st.integers(0, 2**32 - 1).map(Random)
@@ -64,10 +65,11 @@ def emitted_whole(graph, sizes, dtype, target):
 
 
 @pytest.mark.interpreter
-def test_run_in_tritons_interpreter(tmp_path, monkeypatch):
+@pytest.mark.parametrize("seeds", rest_slow([range(600, 604), range(604, 610)], [range(600, 604)]))
+def test_run_in_tritons_interpreter(tmp_path, monkeypatch, seeds):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    kernels = equal([prepared(seed, "sm_90", emitted_whole) for seed in range(600, 610)])
+    kernels = equal([prepared(seed, "sm_90", emitted_whole) for seed in seeds])
 
-    assert len(kernels) >= 6
+    assert len(kernels) >= len(seeds) // 2
     for kernel in kernels:
         assert any(block.whole for nest in kernel.tile_program.nests for block in nest.blocks)

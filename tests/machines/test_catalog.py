@@ -44,6 +44,11 @@ def test_a_missing_file_is_an_error_of_the_system(tmp_path):
         bb.machine(tmp_path / "none.toml")
 
 
+def test_what_is_no_name_is_refused():
+    with pytest.raises(TypeError, match="a name, a path or a Machine, not int"):
+        bb.machine(3)
+
+
 def test_a_missing_rate_names_those_that_there_are():
     with pytest.raises(
         ValueError, match=r"a100 has no rate of matrix units for float8\n  hint: kn"

@@ -14,12 +14,20 @@ IN_WORDS = re.compile(r"\d ?(TFLOP|[TG]B/s)")
 
 
 def is_distinctive(number: float) -> bool:
-    """Whether a number tells of a device: three digits, and no small multiple of a power of two."""
+    """Whether a number tells of a device: three digits, and near no small multiple of 2^n.
+
+    255 is the largest number of 8 bits, and would stand in many places.
+    """
     digits = f"{number:.15e}".partition("e")[0].replace(".", "").rstrip("0")
-    odd = int(number) if number == int(number) else 1 << 10 | 1
-    while odd and odd % 2 == 0:
-        odd //= 2
-    return len(digits) >= 3 and odd >= 8
+    if len(digits) < 3 or number != int(number):
+        return len(digits) >= 3
+    return all(odd_part(whole) >= 8 for whole in (int(number), int(number) + 1))
+
+
+def odd_part(number: int) -> int:
+    while number % 2 == 0:
+        number //= 2
+    return number
 
 
 DISTINCTIVE = {
@@ -43,7 +51,7 @@ def told_in(source: str) -> list[str]:
 
 def test_what_is_distinctive():
     assert {132, 108, 148, 232_448, 166_912, 1.98e9, 1307.4e12 / 2} <= DISTINCTIVE
-    assert not any(is_distinctive(n) for n in (32, 128, 1024, 2048, 65_536, 255 + 1, 1e-6, 4.3e12))
+    assert not any(is_distinctive(n) for n in (32, 255, 1024, 2048, 65_536, 1e-6, 4.3e12))
 
 
 @pytest.mark.parametrize("source", ["X = 232448", "f(1.98e9)", '"""A copy moves 4.3 TB/s."""'])

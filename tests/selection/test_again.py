@@ -17,6 +17,9 @@ KERNELS = {
 }  # fmt: skip
 
 
+QUICK = ("causal", "one head", "gated", "statistics", "cross-entropy")
+
+
 def considered(name, sizes=LARGE, dtype="float16", target="sm_90", **more):
     program = traced(name)
     known = {**sized(program, sizes), **more}
@@ -95,7 +98,12 @@ def test_numbers_do_not_depend_on_which_sizes_come_first():
 
 @pytest.mark.interpreter
 @pytest.mark.parametrize(
-    ("name", "wide"), [*((name, 1.0) for name in PROGRAMS), ("attention", 30.0), ("causal", 30.0)]
+    ("name", "wide"),
+    [
+        *(pytest.param(n, 1.0, marks=() if n in QUICK else pytest.mark.slow) for n in PROGRAMS),
+        ("attention", 30.0),
+        pytest.param("causal", 30.0, marks=pytest.mark.slow),
+    ],
 )
 def test_the_kernels_compute_the_program(name, wide):
     program = traced(name)

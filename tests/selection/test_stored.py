@@ -51,7 +51,8 @@ def compiled(name, machine="h200"):
 
 def allocated(file, sizes):
     """The bytes of the workspaces that the file's launcher allocates."""
-    made = Relaunch(load_module(file.text), str)
+    gpu = SimpleNamespace(dtype=str, empty=None)
+    made = Relaunch(load_module(file.text), gpu)
     shapes = [
         [1 if dim == 1 else sizes[dim] for dim in axes]
         for axes in load_module(file.text).INPUTS.values()
@@ -60,9 +61,9 @@ def allocated(file, sizes):
         SimpleNamespace(shape=s, stride=lambda s=s: [prod(s[i + 1 :]) for i in range(len(s))])
         for s in shapes
     ]
-    numbers, *_ = made._arithmetic([tensor.stride() for tensor in tensors], sizes)
+    *_, arrays, _ = made._arithmetic([tensor.stride() for tensor in tensors], sizes)
     outputs = len(load_module(file.text).OUTPUTS)
-    return sum(prod(shape(numbers)) * WIDTH[dtype] for shape, _, dtype in made._made[outputs:])
+    return sum(prod(shape) * WIDTH[dtype] for shape, _, dtype in arrays[outputs:])
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,6 +12,7 @@ distributed = pytest.importorskip("distributed", reason="needs the extra 'distri
 
 
 @pytest.mark.filterwarnings("ignore")  # dask's own
+@pytest.mark.slow
 def test_a_cluster_measures_and_loses_what_kills_a_worker():
     settings = {"distributed.scheduler.allowed-failures": 0, "distributed.admin.log-length": 0}
     cluster = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)

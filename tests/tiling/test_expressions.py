@@ -108,7 +108,7 @@ def check(chain, expression, draw):
 
 
 @pytest.mark.parametrize("text", [str(expression) for expression in expressions(GEMM)])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(draw=st.data())
 def test_every_expression_of_two_products_computes_the_chain(text, draw):
     sizes = {loop: draw.draw(SIZES) for loop in "mnkh"}

@@ -1,14 +1,18 @@
 """Workers that die, hang and raise lose one measurement each; searches go on."""
 
+import os
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import partial
 from multiprocessing import active_children, get_context
+from queue import SimpleQueue
 from threading import Event
 
 import pytest
 
-from blockbuster.tiling.measurement import Measurement, Workers, gpu_workers
+from blockbuster.tiling.measurement import Measurement, Workers, bind_gpu, gpu_workers
 from tests.tiling.workers import seconds, visible
 
 PROCESSES = partial(ProcessPoolExecutor, 2, get_context("spawn"))
@@ -51,17 +55,40 @@ def test_a_worker_that_hangs_loses_one_measurement():
     assert found[1].reason == "a worker hung: no answer in 0.3 s"
 
 
+def test_an_executor_that_broke_while_it_waited_is_made_again():
+    made = []
+
+    def pool():
+        made.append(PROCESSES())
+        return made[-1]
+
+    with Workers(pool) as workers:
+        workers.measure(seconds, [1])
+        with suppress(BrokenProcessPool):
+            made[0].submit(seconds, 3).result()
+        assert workers.measure(seconds, [2]) == (Measurement(2, 0.2),)
+    assert len(made) == 2
+
+
 def test_threads_measure_in_order():
     with Workers(partial(ThreadPoolExecutor, 4)) as workers:
         assert [m.seconds for m in workers.measure(seconds, range(3))] == [0.0, 0.1, 0.2]
         assert workers.measure(seconds, []) == ()
 
 
-def test_each_worker_sees_a_gpu_of_its_own():
-    with Workers(partial(gpu_workers, ("4", "6"))) as workers:
-        found = workers.measure(visible, [0, 0, 0, 0])
+def test_a_worker_sees_a_gpu_of_its_own():
+    with Workers(partial(gpu_workers, ("4",))) as workers:
+        assert workers.measure(visible, [0, 1]) == (Measurement(0, 4.0), Measurement(1, 14.0))
 
-    assert {one.seconds for one in found} == {4.0, 6.0}
+
+def test_workers_take_the_gpus_in_turn(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    free = SimpleQueue()
+    for name in ("2", "GPU-1f"):
+        free.put(name)
+    for name in ("2", "GPU-1f"):
+        bind_gpu(free)
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == name
 
 
 def test_no_gpu_is_an_error():

@@ -8,10 +8,10 @@ from rich.console import Console
 
 import blockbuster as bb
 from blockbuster import examples
-from blockbuster.tiling import estimate, gemm_chain, pruned
+from blockbuster.tiling import candidate, estimate, gemm_chain, parse_expression, pruned
 from blockbuster.tiling.measurement import Measurement
 from blockbuster.tiling.measures import model_of
-from blockbuster.tiling.progress import shown
+from blockbuster.tiling.progress import watched
 from blockbuster.tiling.realization import not_expressible, schedule_of
 from tests.tiling.chains import SMALL
 
@@ -37,6 +37,16 @@ def test_tiered_is_the_closed_form_of_the_kernel():
     assert pickle.loads(pickle.dumps(model))(one) == model(one)
 
 
+def test_the_simulator_is_asked_about_the_same_kernel():
+    h200 = bb.machine("h200")
+    given = dict(graph=FUSED, sizes=G1.sizes)
+    closed, simulated = (model_of(n, CHAIN, h200, **given) for n in ("tiered", "simulator"))
+    one = candidate(CHAIN, parse_expression("mhnk"), (64, 64, 64, 64))
+
+    assert simulated(one) == pytest.approx(closed(one), rel=0.5)
+    assert simulated(one) == simulated(one)
+
+
 def test_models_that_are_not_there():
     with pytest.raises(ValueError, match="unknown cost model 'ansor'"):
         model_of("ansor", CHAIN, SMALL)
@@ -47,7 +57,7 @@ def test_models_that_are_not_there():
 def test_progress_counts_what_is_done_and_lost():
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
-    with shown("searching", 3, console=console) as note:
+    with watched("searching", 3, console=console) as note:
         note(Measurement("a", None, "too large"))
         note(Measurement("b", 5e-6))
         note(Measurement("c", 7e-6))

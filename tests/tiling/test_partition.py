@@ -70,6 +70,16 @@ def test_three_products_with_operators_between():
     assert heard == []
 
 
+def two(x, w, v, u):
+    y, z = x @ w, x @ v
+    return (y @ u) + (bb.relu(z) @ u)
+
+
+def test_two_chains_side_by_side():
+    both, _ = found(two, dict(M=64, K=64, N=64, H=64), x="M K", w="K N", v="K N", u="N H")
+    assert [chain.operators[1].first for chain in both] == ["", "relu"]
+
+
 def shared(x, w, u):
     y = x @ w
     return y @ u + bb.sum(y)

@@ -1,5 +1,6 @@
 """Candidates as schedules of our kernels, and schedules as candidates."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,3 +116,18 @@ def test_a_chain_without_dims_has_no_schedule():
     plain = type(chain)(chain.operators, chain.sizes)
     one = pruned(plain, LIMIT).candidates[0]
     assert not_expressible(plain, one) == "loop m runs over no dim of a program"
+
+
+@pytest.mark.interpreter
+def test_a_candidate_runs():
+    chain = self_attention(48, 80, 32, 16, batch=2)
+    one = candidate(chain, parse_expression("mhnk"), (32, 32, 16, 16))
+    sizes = dict(B=2, M=48, N=80, K=32, H=16)
+    kernel = bb.emit(ATTENTION[-1], sizes, "float32", schedule=schedule_of(chain, one, stages=2))
+    program = examples.SELF_ATTENTIONS[0].program()
+    random = np.random.default_rng(0)
+    shapes = {"q": (2, 48, 32), "k": (2, 80, 32), "v": (2, 80, 16)}
+    arrays = {name: random.standard_normal(shape) for name, shape in shapes.items()}
+    found = kernel(**{name: x.astype(np.float32) for name, x in arrays.items()})
+
+    assert np.abs(found - program.numpy(arrays)["out"]).max() < 1e-5

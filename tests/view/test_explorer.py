@@ -22,6 +22,7 @@ from blockbuster.view.explorer.places import place_name, with_places
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.explorer.texts import changed
 from blockbuster.view.render import can_render
+from tests.parameters import rest_slow
 from tests.view.explorer_cases import SETTINGS, data, derivation, values
 
 NAMES = ("attention", "heads", "residual")
@@ -338,6 +339,7 @@ def test_pictures_are_stored_once():
     assert len(used) > len(pictures["svgs"]) == len(set(used))
 
 
+@pytest.mark.slow
 def test_the_largest_example_stays_small():
     size = len(page(data("rmsnorm-swiglu")).encode())
 
@@ -349,16 +351,21 @@ import sys, hashlib
 from pathlib import Path
 import blockbuster as bb
 from blockbuster.examples import ALL
-bb.fuse(bb.lower(ALL[0].program())).to_html(sys.argv[1], trials=1)
+programs = {
+    "softmax": lambda: bb.trace(lambda x, w: bb.softmax(x) @ w, x="M K", w="K N"),
+    "attention": ALL[0].program,
+}
+bb.fuse(bb.lower(programs[sys.argv[2]]())).to_html(sys.argv[1], trials=1)
 """
 
 
-def test_two_processes_write_the_same_bytes(tmp_path):
+@pytest.mark.parametrize("name", rest_slow(["softmax", "attention"], ["softmax"]))
+def test_two_processes_write_the_same_bytes(tmp_path, name):
     digests = set()
     for seed in ("1", "4242"):
         path = tmp_path / f"{seed}.html"
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", SCRIPT, str(path)], env=environment, check=True)
+        subprocess.run([sys.executable, "-c", SCRIPT, str(path), name], env=environment, check=True)
         digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
 
     assert len(digests) == 1

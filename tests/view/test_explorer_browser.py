@@ -297,7 +297,20 @@ def test_dark_and_light(attention):
     attention.wait(lambda: ground() == dark)
 
 
-@pytest.mark.parametrize("tab", ["step", "sizes", "kernel", "why", "source"])
+def test_the_simulation_shows_processors_and_resources(attention):
+    attention.click("#tab-simulation")
+    made = data("attention")["simulation"]
+    assert len(attention.all("#processors path")) == len(made["bars"]) + 1  # and the launches
+    assert len(attention.all("#panel-simulation [data-busy]")) == len(made["resources"])
+    attention.js(
+        "const chart = document.getElementById('processors');"
+        "const {left, top} = chart.getBoundingClientRect();"
+        "chart.dispatchEvent(new MouseEvent('mousemove', {clientX: left + 1, clientY: top + 1}));"
+    )
+    assert attention.find("#bar-at").text.startswith("processor 0")
+
+
+@pytest.mark.parametrize("tab", ["step", "sizes", "kernel", "simulation", "why", "source"])
 def test_nothing_runs_out_of_the_window(attention, tab):
     for width, height in ((1280, 800), (800, 1000), (420, 900), (320, 640)):
         attention.resize(width, height)

@@ -35,7 +35,6 @@ from blockbuster.emit.schedule.block import not_agreeing
 from blockbuster.emit.schedule.chunkable import (
     not_apart,
     not_chunkable,
-    not_finished,
     not_side_by_side,
     totals_of,
 )
@@ -169,11 +168,12 @@ def not_chunked_here(loop: For, body: Body) -> str:
         return not_chunkable(loop, body[:at], body[at + 1 :])
     if around.chunk is not None:
         return f"the loop over {around.dim} around it is run in chunks"
+    if around.span is not None:
+        return f"the loop over {around.dim} around it runs over a part of its blocks"
     inside = next(i for i, stmt in enumerate(around.body) if holds(stmt, loop))
     return (
         not_side_by_side(around)
         or not_apart(body[:at])
-        or not_finished(body[:at], body[at:])
         or not_apart(around.body[:inside])
         or not_chunked_here(loop, around.body)
     )

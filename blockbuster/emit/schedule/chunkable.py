@@ -59,12 +59,3 @@ def not_apart(before: Body) -> str:
             if tile.per_lane and any(isinstance(s, Init) and s.target == tile for s in before):
                 return f"{tile.name}, which has an entry per lane, would cross to another kernel"
     return ""
-
-
-def not_finished(before: Body, others: Body) -> str:
-    """Why what stands ``before`` cannot run in a nest before ``others``, or ""."""
-    done = {tile: None for stmt in statements(before) for tile in folded(stmt)}
-    for tile in done:
-        if any(tile in folded(stmt) for stmt in statements(others)):
-            return f"{tile.name} is folded before the loop, and on from it"
-    return ""

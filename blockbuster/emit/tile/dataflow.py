@@ -110,6 +110,8 @@ def views(program: TileProgram) -> Iterator[View]:
 
 def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
     """``stmt`` reading ``alias[t]`` where it read t; the bodies of loops are left alone."""
+    if not alias:  # as most often: a copy would cost time and be equal
+        return stmt
     match stmt:
         case Let():
             return replace(stmt, args=tuple(alias.get(a, a) for a in stmt.args))

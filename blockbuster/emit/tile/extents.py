@@ -77,7 +77,8 @@ class Extents:
             return None
         shape = [self.trips(dim) for dim in self.nest.grid]
         each = np.broadcast_to(counts.over(self.nest.grid), shape)
-        turned = [at for at, dim in enumerate(self.nest.grid) if dim in self.nest.last_first]
+        grid = enumerate(self.nest.grid)
+        turned = tuple(at for at, dim in grid if dim in self.nest.last_first)
         return np.asarray(np.flip(each, turned).ravel())
 
     def elements(self, dims: Collection[Dim], loops: Loops, *, padded: bool = False) -> int:

@@ -2,13 +2,13 @@
 
 A number that is known has a value for each combination of blocks of the dims that it depends on: an
 array with an axis for each of them. What depends on data is not known: such a loop is taken to run
-over all its blocks. Of two loops that data part, where one begins at the block at which the other
-ends, the first is taken to run over all of them, and the second over none.
+over all its blocks. If another loop begins at the block where it ends, and data say which that is,
+then the first is taken to run over all of them, and the second over none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from blockbuster.emit.tile.program import (
     Iota,
     Let,
     Nest,
+    Span,
     Stmt,
     Tile,
     statements,
@@ -55,6 +56,17 @@ def merged(*parts: PerBlock) -> tuple[Dim, ...]:
     return tuple(dict.fromkeys(dim for part in parts for dim in part.dims))
 
 
+def going_on(nest: Nest) -> Iterator[tuple[Dim, Span | None]]:
+    """The dims and spans of loops that begin where a loop before them ends."""
+    ends: dict[tuple[Dim, Tile], None] = {}
+    for loop in (stmt for stmt in statements(nest.body) if isinstance(stmt, For)):
+        begin, end = loop.span or (None, None)
+        if begin is not None and (loop.dim, begin) in ends:
+            yield loop.dim, loop.span
+        if end is not None:
+            ends.setdefault((loop.dim, end))
+
+
 @dataclass
 class KnownBounds:
     """The numbers that bound the loops of a nest, where they are known.
@@ -68,8 +80,7 @@ class KnownBounds:
     known: dict[Tile, PerBlock] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        loops = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, For))
-        self._ends = {(loop.dim, loop.span[1]) for loop in loops if loop.span is not None}
+        self._going_on = dict.fromkeys(going_on(self.nest))
         wanted = bounding(self.nest.body)
         if wanted:
             self._walk(self.nest.body, self.nest.grid, wanted)
@@ -91,8 +102,7 @@ class KnownBounds:
         """The number of the first block that ``loop`` runs over, and that behind the last."""
         count = len(self.firsts(loop.dim))
         begin, end = loop.span or (None, None)
-        goes_on = begin is not None and (loop.dim, begin) in self._ends
-        unknown = count if goes_on else 0
+        unknown = count if (loop.dim, loop.span) in self._going_on else 0
         return self._clipped(begin, unknown, count), self._clipped(end, count, count)
 
     def trips(self, loop: For) -> float:

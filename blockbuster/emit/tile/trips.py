@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from blockbuster.emit.tile.dataflow import defined, operands, views
 from blockbuster.emit.tile.program import (
@@ -92,6 +93,7 @@ def _dims_in(nest: Nest) -> Iterator[Dim]:
             yield from sizes_in(stmt.op.expr)
 
 
+@lru_cache(maxsize=4096)  # asked of the same expressions after every move
 def sizes_in(expr: Expr) -> tuple[Dim, ...]:
     """The dims whose sizes ``expr`` reads."""
     found: list[Dim] = []

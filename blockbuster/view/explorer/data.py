@@ -21,6 +21,7 @@ from blockbuster.view.explorer.kernel import KernelText, kernel_text
 from blockbuster.view.explorer.moves import moves_data
 from blockbuster.view.explorer.pictures import pictures_data
 from blockbuster.view.explorer.setting import Setting, dims_data, rules_of_sizes
+from blockbuster.view.explorer.simulation import simulation_data
 from blockbuster.view.explorer.source import Source, source_of
 from blockbuster.view.explorer.states import Strings, states_data, text_data
 from blockbuster.view.explorer.steps import left_data, proofs_data, rules_data, steps_data
@@ -57,6 +58,8 @@ def explorer_data(
     progress("drawing")
     pictures = pictures_data(graphs)
     kernel = _kernel(graphs[-1], derivation.start, dims, setting, progress)
+    progress("simulating")
+    simulation = simulation_data(kernel.kernel, setting.machine)
     return {
         "schema": SCHEMA,
         "title": title or (source.function if source else "block program"),
@@ -72,6 +75,7 @@ def explorer_data(
         "proof": whole,
         "left": left_data(derivation.final, explain(derivation.final)),
         "kernel": _kernel_data(kernel, strings),
+        "simulation": simulation,
         "moves": moves_data(kernel.derivation, strings, setting, prove=prove, progress=progress),
         "strings": list(strings.numbers),
         "polynomials": table.data(),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from blockbuster.emission import emit
+from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.schedule.steps import KernelDerivation
 from blockbuster.errors import EmitError, shown_lines
 from blockbuster.ir.graph import Graph
@@ -24,7 +25,12 @@ class KernelText:
     kernels: tuple[Span, ...] = ()
     tiles: Mapping[Dim, int] | None = None
     target: str = ""
-    derivation: KernelDerivation | None = None
+    kernel: Kernel | None = None
+
+    @property
+    def derivation(self) -> KernelDerivation | None:
+        """How the kernel came about."""
+        return self.kernel.derivation if self.kernel else None
 
 
 def kernel_text(
@@ -46,7 +52,7 @@ def kernel_text(
         own = _statements(lines[first:end], [place_in(line) for line in other[first:end]])
         places[first:end] = filled(lines[first:end], own)
     text = Text(tuple(lines), tuple(places))
-    return KernelText(text, kernels, kernel.tiles, kernel.target, kernel.derivation)
+    return KernelText(text, kernels, kernel.tiles, kernel.target, kernel)
 
 
 def _kernels(lines: list[str]) -> tuple[Span, ...]:

@@ -15,7 +15,7 @@ from blockbuster.emit.target import disk
 from blockbuster.errors import shown
 
 HIDDEN = re.compile(r"[^ -;=-~]")  # what may have to be escaped in a script
-SCRIPTS = ("numbers.js", "picture.js", "texts.js", "details.js", "script.js")
+SCRIPTS = ("numbers.js", "picture.js", "texts.js", "details.js", "simulation.js", "script.js")
 
 
 def page(data: dict[str, Any]) -> str:

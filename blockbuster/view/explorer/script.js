@@ -53,10 +53,10 @@ function open(tab) {
     button.tabIndex = on ? 0 : -1;
     $(button.getAttribute("aria-controls")).hidden = !on;
   });
-  const wide = tab === "kernel";
+  const wide = tab === "kernel" || tab === "simulation";
   if (wide) enlarge(false);
   document.querySelector("main").toggleAttribute("data-wide", wide);
-  if (wide && now.at < last) { now.form = "loops"; now.side = "after"; press("form", now.form); go(last); } else { drawCurve(); scale(); }
+  if (tab === "kernel" && now.at < last) { now.form = "loops"; now.side = "after"; press("form", now.form); go(last); } else { drawCurve(); scale(); }
 }
 
 function play(on) {
@@ -176,6 +176,7 @@ showHead();
 buildSteps();
 buildSizes();
 buildKernel();
+buildSimulation();
 buildWhy();
 buildSource();
 listen();

@@ -19,12 +19,16 @@ SIZE, UNIT_SIZE, BLOCKS = 256, 4, 4  # where the caller says nothing; a unit is 
 
 @dataclass(frozen=True)
 class Setting:
-    """Sizes and numbers of blocks by dim, the dtype and target of the kernel, seeds of proofs."""
+    """Sizes and numbers of blocks by dim, the dtype and target of the kernel, seeds of proofs.
+
+    ``machine``: the name of the one on which the kernel is simulated.
+    """
 
     sizes: Mapping[Dim, int] = field(default_factory=dict)
     blocks: Mapping[Dim, int] = field(default_factory=dict)
     dtype: str = "float16"
     target: str = "sm_90"
+    machine: str = "h200"
     trials: int = 8
     seed: int = 0
 

@@ -1,0 +1,120 @@
+"""Fit the coefficients of the closed form to measured pairs of the part "fit".
+
+    python -m bench.costs.fit bench/results/2026-11-22-h200-costs
+
+One coefficient after the other is made larger or smaller as long as that helps, in steps that
+shrink. What is made small is the spread of predicted over measured times within each workload, fast
+pairs counting most, and at a smaller weight their mean: a model may be off by a factor and rank
+well, but it is used beside others. The result is printed; coefficients.py is changed by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bench.costs.judge import by_workload
+from bench.costs.measured import WAYS, Measured, measured
+from bench.costs.workloads import FITTED
+from blockbuster.costs.coefficients import Coefficients
+from blockbuster.machines import machine
+
+STEPS = (1.5, 1.2, 1.07)
+SWEEPS = 2
+OFFSET = 0.25  # weight of a workload's mean error, beside the spread within it
+LEAST = 1e-5  # by which a change has to help
+BOUNDS = {
+    "matrix": (0.3, 1.1), "apart": (0.3, 1.0), "memory": (0.5, 1.0), "issue": (0.3, 1.0),
+    "barrier": (20.0, 300.0), "begin": (100.0, 2500.0), "unrolled": (1.0, 8.0),
+}  # fmt: skip
+"""Between which values a coefficient makes sense, where not any positive one does."""
+
+FIXED = ("spill",)  # pairs that spill take no part
+
+Fitted = TypeVar("Fitted", bound=Any)
+Predict = Callable[[Measured, str, Fitted], float]
+
+
+def loss(groups: Sequence[Sequence[Measured]], predict: Predict[Fitted], fitted: Fitted) -> float:
+    """How far predictions are off: the root of the mean over workloads, cold and warm."""
+    found = [_error(pairs, way, predict, fitted) for pairs in groups for way in WAYS]
+    return math.sqrt(sum(found) / len(found))
+
+
+def _error(pairs: Sequence[Measured], way: str, predict: Predict[Fitted], fitted: Fitted) -> float:
+    """The spread of the logarithms of predicted over measured times, and some of their mean."""
+    said = np.array([predict(pair, way, fitted) for pair in pairs if pair.is_clean])
+    times = np.array([pair.times[way] for pair in pairs if pair.is_clean])
+    known = np.isfinite(said)
+    errors, weights = np.log(said[known] / times[known]), times.min() / times[known]
+    mean = float(np.average(errors, weights=weights))
+    return float(np.average((errors - mean) ** 2, weights=weights)) + OFFSET * mean**2
+
+
+def fit(
+    groups: Sequence[Sequence[Measured]],
+    predict: Predict[Fitted],
+    fitted: Fitted,
+    say: Callable[[str], None] = print,
+) -> Fitted:
+    """The coefficients with the smallest loss that steps along one of them at a time find."""
+    best = loss(groups, predict, fitted)
+    say(f"{best:.4f} {fitted}")
+    for step in STEPS:
+        for _ in range(SWEEPS):
+            before = best
+            for name in (each.name for each in fields(fitted) if each.name not in FIXED):
+                fitted, best = _along(groups, predict, fitted, name, step, best)
+            say(f"{best:.4f} {fitted}")
+            if before - best < 10 * LEAST:
+                break
+    return fitted
+
+
+def _along(
+    groups: Sequence[Sequence[Measured]],
+    predict: Predict[Fitted],
+    fitted: Fitted,
+    name: str,
+    step: float,
+    best: float,
+) -> tuple[Fitted, float]:
+    """One coefficient changed as long as that helps, up or down."""
+    low, high = BOUNDS.get(name, (0.0, math.inf))
+    for factor in (step, 1 / step):
+        while low <= getattr(fitted, name) * factor <= high:
+            tried = replace(fitted, **{name: getattr(fitted, name) * factor})
+            found = loss(groups, predict, tried)
+            if found >= best - LEAST:
+                break
+            fitted, best = tried, found
+    return fitted, best
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("folder", type=Path, help="has pairs.jsonl, see measure.py")
+    parser.add_argument("--machine", default="h200")
+    options = parser.parse_args()
+    device = machine(options.machine)
+    names = tuple(workload.name for workload in FITTED)
+    groups = list(by_workload(list(measured(options.folder / "pairs.jsonl", names))).values())
+
+    def predict(pair: Measured, way: str, fitted: Coefficients) -> float:
+        return pair.closed(device, way, fitted)
+
+    found = fit(groups, predict, Coefficients())
+    for each in fields(found):
+        print(f"{each.name:8} {getattr(found, each.name):.4g}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""The candidates beside the snapshots, in the order in which they are numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from blockbuster.rules import Derivation
+from blockbuster.selection.again import Again, values_again
+from blockbuster.selection.apart import Apart
+from blockbuster.selection.over_ancestors import OverAncestors, over_ancestors
+
+Beside = Apart | OverAncestors | Again
+
+
+def beside_snapshots(derivation: Derivation, apart: Sequence[Apart]) -> tuple[Beside, ...]:
+    """Snapshots with statistics ``apart``, programs that take in ancestors alone, and the one that
+    makes values again, where there are any.
+    """
+    again = values_again(derivation)
+    return (*apart, *over_ancestors(derivation), *([again] if again else ()))

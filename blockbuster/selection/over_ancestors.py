@@ -1,0 +1,61 @@
+"""Programs whose maps take in ancestors alone: candidates beside the snapshots.
+
+Where the paper's rule 6 applies, it comes first, and the map that makes the result takes in the
+whole graph: two products, say, of which the second does the first one again for every block of its
+columns. A norm before the first would cost far less to take in, but no snapshot has that alone:
+all later ones hold the repeated product. So fusion goes on from the snapshot before rule 6 without
+that rule, and what is new is a candidate. Which is cheaper depends on sizes, and is for choice.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockbuster.ir.graph import Graph
+from blockbuster.rules import RULES, Derivation, ExtendMap, ExtendMapOverAncestors, fuse
+
+MOST = 2
+"""Such programs that are looked at: each is lowered and scheduled for every choice."""
+
+
+@dataclass(frozen=True)
+class OverAncestors:
+    """A program whose maps took in ancestors alone since snapshot ``number``, counted from 1.
+
+    ``derivation`` ends with the program.
+    """
+
+    number: int
+    derivation: Derivation
+
+    @property
+    def graph(self) -> Graph:
+        """The program."""
+        return self.derivation.final
+
+    @property
+    def name(self) -> str:
+        """What it is called among the snapshots."""
+        steps = self.derivation.applications
+        count = sum(step.rule.name == ExtendMapOverAncestors.name for step in steps)
+        times = "once" if count == 1 else f"{count} times"
+        return f"snapshot {self.number} extended {times} over ancestors alone"
+
+
+def over_ancestors(derivation: Derivation) -> tuple[OverAncestors, ...]:
+    """The programs that ``derivation`` leaves out by extending over whole graphs first."""
+    by_rule_6 = [
+        count
+        for count, application in enumerate(derivation.applications)
+        if application.rule.name == ExtendMap.name
+    ]
+    if not by_rule_6:
+        return ()
+    number = derivation.snapshots_after.index(by_rule_6[0]) + 1
+    before = derivation.at_snapshot(number)
+    rules = [rule for rule in RULES if rule.name != ExtendMap.name]
+    whole = before.followed_by(fuse(before.final, rules))
+    known = dict.fromkeys(derivation.snapshots)
+    found = (whole.at_snapshot(at) for at in range(2, len(whole.snapshots_after) + 1))
+    new = [made for made in found if made.final not in known]
+    return tuple(OverAncestors(number, made) for made in new[:MOST])

@@ -1,0 +1,48 @@
+"""What a plan costs on a machine: the kernels of its files, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from blockbuster.costs import Report, cost, work
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.errors import message
+from blockbuster.machines import Machine
+from blockbuster.selection.considered import Considered
+
+
+def plan_cost(
+    files: Sequence[Considered | None],
+    calls: Sequence[str],
+    machine: str | Path | Machine,
+    *,
+    launch: str,
+    warm: bool,
+) -> Report:
+    """The closed form of a plan's files; ``calls`` are functions of whole arrays between them.
+
+    Raises ValueError for what ``Kernel.cost`` refuses, and for files that do not know the schedules
+    they were printed from: those of a plan that was loaded, or is for the CPU.
+    """
+    works = [one for considered in files for one in work(_scheduled(considered))]
+    left = (f"not counted: {', '.join(calls)}, which no kernel of ours computes",) if calls else ()
+    return cost(works, machine, launch=launch, warm=warm, assumed=left)
+
+
+def _scheduled(considered: Considered | None) -> Scheduled:
+    if considered is None:
+        raise ValueError(
+            message(
+                "a plan that was loaded has forgotten the schedules of its kernels",
+                hint="compile the program again to ask for its cost",
+            )
+        )
+    if considered.best.scheduled is None:
+        raise ValueError(
+            message(
+                "a plan for the CPU has no kernels whose cost could be told",
+                hint='compile for a GPU: machine="sm_90"',
+            )
+        )
+    return considered.best.scheduled

@@ -1,0 +1,53 @@
+"""The dtypes of the arrays that the steps of a plan write, and in which they are kept meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from blockbuster.emit.tile.value_dtypes import TRUTH, met, output_dtypes, result_dtype
+from blockbuster.selection.pieces import Call, Piece, Pieces
+
+if TYPE_CHECKING:
+    from blockbuster.selection.plan import File
+
+
+def written_dtypes(pieces: Pieces, common: str) -> dict[str, str]:
+    """The dtypes of all arrays that pieces and calls write: see ``value_dtypes.py``."""
+    known: dict[str, str] = {}
+    for step in pieces.steps:
+        if isinstance(step, Piece):
+            found = output_dtypes(step.graph, common, known).values()
+            known.update(zip(step.writes, found, strict=True))
+        else:
+            operands = [known.get(seen.array, common) for seen in step.operands]
+            found_dtype = met(operands) if step.only_moves else result_dtype(operands, common)
+            known.update(dict.fromkeys(step.writes, found_dtype))
+    return known
+
+
+def kept_dtypes(
+    steps: Sequence[tuple[File | Piece | Call, tuple[str, ...]]],
+    dtypes: Mapping[str, str],
+    *,
+    common: str,
+    arithmetic: str,
+) -> dict[str, str]:
+    """The dtypes in which the arrays of ``dtypes`` are kept until the last step has run.
+
+    ``steps`` come with the arrays that a file or piece reads. Such an array is kept as it was
+    computed, and so is one that is copied, so that numbers do not depend on where a program is cut
+    or copied: only a user's functions of whole arrays, and the user, see it rounded.
+    """
+    moves = [step for step, _ in steps if isinstance(step, Call) and step.only_moves]
+    computed = {name for _, reads in steps for name in reads}
+    computed.update(seen.array for call in moves for seen in call.operands)
+    kept: dict[str, str] = {}
+    for step, _ in steps:
+        for name in step.writes:
+            if isinstance(step, Call) and step.only_moves:
+                kept[name] = met(kept.get(s.array, common) for s in step.operands)
+            else:
+                wide = name in computed and dtypes[name] != TRUTH
+                kept[name] = arithmetic if wide else dtypes[name]
+    return kept

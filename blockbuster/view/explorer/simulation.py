@@ -1,0 +1,75 @@
+"""What the page shows of a simulation: processors over time, and how busy each resource is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from blockbuster.costs.report import Report
+from blockbuster.emit.kernel import Kernel
+from blockbuster.machines import machine
+from blockbuster.simulation import simulate
+
+MOST_BARS = 6000
+"""Bars of a timeline; where there are more, only some processors are shown."""
+
+DIGITS = 3  # of microseconds
+
+Data = dict[str, Any]
+
+
+def simulation_data(kernel: Kernel | None, name: str) -> Data:
+    """The simulation of a kernel on the machine of this name; "missing" says why there is none."""
+    if kernel is None:
+        return {"missing": "No kernel was written, so that none is simulated."}
+    try:
+        device = machine(name)
+        report = simulate(kernel, device, launch="graph")
+    except ValueError as error:
+        return {"missing": f"The kernel is not simulated on {name}.\n{error}"}
+    every, bars = _bars(report)
+    return {
+        "machine": report.machine,
+        "time": round(report.time_us, DIGITS),
+        "critical": report.critical,
+        "processors": device.processors,
+        "every": every,
+        "bars": bars,
+        "launches": [_ends(e.start, e.end) for e in report.timeline if e.resource == "launch"],
+        "resources": [
+            {
+                "name": resource,
+                "kind": kind(device.tiers, resource),
+                "busy": round(busy, DIGITS),
+                "bytes": report.bytes.get(resource),
+                "use": [round(part, 2) for part in report.use.get(resource, ())],
+            }
+            for resource, busy in report.busy.items()
+        ],
+        "assumed": list(report.assumed),
+    }
+
+
+def kind(tiers: tuple[Any, ...], resource: str) -> str:
+    """What a resource is on every machine: tiers have other names on each."""
+    kinds = dict(zip((tier.name for tier in tiers), ("memory", "cache", "local"), strict=False))
+    return kinds.get(resource, resource)
+
+
+def _bars(report: Report) -> tuple[int, dict[str, list[list[float]]]]:
+    """Every how many-th processor is shown, and for each resource its bars.
+
+    A bar is the processor, its start and end, the kernel and the program.
+    """
+    events = [event for event in report.timeline if event.processor >= 0]
+    every = -(-len(events) // MOST_BARS) or 1
+    found: dict[str, list[list[float]]] = defaultdict(list)
+    for event in events:
+        if event.processor % every == 0:
+            where = [event.processor, *_ends(event.start, event.end), event.kernel, event.program]
+            found[event.resource].append(where)
+    return every, dict(found)
+
+
+def _ends(start: float, end: float) -> list[float]:
+    return [round(start, DIGITS), round(end, DIGITS)]

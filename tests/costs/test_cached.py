@@ -1,0 +1,81 @@
+"""What comes from global memory, and what from the cache: closed forms beside brute force."""
+
+from dataclasses import replace
+from itertools import islice, product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blockbuster.costs.cached import fits, from_memory, together
+from blockbuster.costs.cost import used
+from blockbuster.costs.footprint import Footprint
+from blockbuster.costs.phases import Phase
+from blockbuster.costs.work import Work
+from blockbuster.machines import Tier, machine
+
+H200 = machine("h200")
+
+
+def loads(grid, varying, each, unique, stored=None):
+    """Work that loads from arrays, so many bytes a program; nothing is computed."""
+    programs = 1
+    for blocks in grid.values():
+        programs *= blocks
+    loaded = {name: count * programs for name, count in each.items()}
+    phase = Phase((), programs, loaded, stored or {}, {})
+    footprint = Footprint(shared=0, registers=32, warps=4)
+    return Work(programs, 4, (phase,), unique, footprint, grid, varying)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
+def test_what_a_wave_reads_is_no_less_than_its_different_parts(blocks, data):
+    dims = "ABCD"[: len(blocks)]
+    grid = dict(zip(dims, blocks, strict=True))
+    among = tuple(dim for dim in dims if data.draw(st.booleans(), label=dim))
+    cells = list(product(*map(range, blocks)))
+    wave = data.draw(st.integers(1, len(cells)), label="wave")
+    parts = {tuple(cell[dims.index(d)] for d in among) for cell in islice(cells, wave)}
+
+    one = loads(grid, {"x": among}, {"x": 8}, {"x": 8 * len(cells)})
+    assert together(one, "x", wave) >= len(parts)
+    assert together(one, "x", len(cells)) == len(
+        {tuple(c[dims.index(d)] for d in among) for c in cells}
+    )
+
+
+def test_waves_that_end_with_a_row_of_the_grid_are_counted_exactly():
+    one = loads({"M": 6, "N": 4}, {"x": ("M",), "w": ("N",)}, {"x": 1, "w": 1}, {"x": 1, "w": 1})
+
+    assert [together(one, "x", wave) for wave in (1, 4, 8, 12, 24)] == [1, 1, 2, 3, 6]
+    assert [together(one, "w", wave) for wave in (1, 3, 4, 8)] == [1, 3, 4, 4]
+
+
+def test_what_the_cache_holds_is_read_once():
+    small = loads({"M": 1000}, {"w": ()}, {"w": 1 << 20}, {"w": 1 << 20})
+    assert from_memory(small, H200, 264) == {"w": 1 << 20}
+    assert from_memory(small, H200, 264, held=("w",)) == {"w": 0}
+
+
+def test_what_it_does_not_hold_is_read_once_a_wave():
+    large = loads({"M": 1000}, {"w": ()}, {"w": 1 << 28}, {"w": 1 << 28})
+    assert from_memory(large, H200, 250) == {"w": 4 << 28}
+    assert from_memory(large, H200, 250, held=("w",)) == {"w": 4 << 28}, "it was pushed out"
+
+
+def test_what_is_read_again_takes_its_room_in_each_part_of_the_cache():
+    cache = H200.tier("l2")
+    again = loads({"M": 2}, {"w": ()}, {"w": cache.bytes // 2}, {"w": cache.bytes // 2})
+    once = loads({"M": 2}, {"x": ("M",)}, {"x": cache.bytes // 2}, {"x": cache.bytes})
+    assert fits(H200, again.unique, again)
+    assert fits(H200, once.unique, once)
+    whole = replace(again, unique={"w": cache.bytes // 2 + 1})
+    assert not fits(H200, whole.unique, whole)
+
+
+def test_the_cache_keeps_what_was_used_last():
+    cache = Tier("l2", bytes=100, bandwidth=1.0, latency=1.0, parts=2)
+    held = used({}, {"a": 20, "b": 20}, cache)
+    assert list(held) == ["a", "b"]
+    assert list(used(held, {"c": 20}, cache)) == ["b", "c"]
+    assert list(used(held, {"a": 20, "c": 10}, cache)) == ["b", "a", "c"]
+    assert list(used(held, {"d": 60}, cache)) == []

@@ -1,0 +1,229 @@
+"""Times of the closed form: bounds, order, and what each mechanism does."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import blockbuster as bb
+from bench.schedules.measure import emitted
+from bench.schedules.programs import BY_NAME
+from blockbuster.costs import cost, time_of, work_of
+from blockbuster.costs.coefficients import FITTED
+from blockbuster.costs.report import LATENCY
+from blockbuster.machines import machine
+
+H200 = machine("h200")
+NAMES = ("attention", "causal-attention.narrow", "matmul", "few-rows-matmul", "layer-norm-matmul",
+         "decode", "chain-one-kernel", "row-softmax")  # fmt: skip
+
+
+@cache
+def kernel(name, schedule=None):
+    case, _, word = name.partition(".")
+    text = schedule or (BY_NAME[case].alternatives()[word] if word else BY_NAME[case].text)
+    return emitted(BY_NAME[case], text, BY_NAME[case].sizes)
+
+
+@cache
+def works(name, schedule=None):
+    made = kernel(name, schedule)
+    return work_of(made.tile_program, made.sizes, made.target)
+
+
+def seconds(name, on=H200, schedule=None):
+    return sum(time_of(one, on).seconds for one in works(name, schedule))
+
+
+def faster(tier, times=2.0):
+    tiers = (
+        replace(t, bandwidth=t.bandwidth * (times if t.name == tier else 1)) for t in H200.tiers
+    )
+    return replace(H200, tiers=tuple(tiers))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_resource_works_longer_than_the_kernel_takes(name):
+    for one in works(name):
+        found = time_of(one, H200)
+        assert max(found.busy.values()) <= found.seconds
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_faster_machine_is_never_slower(name):
+    before = seconds(name)
+    quick = {u: {d: 2 * rate for d, rate in rates.items()} for u, rates in H200.compute.items()}
+    better = (
+        *(faster(tier.name) for tier in H200.tiers[:3]),
+        replace(H200, compute=quick),
+        replace(H200, special=2 * H200.special),
+        replace(H200, issue=2 * H200.issue),
+    )
+    assert all(seconds(name, on=on) <= before for on in better)
+    assert seconds(name, on=replace(H200, issue=H200.issue / 50)) > before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bytes_are_those_of_the_work(name):
+    for one in works(name):
+        found = time_of(one, H200)
+        assert found.bytes["l2"] == one.moved
+        stored, touched = sum(one.stored.values()), sum(one.unique.values())
+        assert touched <= found.bytes["hbm"] <= one.moved
+        assert sum(one.loaded.values()) + stored == one.moved
+
+
+def test_more_programs_are_never_faster():
+    times = []
+    for rows in (64, 512, 2048, 4096, 8192):
+        made = bb.emit(
+            BY_NAME["matmul"].graph(), {"M": rows, "K": 1024, "N": 1024}, tiles={"M": 64}
+        )
+        times.append(made.cost().time_us)
+    assert times == sorted(times)
+
+
+def test_loads_that_wait_cost_their_latency():
+    staged = kernel("attention").schedule
+    text = "\n".join(line for line in staged.splitlines() if not line.startswith("stage"))
+    assert seconds("attention", schedule=text) > seconds("attention")
+
+
+def test_a_narrowed_loop_takes_about_half():
+    whole, narrow = seconds("causal-attention"), seconds("causal-attention.narrow")
+    assert 0.4 * whole < narrow < 0.75 * whole
+
+
+def test_long_programs_first_leave_a_shorter_tail():
+    first = seconds("causal-attention.longest-first")
+    assert first < seconds("causal-attention.narrow")
+
+
+def test_warps_that_share_rows_do_the_same_work():
+    text = kernel("attention").schedule.replace("warps 4", "warps 8")
+    (crowded,), (usual,) = works("attention", text), works("attention")
+    assert (crowded.crowded, usual.crowded) == (2, 1)
+    assert seconds("attention", schedule=text) > 1.15 * seconds("attention")
+
+
+def test_a_last_round_of_few_programs_takes_as_long_as_a_full_one():
+    """133 programs on 132 processors, one to each at a time."""
+    (one,) = works("matmul")
+    even, odd = (
+        replace(one, programs=count, grid={"M": count}, varying=dict.fromkeys(one.varying, ("M",)))
+        for count in (132, 133)
+    )
+    scale = [replace(p, runs=p.runs * 133 // 132) for p in one.phases]
+    assert (
+        time_of(replace(odd, phases=tuple(scale)), H200).seconds > 1.3 * time_of(even, H200).seconds
+    )
+
+
+# reports ------------------------------------------------------------------------------------
+
+
+def test_a_report_says_what_decides():
+    found = kernel("row-softmax").cost()
+    assert found.machine == "h200"
+    assert found.timeline == ()
+    assert found.critical in (*found.busy, LATENCY)
+    assert all(0 <= fraction <= 1 for fraction in found.busy.values())
+    assert found.assumed == ("inputs come from global memory",)
+
+
+def test_it_is_json():
+    found = kernel("decode").cost("h100", launch="graph")
+    read = json.loads(found.to_json())
+    assert (read["machine"], read["critical"]) == ("h100", found.critical)
+    assert read["bytes"] == dict(found.bytes)
+
+
+def test_it_prints_a_line_for_each_resource():
+    lines = str(kernel("matmul").cost()).splitlines()
+    assert lines[0].endswith(f"us on h200, limited by {kernel('matmul').cost().critical}")
+    assert [line.split()[0] for line in lines[2:-1]] == [*kernel("matmul").cost().busy]
+
+
+def test_launches_in_a_graph_cost_less():
+    plain, graph = (kernel("decode").cost(launch=way).time_us for way in ("plain", "graph"))
+    first = time_of(works("decode")[0], H200).seconds
+    between = max(H200.launch.graph, H200.launch.plain - first)
+    saved = H200.launch.plain + between - 2 * H200.launch.graph
+    assert plain - graph == pytest.approx(1e6 * saved)
+
+
+def test_a_warm_cache_saves_what_it_holds():
+    cold, warm = kernel("row-softmax").cost(), kernel("row-softmax").cost(warm=True)
+    assert warm.bytes["hbm"] < cold.bytes["hbm"]
+    assert warm.time_us < cold.time_us
+
+
+def test_a_workspace_that_fits_is_not_read_from_memory():
+    first, second = works("decode")
+    together = cost((first, second), H200).bytes["hbm"]
+    assert together < cost((first,), H200).bytes["hbm"] + cost((second,), H200).bytes["hbm"]
+
+
+@pytest.mark.parametrize("name", ["a100", "h100", "rtx3080", "rtx6000ada", "mi300x"])
+def test_other_machines_have_what_it_takes(name):
+    small = bb.emit(BY_NAME["matmul"].graph(), {"M": 256, "K": 256, "N": 256})
+    assert small.cost(name).time_us > 0
+
+
+# what is refused ----------------------------------------------------------------------------
+
+
+def test_bad_input_is_refused_in_words():
+    made = kernel("matmul")
+    with pytest.raises(ValueError, match="unknown machine 'h20'"):
+        made.cost("h20")
+    with pytest.raises(ValueError, match="unknown launch 'dependent'"):
+        made.cost(launch="dependent")
+    bare = replace(H200, compute={"vector": {"float32": 6e13}})
+    with pytest.raises(ValueError, match="h200 has no rate of matrix units for float16"):
+        made.cost(bare)
+    deep = kernel("matmul", made.schedule.replace("stage nest 1 K 3", "stage nest 1 K 4"))
+    with pytest.raises(ValueError, match="needs 196,608 bytes of shared memory, a100 has 166,912"):
+        deep.cost("a100")
+
+
+def test_sizes_are_checked():
+    program, target = kernel("matmul").tile_program, "sm_90"
+    with pytest.raises(ValueError, match="no size given for N"):
+        work_of(program, {"M": 2048, "K": 4096}, target)
+    with pytest.raises(ValueError, match="K has size 0: a kernel without elements does nothing"):
+        work_of(program, {"M": 2048, "K": 0, "N": 4096}, target)
+    with pytest.raises(ValueError, match="M has size 100, and the kernel has no masks"):
+        work_of(program, {"M": 100, "K": 4096, "N": 4096}, target)
+    with pytest.raises(ValueError, match="unknown dim 'Q'"):
+        work_of(program, {"M": 2048, "K": 4096, "N": 4096, "Q": 1}, target)
+    whole = kernel("row-softmax").tile_program
+    with pytest.raises(ValueError, match="holds it in one block of 16384"):
+        work_of(whole, {"M": 256, "N": 20000}, target)
+
+
+def test_a_nest_without_warps_is_not_decided():
+    program = kernel("matmul").tile_program
+    bare = replace(program, nests=tuple(replace(nest, warps=0) for nest in program.nests))
+    with pytest.raises(ValueError, match="nest 1 has no warps"):
+        work_of(bare, kernel("matmul").sizes, "sm_90")
+
+
+def test_a_plan_for_the_cpu_has_no_kernels():
+    program = bb.trace(lambda x: bb.softmax(x), x="M N")
+    sizes = {"M": 64, "N": 64}
+    with pytest.raises(ValueError, match="a plan for the CPU has no kernels"):
+        bb.compile(program, sizes, "float32", "cpu").plan.cost()
+    gpu = bb.compile(program, sizes, "float32", "sm_90", check=False).plan
+    assert gpu.cost().time_us > 0
+    forgotten = replace(gpu, steps=tuple(replace(file, considered=None) for file in gpu.files))
+    with pytest.raises(ValueError, match="has forgotten the schedules"):
+        forgotten.cost()
+
+
+def test_the_coefficients_are_fractions_and_waits():
+    fractions = (FITTED.matrix, FITTED.apart, FITTED.memory, FITTED.cache, FITTED.issue)
+    assert all(0 < fraction <= 1.5 for fraction in fractions)
+    assert min(FITTED.dot, FITTED.fold, FITTED.barrier, FITTED.start) >= 0
+    assert FITTED.burst >= 1

@@ -1,0 +1,241 @@
+"""``bb.simulate``: what it takes, what it refuses, and what a report says."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.costs.coefficients import FITTED
+from blockbuster.machines import NAMES, machine
+from blockbuster.selection.plan import Plan
+from tests.simulator.kernels import (
+    IDEAL,
+    WIDE,
+    h200,
+    kernel,
+    run,
+    softmax,
+    unshared,
+    without_latency,
+)
+
+LONG = dict(M=64, N=64, K=8192)  # of a matmul in chunks: two kernels
+GPUS = [name for name in NAMES if machine(name).kind != "cpu"]
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_on_every_gpu(name):
+    report = bb.simulate(kernel("attention"), name)
+
+    assert report.machine == name
+    assert report.time_us > machine(name).launch.plain * 1e6
+    assert set(report.bytes) == {tier.name for tier in machine(name).tiers[:3]}
+    assert report.critical in (*report.busy, "latency")
+
+
+def test_the_report_reads_and_is_json():
+    report = bb.simulate(kernel("matmul"), launch="graph")
+    data = json.loads(report.to_json())
+
+    assert str(report).startswith(f"{report.time_us:,.1f} us on h200, limited by")
+    assert data["time_us"] == report.time_us
+    assert len(data["timeline"]) == len(report.timeline)
+    assert all(0 <= e["start"] <= e["end"] <= report.time_us for e in data["timeline"])
+    assert report.assumed[:2] == (
+        "the cache is empty before the first kernel",
+        "launches: graph",
+    )
+
+
+def test_one_program_takes_what_its_steps_take():
+    made = kernel("gelu", dict(M=1, N=128))
+    on, report = machine("h200"), run(kernel("gelu", dict(M=1, N=128)), launch="graph")
+    begin, load = on.launch.graph + FITTED.start, on.memory.latency
+
+    assert report.time_us / 1e6 > begin + load
+    assert report.time_us / 1e6 < begin + load + 1e-6
+    assert report.bytes["hbm"] == 2 * 128 * 2
+    assert len([e for e in report.timeline if e.program == 0]) == 2  # its loads, and the rest
+    assert made.tile_program is not None
+
+
+def test_a_lone_program_agrees_with_the_closed_form():
+    for name, sizes in ONE_PROGRAM.items():
+        made = kernel(name, sizes)
+        assert len(made.tile_program.nests) == 1
+        agrees(made, without_latency(h200()))
+
+
+ONE_PROGRAM = {
+    "matmul": dict(M=64, N=64, K=8192),
+    "attention": dict(H=1, M=64, N=4096, D=64, L=64),
+    "softmax": dict(M=1, N=4096),
+    "gelu": dict(M=1, N=4096),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "tiles"),
+    [
+        ("matmul", dict(M=128 * 12, N=256 * 11, K=8192), dict(M=128, N=256)),
+        ("attention", dict(WIDE, H=8, M=1024, N=4096), {}),
+        ("causal", dict(WIDE, M=1024, N=1024), {}),
+        ("gelu", dict(M=1000, N=4096), {}),
+    ],
+)
+def test_a_wave_that_computes_agrees_with_the_closed_form(name, sizes, tiles):
+    agrees(kernel(name, sizes, tiles=tiles), unshared(132))
+
+
+def agrees(made, on):
+    """A kernel without contention takes as long, and moves as much, in both models."""
+    simulated, closed = run(made, on, launch="graph"), made.cost(on, launch="graph")
+
+    assert simulated.time_us == pytest.approx(closed.time_us, rel=0.06)
+    assert simulated.bytes == closed.bytes
+
+
+@pytest.mark.parametrize("launch", ["plain", "graph", "dependent"])
+def test_kernels_follow_one_another(launch):
+    made = kernel("matmul", LONG, chunks={"K": 16})
+    on, kernels = machine("h200"), len(made.tile_program.nests)
+    assert kernels > 1
+    report = bb.simulate(made, on, launch=launch)
+    launches = [e for e in report.timeline if e.resource == "launch"]
+    lasting = [(e.end - e.start) / 1e6 - FITTED.start for e in launches]
+    ends = [max(e.end for e in report.timeline if e.kernel == k) for k in range(kernels)]
+
+    assert [e.kernel for e in launches] == list(range(kernels))
+    assert [e.start for e in launches[1:]] == pytest.approx(ends[:-1])
+    first = on.launch.plain if launch == "plain" else on.launch.graph
+    assert lasting[0] == pytest.approx(first)
+    if launch != "plain":
+        later = getattr(on.launch, launch)
+        assert lasting[1:] == pytest.approx([later] * (kernels - 1), abs=1e-12)
+
+
+def test_the_host_launches_while_a_kernel_runs():
+    made = kernel("matmul", LONG, chunks={"K": 16})
+    slow = replace(machine("h200"), launch=replace(machine("h200").launch, plain=1e-3))
+    plain, usual = bb.simulate(made, slow), bb.simulate(made, slow, launch="graph")
+
+    assert plain.time_us < usual.time_us + 1000 * len(made.tile_program.nests)
+
+
+def test_what_a_kernel_stored_the_next_finds_in_the_cache():
+    made = kernel("matmul", LONG, chunks={"K": 16})
+    inputs, output, parts = 2 * 64 * 8192 * 2, 64 * 64 * 2, 16 * 64 * 64 * 4
+
+    assert run(made).bytes["hbm"] == inputs + output + parts  # written, and not read again
+
+
+def test_warm_and_cold():
+    made = kernel("softmax", dict(M=256, N=4096))
+
+    assert run(made, warm=True).bytes["hbm"] == run(made).bytes["hbm"] / 2  # what it stores
+    assert run(made, warm=True).time_us < run(made).time_us
+
+
+def test_ten_thousand_programs():
+    made = kernel("softmax", dict(M=10_000, N=1024), tiles={"M": 1})
+    report = run(made)
+
+    assert len({e.program for e in report.timeline if e.program >= 0}) == 10_000
+    assert report.bytes["l2"] == 2 * 2 * 10_000 * 1024
+
+
+def test_an_empty_loop_ends_at_once():
+    """Rows after the last key of a causal kernel would walk no block at all."""
+    made = kernel("causal", dict(WIDE, M=64, N=1024))
+
+    assert run(made).bytes["l2"] < run(kernel("attention", dict(WIDE, M=64, N=1024))).bytes["l2"]
+
+
+def test_a_plan():
+    jitted = bb.jit(softmax)
+    plan = bb.compile(bb.trace(softmax, x="M N"), {"M": 512, "N": 1024}, "float16", "h200").plan
+    assert isinstance(plan, Plan)
+    assert jitted is not None
+    report = bb.simulate(plan)
+
+    assert report.bytes["hbm"] == 2 * 2 * 512 * 1024
+
+
+def test_a_plan_on_the_cpu_has_no_kernels():
+    plan = bb.jit(softmax).plan_for(np.ones((8, 8), np.float32))
+
+    with pytest.raises(ValueError, match="planned for NumPy on the CPU"):
+        bb.simulate(plan)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(launch="fast"), "unknown launch 'fast'"),
+        (dict(machine="h300"), "h300"),
+        (dict(machine=h200(compute={"vector": {"float32": 1e12}})), "no rate of matrix units"),
+        (
+            dict(machine=replace(h200(), limits=replace(h200().limits, shared_per_program=1000))),
+            "bytes of shared memory",
+        ),
+    ],
+)
+def test_refusals_say_why(change, words):
+    with pytest.raises(ValueError, match=words):
+        bb.simulate(kernel("matmul"), **change)
+
+
+def test_sizes_of_zero_are_refused():
+    made = replace(kernel("matmul"), sizes={"M": 0, "N": 256, "K": 192})
+
+    with pytest.raises(ValueError, match="M has size 0"):
+        bb.simulate(made)
+
+
+def test_missing_sizes_are_refused():
+    made = replace(kernel("matmul"), sizes={"M": 256, "N": 256})
+
+    with pytest.raises(ValueError, match="no size given for K"):
+        bb.simulate(made)
+
+
+@pytest.mark.parametrize("what", ["matmul", None, softmax])
+def test_only_kernels_and_plans(what):
+    with pytest.raises(TypeError, match="expected a kernel"):
+        bb.simulate(what)
+
+
+def test_a_kernel_without_a_tile_program():
+    with pytest.raises(ValueError, match="emit it again"):
+        bb.simulate(replace(kernel("matmul"), tile_program=None))
+
+
+def test_ideal_coefficients_are_no_slower():
+    made = kernel("attention")
+
+    assert run(made, coefficients=IDEAL).time_us < run(made).time_us
+
+
+SCRIPT = """
+from tests.simulator.kernels import kernel, run
+print(hash(run(kernel("causal")).to_json()) and run(kernel("causal")).to_json())
+"""
+
+
+def test_two_processes_say_the_same():
+    root = Path(__file__).parents[2]
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, cwd=root,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+
+    assert said[0] == said[1]
+    assert json.loads(said[0])["timeline"]
