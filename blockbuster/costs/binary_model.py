@@ -31,6 +31,9 @@ from blockbuster.machines.machine import Machine
 HALF = 2
 """Cycles in which a unit takes an instruction of a warp that is half as wide."""
 
+NEARLY = 1.3
+"""A loop is unrolled so many times even if its ratio to one run is smaller by this."""
+
 WIDTH = 2
 """Bytes of an element that matrix instructions read from shared memory."""
 
@@ -51,7 +54,7 @@ class BinaryCoefficients:
     """
 
     matrix: float = 0.95
-    apart: float = 0.5
+    apart: float = 0.46
     memory: float = 0.97
     cache: float = 2.6
     issue: float = 0.93
@@ -158,16 +161,21 @@ def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts
 
 
 def unrolled(phase: Phase, code: Code, warps: int) -> int:
-    """How many runs of a phase an iteration of its machine code does, told by what it loads."""
-    if code.matrix or not phase.runs:
-        return 1
-    expected = sum(phase.loaded.values()) / phase.runs / warps
+    """How many runs of a phase an iteration of its machine code does.
+
+    Told by what it loads, and by what matrix units do where they do anything: a power of two that
+    divides its loads.
+    """
     loads = code.count("loads") + code.count("copies")
-    if not expected or not loads:
+    expected = sum(phase.loaded.values())
+    if not phase.runs or not expected or not loads:
         return 1
+    ratio = code.moved("loads", "copies") * phase.runs * warps / expected
+    matrix = sum(count for (unit, _), count in phase.operations.items() if unit == "matrix")
+    if matrix and code.operations:
+        ratio = min(ratio, code.operations * phase.runs * warps / matrix)
     times = 1
-    ratio = code.moved("loads", "copies") / expected
-    while 2 * times <= min(ratio * 1.3, loads) and loads % (2 * times) == 0:
+    while 2 * times <= min(ratio * NEARLY, loads) and loads % (2 * times) == 0:
         times *= 2
     return times
 
