@@ -12,6 +12,7 @@ chain of one program, which adds up wherever it waits until no matrix instructio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,16 +54,16 @@ class BinaryCoefficients:
     ``bench/costs/fit_binaries.py`` fits them.
     """
 
-    matrix: float = 0.95
-    apart: float = 0.46
+    matrix: float = 1.0
+    apart: float = 0.5
     memory: float = 0.97
     cache: float = 2.6
     issue: float = 0.93
     burst: float = 3.3
-    start: float = 1.06e-6
+    start: float = 6.9e-7
     alone: float = 1.54
     exchange: float = 17.0
-    queue: float = 1.3
+    queue: float = 1.43
     overlap: float = 2.5
 
     @property
@@ -85,9 +86,8 @@ class CodeStep(Step):
         longest = max(parts, default=0.0)
         if not longest:
             return 0.0
-        return longest * sum((each / longest) ** self.overlap for each in parts) ** (
-            1 / self.overlap
-        )
+        total: float = sum((each / longest) ** self.overlap for each in parts)
+        return longest * math.pow(total, 1.0 / self.overlap)
 
 
 @dataclass(frozen=True)
