@@ -27,7 +27,6 @@ from blockbuster.machines import Machine, machine
 STEPS = (1.5, 1.2, 1.07)
 SWEEPS = 2
 OFFSET = 0.25  # weight of a workload's mean error, beside the spread within it
-UNUSED = ("dot", "fold", "barrier")  # by the binaries' model
 FRACTIONS = ("matrix", "apart", "memory", "issue")  # at most one
 
 
@@ -56,7 +55,7 @@ def fit(
     for step in STEPS:
         for _ in range(SWEEPS):
             before = best
-            for name in (each.name for each in fields(fitted) if each.name not in UNUSED):
+            for name in (each.name for each in fields(fitted)):
                 fitted, best = _along(groups, on, fitted, name, step, best)
             print(f"{best:.4f} {fitted}", flush=True)
             if before - best < 1e-4:

@@ -179,7 +179,7 @@ class _Walk:
             sums.waits += 1
         dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
         if isinstance(stmt, Issue) or dots:
-            copied = width * self.lanes(tile) * tiles
+            copied = width * self.lanes(tile) * self.extents.tiles(loops)
             sums.copied += copied
             sums.fetched += 0 if dots else copied
 

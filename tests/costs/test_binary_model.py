@@ -92,7 +92,22 @@ def test_loads_tell_how_often_a_loop_is_unrolled():
     assert unrolled(phase, Code(100, {"loads": 1}, {"loads": 4 * each}), 2) == 1  # twice the same
     assert unrolled(phase, Code(100, {"loads": 3}, {"loads": 3 * each}), 2) == 1
     assert unrolled(phase, Code(100, {"loads": 1}, {"loads": each}), 2) == 1
+    assert (
+        unrolled(phase, Code(100, {"loads": 4}, {"loads": 4 * each}, {"HMMA 16x8x16": 1}), 2) == 4
+    )
     assert counts_of(Code(100, {"loads": 4}), 4).issue == 25
+
+
+def test_matrix_loops_that_do_a_run_twice_are_not_unrolled(product, binary):
+    """Loads that are four times as many as wanted, where the products are not."""
+    phase, code = product.phases[1], binary.loops[0].code
+    assert unrolled(phase, code, product.warps) == 1
+    loads = {**code.bytes, "copies": 4 * code.moved("copies")}
+    kinds = {**code.kinds, "copies": 4 * code.count("copies")}
+    more = replace(code, bytes=loads, kinds=kinds)
+    assert unrolled(phase, more, product.warps) == 1
+    four = {name: 4 * count for name, count in code.matrix.items()}
+    assert unrolled(phase, replace(more, matrix=four), product.warps) == 4
 
 
 def test_waits_and_lone_warps_add_up():
