@@ -72,6 +72,7 @@ CONTENTS = {
         "docs/proofs",
         "docs/tile_programs",
         "docs/costs",
+        "docs/ranking",
         "docs/tiling",
         "ARCHITECTURE",
     ),
