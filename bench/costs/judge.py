@@ -116,7 +116,7 @@ def by_workload(pairs: Sequence[Measured]) -> dict[str, list[Measured]]:
 def table(groups: Mapping[str, Sequence[Measured]], on: Machine) -> str:
     """A table for each way and model, in Markdown."""
     parts = {workload.name: workload.part for workload in WORKLOADS}
-    sections = []
+    sections = [f"# Predicted and measured ranks on {on.name}\n"]
     for way in WAYS:
         for name, model in MODELS.items():
             rows = {n: judged(pairs, model, on, way) for n, pairs in groups.items()}
