@@ -50,7 +50,7 @@ class BinaryCoefficients:
     where no other warp fills them; ``exchange``: cycles of a shuffle. ``queue``: how many times
     longer a load takes on a busy machine than on an idle one. ``overlap``: how well what takes
     place at once overlaps: the exponent of the mean that its times are added up by.
-    ``bench/costs/fit_binaries.py`` fits them.
+    ``bench/costs/fit.py`` fits them.
     """
 
     matrix: float = 1.0
