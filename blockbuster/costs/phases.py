@@ -53,6 +53,9 @@ COPIED = 4
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
 
+LISTED = 1 << 15
+"""Programs up to which each has its own number of runs: of more, the last ones matter little."""
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -66,7 +69,8 @@ class Phase:
     write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
     ``exchanges``: dots, folds across lanes, and what passes from warp to warp, one after the other.
-    ``each``: the runs of each program in the order of the grid, where they differ.
+    ``each``: the runs of each program in the order of the grid, where they differ and are not too
+    many.
     """
 
     dims: tuple[Dim, ...]
@@ -137,7 +141,8 @@ class _Walk:
         sums, runs = _Sums(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
-        each = self.extents.tiles_of_programs(loops)
+        few = self.extents.tiles(self.extents.grid) <= LISTED
+        each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
         for stmt in body:
             if isinstance(stmt, For):
