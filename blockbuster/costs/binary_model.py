@@ -5,9 +5,10 @@ moves and how many programs a processor holds. A compiled kernel shows them. So 
 nest is matched with a loop of the machine code, whose counts take the place of guesses; bytes of
 memory and cache, rounds of programs and launches are those of the closed form.
 
-One run of a loop takes, with c programs of w warps on a processor of four schedulers, the longest
-of c x matrix, c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the
-chain of one program, which adds up wherever it waits until no matrix instruction runs.
+One run of a loop, with c programs of w warps on a processor of four schedulers, adds up c x matrix,
+c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the chain of one
+program by a mean that lies between the longest of them and their sum: they overlap in part. The
+chain itself is a sum wherever it waits until no matrix instruction runs, or for loads.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ HALF = 2
 NEARLY = 1.3
 """A loop is unrolled so many times even if its ratio to one run is smaller by this."""
 
-WIDTH = 2
-"""Bytes of an element that matrix instructions read from shared memory."""
+DEPTH = 32
+"""Bytes along the sum that a matrix instruction takes of each row and column, in any dtype."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ class Counts:
     """What one run of a phase issues in each warp: instructions, and bytes of shared memory.
 
     ``special``: instructions of special units, ``halves``: of units half as wide as usual;
-    ``operations``: of matrix units, which ``fetched``
-    bytes of shared memory feed; ``apart``: warps multiply alone. ``drained``: what follows waits
-    until no matrix instruction runs. ``unrolled``: an iteration does so many runs.
+    ``operations``: of matrix units, which ``fetched`` bytes of shared memory feed; ``apart``: warps
+    multiply alone. ``drained``: what follows waits until no matrix instruction runs. ``unrolled``:
+    an iteration does so many runs.
     """
 
     issue: float
@@ -117,12 +118,12 @@ def counts_of(code: Code, unrolled: int = 1) -> Counts:
 def fetched_by(name: str) -> float:
     """Bytes of shared memory that a matrix instruction reads, for each warp that issues it.
 
-    Four warps share what theirs reads: 16 deep slices of the right side, and of the left one.
+    Four warps share what theirs reads. Its left side counts even where it lies in registers.
     """
     if not is_of_group(name):
         return 0.0  # operands are in registers: loading them is counted as it is
-    m, n, k = shape_of(name)
-    return WIDTH * k * (m + n) / SCHEDULERS
+    rows, columns, _ = shape_of(name)
+    return DEPTH * (rows + columns) / SCHEDULERS
 
 
 def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts | None, ...]:
@@ -221,7 +222,7 @@ class CodeRates:
         local = machine.tiers[2]
         matrix = 0.0
         if counts.operations:
-            rate = machine.rate("matrix", self._dtype) / each
+            rate = self._matrix_rate / each
             reached = self.fitted.apart if counts.apart else self.fitted.matrix
             matrix = counts.operations * warps / (rate * reached)
         return {
@@ -233,10 +234,17 @@ class CodeRates:
         }
 
     @property
-    def _dtype(self) -> str:
-        """What matrix units multiply; an iteration of a loop may also stand before it."""
-        (dtype,) = dict.fromkeys(d for unit, d in self.rates.work.operations if unit == "matrix")
-        return dtype
+    def _matrix_rate(self) -> float:
+        """Operations a second of matrix units, in the slowest dtype that the kernel has.
+
+        Iterations of a loop may also stand before it, so a phase does not tell.
+        """
+        units = self.rates.work.operations
+        found = [self.rates.machine.rate(*unit) for unit in units if unit[0] == "matrix"]
+        if not found:
+            what = f"{self.binary.function} uses matrix units, its tile program does not"
+            raise EmitError(message(what, hint="give the binary of this very schedule"))
+        return min(found)
 
     def _chain(self, phase: Phase, counts: Counts | None, each: Mapping[str, float]) -> float:
         """What follows one another in a run of one program."""

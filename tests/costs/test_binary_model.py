@@ -168,6 +168,13 @@ def test_a_kernel_that_no_processor_holds(product, binary):
         time_of_binary(replace(binary, shared=300_000), product, H200)
 
 
+def test_the_binary_of_another_program(binary):
+    schedule, sizes = "block M 64, N 8\nwarps 2", dict(M=512, N=512)
+    (found, *_) = works(lambda x: bb.max(x, axis=0), schedule, dict(x="M N"), sizes)
+    with pytest.raises(EmitError, match="uses matrix units, its tile program does not"):
+        time_of_binary(binary, found, H200)
+
+
 def test_memory_is_counted_as_the_closed_form_counts_it(product, binary):
     report = time_of_binary(binary, product, H200)
     assert report.bytes["l2"] == product.moved
