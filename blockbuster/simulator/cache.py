@@ -162,7 +162,7 @@ class Cache:
             part.settle(sizes)
 
     def warm(
-        self, arrays: Mapping[str, int], split: frozenset[str], stored: frozenset[str]
+        self, arrays: dict[str, int], split: frozenset[str], stored: frozenset[str]
     ) -> None:
         """Hold arrays of these sizes, named in the order of their first use, as far as they fit.
 
@@ -173,7 +173,8 @@ class Cache:
         for part in self.parts:
             shares: dict[str, Held] = {}
             room = part.room
-            for name, size in reversed(arrays.items()):
+            for name in reversed(arrays):
+                size = arrays[name]
                 share = size / count if name in split else float(size)
                 room -= share
                 if room < 0:
