@@ -1,9 +1,9 @@
 """What the closed form takes for granted of all machines of a kind, in one place.
 
 They say how near to a machine's rates kernels come that our emitter writes, and how long a program
-waits for its own results. ``python -m bench.costs.fit`` fits them to measured times: these to 302
-pairs of 13 programs and schedules on one NVIDIA H200 (bench/results/2026-11-22-h200-costs), cold
-and warm; ``spill`` is set by eye.
+waits for its own results. ``python -m bench.costs.fit`` fits them to measured times: these to 255
+schedules of 13 programs, those that do not spill, on one NVIDIA H200, cold and warm
+(bench/results/2026-11-22-h200-costs); they are rounded, and ``spill`` is set by eye.
 """
 
 from __future__ import annotations
