@@ -73,6 +73,7 @@ CONTENTS = {
         "docs/tile_programs",
         "docs/costs",
         "docs/simulator",
+        "docs/ranking",
         "docs/tiling",
         "ARCHITECTURE",
     ),

@@ -5,9 +5,10 @@ moves and how many programs a processor holds. A compiled kernel shows them. So 
 nest is matched with a loop of the machine code, whose counts take the place of guesses; bytes of
 memory and cache, rounds of programs and launches are those of the closed form.
 
-One run of a loop takes, with c programs of w warps on a processor of four schedulers, the longest
-of c x matrix, c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the
-chain of one program, which adds up wherever it waits until no matrix instruction runs.
+One run of a loop, with c programs of w warps on a processor of four schedulers, adds up c x matrix,
+c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the chain of one
+program by a mean that lies between the longest of them and their sum: they overlap in part. The
+chain itself is a sum wherever it waits until no matrix instruction runs, or for loads.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from functools import cached_property
 
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import Coefficients
+from blockbuster.costs.lines import LINE
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.steps import SCHEDULERS, Rates, Step
 from blockbuster.costs.tiered import NestTime, passed
@@ -30,26 +32,44 @@ from blockbuster.machines.machine import Machine
 HALF = 2
 """Cycles in which a unit takes an instruction of a warp that is half as wide."""
 
-WIDTH = 2
-"""Bytes of an element that matrix instructions read from shared memory."""
+NEARLY = 1.3
+"""A loop is unrolled so many times even if its ratio to one run is smaller by this."""
+
+DEPTH = 32
+"""Bytes along the sum that a matrix instruction takes of each row and column, in any dtype."""
 
 
 @dataclass(frozen=True)
-class BinaryCoefficients(Coefficients):
-    """Those of the closed form, and what only machine code has.
+class BinaryCoefficients:
+    """How near to a machine's rates machine code comes, and how long a program waits.
 
-    ``alone``: cycles from one instruction of a warp to its next where no other warp fills them;
-    ``exchange``: cycles of a shuffle.
-    ``queue``: how many times longer a load takes on a busy machine than on an idle one;
-    ``request``: cycles in which a processor asks for a line of memory. ``overlap``: how well what
-    takes place at once overlaps: the exponent of the mean that its times are added up by.
+    Fractions of rates: ``matrix``, where four warps multiply together, and ``apart``, where each
+    does alone; ``memory`` and ``cache``, of bandwidths (beyond 1 where processors that ask for the
+    same lines are served at once); ``issue``. ``burst``: how many times its share of memory a
+    processor takes while others are idle. ``start``: seconds from a kernel's launch to its first
+    load, beyond an empty kernel's. ``alone``: cycles from one instruction of a warp to its next
+    where no other warp fills them; ``exchange``: cycles of a shuffle. ``queue``: how many times
+    longer a load takes on a busy machine than on an idle one. ``overlap``: how well what takes
+    place at once overlaps: the exponent of the mean that its times are added up by.
+    ``bench/costs/fit.py`` fits them.
     """
 
-    alone: float = 2.0
-    exchange: float = 8.0
-    queue: float = 2.0
-    overlap: float = 3.0
-    request: float = 1.75
+    matrix: float = 1.0
+    apart: float = 0.5
+    memory: float = 0.97
+    cache: float = 2.6
+    issue: float = 0.93
+    burst: float = 3.3
+    start: float = 6.9e-7
+    alone: float = 1.54
+    exchange: float = 17.0
+    queue: float = 1.43
+    overlap: float = 2.5
+
+    @property
+    def moving(self) -> Coefficients:
+        """What the closed form takes of them for memory."""
+        return Coefficients(memory=self.memory, cache=self.cache, burst=self.burst)
 
 
 FITTED = BinaryCoefficients()
@@ -60,9 +80,9 @@ class Counts:
     """What one run of a phase issues in each warp: instructions, and bytes of shared memory.
 
     ``special``: instructions of special units, ``halves``: of units half as wide as usual;
-    ``operations``: of matrix units, which ``fetched``
-    bytes of shared memory feed; ``apart``: warps multiply alone. ``drained``: what follows waits
-    until no matrix instruction runs. ``unrolled``: an iteration does so many runs.
+    ``operations``: of matrix units, which ``fetched`` bytes of shared memory feed; ``apart``: warps
+    multiply alone. ``drained``: what follows waits until no matrix instruction runs. ``unrolled``:
+    an iteration does so many runs.
     """
 
     issue: float
@@ -98,12 +118,12 @@ def counts_of(code: Code, unrolled: int = 1) -> Counts:
 def fetched_by(name: str) -> float:
     """Bytes of shared memory that a matrix instruction reads, for each warp that issues it.
 
-    Four warps share what theirs reads: 16 deep slices of the right side, and of the left one.
+    Four warps share what theirs reads. Its left side counts even where it lies in registers.
     """
     if not is_of_group(name):
         return 0.0  # operands are in registers: loading them is counted as it is
-    m, n, k = shape_of(name)
-    return WIDTH * k * (m + n) / SCHEDULERS
+    rows, columns, _ = shape_of(name)
+    return DEPTH * (rows + columns) / SCHEDULERS
 
 
 def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts | None, ...]:
@@ -126,16 +146,21 @@ def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts
 
 
 def unrolled(phase: Phase, code: Code, warps: int) -> int:
-    """How many runs of a phase an iteration of its machine code does, told by what it loads."""
-    if code.matrix or not phase.runs:
-        return 1
-    expected = sum(phase.loaded.values()) / phase.runs / warps
+    """How many runs of a phase an iteration of its machine code does.
+
+    Told by what it loads, and by what matrix units do where they do anything: a power of two that
+    divides its loads.
+    """
     loads = code.count("loads") + code.count("copies")
-    if not expected or not loads:
+    expected = sum(phase.loaded.values())
+    if not phase.runs or not expected or not loads:
         return 1
+    ratio = code.moved("loads", "copies") * phase.runs * warps / expected
+    matrix = sum(count for (unit, _), count in phase.operations.items() if unit == "matrix")
+    if matrix and code.operations:
+        ratio = min(ratio, code.operations * phase.runs * warps / matrix)
     times = 1
-    ratio = code.moved("loads", "copies") / expected
-    while 2 * times <= min(ratio * 1.3, loads) and loads % (2 * times) == 0:
+    while 2 * times <= min(ratio * NEARLY, loads) and loads % (2 * times) == 0:
         times *= 2
     return times
 
@@ -178,7 +203,14 @@ class CodeRates:
     def _step(self, step: Step, phase: Phase, counts: Counts | None) -> Step:
         if not step.runs:
             return step
-        resources = {**step.resources, **self._computing(phase, counts)}
+        machine = self.rates.machine
+        cache = machine.tiers[1]
+        asked = phase.lines * LINE / phase.runs * machine.processors
+        resources = {
+            **step.resources,
+            cache.name: asked / (cache.bandwidth * self.fitted.cache),
+            **self._computing(phase, counts),
+        }
         return replace(step, resources=resources, chain=self._chain(phase, counts, resources))
 
     def _computing(self, phase: Phase, counts: Counts | None) -> dict[str, float]:
@@ -190,7 +222,7 @@ class CodeRates:
         local = machine.tiers[2]
         matrix = 0.0
         if counts.operations:
-            rate = machine.rate("matrix", self._dtype) / each
+            rate = self._matrix_rate / each
             reached = self.fitted.apart if counts.apart else self.fitted.matrix
             matrix = counts.operations * warps / (rate * reached)
         return {
@@ -202,10 +234,17 @@ class CodeRates:
         }
 
     @property
-    def _dtype(self) -> str:
-        """What matrix units multiply; an iteration of a loop may also stand before it."""
-        (dtype,) = dict.fromkeys(d for unit, d in self.rates.work.operations if unit == "matrix")
-        return dtype
+    def _matrix_rate(self) -> float:
+        """Operations a second of matrix units, in the slowest dtype that the kernel has.
+
+        Iterations of a loop may also stand before it, so a phase does not tell.
+        """
+        units = self.rates.work.operations
+        found = [self.rates.machine.rate(*unit) for unit in units if unit[0] == "matrix"]
+        if not found:
+            what = f"{self.binary.function} uses matrix units, its tile program does not"
+            raise EmitError(message(what, hint="give the binary of this very schedule"))
+        return min(found)
 
     def _chain(self, phase: Phase, counts: Counts | None, each: Mapping[str, float]) -> float:
         """What follows one another in a run of one program."""
@@ -258,7 +297,7 @@ def time_of_binary(
         )
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
-    rates = Rates(work, machine, coefficients, missed)
+    rates = Rates(work, machine, coefficients.moving, missed)
     counts = matched(work.phases, binary, work.warps)
     code = CodeRates(rates, binary, coefficients, counts)
     return passed(work, machine, code, resident, coefficients.start)

@@ -1,7 +1,7 @@
-"""How many pieces of memory a tile touches: short rows take whole lines all the same.
+"""How many lines of memory a tile touches: short rows take whole lines all the same.
 
-Processors ask the cache for lines, of which it moves the sectors that are needed. A tile whose rows
-are shorter than a line takes as many requests as one with whole lines.
+Processors ask the cache for lines. A tile whose rows are shorter than a line takes as many requests
+as one with whole lines.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 from blockbuster.costs.lines import LINE, SECTOR, pieces
 from blockbuster.costs.operands import dot_of
@@ -52,6 +53,9 @@ COPIED = 4
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
 
+LISTED = 1 << 15
+"""Programs up to which each has its own number of runs: of more, the last ones matter little."""
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -65,7 +69,8 @@ class Phase:
     write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
     ``exchanges``: dots, folds across lanes, and what passes from warp to warp, one after the other.
-    ``each``: the runs of each program in the order of the grid, where they differ.
+    ``each``: the runs of each program in the order of the grid, where they differ and are not too
+    many.
     """
 
     dims: tuple[Dim, ...]
@@ -113,6 +118,13 @@ class _Sums:
     lines: int = 0
     sectors: int = 0
 
+    def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[int, ...]) -> Phase:
+        """The phase with these numbers."""
+        counts: dict[str, Any] = dict(vars(self))
+        for name in ("loaded", "stored", "operations"):
+            counts[name] = dict(counts[name])
+        return Phase(dims, runs, each=each, **counts)
+
 
 class _Walk:
     def __init__(self, program: TileProgram, nest: Nest, extents: Extents, target: str) -> None:
@@ -129,9 +141,9 @@ class _Walk:
         sums, runs = _Sums(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
-        each = self.extents.tiles_of_programs(loops)
-        counted = {name: dict(n) if isinstance(n, dict) else n for name, n in vars(sums).items()}
-        yield Phase(dims, runs, each=() if each is None else tuple(each.tolist()), **counted)
+        few = self.extents.tiles(self.extents.grid) <= LISTED
+        each = self.extents.tiles_of_programs(loops) if few else None
+        yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
         for stmt in body:
             if isinstance(stmt, For):
                 inner = self.extents.inside(stmt, loops)
@@ -172,7 +184,7 @@ class _Walk:
             sums.waits += 1
         dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
         if isinstance(stmt, Issue) or dots:
-            copied = width * self.lanes(tile) * tiles
+            copied = width * self.lanes(tile) * self.extents.tiles(loops)
             sums.copied += copied
             sums.fetched += 0 if dots else copied
 
@@ -211,9 +223,9 @@ class _Walk:
     def _exchange(self, stmt: Let, runs: int, sums: _Sums) -> None:
         """Operands that meet others of another layout pass through shared memory."""
         to = self.layouts.known.get(stmt.target)
-        for tile in stmt.args if to is not None else ():
+        for tile in stmt.args:
             layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
-            if layout is not None and len(lanes) > 1 and layout.crosses(to, lanes):
+            if layout and to and len(lanes) > 1 and layout.crosses(to, lanes):
                 sums.copied += runs * WORD * self.lanes(tile)
                 sums.fetched += runs * WORD * self.lanes(tile)
                 sums.exchanges += 1

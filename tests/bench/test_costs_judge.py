@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bench.costs.judge import judged, spearman
-from bench.costs.pairs import read_pairs
+from bench.costs.pairs import KEPT_FILE, read_pairs
 from bench.costs.variations import pairs_of, scheduled
 from bench.costs.workloads import BY_NAME, FIT, FITTED, JUDGE, JUDGED, WORKLOADS
 
@@ -103,3 +103,11 @@ def test_variations_are_the_same_each_time():
     assert len({pair.schedule for pair in first}) == len(first) >= 3
     assert first[0].schedule == scheduled(workload, -1, None, workload.few).schedule
     assert json.dumps([pair.key for pair in first]).count("softmax-131072#") == len(first)
+
+
+def test_what_both_stages_are_judged_on_is_fresh():
+    known = {(pair.workload, pair.snapshot, pair.schedule) for pair in read_pairs()}
+    kept = read_pairs(file=KEPT_FILE)
+    assert {pair.workload for pair in kept} <= {workload.name for workload in JUDGED}
+    assert known.isdisjoint((pair.workload, pair.snapshot, pair.schedule) for pair in kept)
+    assert len({pair.key for pair in kept}) == len(kept) >= 300

@@ -92,7 +92,22 @@ def test_loads_tell_how_often_a_loop_is_unrolled():
     assert unrolled(phase, Code(100, {"loads": 1}, {"loads": 4 * each}), 2) == 1  # twice the same
     assert unrolled(phase, Code(100, {"loads": 3}, {"loads": 3 * each}), 2) == 1
     assert unrolled(phase, Code(100, {"loads": 1}, {"loads": each}), 2) == 1
+    assert (
+        unrolled(phase, Code(100, {"loads": 4}, {"loads": 4 * each}, {"HMMA 16x8x16": 1}), 2) == 4
+    )
     assert counts_of(Code(100, {"loads": 4}), 4).issue == 25
+
+
+def test_matrix_loops_that_do_a_run_twice_are_not_unrolled(product, binary):
+    """Loads that are four times as many as wanted, where the products are not."""
+    phase, code = product.phases[1], binary.loops[0].code
+    assert unrolled(phase, code, product.warps) == 1
+    loads = {**code.bytes, "copies": 4 * code.moved("copies")}
+    kinds = {**code.kinds, "copies": 4 * code.count("copies")}
+    more = replace(code, bytes=loads, kinds=kinds)
+    assert unrolled(phase, more, product.warps) == 1
+    four = {name: 4 * count for name, count in code.matrix.items()}
+    assert unrolled(phase, replace(more, matrix=four), product.warps) == 4
 
 
 def test_waits_and_lone_warps_add_up():
@@ -151,6 +166,13 @@ def test_a_kernel_that_no_processor_holds(product, binary):
     words = "no program of out_kernel fits a processor of h200: it takes 300,000 bytes of shared"
     with pytest.raises(EmitError, match=words):
         time_of_binary(replace(binary, shared=300_000), product, H200)
+
+
+def test_the_binary_of_another_program(binary):
+    schedule, sizes = "block M 64, N 8\nwarps 2", dict(M=512, N=512)
+    (found, *_) = works(lambda x: bb.max(x, axis=0), schedule, dict(x="M N"), sizes)
+    with pytest.raises(EmitError, match="uses matrix units, its tile program does not"):
+        time_of_binary(binary, found, H200)
 
 
 def test_memory_is_counted_as_the_closed_form_counts_it(product, binary):
