@@ -7,9 +7,9 @@
 Cold times are of calls that find nothing in the cache, launched from the host; warm ones of calls
 in a CUDA graph, one after the other. Bytes from memory cannot be read without hardware counters
 (ncu needs rights that a container rarely has): instead the last column of what is written with
---csv has the bandwidth that simulated bytes and measured cold time make together, which no kernel
-can have above the device's own. Kernels that spill registers are left out: a machine without their
-registers runs another program.
+--csv has the bandwidth that simulated bytes and measured cold time make together; what memory gets
+only after the kernel has ended is among these bytes. Kernels that spill registers are left out: a
+machine without their registers runs another program.
 """
 
 from __future__ import annotations
