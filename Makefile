@@ -1,6 +1,6 @@
 # make demo   the main job end to end: trace, fuse, prove, cost, emit, run, compare, print
 # make test   the test suite          (ARGS="-k name" passes arguments on to pytest)
-# make slow   the few tests that take half a minute each
+# make slow   tests that take long, and the rest of families of which make test takes a few
 # make torch  torch for the tests that need it, which are skipped without (a CPU build will do)
 # make browser  what the explorer's tests need beside Chromium, without which they are skipped
 # make targets  compile many programs for four GPU targets and record what they became (4 minutes)

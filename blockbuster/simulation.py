@@ -22,6 +22,7 @@ def simulate(
     *,
     launch: str = "plain",
     warm: bool = False,
+    flushed: bool = False,
 ) -> Report:
     """What happens when kernels run on a machine, event by event.
 
@@ -32,7 +33,8 @@ def simulate(
 
     ``machine``: a name ("h200", "auto"), the path of a file, or a ``Machine``. ``launch``:
     "plain", from the host, "graph", or "dependent": a kernel's launch is hidden behind the kernel
-    before it. ``warm``: the cache holds what was used last; else it is empty at first.
+    before it. ``warm``: the cache holds what was used last; ``flushed``: it is full of other data
+    that has to be written to memory, as before each call of ``do_bench``; else it is empty at first.
     Functions of whole arrays between the kernels of a plan take no time, and are named in
     ``Report.assumed``. Raises ValueError for an unknown machine or launch, sizes of zero, a
     program that does not fit a processor, and a plan without schedules (of the CPU, or loaded).
@@ -47,8 +49,12 @@ def simulate(
     if launch not in LAUNCHES:
         known = ", ".join(LAUNCHES)
         raise ValueError(message(f"unknown launch {launch!r}", hint=f"known: {known}"))
+    if warm and flushed:
+        raise ValueError("the cache is warm, or it is flushed: ask for one of them")
     said = tuple(f"{call.name} takes no time" for call in _calls(what))
-    return simulated(_kernels(what), device, launch=launch, warm=warm, assumed=said)
+    return simulated(
+        _kernels(what), device, launch=launch, warm=warm, flushed=flushed, assumed=said
+    )
 
 
 def _calls(what: Kernel | Plan | Scheduled) -> tuple[Call, ...]:

@@ -54,8 +54,9 @@ def worked_through(
         if not problem or time.monotonic() > end:
             break
         tries = 0 if lost else tries + 1
+    reason = LATE if time.monotonic() > end else problem or LATE
     for pair in left:
-        note({"key": pair.key, "state": FAILED, "reason": problem or LATE})
+        note({"key": pair.key, "state": FAILED, "reason": reason})
 
 
 def _lines(

@@ -30,8 +30,13 @@ STEPS = (1.5, 1.2, 1.07)
 SWEEPS = 2
 OFFSET = 0.25  # weight of a workload's mean error, beside the spread within it
 LEAST = 1e-5  # by which a change has to help
-BOUNDS = {"matrix": (0.3, 1.3), "apart": (0.3, 1.0), "memory": (0.5, 1.0), "issue": (0.3, 1.0)}
+BOUNDS = {
+    "matrix": (0.3, 1.1), "apart": (0.3, 1.0), "memory": (0.5, 1.0), "issue": (0.3, 1.0),
+    "barrier": (20.0, 300.0), "begin": (100.0, 2500.0), "unrolled": (1.0, 8.0),
+}  # fmt: skip
 """Between which values a coefficient makes sense, where not any positive one does."""
+
+FIXED = ("spill",)  # pairs that spill take no part
 
 Fitted = TypeVar("Fitted", bound=Any)
 Predict = Callable[[Measured, str, Fitted], float]
@@ -65,8 +70,8 @@ def fit(
     for step in STEPS:
         for _ in range(SWEEPS):
             before = best
-            for each in fields(fitted):
-                fitted, best = _along(groups, predict, fitted, each.name, step, best)
+            for name in (each.name for each in fields(fitted) if each.name not in FIXED):
+                fitted, best = _along(groups, predict, fitted, name, step, best)
             say(f"{best:.4f} {fitted}")
             if before - best < 10 * LEAST:
                 break

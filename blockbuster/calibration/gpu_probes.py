@@ -19,9 +19,9 @@ ARITHMETIC = 2000  # iterations of the loops of arithmetic
 LINES = {"l2": 1 << 16, "hbm": 1 << 23}
 """Lines that are chased through: 8 MiB, which L2 holds, and 1 GiB, which no cache does."""
 KERNELS = 200  # in a graph
+SPINS = 10_000  # cycles: some microseconds, in which the host's part of a launch is over
 PROGRAMS = 8  # for each processor: more than enough to fill it
 FACTOR, SUMMAND = 0.999, 0.001
-WAYS = {"graph": "after", "dependent": "launched before the end of"}
 
 
 def gpu_probes(device: Device) -> tuple[Probe, ...]:
@@ -44,10 +44,11 @@ def _memory(device: Device) -> Iterator[Probe]:
     def copy() -> None:
         device.launch("copy", tiles, source, target)
 
-    yield Probe(
-        "tiers.hbm.bandwidth", "copying 2 GiB, bytes read and written",
-        2 * 4.0 * LARGE, lambda: device.seconds(copy, 5),
-    )  # fmt: skip
+    moved = 2 * 4.0 * LARGE
+    yield Probe("tiers.hbm.bandwidth", "copying 2 GiB by torch, bytes read and written",
+                moved, lambda: device.seconds(lambda: target.copy_(source), 5))  # fmt: skip
+    yield Probe("record.hbm.copy", "copying 2 GiB by a Triton kernel, bytes read and written",
+                moved, lambda: device.seconds(copy, 5))  # fmt: skip
     each = 8
     programs = tiles // each
 
@@ -198,18 +199,30 @@ def _launches(device: Device) -> Iterator[Probe]:
     processors = int(device.about.multi_processor_count)
     target = device.empty(1)
 
-    def calling(kernel: str) -> Call:
-        return lambda: device.launch(kernel, processors, target)
+    def empty() -> None:
+        device.launch("empty", processors, target)
 
-    empty = calling("empty")
     yield Probe("launch.plain", "an empty kernel between two events", 1.0,
                 lambda: median(device.seconds(empty) for _ in range(21)), rate=False)  # fmt: skip
-    yield _captured(device, "graph", calling("empty"))
+    replay = device.captured(empty, KERNELS)
+    yield Probe("launch.graph", f"{KERNELS} empty kernels in a graph", float(KERNELS),
+                lambda: device.seconds(replay), rate=False)  # fmt: skip
+    yield _between(device, "graph", "spin", "one after the other")
     if device.architecture >= 90:
-        yield _captured(device, "dependent", calling("dependent"))
+        yield _between(device, "dependent", "spin_dependent", "each launched before the last ends")
 
 
-def _captured(device: Device, way: str, call: Call) -> Probe:
-    replay = device.captured(call, KERNELS)
-    what = f"{KERNELS} empty kernels in a graph, one {WAYS[way]} the other"
-    return Probe(f"launch.{way}", what, float(KERNELS), lambda: device.seconds(replay), rate=False)
+def _between(device: Device, way: str, kernel: str, how: str) -> Probe:
+    """What lies between kernels that keep every processor busy: twice as long ones tell."""
+    processors = int(device.about.multi_processor_count)
+
+    def spinning(cycles: int) -> Call:
+        return device.captured(lambda: device.launch(kernel, processors, cycles), KERNELS)
+
+    once, twice = spinning(SPINS), spinning(2 * SPINS)
+
+    def seconds() -> float:
+        return 2 * device.seconds(once) - device.seconds(twice)
+
+    what = f"between {KERNELS} busy kernels in a graph, {how}"
+    return Probe(f"record.launch.{way}", what, float(KERNELS), seconds, rate=False)

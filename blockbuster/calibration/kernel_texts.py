@@ -3,7 +3,7 @@
 ``read`` goes through L2 alone (".cg"), and each program begins elsewhere. Arithmetic is done on
 many independent elements a thread, so that units and not latencies limit it. ``chase`` follows
 addresses that it reads, each only when the one before has come. ``ticks`` counts the cycles of a
-processor, and nanoseconds, while it multiplies.
+processor, and nanoseconds, while it multiplies. ``spin`` takes as many cycles as it is told.
 """
 
 from collections.abc import Mapping
@@ -134,9 +134,18 @@ def empty(TARGET):
 
 
 @triton.jit
-def dependent(TARGET):
+def spin(CYCLES):
+    first = cycles()
+    now = first
+    while now - first < CYCLES:
+        now = cycles()
+
+
+@triton.jit
+def spin_dependent(CYCLES):
     tl.extra.cuda.gdc_wait()
     tl.extra.cuda.gdc_launch_dependents()
+    spin(CYCLES)
 """
 
 
@@ -176,5 +185,6 @@ FORMS: Mapping[str, Form] = {
         {"ROWS": 128, "COLUMNS": 256, "DEPTH": 128}, warps=8, stages=3,
     ),
     "empty": Form({"TARGET": F32}),
-    "dependent": Form({"TARGET": F32}, pdl=True),
+    "spin": Form({"CYCLES": I32}),
+    "spin_dependent": Form({"CYCLES": I32}, pdl=True),
 }  # fmt: skip

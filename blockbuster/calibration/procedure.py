@@ -91,10 +91,18 @@ def gpu_derived(base: Machine, found: tuple[Measured, ...]) -> Mapping[str, tupl
         why = f"{like} for each processor and cycle; times processors and clock"
         derived[f"tiers.{tier}.bandwidth"] = (rate(tier), why)
         derived[f"tiers.{tier}.latency"] = (latency(tier), f"{like} in cycles; over clock")
-    if all(one.path != "launch.dependent" for one in found):
-        why = "as in a graph: there is no dependent launch below compute capability 9.0"
-        derived["launch.dependent"] = (lambda machine: machine.launch.graph, why)
+    derived["launch.dependent"] = _dependent({one.path: one.value for one in found})
     return derived
+
+
+def _dependent(found: Mapping[str, float]) -> tuple[Scale, str]:
+    """A dependent launch is one in a graph, less what it saves between busy kernels."""
+    if "record.launch.dependent" not in found:
+        why = "as in a graph: there is no dependent launch below compute capability 9.0"
+        return (lambda machine: machine.launch.graph), why
+    saved = found["record.launch.graph"] - found["record.launch.dependent"]
+    why = "derived: launch.graph, less what dependent launch saves between busy kernels"
+    return (lambda machine: max(0.0, machine.launch.graph - saved)), why
 
 
 AS_FLOAT32 = "as float32: NumPy's text of a kernel computes in it"

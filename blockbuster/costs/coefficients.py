@@ -21,19 +21,24 @@ class Coefficients:
     ahead. ``start``: seconds from a kernel's launch to its first load, beyond an empty kernel's.
     """
 
-    matrix: float = 0.95
+    matrix: float = 1.1
     apart: float = 0.6
-    memory: float = 0.9
-    cache: float = 0.9
-    issue: float = 0.8
-    burst: float = 2.0
-    queue: float = 2.5
-    begin: float = 500.0
-    dot: float = 130.0
-    fold: float = 100.0
-    exchange: float = 150.0
-    barrier: float = 60.0
-    start: float = 5e-7
+    memory: float = 0.96
+    cache: float = 1.2
+    issue: float = 0.6
+    burst: float = 1.75
+    queue: float = 1.67
+    begin: float = 2000.0
+    alone: float = 2.0
+    dot: float = 200.0
+    step: float = 40.0
+    turn: float = 1000.0
+    fold: float = 80.0
+    exchange: float = 500.0
+    barrier: float = 30.0
+    unrolled: float = 3.7
+    spill: float = 10.0
+    start: float = 4.9e-7
 
 
 FITTED = Coefficients()

@@ -26,6 +26,12 @@ class Footprint:
     registers: int
     warps: int
 
+    def available(self, machine: Machine) -> int:
+        """The registers that a thread can have, at most."""
+        limits = machine.limits
+        shared_out = limits.registers_per_processor // (self.warps * limits.warp)
+        return min(limits.registers_per_thread + 1, shared_out // GRAIN * GRAIN)
+
     def resident(self, machine: Machine) -> int:
         """How many programs a processor runs side by side.
 
@@ -40,7 +46,7 @@ class Footprint:
                     hint="choose smaller blocks or fewer stages",
                 )
             )
-        registers = -(-min(self.registers, limits.registers_per_thread) // GRAIN) * GRAIN
+        registers = min(-(-self.registers // GRAIN) * GRAIN, self.available(machine))
         found = min(
             limits.programs_per_processor,
             limits.threads_per_processor // threads,

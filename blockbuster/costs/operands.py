@@ -26,18 +26,23 @@ LANES = 32
 READ = 16
 """Bytes of a lane that one instruction reads from shared memory."""
 
+READS = 5.6
+"""Instructions beside a product of float32, times the root of the results that a lane has."""
+
 
 @dataclass(frozen=True)
 class Dot:
     """One dot: its unit, bytes that are read from shared memory, instructions of lanes.
 
     ``apart``: each warp multiplies by itself, on units that four of them could use together.
+    ``steps``: instructions of a warp that wait for one another.
     """
 
     unit: str
     fetched: int
     instructions: int
     apart: bool = False
+    steps: int = 0
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
@@ -55,10 +60,12 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
         return Dot("matrix", first + second * slices, steps * GROUP * LANES)
     fetched = first + second * down
     if left.dtype == FLOAT:
-        return Dot("vector", fetched, rows * columns * depth + fetched // READ)
+        each = rows * columns / (layouts.number * LANES)
+        products = rows * columns * depth
+        return Dot("vector", fetched, int(products * (1 + READS / each**0.5)))
     steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // DEPTH)
     apart = layouts.target == HOPPER
-    return Dot("matrix", fetched, steps * LANES + fetched // READ, apart)
+    return Dot("matrix", fetched, steps * LANES + fetched // READ, apart, -(-depth // DEPTH))
 
 
 def crowding(layouts: Layouts) -> int:

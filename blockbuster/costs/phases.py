@@ -17,7 +17,7 @@ from blockbuster.costs.scalars import Scalar, scalar
 from blockbuster.emit.tile.dataflow import accessed
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
-from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.layouts import WORD, Layouts
 from blockbuster.emit.tile.program import (
     Await,
     Fold,
@@ -51,8 +51,8 @@ COPIED = 4
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
 
-SECTOR = 32
-"""Bytes of the cache that are moved together."""
+LINE = 128
+"""Bytes that a processor asks the cache for at once: less takes as long."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Phase:
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
     warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``sectors``: bytes of the cache that are touched, more
+    ``instructions``: of lanes, not of warps. ``lines``: bytes of the cache that are touched, more
     than are moved where few lie together. ``copied``: bytes that loads write to shared memory;
     ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
     run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
@@ -78,12 +78,13 @@ class Phase:
     apart: int = 0
     special: int = 0
     instructions: int = 0
-    sectors: int = 0
+    lines: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
+    steps: int = 0
     folds: int = 0
     exchanges: int = 0
     each: tuple[int, ...] = ()
@@ -104,12 +105,13 @@ class _Sums:
     apart: int = 0
     special: int = 0
     instructions: int = 0
-    sectors: int = 0
+    lines: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
+    steps: int = 0
     folds: int = 0
     exchanges: int = 0
 
@@ -132,8 +134,8 @@ class _Walk:
         each = self.extents.tiles_of_programs(loops)
         yield Phase(
             dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
-            sums.special, sums.instructions, sums.sectors, sums.copied, sums.fetched, sums.ahead,
-            sums.waits, sums.dots, sums.folds, sums.exchanges,
+            sums.special, sums.instructions, sums.lines, sums.copied, sums.fetched, sums.ahead,
+            sums.waits, sums.dots, sums.steps, sums.folds, sums.exchanges,
             () if each is None else tuple(each.tolist()),
         )  # fmt: skip
         for stmt in body:
@@ -162,9 +164,9 @@ class _Walk:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
-        run, walked = self._dense(stmt.view, tile, loops)
+        run = self._dense(stmt.view, tile)
         sums.instructions += COPIED * moved // min(VECTOR, width * run)
-        sums.sectors += moved if walked else moved * max(SECTOR, width * run) // (width * run)
+        sums.lines += moved * max(LINE, width * run) // (width * run)
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
@@ -179,16 +181,12 @@ class _Walk:
             sums.copied += copied
             sums.fetched += 0 if dots else copied
 
-    def _dense(self, view: View, tile: Tile, loops: Loops) -> tuple[int, bool]:
-        """Lanes of a tile that lie next to each other, and if a loop of the program goes on there.
-
-        What a sector has besides is then in the processor's own cache when it is asked for.
-        """
+    def _dense(self, view: View, tile: Tile) -> int:
+        """Lanes of a tile that lie next to each other in memory."""
         whole = not view.dims or view.buffer.axes[-1].per_block
         last = () if whole else dims_along(view.dims[-1])
         dims = [dim for dim in last if dim in tile.axes]
-        inside = {loop.dim for loop in loops} - {*self.extents.nest.grid}
-        return self.tiling.block(dims[-1]) if dims else 1, bool(inside & {*last})
+        return self.tiling.block(dims[-1]) if dims else 1
 
     def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
         dot = dot_of(stmt, self.layouts)
@@ -198,8 +196,10 @@ class _Walk:
         sums.fetched += runs * dot.fetched
         sums.instructions += runs * dot.instructions
         sums.dots += 1
+        sums.steps += dot.steps
 
     def _let(self, stmt: Let, runs: int, sums: _Sums) -> None:
+        self._exchange(stmt, runs, sums)
         match stmt.op:
             case Functional("dot"):  # products, summed along what both have
                 elements = runs * self.lanes(*stmt.args)
@@ -213,6 +213,16 @@ class _Walk:
                 self._scalars(scalar(expr), runs * self.lanes(stmt.target), sums)
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
+
+    def _exchange(self, stmt: Let, runs: int, sums: _Sums) -> None:
+        """Operands that meet others of another layout pass through shared memory."""
+        to = self.layouts.known.get(stmt.target)
+        for tile in stmt.args if to is not None else ():
+            layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
+            if layout is not None and len(lanes) > 1 and layout.crosses(to, lanes):
+                sums.copied += runs * WORD * self.lanes(tile)
+                sums.fetched += runs * WORD * self.lanes(tile)
+                sums.exchanges += 1
 
     def _folded(self, stmt: Let, sums: _Sums) -> None:
         """A fold across lanes, for which warps exchange what they have if they share rows."""

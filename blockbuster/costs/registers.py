@@ -14,6 +14,7 @@ from blockbuster.costs.operands import LANES
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.layouts import VECTOR, WORD, Layouts
 from blockbuster.emit.tile.program import (
+    Await,
     Fold,
     For,
     Init,
@@ -29,10 +30,10 @@ from blockbuster.emit.tile.shared_memory import tile_bytes
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 
-ALWAYS, WITH_DOTS = 14, 13
+ALWAYS, WITH_DOTS = 16, 10
 """Registers for indices and loops, and more of them where there are dots."""
 
-TOTALS, OTHERS, FRAGMENTS, PLACES = 1.3, 0.55, 0.3, 0.9
+TOTALS, OTHERS, FRAGMENTS, PLACES = 1.2, 0.51, 0.24, 0.94
 """Registers for each word of accumulators, of other tiles that live at once, of operands that warps
 hold themselves, and for each 16 bytes that a thread loads.
 """
@@ -43,11 +44,11 @@ HELD = 128
 WORDS = {"float16": 0.5, "bfloat16": 0.5, "bool": 0.25, "float64": 2.0}
 """Words of 32 bits for an element; one for dtypes that are not here."""
 
-FEWEST, MOST = 16, 255
+FEWEST = 16
 
 
 def registers(program: TileProgram, nest: Nest, target: str) -> int:
-    """Registers of a thread of a program of ``nest``."""
+    """Registers that a thread of a program of ``nest`` wants; it may get fewer, and spill."""
     tiling = tiling_of(program, nest)
     threads = nest.warps * LANES
     dots = [s for s in statements(nest.body) if isinstance(s, Let) and is_matrix_dot(s, tiling)]
@@ -63,7 +64,7 @@ def registers(program: TileProgram, nest: Nest, target: str) -> int:
         + FRAGMENTS * min(HELD, _fragments(dots, Layouts(nest, tiling, target)))
         + PLACES * sum(max(1.0, load) for load in loads)
     )
-    return int(max(FEWEST, min(MOST, found)))
+    return int(max(FEWEST, found))
 
 
 def _fragments(dots: list[Let], layouts: Layouts) -> float:
@@ -81,10 +82,11 @@ def _peak(nest: Nest, tiling: Tiling) -> float:
 
     What a loop reads of tiles made outside lives until it ends. An operand that dies where a tile
     of its axes is made gives its registers to that tile, and a total to its rescaled value. What
-    only dots read is in shared memory, and what they add to a total has no registers of its own.
+    arrives ahead of dots is in shared memory, and what they add to a total needs no registers.
     """
     uses, live = Uses(nest, tiling), _Lives(nest)
-    none = {tile for tile, _ in arrivals(nest.body) if uses.only_in_dots(tile)}
+    awaits = (s.target for s in statements(nest.body) if isinstance(s, Await))
+    none = {tile for tile in awaits if uses.only_in_dots(tile)}
     none.update(s.target for s in statements(nest.body) if isinstance(s, Let) and s.into)
     none.update(s.onto for s in statements(nest.body) if isinstance(s, Fold) and s.onto)
     words = {tile: 0.0 if tile in none else _words(tile, tiling) for tile in live.made}

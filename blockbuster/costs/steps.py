@@ -90,7 +90,7 @@ class Rates:
         shared = (phase.copied + phase.fetched) * self.work.crowded
         return {
             memory.name: (missed + stored) * share / (memory.bandwidth * self.fitted.memory),
-            cache.name: phase.sectors * share / (cache.bandwidth * self.fitted.cache),
+            cache.name: phase.lines * processors / (cache.bandwidth * self.fitted.cache),
             local.name: shared * processors / local.bandwidth,
         }  # fmt: skip
 
@@ -119,21 +119,24 @@ class Rates:
     def _chain(self, phase: Phase, each: Mapping[str, float]) -> float:
         """What follows one another in a run: dots, what is computed between them, and waits."""
         clock, fitted = self.machine.clock, self.fitted
-        idle = max(1.0, SCHEDULERS / self.work.warps)
-        computing = max(each["issue"] * idle, each["special"] * idle, each["vector"])
-        serial = phase.dots and phase.operations.get(("vector", "float32"))
+        own = phase.instructions * self.work.crowded / LANES / self.work.warps / phase.runs
+        special = each["special"] * max(1.0, SCHEDULERS / self.work.warps)
+        computing = max(own * fitted.alone / clock, special, each["vector"])
+        serial = phase.dots and (phase.waits or phase.operations.get(("vector", "float32")))
         found = each["matrix"] + computing if serial else max(each["matrix"], computing)
-        if serial:
-            found += phase.dots * fitted.dot / clock
-        found += (phase.folds * fitted.fold + phase.exchanges * fitted.exchange) / clock
-        if not phase.dims:
-            found += fitted.begin / clock
+        cycles = phase.dots * fitted.dot if serial else 0.0
+        cycles += phase.steps * fitted.step
+        cycles += phase.folds * fitted.fold + phase.exchanges * fitted.exchange
+        cycles += 0.0 if phase.dims else fitted.begin
+        coming = self._latency(phase) + self._arrival(each)
+        if phase.waits and phase.dots:
+            return found + (cycles + fitted.turn) / clock + coming
         if phase.waits:
-            return found + self._latency(phase) + self._arrival(each)
+            unrolled = fitted.unrolled if phase.dims else 1.0
+            return found + cycles / clock + coming / unrolled
         if phase.ahead:
-            found += fitted.barrier / clock
-            return max(found, (self._latency(phase) + self._arrival(each)) / phase.ahead)
-        return found
+            return max(found + (cycles + fitted.barrier) / clock, coming / phase.ahead)
+        return found + cycles / clock
 
     def _fill(self, phase: Phase, each: Mapping[str, float]) -> float:
         """The wait for the first tiles of a loop, spread over its runs."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from blockbuster.costs.cached import from_memory
@@ -18,6 +18,10 @@ from blockbuster.costs.coefficients import FITTED, Coefficients
 from blockbuster.costs.steps import Rates, Step
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
+
+
+SPARE = 1.1
+"""How many times the registers that there are a kernel may be estimated to want before it spills."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,10 @@ def time_of(
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
     rates = Rates(work, machine, coefficients, missed)
-    return passed(work, machine, rates, resident, coefficients.start)
+    found = passed(work, machine, rates, resident, coefficients.start)
+    wanted = work.footprint.registers / work.footprint.available(machine)
+    spilled = 1.0 + coefficients.spill * max(0.0, wanted - SPARE)
+    return replace(found, seconds=found.seconds * spilled)
 
 
 class Stepping(Protocol):

@@ -16,7 +16,7 @@ from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import choice_weights
-from blockbuster.selection.default_tiles import choose_warps
+from blockbuster.selection.default_tiles import ROWS, choose_warps
 
 UNPIPELINED = 2
 """How many times longer a loop of dots takes whose loads wait. On an H200, LayerNorm + matmul took
@@ -29,9 +29,6 @@ SHORT = 8
 (pairwise scores, normalized scores) beat the same dots in pipelined kernels of their own.
 """
 
-
-ROWS = 16
-"""Rows of a dot's result that a warp has to itself: those of a matrix instruction."""
 
 CROWDED = 2
 """How many times longer a nest of dots takes whose warps have fewer rows each. On an H200,

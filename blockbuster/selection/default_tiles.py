@@ -37,6 +37,7 @@ SUMMED = 16  # and of dims that these sum over, beside which the others get as m
 WHOLE = 128  # the most lanes a dim gets for being worth one block
 WARPS, THREADS, REGISTERS = 4, 32, 128  # threads of a warp, registers of a thread to fill
 WIDEST = 64  # lanes of a tile to a thread: LayerNorm of 8192 in 4 warps has 168 registers
+ROWS = 16  # of a matrix instruction: warps with fewer rows each issue as much as with so many
 HELD = 32  # lanes of a tile to a thread: norms keep three such tiles, 60 to 100 of 255 registers
 COLUMNS, ELEMENTS, VECTOR = 512, 2048, 1024  # lanes of tiles that no matrix dot takes
 LINE = 4096  # the most lanes of a row that is read once, instead of once per loop over it
@@ -181,13 +182,16 @@ def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
 def choose_warps(nest: Nest, tiling: Tiling) -> int:
     """Twice the usual number of warps where the accumulators would fill the registers of four.
 
+    Warps that share the rows of a matrix instruction issue nearly all of it each: they are taken
+    only where the accumulators fill twice as many registers, all that a thread can have.
     Rows that are whole have more warps, the wider they are: ``HELD`` lanes to a thread.
     """
     if not any(is_matrix_dot(stmt, tiling) for stmt in statements(nest.body)):
         wanted = power_of_two(-(-_widest(nest, tiling) // (THREADS * HELD)))
         return min(max(wanted, WARPS), MOST_WARPS)
-    most = _live_lanes(nest, tiling)
-    return 2 * WARPS if most > WARPS * THREADS * REGISTERS else WARPS
+    share = Uses(nest, tiling).fewest_rows() < 2 * WARPS * ROWS
+    most = WARPS * THREADS * REGISTERS * (2 if share else 1)
+    return 2 * WARPS if _live_lanes(nest, tiling) > most else WARPS
 
 
 def _widest(nest: Nest, tiling: Tiling) -> int:

@@ -16,8 +16,9 @@ PART = Part()
 
 FEWEST = 16
 """Whole blocks, on average over what is around the loop, from which on a loop of their own is worth
-its code. On an H200 the mask of causal attention takes 9 percent of each iteration, and a loop that
-begins waits for its first loads, about as long as one iteration takes.
+its code. On an H200 the mask of causal attention takes 9 percent of each iteration; a loop that
+begins is taken to wait for its loads as long as one or two iterations take, which is an estimate:
+bench/gpu/parts.py measures both.
 """
 
 

@@ -2,7 +2,8 @@
 
 A cache keeps the blocks that were used last, as many as fit. One of several parts keeps what its
 own processors load, also where another part has it: data that all read is held once in each. What
-a part has not, but another has, comes from there and not from memory.
+a part has not, but another has, comes from there and not from memory. What was stored is written to
+memory when it has to make room.
 """
 
 from __future__ import annotations
@@ -14,59 +15,100 @@ from typing import NamedTuple
 
 
 class Block(NamedTuple):
-    """A block of an array: accesses that cut it alike give equal blocks equal names."""
+    """A block of an array: accesses that cut it alike give equal blocks equal names.
+
+    All that is left of an array that earlier kernels cut otherwise has the name None.
+    """
 
     array: str
     name: Hashable
 
 
+class Held(NamedTuple):
+    """Bytes of a block that are here, and those of them that memory has not."""
+
+    size: float
+    stored: float
+
+
+NOTHING = Held(0.0, 0.0)
+OTHER = ""
+"""The array that stands for whatever was used before."""
+
+
 @dataclass
 class Part:
-    """The blocks of one part with their bytes, those used last at the end.
+    """The blocks of one part, those used last at the end.
 
-    ``left``: of each array the fraction that earlier kernels left here, under the block None.
+    ``left``: the fraction that is here of what was left of an array. ``given_up``: bytes that were
+    stored, and had to make room.
     """
 
     room: float
-    blocks: OrderedDict[Block, float] = field(default_factory=OrderedDict)
+    blocks: OrderedDict[Block, Held] = field(default_factory=OrderedDict)
     held: float = 0.0
     left: dict[str, float] = field(default_factory=dict)
+    given_up: float = 0.0
 
-    def keep(self, block: Block, size: float) -> None:
+    def keep(self, block: Block, size: float, *, stored: bool = False) -> None:
         """``size`` bytes of ``block`` are in use now; the oldest blocks make room for them."""
-        before = self.blocks.pop(block, 0.0)
-        if not before and block.array in self.left:
-            self._found_again(block.array, size)
-        self.blocks[block] = size = max(before, size)
-        self.held += size - before
+        before = self.blocks.pop(block, NOTHING)
+        unwritten = before.stored if before.size else self.found_again(block.array, size)
+        size = max(before.size, size)
+        self.blocks[block] = Held(size, size if stored else unwritten)
+        self.held += size - before.size
         while self.held > self.room:
-            oldest, bytes_ = self.blocks.popitem(last=False)
-            self.held -= bytes_
-            if oldest.name is None:
-                del self.left[oldest.array]
+            self._make_room()
 
-    def _found_again(self, array: str, size: float) -> None:
-        rest = Block(array, None)
-        found = min(self.blocks[rest], size * self.left[array])
-        self.blocks[rest] -= found
-        self.held -= found
+    def found_again(self, array: str, size: float) -> float:
+        """A block of so many bytes of what was left of an array has a name now.
+
+        Returns those of its bytes that memory has not.
+        """
+        if array not in self.left:
+            return 0.0
+        return self._shrink(Block(array, None), size * self.left[array])
 
     def drop(self, block: Block) -> None:
         """``block`` is no longer here."""
-        self.held -= self.blocks.pop(block, 0.0)
+        self.held -= self.blocks.pop(block, NOTHING).size
+
+    def _make_room(self) -> None:
+        oldest = next(iter(self.blocks))
+        held, over = self.blocks[oldest], self.held - self.room
+        if oldest.name is None and held.size > over:
+            self.given_up += self._shrink(oldest, over)
+            self.left[oldest.array] *= 1.0 - over / held.size
+            return
+        del self.blocks[oldest]
+        self.held -= held.size
+        self.given_up += held.stored
+        if oldest.name is None:
+            del self.left[oldest.array]
+
+    def _shrink(self, rest: Block, by: float) -> float:
+        """Take bytes from what was left of an array; those of them that memory has not."""
+        held = self.blocks[rest]
+        by = min(by, held.size)
+        stored = held.stored * by / held.size if held.size else 0.0
+        self.blocks[rest] = Held(held.size - by, held.stored - stored)
+        self.held -= by
+        return stored
 
     def settle(self, sizes: Mapping[str, int]) -> None:
         """Forget how the arrays, of these sizes, are cut: another kernel cuts them otherwise."""
-        found: dict[str, float] = {}
-        for block, size in self.blocks.items():
-            found[block.array] = found.pop(block.array, 0.0) + size
-        self.hold({name: min(size, sizes[name]) for name, size in found.items()}, sizes)
+        found: dict[str, Held] = {}
+        for block, held in self.blocks.items():
+            before = found.pop(block.array, NOTHING)
+            size = min(before.size + held.size, sizes.get(block.array, self.room))
+            found[block.array] = Held(size, min(before.stored + held.stored, size))
+        self.hold(found, sizes)
 
-    def hold(self, arrays: Mapping[str, float], sizes: Mapping[str, int]) -> None:
-        """Hold so many bytes of arrays, which have these sizes, and nothing else."""
+    def hold(self, arrays: Mapping[str, Held], sizes: Mapping[str, int]) -> None:
+        """Hold so much of arrays, which have these sizes, and nothing else."""
         self.blocks = OrderedDict((Block(name, None), held) for name, held in arrays.items())
-        self.left = {name: held / sizes[name] for name, held in arrays.items()}
-        self.held = sum(arrays.values())
+        self.left = {name: h.size / sizes.get(name, self.room) for name, h in arrays.items()}
+        self.held = sum(held.size for held in arrays.values())
 
 
 class Cache:
@@ -74,18 +116,19 @@ class Cache:
 
     def __init__(self, room: float, parts: int) -> None:
         self.parts = tuple(Part(room / parts) for _ in range(parts))
+        self._before = 0.0
 
-    def load(self, processor: int, block: Block, size: int) -> int:
-        """Bytes of ``block``, whole ones, that have to come from memory for a processor."""
+    def load(self, processor: int, block: Block, size: int) -> float:
+        """Bytes of ``block`` that have to come from memory for a processor."""
         own = self.parts[processor % len(self.parts)]
-        present = own.blocks.get(block, 0.0)
+        present = own.blocks.get(block, NOTHING).size
         if present < size:
-            present = max(part.blocks.get(block, 0.0) for part in self.parts)
-        missing = size - present
-        if missing > 0 and not present:
+            present = max(part.blocks.get(block, NOTHING).size for part in self.parts)
+        missing = max(0.0, size - present)
+        if missing and not present:
             missing *= 1.0 - min(1.0, sum(part.left.get(block.array, 0.0) for part in self.parts))
         own.keep(block, size)
-        return max(0, round(missing))
+        return missing
 
     def store(self, processor: int, block: Block, size: int) -> None:
         """A processor has written ``block``: what other parts have of it is old."""
@@ -93,14 +136,48 @@ class Cache:
         for part in self.parts:
             if part is not own:
                 part.drop(block)
-        own.keep(block, size)
+                part.found_again(block.array, size)
+        own.keep(block, size, stored=True)
+
+    def given_up(self) -> float:
+        """Bytes that were stored and had to make room, since this was asked last."""
+        found = sum(part.given_up for part in self.parts)
+        for part in self.parts:
+            part.given_up = 0.0
+        return found
+
+    def unwritten(self) -> float:
+        """Bytes that programs have stored since the start, and that memory has not yet."""
+        stored = (
+            held.stored
+            for part in self.parts
+            for block, held in part.blocks.items()
+            if block.array != OTHER
+        )
+        return max(0.0, sum(stored) - self._before)
 
     def settle(self, sizes: Mapping[str, int]) -> None:
         """A kernel has ended; ``sizes``: bytes of the arrays."""
         for part in self.parts:
             part.settle(sizes)
 
-    def warm(self, arrays: Mapping[str, int]) -> None:
-        """Every part holds arrays of these sizes, named in the order of their last use."""
+    def warm(self, arrays: Mapping[str, int], stored: frozenset[str]) -> None:
+        """Hold arrays of these sizes, named in the order of their last use.
+
+        Each part has what is only loaded, and its share of what is ``stored``.
+        """
         for part in self.parts:
-            part.hold(arrays, arrays)
+            shares = {
+                name: Held(size / len(self.parts), size / len(self.parts))
+                if name in stored
+                else Held(size, 0.0)
+                for name, size in arrays.items()
+            }
+            part.hold(shares, arrays)
+        self._before = 0.0
+        self._before = self.unwritten()
+
+    def flushed(self) -> None:
+        """Be full of other data that was stored: all that comes drives some of it out to memory."""
+        for part in self.parts:
+            part.hold({OTHER: Held(part.room, part.room)}, {})

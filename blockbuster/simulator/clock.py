@@ -34,34 +34,20 @@ class Clock:
     def job(self, amounts: Amounts, *, least: Number = 0) -> Job:
         """A job that takes amounts from now on, and lasts at least so many seconds."""
         job = Job(self.now, self.now + least)
-        if amounts:
-            self._take(job, amounts)
-        else:
-            job.parts = 1
-            self._push(job.until, partial(self.given, job))
+        job.parts = 1  # until all amounts are taken
+        self._take(job, amounts)
+        self.given(job)
         return job
 
-    def delayed(self, amounts: Amounts, after: Number, *, least: Number = 0) -> Job:
-        """The same, but it takes its amounts from so many seconds after now on."""
+    def joined(self, parts: int, *, least: Number = 0) -> Job:
+        """A job that is done when ``given`` was called so many times, and ``least`` has passed."""
         job = Job(self.now, self.now + least)
-        job.parts = 1
-
-        def take() -> None:
-            self._take(job, amounts)
-            self.given(job)
-
-        self._push(self.now + after, take)
-        return job
-
-    def joined(self, parts: int) -> Job:
-        """A job that is done when ``given`` was called so many times."""
-        job = Job(self.now, self.now)
         job.parts = parts
         return job
 
-    def soon(self, what: Callable[[], None]) -> None:
-        """Call ``what`` when everything has happened that is due now."""
-        self._push(self.now, what)
+    def later(self, after: Number, what: Callable[[], None]) -> None:
+        """Call ``what`` in so many seconds, behind all that was noted for that time before."""
+        self._push(self.now + after, what)
 
     def given(self, job: Job) -> None:
         """``job`` has one more of its parts; with the last it is done, and its waiter goes on."""

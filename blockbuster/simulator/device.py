@@ -2,114 +2,155 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.cache import Cache
-from blockbuster.simulator.clock import Amounts, Clock
+from blockbuster.simulator.clock import Actor, Amounts, Clock
 from blockbuster.simulator.demand import Demand
 from blockbuster.simulator.sharing import Job, Shared
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What loads or stores move: bytes from or to the cache, and those that memory has to give.
+
+    ``sectors``: bytes that the cache hands out for them: whole sectors, where elements lie apart.
+    """
+
+    cached: int
+    sectors: float
+    missed: float = 0.0
 
 
 @dataclass
 class Tally:
     """What was done.
 
-    ``bytes``: by tier. ``moved``: jobs with the seconds that they took of all of memory and cache.
+    ``bytes``: by tier. ``taken``: jobs with the resource that they took, and seconds of all of it.
     ``computed``: jobs with what they took of one processor.
     """
 
     bytes: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    moved: list[tuple[Job, float, float]] = field(default_factory=list)
+    taken: list[tuple[Job, str, float]] = field(default_factory=list)
     computed: list[tuple[Job, Demand]] = field(default_factory=list)
+
+
+class Port:
+    """What a processor loads and stores passes here, one after the other in the order it is asked.
+
+    Programs that run side by side so get their data in turn, and compute at different times.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waiting = deque[tuple[Amounts, float, Job]]()
+        self._open = True
+
+    def enter(self, amounts: Amounts, least: float, job: Job) -> None:
+        """Give ``job`` a part when its turn has come and gone: amounts, in ``least`` seconds."""
+        self._waiting.append((amounts, least, job))
+        if self._open:
+            self._clock.start(self._served())
+
+    def _served(self) -> Actor:
+        self._open = False
+        while self._waiting:
+            amounts, least, job = self._waiting.popleft()
+            yield self._clock.job(amounts, least=least)
+            self._clock.given(job)
+        self._open = True
 
 
 class Device:
     """The state of a machine: resources give a second of themselves in a second.
 
-    Memory and cache are shared by all processors, one of which takes at most ``burst`` times its
-    part of them. Each processor has units of its own.
+    All processors share memory. Each has a part of the cache's bandwidth, its port, and units.
     """
 
     def __init__(self, machine: Machine, coefficients: Coefficients) -> None:
         self.machine, self.coefficients = machine, coefficients
         self.clock, self.tally = Clock(), Tally()
-        memory, cache = machine.tiers[:2]
-        self.blocks = Cache(cache.bytes, cache.parts)
-        self.memory, self.cache = Shared(1.0), Shared(1.0)
-        self.ports = [Shared(1.0) for _ in range(machine.processors)]
-        self.units: list[dict[str, Shared]] = [
+        cache = machine.tiers[1]
+        self.cache = Cache(cache.bytes, cache.parts)
+        self.memory = Shared(1.0)
+        self._ports = [Port(self.clock) for _ in range(machine.processors)]
+        self._units: list[dict[str, Shared]] = [
             defaultdict(lambda: Shared(1.0)) for _ in range(machine.processors)
         ]
-        self._queues: list[dict[Demand, Amounts]] = [{} for _ in range(machine.processors)]
-        self.per_byte = (
-            1.0 / (memory.bandwidth * coefficients.memory),
+        self._amounts: list[dict[Demand, Amounts]] = [{} for _ in range(machine.processors)]
+        self._per_byte = (
+            1.0 / (machine.memory.bandwidth * coefficients.memory),
             1.0 / (cache.bandwidth * coefficients.cache),
         )
 
-    def load(self, processor: int, cached: int, missed: float, *, turns: int = 1) -> Job:
-        """Loads that a processor starts now, of so many bytes; the cache has not those ``missed``.
+    def load(self, processor: int, moved: Moved, *, turns: int = 1) -> Job:
+        """Loads that a processor starts now.
 
         ``turns``: how many times it waits for the first bytes of a load, one after the other.
         """
-        memory, cache = self._seconds(cached, missed)
-        port = self._port(processor, memory, cache)
-        amounts = ((self.memory, memory), (self.cache, cache), port)
-        job = self.clock.delayed(amounts, turns * self._latency(missed))
-        self._note(job, cached, missed, memory, cache)
+        job = self.clock.joined(1)
+        self._asked(processor, moved, turns * self._latency(moved), job)
         return job
 
-    def load_ahead(
-        self, processor: int, cached: int, missed: float, *, iterations: int, ahead: int
-    ) -> Job:
+    def load_ahead(self, processor: int, moved: Moved, *, iterations: int, ahead: int) -> Job:
         """The loads of iterations, each of which starts when the one ``ahead`` before it has come.
 
         Few may be under way at once: however idle the machine is, each takes its time from the
         first request to its last byte.
         """
-        memory, cache = self._seconds(cached, missed)
-        port = self._port(processor, memory, cache)
-        latency = self._latency(missed)
-        least = (iterations * latency + port[1]) / ahead
-        amounts = ((self.memory, memory), (self.cache, cache), port)
-        job = self.clock.delayed(amounts, latency, least=least)
-        self._note(job, cached, missed, memory, cache)
+        latency = self._latency(moved)
+        least = (iterations * latency + self._port_seconds(moved)) / ahead
+        job = self.clock.joined(1, least=least)
+        self._asked(processor, moved, latency, job)
         return job
 
-    def store(self, processor: int, size: int) -> Job:
-        """A store that a processor starts now; it does not wait until memory has it, too."""
-        memory, cache = self._seconds(size, size)
-        behind = self.clock.job(((self.memory, memory),))
-        job = self.clock.job(((self.cache, cache), self._port(processor, memory, cache)))
-        self._note(behind, 0, size, memory, 0.0)
-        self._note(job, size, 0, 0.0, cache)
+    def store(self, processor: int, moved: Moved) -> Job:
+        """Stores that a processor starts now: the cache takes them, memory later."""
+        job = self.clock.joined(1)
+        self._ports[processor].enter((), self._port_seconds(moved), job)
+        self._note(job, moved)
         return job
+
+    def write_back(self) -> None:
+        """Memory takes what the cache has given up meanwhile; nobody waits for it."""
+        if written := self.cache.given_up():
+            seconds = written * self._per_byte[0]
+            self._note_memory(self.clock.job(((self.memory, seconds),)), written, seconds)
 
     def compute(self, processor: int, demand: Demand) -> Job:
         """A step of arithmetic that a processor starts now."""
-        queues = self._queues[processor]
-        if demand not in queues:
-            units = self.units[processor]
-            queues[demand] = [(units[unit], demand.seconds[unit]) for unit in demand.queued]
-        job = self.clock.job(queues[demand], least=demand.least)
+        amounts = self._amounts[processor]
+        if demand not in amounts:
+            units = self._units[processor]
+            amounts[demand] = [(units[unit], demand.seconds[unit]) for unit in demand.queued]
+        job = self.clock.job(amounts[demand], least=demand.least)
         self.tally.computed.append((job, demand))
         return job
 
-    def _latency(self, missed: float) -> float:
-        return self.machine.tiers[0 if missed else 1].latency
+    def _asked(self, processor: int, moved: Moved, after: float, job: Job) -> None:
+        memory = moved.missed * self._per_byte[0]
+        amounts, least = ((self.memory, memory),), self._port_seconds(moved)
+        port = self._ports[processor]
+        self.clock.later(after, lambda: port.enter(amounts, least, job))
+        self._note(job, moved)
+        if moved.missed:
+            self._note_memory(job, moved.missed, memory)
 
-    def _seconds(self, cached: int, missed: float) -> tuple[float, float]:
-        memory, cache = self.per_byte
-        return missed * memory, cached * cache
+    def _latency(self, moved: Moved) -> float:
+        return self.machine.tiers[0 if moved.missed else 1].latency
 
-    def _port(self, processor: int, memory: float, cache: float) -> tuple[Shared, float]:
-        part = self.machine.processors / self.coefficients.burst
-        return self.ports[processor], max(memory, cache) * part
+    def _port_seconds(self, moved: Moved) -> float:
+        return moved.sectors * self._per_byte[1] * self.machine.processors
 
-    def _note(self, job: Job, cached: int, missed: float, memory: float, cache: float) -> None:
-        tiers = self.machine.tiers
-        self.tally.bytes[tiers[0].name] += missed
-        self.tally.bytes[tiers[1].name] += cached
-        self.tally.moved.append((job, memory, cache))
+    def _note(self, job: Job, moved: Moved) -> None:
+        cache = self.machine.tiers[1].name
+        self.tally.bytes[cache] += moved.cached
+        self.tally.taken.append((job, cache, moved.sectors * self._per_byte[1]))
+
+    def _note_memory(self, job: Job, size: float, seconds: float) -> None:
+        memory = self.machine.memory.name
+        self.tally.bytes[memory] += size
+        self.tally.taken.append((job, memory, seconds))

@@ -19,7 +19,7 @@ from blockbuster.simulator.access import Access, Row
 from blockbuster.simulator.body import Body, Loop, busiest
 from blockbuster.simulator.clock import Actor
 from blockbuster.simulator.demand import Demand
-from blockbuster.simulator.device import Device
+from blockbuster.simulator.device import Device, Moved
 from blockbuster.simulator.sharing import Job
 
 Queue: TypeAlias = Iterator[tuple[int, dict[Dim, int]]]
@@ -95,7 +95,7 @@ class Programs:
         self._running[processor] -= 1
         self._free.append(processor)
         if len(self._free) == 1:
-            self.clock.soon(self._dispatch)
+            self.clock.later(0.0, self._dispatch)
         self.clock.given(self._done)
 
     def _program(self, here: Here) -> Actor:
@@ -123,7 +123,7 @@ class Programs:
     def _loads(self, body: Body, here: Here) -> Actor:
         if body.loads:
             moved = self._fetched(_rows(body.loads, "", here), ONCE, ONCE, here)
-            yield self.device.load(here.processor, *moved)
+            yield self.device.load(here.processor, moved)
 
     def _end(self, body: Body, here: Here) -> Actor:
         for step in body.steps:
@@ -149,7 +149,7 @@ class Programs:
         for group in self._groups(blocks):
             if loads:
                 moved = self._fetched(loads, blocks, group, here)
-                yield self.device.load(here.processor, *moved, turns=len(group))
+                yield self.device.load(here.processor, moved, turns=len(group))
             yield from self._computed(loop.body, len(group), here)
             if stores:
                 yield self._store(stores, blocks, group, here)
@@ -164,7 +164,7 @@ class Programs:
         def issue(group: range) -> None:
             moved = self._fetched(loads, blocks, group, here)
             job = device.load_ahead(
-                here.processor, *moved, iterations=len(group), ahead=loop.body.ahead
+                here.processor, moved, iterations=len(group), ahead=loop.body.ahead
             )
             on_their_way.append((group.stop, job))
 
@@ -195,34 +195,35 @@ class Programs:
 
     # memory ----------------------------------------------------------------------
 
-    def _fetched(
-        self, rows: list[Row], blocks: range, group: range, here: Here
-    ) -> tuple[int, float]:
-        """What the loads of a group, of the ``blocks`` that the loop walks here, take.
-
-        These are bytes from the cache, and those of them that the cache has not.
-        """
-        cache, cached, missed = self.device.blocks, 0, 0.0
+    def _fetched(self, rows: list[Row], blocks: range, group: range, here: Here) -> Moved:
+        """What the loads of a group, of the ``blocks`` that the loop walks here, move."""
+        cache, cached, sectors, missed = self.device.cache, 0, 0.0, 0.0
         for row in rows:
-            cached += row.bytes(group)
+            size = row.bytes(group)
+            cached += size
+            sectors += size * row.spread
             for number, part in self._parts(row, group):
                 if number not in row.met:
-                    size = row.bytes(self._whole(row, number, blocks))
-                    missing = cache.load(here.processor, row.block(number), size)
-                    row.met[number] = missing / size
-                    missed += missing if row.last is None else 0
+                    whole = row.bytes(self._whole(row, number, blocks))
+                    missing = cache.load(here.processor, row.block(number), whole)
+                    row.met[number] = missing / whole
+                    missed += missing if row.last is None else 0.0
                 if row.last is not None:
                     missed += row.met[number] * row.bytes(part)
-        return cached, missed
+        self.device.write_back()
+        return Moved(cached, sectors, missed)
 
     def _store(self, rows: list[Row], blocks: range, group: range, here: Here) -> Job:
-        size = 0
+        cached, sectors = 0, 0.0
         for row in rows:
-            size += row.bytes(group)
+            size = row.bytes(group)
+            cached += size
+            sectors += size * row.spread
             for number, _ in self._parts(row, group):
                 whole = row.bytes(self._whole(row, number, blocks))
-                self.device.blocks.store(here.processor, row.block(number), whole)
-        return self.device.store(here.processor, size)
+                self.device.cache.store(here.processor, row.block(number), whole)
+        self.device.write_back()
+        return self.device.store(here.processor, Moved(cached, sectors))
 
     def _parts(self, row: Row, group: range) -> Iterator[tuple[int, range]]:
         """The groups of blocks that iterations touch, and which of these iterations do."""

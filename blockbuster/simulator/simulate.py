@@ -47,28 +47,35 @@ def simulated(
     *,
     launch: str = "plain",
     warm: bool = False,
+    flushed: bool = False,
     group: int = 0,
     assumed: tuple[str, ...] = (),
     coefficients: Coefficients = FITTED,
 ) -> Report:
     """The kernels of ``programs``, one after the other.
 
-    ``warm``: the cache holds what was used last of their arrays; else it is empty before the first.
+    ``warm``: the cache holds what was used last of their arrays; ``flushed``: it is full of other
+    data that memory has not; else it is empty before the first.
     ``group``: how many iterations are taken together; 0: as few as give an answer in seconds.
     ``assumed``: what else the report says is taken for granted.
     """
     device = Device(machine, coefficients)
     kernels = [kernel for sized in programs for kernel in _kernels(sized, machine, coefficients)]
+    held: dict[str, int] = {}
+    for kernel in kernels:
+        held = used(held, kernel.unique, machine.tiers[1])
+    stored = frozenset(name for kernel in kernels for name in kernel.stored)
     if warm:
-        held: dict[str, int] = {}
-        for kernel in kernels:
-            held = used(held, kernel.unique, machine.tiers[1])
-        device.blocks.warm(held)
+        device.cache.warm(held, stored)
+    elif flushed:
+        device.cache.flushed()
     ran: list[Ran] = []
     device.clock.start(_plan(device, kernels, launch, group, ran))
     device.clock.run()
-    cache = "holds what was used last" if warm else "is empty"
-    said = f"the cache {cache} before the first kernel", f"launches: {launch}"
+    state = (
+        "holds what was used last" if warm else "is full of other data" if flushed else "is empty"
+    )
+    said = f"the cache {state} before the first kernel", f"launches: {launch}"
     return summary(device, ran, (*said, *assumed))
 
 
@@ -76,12 +83,13 @@ def simulated(
 class Launched:
     """One kernel, ready to run.
 
-    ``local``: bytes that move to and from its processors' own memory. ``unique``: bytes of each
-    array that it touches.
+    ``local``: bytes that move to and from its processors' own memory. ``stored``: arrays that it
+    writes. ``unique``: bytes of each array that it touches.
     """
 
     work: Work
     local: int
+    stored: tuple[str, ...]
     unique: Mapping[str, int]
     extents: Extents
     body: Body
@@ -99,7 +107,9 @@ def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list
         local = rates.moved()[machine.tiers[LOCAL].name]
         body = body_of(sized.program, extents, rates, sized.names)
         unique = {sized.names.get(name, name): size for name, size in work.unique.items()}
-        found.append(Launched(work, local, unique, extents, body, work.footprint.resident(machine)))
+        stored = tuple(sized.names.get(name, name) for name in work.stored)
+        resident = work.footprint.resident(machine)
+        found.append(Launched(work, local, stored, unique, extents, body, resident))
     return found
 
 
@@ -113,15 +123,15 @@ def _plan(
     for kernel in kernels:
         before = ran[-1].ended - ran[-1].started if ran else None
         cost = _launch(device.machine, launch, before) + device.coefficients.start
-        begun = device.clock.now
+        launched = device.clock.now
         if cost:
             yield device.clock.job((), least=cost)
         length = group or together(kernel.work)
         programs = Programs(device, kernel.body, length)
         start = device.clock.now
         yield programs.run(places(kernel.extents), kernel.work.programs, kernel.resident)
-        ran.append(Ran(programs, kernel.resident, length, begun, start, device.clock.now))
-        device.blocks.settle(sizes)
+        ran.append(Ran(programs, kernel.resident, length, launched, start, device.clock.now))
+        device.cache.settle(sizes)
         device.tally.bytes[device.machine.tiers[LOCAL].name] += kernel.local
 
 

@@ -36,7 +36,7 @@ class Ran:
 
 def summary(device: Device, kernels: Sequence[Ran], assumed: tuple[str, ...]) -> Report:
     """The report of all kernels that ran on ``device``."""
-    end = device.clock.now
+    end = max(ran.ended for ran in kernels)
     launching = sum(ran.started - ran.launched for ran in kernels)
     uses = _uses(device)
     busy = {name: float(used[:, 2].sum()) / end for name, used in uses.items()}
@@ -44,13 +44,20 @@ def summary(device: Device, kernels: Sequence[Ran], assumed: tuple[str, ...]) ->
     return Report(
         machine=device.machine.name,
         time_us=end * MICRO,
-        bytes={tier: round(moved) for tier, moved in device.tally.bytes.items()},
+        bytes={tier: round(moved) for tier, moved in _bytes(device).items()},
         busy=busy,
         critical=limiting(busy),
         timeline=tuple(sorted(_events(kernels), key=lambda event: event.start)),
         use={name: _use(used, end) for name, used in uses.items()},
         assumed=(*assumed, *_grouped(kernels)),
     )
+
+
+def _bytes(device: Device) -> dict[str, float]:
+    """Bytes by tier; memory gets some day what programs stored and the cache still has."""
+    memory = device.machine.memory.name
+    moved = device.tally.bytes
+    return {**moved, memory: moved[memory] + device.cache.unwritten()}
 
 
 def _events(kernels: Sequence[Ran]) -> list[Event]:
@@ -71,11 +78,8 @@ def _uses(device: Device) -> dict[str, Numbers]:
     """For each resource its jobs: start, end, and the seconds that they took of all of it."""
     machine, tally = device.machine, device.tally
     found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    memory, cache = machine.tiers[:2]
-    for job, *taken in tally.moved:
-        for tier, seconds in zip((memory, cache), taken, strict=True):
-            if seconds:
-                found[tier.name].append((job.began, job.ended, seconds))
+    for job, resource, seconds in tally.taken:
+        found[resource].append((job.began, job.ended, seconds))
     for job, demand in tally.computed:
         for unit, seconds in demand.seconds.items():
             found[unit].append((job.began, job.ended, seconds / machine.processors))

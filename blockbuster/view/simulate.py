@@ -31,7 +31,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--launch", choices=LAUNCHES, default="plain", help="how kernels are launched"
     )
-    command.add_argument("--warm", action="store_true", help="the cache holds what was used last")
+    state = command.add_mutually_exclusive_group()
+    state.add_argument("--warm", action="store_true", help="the cache holds what was used last")
+    state.add_argument("--flushed", action="store_true", help="it is full of other, unwritten data")
     command.add_argument("--json", action="store_true", help="print JSON, the timeline in it")
     command.add_argument("--plot", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
 
@@ -41,7 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     device = gpu(arguments.machine)
     with Screen(stderr=True).working("simulating"):
         kernel = emitted(arguments, device.target)
-        report = simulate(kernel, device, launch=arguments.launch, warm=arguments.warm)
+        report = simulate(
+            kernel,
+            device,
+            launch=arguments.launch,
+            warm=arguments.warm,
+            flushed=arguments.flushed,
+        )
     for note in kernel.notes:
         warn(f"note: {note}")
     say(report.to_json() if arguments.json else report)

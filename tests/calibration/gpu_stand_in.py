@@ -13,8 +13,8 @@ from blockbuster.calibration.gpu_device import Device
 from blockbuster.calibration.kernel_texts import TEXT, Form
 from blockbuster.emit.target.load import load_module
 
-NOT_INTERPRETED = ("ticks", "dependent")  # instructions of NVIDIA's
-FLOAT8 = "float8_e4m3fn"
+NOT_INTERPRETED = ("ticks", "spin", "spin_dependent")  # instructions of NVIDIA's
+FLOAT8 = torch.float8_e4m3fn
 SMALL = {
     "LARGE": 1 << 15, "PRODUCT": 8, "CHASED": 16, "ARITHMETIC": 1, "KERNELS": 3, "PROGRAMS": 2,
     "LINES": {"l2": 32, "hbm": 64},
@@ -39,7 +39,7 @@ class StandIn(Device):
     def launch(self, kernel, programs, *arguments):
         if kernel == "ticks":
             arguments[1].view(-1, 2)[:] = torch.tensor([3, 2])  # cycles, nanoseconds
-        elif kernel not in NOT_INTERPRETED and str(arguments[0].dtype) != f"torch.{FLOAT8}":
+        elif kernel not in NOT_INTERPRETED and arguments[0].dtype != FLOAT8:
             super().launch(kernel, programs, *arguments)
 
     def seconds(self, call, repeat=1, *, before=None):

@@ -68,10 +68,15 @@ def test_a_machine_holds_what_was_reported_measured_and_derived():
     assert set(sources) == set(numbers_of(machine)), "each number has its source"
 
 
-def test_a_measured_dependent_launch_is_kept():
-    launch = Measured("launch.dependent", "empty kernels", (2e-7,))
+@pytest.mark.parametrize(("between", "left"), [(1.8e-6, 3e-7), (1.2e-6, 0.0)])
+def test_a_dependent_launch_saves_what_it_saves_between_busy_kernels(between, left):
+    gaps = (
+        Measured("record.launch.graph", "busy kernels", (2e-6,)),
+        Measured("record.launch.dependent", "busy kernels", (between,)),
+    )
+    found = (*MEASURED, *gaps)
 
-    assert "launch.dependent" not in gpu_derived(H200, (launch,))
+    assert calibrated(H200, {}, found, gpu_derived(H200, found)).launch.dependent == left
 
 
 def test_a_path_that_no_machine_has_is_refused():

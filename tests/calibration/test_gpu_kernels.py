@@ -15,7 +15,7 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.machines import built_in
 
 ROOT = Path(__file__).parents[2]
-HOPPER_ONLY = ("product", "dependent")
+HOPPER_ONLY = ("product", "spin_dependent")
 
 
 def entry(name):
@@ -50,7 +50,12 @@ LOOPS = {  # instructions in the body of the loop of a kernel, for each thread
     "ticks": {"%clock64": 2, "%globaltimer": 2, "fma.rn.f32": 16 * 16},
     "read": {"ld.global.cg": 4},
     "chase": {"ld.global.cg": 1},
-    "dependent": {"griddepcontrol.wait": 1, "griddepcontrol.launch_dependents": 1},
+    "spin": {"%clock64": 2},
+    "spin_dependent": {
+        "%clock64": 2,
+        "griddepcontrol.wait": 1,
+        "griddepcontrol.launch_dependents": 1,
+    },
 }
 
 
@@ -90,6 +95,7 @@ def test_every_probe_of_a_gpu_counts_what_it_does(stand_in):
 
     assert values["clock"] == 1.5e9, "3 cycles take 2 nanoseconds"
     assert values["tiers.hbm.bandwidth"] == 2 * 4 * (1 << 15), "bytes read and written"
+    assert values["record.hbm.copy"] == 2 * 4 * (1 << 15)
     assert values["record.hbm.read"] == 4 * (1 << 15)
     assert values["tiers.l2.bandwidth"] == 4 * 2 * 257 * 4096
     assert values["compute.matrix.float16"] == 2 * 8**3
@@ -99,7 +105,8 @@ def test_every_probe_of_a_gpu_counts_what_it_does(stand_in):
     assert values["special"] == 16 * 2 * 2048
     assert values["issue"] == 4 * 16 * 2 * 1024 / 32, "by warps"
     assert values["tiers.l2.latency"] == values["tiers.hbm.latency"] == 1 / 16
-    assert values["launch.graph"] == values["launch.dependent"] == 1 / 3
+    assert values["launch.graph"] == 1 / 3
+    assert values["record.launch.graph"] == values["record.launch.dependent"] == (2 - 1) / 3
 
 
 @pytest.mark.interpreter

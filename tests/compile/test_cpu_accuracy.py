@@ -151,15 +151,21 @@ def judged(torch, name, kind, *, dtype, shape):
     return [verdict(samples, dtype) for samples in zip(*groups, strict=True)]
 
 
-@pytest.mark.parametrize("kind", ROWS)
-@pytest.mark.parametrize("name", FUNCTIONS)
+def by_turns(others, turns):
+    """Each function with one in ``turns`` of the others; with the rest it is slow."""
+    for at, name in enumerate(FUNCTIONS):
+        for turn, other in enumerate(others):
+            marks = () if (at + turn) % turns == 0 else pytest.mark.slow
+            yield pytest.param(name, other, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "kind"), [*by_turns(ROWS, 3)])
 def test_errors_are_no_larger_than_eagers(torch, name, kind):
     for found in judged(torch, name, kind, dtype="float32", shape=(8, 160)):
         assert found.passed, found
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("name", "dtype"), [*by_turns(["float16", "bfloat16"], 2)])
 def test_in_narrow_dtypes(torch, name, dtype):
     for kind in ("normal", "shifted by 30", "outliers"):
         for found in judged(torch, name, kind, dtype=dtype, shape=(8, 130)):

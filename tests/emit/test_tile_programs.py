@@ -32,11 +32,11 @@ from tests.parameters import rest_slow
 
 ARRAYS = [name for name in PROGRAMS if name not in OPAQUE]
 LARGE = (
-    "causal batched", "decoder", "decoder batched", "grouped heads", "multi-head attention",
-    "projected rope", "rope attention", "rotated attention", "self attention",
-    "self attention batched", "two layers",
+    "attention over one array", "causal batched", "decoder", "decoder batched", "grouped heads",
+    "grouped query", "multi-head attention", "projected rope", "rope attention",
+    "rotated attention", "self attention", "self attention batched", "two layers",
 )  # fmt: skip
-"""They take seconds each; "causal", "grouped query", "packed heads" and the like are as they."""
+"""They take seconds each; "attention", "causal", "packed heads" and the like are built as they."""
 
 
 @pytest.mark.parametrize("name", TEXTS)

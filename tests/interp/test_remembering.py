@@ -56,7 +56,7 @@ def maps_of(programs):
 @pytest.mark.parametrize("kind", GENERATORS)
 def test_maps_whose_first_iteration_was_peeled_off(kind):
     peeled = 0
-    for seed in range(4):
+    for seed in (0, 1, 4, 7):  # 0 and 1 have none of the generator of blocks
         programs = every_program(fuse(GENERATORS[kind](Random(f"peeled {seed}")), PEELING_RULES))
         peeled += any(op.start for op in maps_of(programs))
         for setting in settings(programs[0], programs[-1], 2, np.random.default_rng(seed)):

@@ -13,7 +13,7 @@ from blockbuster.machines.data_file import machine_text, numbers_of, read_machin
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "blockbuster" / "machines" / "data"
-H200 = (DATA / "h200.toml").read_text(encoding="utf-8")
+A100 = (DATA / "a100.toml").read_text(encoding="utf-8")
 
 
 def source_of(path, sources):
@@ -113,34 +113,38 @@ def test_any_machine_reads_back(name, tiers, launch, rates):
 
 
 BROKEN = [
-    ("clock = 1.98e9\n", "", r"my\.toml: clock is missing\n  hint: the built-in files"),
+    ("clock = 1.41e9\n", "", r"my\.toml: clock is missing\n  hint: the built-in files"),
     ("warp = 32\n", "", r"my\.toml: limits\.warp is missing"),
     ("[tiers.hbm]\n", "[tiers.hbm]\nsize = 1\n", r"tiers\.hbm\.size is unknown; known here: bytes"),
-    ("clock = 1.98e9", "clock = 0", r"clock is greater than 0, not 0"),
-    ("clock = 1.98e9", "clock = nan", r"clock is greater than 0, not nan"),
-    ("clock = 1.98e9", 'clock = "fast"', r"clock is a number, not 'fast'"),
-    ("clock = 1.98e9", "clock = true", r"clock is a number, not True"),
-    ("processors = 132", "processors = 1.5", r"processors is a whole number, not 1\.5"),
-    ("dependent = 0.0", "dependent = -1e-6", r"launch\.dependent is 0 or more, not -1e-06"),
+    ("clock = 1.41e9", "clock = 0", r"clock is greater than 0, not 0"),
+    ("clock = 1.41e9", "clock = nan", r"clock is greater than 0, not nan"),
+    ("clock = 1.41e9", 'clock = "fast"', r"clock is a number, not 'fast'"),
+    ("clock = 1.41e9", "clock = true", r"clock is a number, not True"),
+    ("processors = 108", "processors = 1.5", r"processors is a whole number, not 1\.5"),
+    ("dependent = 7e-7", "dependent = -1e-6", r"launch\.dependent is 0 or more, not -1e-06"),
     ('kind = "gpu"', 'kind = "tpu"', 'kind is "gpu" or "cpu", not \'tpu\''),
-    ('name = "h200"', "name = 200", "name is a text in quotes, not 200"),
-    ('devices = ["NVIDIA H200"]', "devices = 3", "devices is a list of names in quotes, not 3"),
+    ('name = "a100"', "name = 200", "name is a text in quotes, not 200"),
+    (
+        'devices = ["NVIDIA A100-SXM4-80GB"]',
+        "devices = 3",
+        "devices is a list of names in quotes, not 3",
+    ),
     ("[tiers.hbm]", "[tiers.ram]", 'the first tier is global memory: "hbm" or "dram"'),
     ("[launch]", "[launch]\nsoon = {a = 1}", r"launch\.soon is unknown"),
-    ('clock = "maximum', 'speed = "of light"\nclock = "maximum', "a source of speed, but no such"),
+    ('clock = "NVIDIA', 'speed = "of light"\nclock = "NVIDIA', "a source of speed, but no such"),
     ("[sources]", "[sources", "my.toml is not TOML: "),
 ]
 
 
 @pytest.mark.parametrize(("part", "instead", "said"), BROKEN)
 def test_a_broken_file_says_what_is_wrong(part, instead, said):
-    assert H200.count(part) == 1, f"{part!r} stands once in the file"
+    assert A100.count(part) == 1, f"{part!r} stands once in the file"
 
     with pytest.raises(ValueError, match=said):
-        read_machine(H200.replace(part, instead), "my.toml")
+        read_machine(A100.replace(part, instead), "my.toml")
 
 
 def test_a_file_of_ones_own_needs_no_sources():
-    text = H200.partition("[sources]")[0]
+    text = A100.partition("[sources]")[0]
 
-    assert read_machine(text, "my.toml") == built_in("h200")
+    assert read_machine(text, "my.toml") == built_in("a100")

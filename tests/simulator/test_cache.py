@@ -50,7 +50,7 @@ def test_what_comes_from_memory(touches, rooms, parts):
         else:
             assert cache.load(processor, block(number), SIZE) == lists.load(processor, number)
     for part in cache.parts:
-        assert part.held == sum(part.blocks.values()) <= part.room
+        assert part.held == sum(held.size for held in part.blocks.values()) <= part.room
 
 
 def test_more_of_a_block_comes_from_memory():
@@ -89,14 +89,46 @@ def test_what_an_earlier_kernel_left_makes_room_first():
     cache.settle({"x": 60})
     cache.load(0, block(1, "y"), 80)
 
-    assert cache.load(0, Block("x", (3, 1)), 20) == 20
+    assert cache.given_up() == 40  # of 60 bytes, 20 find room
+    assert cache.load(0, Block("x", (3, 1)), 30) == 20
 
 
 def test_a_warm_cache_holds_arrays():
     cache = Cache(100, 2)
-    cache.warm({"x": 30})
+    cache.warm({"x": 30, "y": 20}, frozenset("y"))
 
     assert [cache.load(processor, block(1), 20) for processor in (0, 1)] == [0, 0]
+    assert [cache.load(processor, block(1, "y"), 20) for processor in (0, 1)] == [0, 0]
+    assert cache.unwritten() == 0  # what was stored before is not ours
+
+
+def test_what_was_stored_is_written_when_it_makes_room():
+    cache = Cache(100, 1)
+    cache.store(0, block(1), 60)
+    assert (cache.given_up(), cache.unwritten()) == (0, 60)
+    cache.load(0, block(2), 70)
+
+    assert (cache.given_up(), cache.unwritten()) == (60, 0)
+    assert cache.given_up() == 0  # told once
+
+
+def test_a_flushed_cache_writes_before_it_holds():
+    cache = Cache(100, 2)
+    cache.flushed()
+    cache.load(0, block(1), 30)
+
+    assert cache.given_up() == 30
+    assert cache.unwritten() == 0
+    cache.load(0, block(2), 30)
+    assert cache.given_up() == 20  # that part had 50
+
+
+def test_a_block_that_is_stored_again_is_written_once():
+    cache = Cache(100, 2)
+    cache.store(0, block(1), 40)
+    cache.store(1, block(1), 40)
+
+    assert cache.unwritten() == 40
 
 
 @pytest.mark.parametrize("parts", [1, 2])

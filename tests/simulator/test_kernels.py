@@ -68,7 +68,7 @@ def test_memory_is_read_once_where_the_cache_holds_everything(name):
         seen |= {*work.loaded, *work.stored}
 
     assert run(made).bytes["hbm"] == expected
-    assert run(made, warm=True).bytes["hbm"] == sum(sum(w.stored.values()) for w in works(made))
+    assert run(made, warm=True).bytes["hbm"] == 0
 
 
 @all_kernels
@@ -81,9 +81,11 @@ def test_busy_time_is_the_work_over_the_rate(name, sizes):
 
     for unit, expected in totals(made, on, FITTED).items():
         assert report.busy[unit] * seconds == pytest.approx(expected)
-    for tier, reach in ((memory, FITTED.memory), (cache, FITTED.cache)):
-        moved = report.bytes[tier.name] / (tier.bandwidth * reach)
-        assert report.busy[tier.name] * seconds == pytest.approx(moved)
+    stored = sum(sum(work.stored.values()) for work in works(made))  # stays in the cache
+    loaded = (report.bytes["hbm"] - stored) / (memory.bandwidth * FITTED.memory)
+    assert report.busy["hbm"] * seconds == pytest.approx(loaded)
+    moved = report.bytes["l2"] / (cache.bandwidth * FITTED.cache)
+    assert report.busy["l2"] * seconds >= moved * (1 - 1e-9)  # whole sectors
     assert all(0 <= part <= 1 + 1e-9 for part in report.busy.values())
 
 
@@ -103,11 +105,10 @@ def test_time_lies_between_its_bounds(name, sizes, processors):
     kernels = len(works(made))
     running = report.time_us / 1e6 - kernels * on.launch.graph
     units = totals(made, on, IDEAL)
-    memory, cache = (report.bytes[t.name] / t.bandwidth for t in on.tiers[:2])
-    port = max(memory, cache) * processors / IDEAL.burst  # of a processor, were it alone
+    memory, cache = (report.busy[t.name] * report.time_us / 1e6 for t in on.tiers[:2])
 
     assert running >= max(memory, cache, *units.values()) * (1 - 1e-9)
-    together = memory + cache + 2 * port + sum(units.values()) * processors
+    together = memory + (cache + sum(units.values())) * processors
     assert running <= together * (1 + 1e-9)
 
 
@@ -124,7 +125,7 @@ def test_groups_of_iterations_move_and_compute_the_same(name, group):
     fine, coarse = run(made, group=1), run(made, group=group)
 
     assert coarse.bytes["l2"] == fine.bytes["l2"]
-    assert coarse.time_us == pytest.approx(fine.time_us, rel=0.1)
+    assert coarse.time_us == pytest.approx(fine.time_us, rel=0.12)
     if name != "window":  # its programs walk parts of groups
         assert coarse.bytes == fine.bytes
 

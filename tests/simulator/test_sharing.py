@@ -47,11 +47,8 @@ def by_clock(rates, chains):
     def actor(chain, found):
         for step in chain:
             amounts = [(resources[r], amount) for r, amount in step.amounts.items()]
-            job = (
-                clock.delayed(amounts, step.after, least=step.least)
-                if step.after
-                else clock.job(amounts, least=step.least)
-            )
+            yield clock.job((), least=step.after)
+            job = clock.job(amounts, least=max(step.least - step.after, Fraction(0)))
             yield job
             assert job.ended == clock.now
             found.append(clock.now)

@@ -137,8 +137,11 @@ def test_what_a_kernel_stored_the_next_finds_in_the_cache():
 def test_warm_and_cold():
     made = kernel("softmax", dict(M=256, N=4096))
 
-    assert run(made, warm=True).bytes["hbm"] == run(made).bytes["hbm"] / 2  # what it stores
-    assert run(made, warm=True).time_us < run(made).time_us
+    warm, empty, flushed = (run(made, **{state: True}) for state in ("warm", "group", "flushed"))
+
+    assert warm.bytes["hbm"] == 0
+    assert flushed.bytes["hbm"] == 2 * empty.bytes["hbm"]  # each byte drives another one out
+    assert warm.time_us < empty.time_us < flushed.time_us
 
 
 def test_ten_thousand_programs():

@@ -11,7 +11,7 @@ reads what another gives, all warps lie along the rows, or along the columns whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -56,6 +56,17 @@ class Layout:
     def warps_along(self, dim: Dim) -> int:
         """How many warps lie along ``dim``."""
         return 1 << sum(along == dim for along, _ in self.warps)
+
+    def crosses(self, to: Layout, lanes: Collection[Dim]) -> bool:
+        """True if a tile over ``lanes`` that takes another layout passes from warp to warp."""
+        if self.dense == to.dense != "":
+            return False
+        return of_lanes(self.warps, lanes) != of_lanes(to.warps, lanes)
+
+
+def of_lanes(digits: frozenset[Bit], lanes: Collection[Dim]) -> frozenset[Bit]:
+    """The digits of a layout that tell elements of a tile over ``lanes`` apart."""
+    return frozenset(digit for digit in digits if digit[0] in lanes)
 
 
 class Layouts:

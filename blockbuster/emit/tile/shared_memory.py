@@ -18,7 +18,7 @@ from math import prod
 
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.layouts import HOPPER, VECTOR, WORD, Bit, Layout, Layouts
+from blockbuster.emit.tile.layouts import HOPPER, VECTOR, WORD, Layout, Layouts, of_lanes
 from blockbuster.emit.tile.program import (
     Await,
     For,
@@ -35,7 +35,6 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.ops import Cast, Functional
-from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
 
 
@@ -162,15 +161,8 @@ class _Memory:
         taken in turns, but for those of the bytes that it moves at once.
         """
         layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
-        if layout is None or to is None or (layout.dense == to.dense != ""):
+        if layout is None or to is None or not layout.crosses(to, lanes):
             return 0
-        if _of(lanes, layout.warps) == _of(lanes, to.warps):
-            return 0
-        both = _of(lanes, layout.registers) & _of(lanes, to.registers)
+        both = of_lanes(layout.registers, lanes) & of_lanes(to.registers, lanes)
         turns = max(0, len(both) - (at_once // width).bit_length() + 1)
         return width * self.layouts.lanes(*lanes) >> turns
-
-
-def _of(lanes: tuple[Dim, ...], digits: frozenset[Bit]) -> frozenset[Bit]:
-    """The digits of a layout that tell elements of a tile with these lanes apart."""
-    return frozenset(digit for digit in digits if digit[0] in lanes)

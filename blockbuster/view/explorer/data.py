@@ -48,7 +48,6 @@ def explorer_data(
     """
     _check_length(derivation)
     dims = dims_data(derivation.start, setting)
-    source = source_of(derivation.start)
     progress("rewriting")
     found = frames(derivation)
     graphs = [derivation.start, *(frame.after for frame in found)]
@@ -61,13 +60,7 @@ def explorer_data(
     progress("simulating")
     simulation = simulation_data(kernel.kernel, setting.machine)
     return {
-        "schema": SCHEMA,
-        "title": title or (source.function if source else "block program"),
-        "source": _source(source),
-        "dims": dims,
-        "rules_of_sizes": rules_of_sizes(derivation.start),
-        "element_bytes": {name: dtype_of(name).bytes for name in DTYPES},
-        "dtype": setting.dtype,
+        **_heading(derivation.start, dims, setting, title),
         "states": states,
         "steps": steps_data(derivation, found, states, proofs),
         "snapshots": list(derivation.snapshots_after),
@@ -80,6 +73,20 @@ def explorer_data(
         "strings": list(strings.numbers),
         "polynomials": table.data(),
         "pictures": pictures,
+    }
+
+
+def _heading(start: Graph, dims: list[Data], setting: Setting, title: str) -> Data:
+    """What is known before anything is rewritten."""
+    source = source_of(start)
+    return {
+        "schema": SCHEMA,
+        "title": title or (source.function if source else "block program"),
+        "source": _source(source),
+        "dims": dims,
+        "rules_of_sizes": rules_of_sizes(start),
+        "element_bytes": {name: dtype_of(name).bytes for name in DTYPES},
+        "dtype": setting.dtype,
     }
 
 
