@@ -84,7 +84,7 @@ for at, (each, report) in enumerate(zip(kernels, reports, strict=True)):
         print(f"{name:20}{count:7}{gb:10.2f}{intensity:10.0f}{times[at]:10.0f}  {report.critical}")
 
 assert {products(each) for each in kernels} == {4 * 16 * 4096 * 4096 * 128}
-assert times[-1] == min(times) and times[0] > 20 * times[-1]
+assert times[-1] == min(times) and times[0] > 10 * times[-1]
 
 # %% [markdown]
 # All forms multiply the same numbers, so they differ in what they move. (Steps 1 to 12 merge outer
@@ -114,7 +114,7 @@ for at in (0, 16, 17, 21, 22, 23):
     point = (intensity[at], speed[at] / 1e12)
     side, offset = ("right", (-7, -3)) if at in (0, 21) else ("left", (7, -3))
     axes.annotate(str(at), point, textcoords="offset points", xytext=offset, ha=side, fontsize=9)
-axes.set(xscale="log", yscale="log", ylim=(5, 1500))
+axes.set(xscale="log", yscale="log", ylim=(2, 1500))
 axes.set_xlabel("operations per byte of global memory")
 axes.set_ylabel("TFLOP/s of matrix products")
 axes.set_title("Attention after each step of its derivation, 16 heads, 4096 x 4096, D = 128")
@@ -126,24 +126,29 @@ plt.show()
 assert (speed < np.minimum(intensity * h200.memory.bandwidth, peak)).all()
 
 # %% [markdown]
-# The derivation climbs the slope and leaves it at the end. Two things are worth a look.
+# The derivation climbs along the slope and leaves it at the end. The first forms are far below it:
+# they store one number for each block of the sum side by side, so that each store of four bytes
+# touches a whole line of the cache. A roofline knows bytes and operations; the closed form knows
+# lines, launches, waiting and the size of programs as well.
 #
-# - The points lie below the slope, not on it: much of what these kernels load comes from the
-#   cache, which has a roof of its own.
-# - **Step 22 is a step to the right and not up**: it saves bytes and takes longer. It merges the
-#   columns of the result into one block, and the default schedule answers with 8 warps for the
-#   second kernel, too many for its 64 rows. Fewer bytes alone do not make a kernel fast.
+# It also knows schedules. Here is the last form again, with 4 and with 8 warps for its 64 rows.
 
 # %%
-assert moved[22] < moved[21] and times[22] > times[21]
-four = kernels[22].schedule.replace("warps nest 1 4\nwarps nest 2 8", "warps 4")
-again = bb.emit(FORMS[22], sizes, schedule=four).cost("h200", launch="graph", warm=True)
-print(f"step 21: {times[21]:.0f} us; step 22: {times[22]:.0f}, with 4 warps {again.time_us:.0f}")
-assert again.time_us < times[21]
+by_warps = {}
+for warps in (4, 8):
+    schedule = f"block M 64, D 128 whole, N 64, L 128 whole\nwarps {warps}\nstage nest 1 N 2"
+    report = bb.emit(derivation.final, sizes, schedule=schedule).cost(
+        "h200", launch="graph", warm=True
+    )
+    by_warps[warps] = report.time_us
+    print(f"{warps} warps: {report.time_us:.0f} us, limited by {report.critical}")
+
+assert by_warps[8] > 1.2 * by_warps[4]
 
 # %% [markdown]
-# So a form and its schedule are chosen together, and that is what a cost model is for. In the rest
-# of this notebook each form gets the best of a few block sizes, and the closed form picks it.
+# The same program, a third slower. So a form and its schedule are chosen together, and that is what
+# a cost model is for. In the rest of this notebook each form gets the best of a few block sizes,
+# and the closed form picks it.
 
 # %%
 TILES = (None, *(dict(M=m, N=n) for m in (16, 64, 128) for n in (64, 128)))  # None: the default
@@ -231,31 +236,36 @@ for keys in lengths:
         f"{b.time_us:7.1f}{b.busy['launch']:10.0%}{gain['graph']:7.2f}"
     )
 
-assert by_length[4096]["graph"] > 1.7
-assert by_length[512]["graph"] < 1.3
-assert one_kernel(dict(sizes, M=512, N=512))[0].programs < h200.processors
+gain = {keys: gains["graph"] for keys, gains in by_length.items()}
+assert min(gain, key=gain.get) in (256, 512)
+assert gain[4096] > 1.3 * gain[512] and gain[64] > 1.2 * gain[512]
 
 # %% [markdown]
 # At 4096 fusing halves the time: the weights alone are half a gigabyte, which no cache holds. At
-# 512 it hardly matters, for two reasons. The weights fit into the cache, so storing them is cheap.
-# And one kernel has *few programs*. Its parallelism comes from blocks of queries alone, and small
-# blocks load keys and values more often; the best kernel leaves half of the 132 processors without
-# work. Three kernels spread blocks of queries *and* keys over all of them.
+# 256 and 512 it matters least, for two reasons. The weights fit into the cache, so storing them is
+# cheap. And one kernel has *few programs*: its parallelism comes from blocks of queries alone, so
+# it either leaves some of the 132 processors without work, or cuts the queries into small blocks
+# that load the keys more often. Three kernels spread blocks of queries *and* keys.
 #
-# At 64 and 128 fusing wins again, but for another reason. A kernel takes a launch, a start, and the
-# latency of its first loads, however little it computes. Three kernels pay that three times.
+# At 64 and 128 fusing gains again, but for another reason. A kernel takes a launch, a start, and
+# the latency of its first loads, however little it computes. Three kernels pay that three times.
+# So the usual story, bytes, is the story of long sequences only.
 #
 # By this model fusing never loses along this line. Along others it does:
 #
-# - **Few queries and many keys** (64 queries, one head): the fused kernel cuts the keys into chunks
-#   to have programs for all processors, and pays for a second kernel that merges them.
+# - **Few queries and many keys**, as when a language model writes the next word. One program walks
+#   through all keys, and the other processors watch. The remedy is to cut the keys into chunks, and
+#   to let a second kernel merge them ("Flash-Decoding"); `bb.emit` does so by default.
 # - **Wide values**: the last fusion computes the scores again for every block of columns of `v`.
 
 # %%
-few = {}
+lines = {"one kernel": {}, "cut into chunks": {}}
 for keys in (256, 1024, 4096, 16384):
     own = dict(sizes, H=1, M=64, N=keys)
-    few[keys] = microseconds(three_kernels(own)) / microseconds(one_kernel(own))
+    rival = microseconds(three_kernels(own))
+    plain = bb.emit(derivation.final, own, chunks={})
+    lines["one kernel"][keys] = rival / microseconds(works(plain))
+    lines["cut into chunks"][keys] = rival / microseconds(one_kernel(own))
 wide = {}
 for columns in (64, 128, 256, 512, 1024):
     own = dict(sizes, M=2048, N=2048, L=columns)
@@ -265,25 +275,27 @@ fig, panels = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True)
 for way, color in (("plain", "tab:gray"), ("graph", "tab:blue")):
     gains = [by_length[keys][way] for keys in lengths]
     panels[0].plot(lengths, gains, marker="o", color=color, label=f"launch: {way}")
-panels[0].legend(frameon=False)
 panels[0].set(title="16 heads", xlabel="queries = keys")
-panels[1].plot(few.keys(), few.values(), marker="o", color="tab:blue")
+for (name, gains), color in zip(lines.items(), ("tab:red", "tab:blue"), strict=True):
+    panels[1].plot(gains.keys(), gains.values(), marker="o", color=color, label=name)
 panels[1].set(title="one head, 64 queries", xlabel="keys")
 panels[2].plot(wide.keys(), wide.values(), marker="o", color="tab:blue")
 panels[2].set(title="16 heads, 2048 queries and keys", xlabel="columns of v")
 for panel in panels:
     panel.set_xscale("log", base=2)
-    ticks = panel.lines[0].get_xdata()
+    ticks = list(panel.lines[0].get_xdata())
     panel.set_xticks(ticks, [f"{tick:.0f}" for tick in ticks], fontsize=8)
     panel.axhspan(0, 1, color="tab:red", alpha=0.12, linewidth=0)
     panel.axhline(1, color="black", linewidth=0.8)
-panels[0].set(ylabel="time of three kernels / of one", ylim=(0, 4.5))
+panels[0].legend(frameon=False)
+panels[1].legend(frameon=False)
+panels[0].set(ylabel="time of three kernels / of fused", ylim=(0, 4.5))
 fig.suptitle("Fusing pays above 1, and loses in the red part")
 fig.tight_layout()
 plt.show()
 
-assert few[256] > 1 > few[16384]
-assert wide[64] > 3 and wide[1024] < 1
+assert lines["one kernel"][16384] < 0.7 < 1 < lines["cut into chunks"][16384]
+assert wide[64] > 2 and wide[1024] < 1
 
 # %% [markdown]
 # This is why Blockbuster keeps all snapshots of a derivation and does not just take the last one.
@@ -306,7 +318,7 @@ for name in ("rtx3080", "a100", "mi300x", "h200", "h100", "rtx6000ada"):
     print(f"{name:12}{balance:8.0f}{a:9.0f} us{b:12.0f} us{b / a:6.1f}  {critical}")
 
 assert min(gains.values()) > 1
-assert gains["rtx6000ada"] > gains["rtx3080"]
+assert gains["rtx6000ada"] > 2 * gains["rtx3080"]
 
 # %% [markdown]
 # The two RTX cards make the point: the memory of the newer one is hardly faster, its matrix units
@@ -351,7 +363,7 @@ for name, machine in machines.items():
     print(f"{name:10}  one kernel {a:4.0f} us, three kernels {b:4.0f} us, gain {b / a:.2f}")
 
 assert times["memory x 2"][0] > 0.98 * times["H200"][0]
-assert times["memory x 2"][1] < 0.9 * times["H200"][1]
+assert times["memory x 2"][1] < 0.95 * times["H200"][1]
 
 # %% [markdown]
 # Memory that is twice as fast gives Flash Attention next to nothing: it hardly uses memory. Three
@@ -375,7 +387,7 @@ for line in Path("../bench/results/2026-11-22-h200-costs/pairs.jsonl").read_text
 
 
 def compared(workload):
-    """Predicted and measured microseconds, rows of a block, and if registers spill."""
+    """Predicted and measured microseconds, schedule, and if registers spill."""
     found = []
     for record in records.values():
         if record["workload"] == workload:
@@ -387,9 +399,7 @@ def compared(workload):
                 continue  # the closed form says that no program fits; it guesses registers
             spills = any(each["spilled"] for each in record["kernels"])
             warm = median(record["warm"])
-            found.append((predicted, warm, made.tiles["M"], spills))
-            if record["sizes"] == sizes and record["schedule"] == kernel.schedule:
-                print(f"this notebook's first kernel: {predicted:.0f} us, measured {warm:.0f}")
+            found.append((predicted, warm, record["schedule"], spills))
     return found
 
 
@@ -419,34 +429,34 @@ plt.show()
 
 # %%
 for workload, pairs in clean.items():
-    ratio = geometric_mean(pair[0] / pair[1] for pair in pairs)
+    ratios = [pair[0] / pair[1] for pair in pairs]
     chosen, fastest = min(pairs)[1], min(pair[1] for pair in pairs)
     print(
-        f"{workload}: {len(pairs)} schedules without spills, rank correlation"
-        f" {rank_correlation(pairs):.2f}, predicted / measured {ratio:.2f},"
+        f"{workload}: {len(pairs)} schedules without spills\n"
+        f"  predicted / measured: {geometric_mean(ratios):.2f} on average,"
+        f" from {min(ratios):.2f} to {max(ratios):.2f}\n"
+        f"  rank correlation {rank_correlation(pairs):.2f};"
         f" the model's choice is {chosen / fastest - 1:.0%} slower than the best"
     )
-    assert rank_correlation(pairs) > 0.5
-    assert chosen < 1.3 * fastest
-
-print("\nattention-1024, by the rows of a block:")
-for rows in (16, 32, 64, 128):
-    mine = [pair[0] / pair[1] for pair in clean["attention-1024"] if pair[2] == rows]
-    print(f"{rows:4} rows: predicted / measured {geometric_mean(mine):.2f} ({len(mine)} schedules)")
+    assert rank_correlation(pairs) > 0.6
+    assert chosen < 1.25 * fastest
+    ordered = sorted(pairs, key=lambda pair: pair[0] / pair[1])
+    for predicted, warm, schedule, _ in (*ordered[:2], *ordered[-2:]):
+        text = schedule.strip().replace("\n", "; ")
+        print(f"  {predicted:5.0f} us predicted, {warm:5.0f} measured: {text}")
 
 # %% [markdown]
-# So the model orders schedules well enough to choose one, and its microseconds are not to be
-# believed to better than a third. Where it errs:
+# So the model orders schedules well enough to choose one, and is about right on average. The time
+# that it gives for a single schedule can be wrong by more than a half. Where it errs:
 #
-# - It is **too hopeful**: most points lie above the line. Blocks of few rows are the worst. Their
-#   products use smaller instructions, with more of everything around them, and the closed form
-#   guesses instructions from the program instead of reading them.
-# - **Spilled registers** (crosses) are not modelled at all; one schedule takes thirty times as long
-#   as predicted. A compiler finds them without a GPU, in a second for each kernel. So a tuner lets
-#   the closed form keep a few of many schedules, and compiles only those
-#   ([costs](../docs/costs.md)).
+# - **Many warps for few rows** are slower than predicted, and small blocks that wait often (16
+#   keys a step, two warps) are faster: the closed form guesses instructions and waits from the
+#   program, and the assembler arranges them in its own way.
+# - **Spilled registers** (crosses) are not modelled; one schedule takes several times as long as
+#   predicted. A compiler finds them without a GPU, in a second for each kernel. So a tuner lets the
+#   closed form keep a few of many schedules, and compiles only those ([costs](../docs/costs.md)).
 # - The comparisons above are between schedules that the model chose, each with its own error. A
-#   gain of 1.1 may be none. The large ones, and their reasons, are safe: bytes and operations are
+#   gain of 1.2 may be none. The large ones, and their reasons, are safe: bytes and operations are
 #   counted, not guessed.
 #
 # What happens *during* a kernel, program by program, is the subject of
