@@ -38,7 +38,7 @@ from blockbuster.ir.expr import Arg, Call, Expr, call, calls, rewrite
 from blockbuster.ir.graph import Graph, Node, Output, Value
 from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Pointwise
 from blockbuster.ir.origin import Origin
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules.emitter import Emitter
 from blockbuster.rules.shift_invariance import around_mean, equal, minus_mean
 
@@ -166,6 +166,7 @@ class _Centering:
         self.squares = Value(self.position, self.sums.squares)
         self.leaves = [self.total, self.squares, self.squares]
         self.known: dict[Value, Expr] = {self.total: Arg(0), self.squares: Arg(1)}
+        self.size = size_class(self.op.dim)  # what expressions call the number of elements
 
     def made(self, note: Callable[[str], None]) -> Graph | None:
         """The level with the loop parted; None where that is not called for, or not possible."""
@@ -177,7 +178,7 @@ class _Centering:
             note(TWICE.format(name=name, dim=self.op.dim))
             return None
         edit = Builder(self.graph)
-        to, minus = Emitter(edit, self._origin), minus_mean(self.op.dim)
+        to, minus = Emitter(edit, self._origin), minus_mean(self.size)
         to.leaves = [self.total]
         first = to.emit(minus, hint="m")
         to.leaves = [*self.leaves]
@@ -209,7 +210,7 @@ class _Centering:
             alike = all(self._axes(v) == self._axes(value) for v in node.operands)
             if not alike or calls(whole) > _LARGEST:
                 continue
-            new = around_mean(whole, self.op.dim, Arg(2))
+            new = around_mean(whole, self.size, Arg(2))
             self.known[value] = whole
             if new != whole:
                 yield value, new
@@ -233,9 +234,9 @@ class _Centering:
 
     def _center(self) -> Value | None:
         """A value of this level that is minus the mean."""
-        minus = minus_mean(self.op.dim)
+        minus = minus_mean(self.size)
         found = (v for v, e in self.known.items() if isinstance(e, Call) and e.arguments == (0,))
-        return next((v for v in found if equal(self.known[v], minus, self.op.dim)), None)
+        return next((v for v in found if equal(self.known[v], minus, self.size)), None)
 
     def _normed_dots(self, center: Value | None, new: dict[Value, Value]) -> list[_NormedDot]:
         """Dots of the elements to which what the shift makes of them is added afterwards."""

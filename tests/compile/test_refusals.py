@@ -18,7 +18,7 @@ from blockbuster.runtime import compiled, recorder, replay
 from blockbuster.runtime.first_launch import Finding
 from blockbuster.runtime.tensors import Arrays
 from tests.compile.functions import attention, doubled, normal, with_custom
-from tests.compile.test_replay import Started
+from tests.compile.stand_ins import Started
 
 compile_module = importlib.import_module("blockbuster.compile")  # the package has a function
 NOTHING_FOUND = SimpleNamespace(finished=Findings)

@@ -42,6 +42,10 @@ def residual(x, r, w):
     return bb.layer_norm(x + r) @ w
 
 
+def back_to_rows(x, w, v):
+    return bb.layer_norm(x) @ w @ v
+
+
 def by_hand(x, w):
     mean = bb.mean(x, axis=-1, keepdims=True)
     variance = bb.mean(x * x, axis=-1, keepdims=True) - mean * mean
@@ -153,6 +157,15 @@ def test_rows_that_something_else_reads_unscaled_are_only_shifted():
 
     assert last.startswith("d = x + c over [M,K]")
     assert "dot(d, " in last
+
+
+@pytest.mark.parametrize("columns", ["K", "L"])
+def test_a_loop_need_not_have_the_name_of_its_size(columns):
+    """Where the result has columns K, the loops over the rows of x are called K'."""
+    graph = final(back_to_rows, {"x": "M K", "w": "K N", "v": f"N {columns}"})
+    parted = loops(centered(graph), "K'" if columns == "K" else "K")
+
+    assert len(parted) == len(loops(graph, parted[0].dim)) + 1
 
 
 def test_it_is_done_once():
