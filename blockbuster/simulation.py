@@ -34,7 +34,7 @@ def simulate(
     ``machine``: a name ("h200", "auto"), the path of a file, or a ``Machine``. ``launch``:
     "plain", from the host, "graph", or "dependent": a kernel's launch is hidden behind the kernel
     before it. ``warm``: the cache holds what was used last; ``flushed``: it is full of other data
-    that has to be written to memory, as before each call of ``do_bench``; else it is empty at first.
+    that has to be written to memory, as before each call of ``do_bench``; else it is empty.
     Functions of whole arrays between the kernels of a plan take no time, and are named in
     ``Report.assumed``. Raises ValueError for an unknown machine or launch, sizes of zero, a
     program that does not fit a processor, and a plan without schedules (of the CPU, or loaded).

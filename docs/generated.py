@@ -72,6 +72,8 @@ CONTENTS = {
         "docs/proofs",
         "docs/tile_programs",
         "docs/costs",
+        "docs/simulator",
+        "docs/ranking",
         "docs/tiling",
         "ARCHITECTURE",
     ),

@@ -1,11 +1,13 @@
-"""Fit the coefficients of the closed form to measured pairs of the part "fit".
+"""Fit the coefficients of a stage of the cost model to measured pairs of the part "fit".
 
-    python -m bench.costs.fit bench/results/2026-11-22-h200-costs
+    python -m bench.costs.fit bench/results/2026-11-22-h200-costs              the closed form
+    python -m bench.costs.fit bench/results/2026-11-22-h200-costs --binaries   the second stage
 
 One coefficient after the other is made larger or smaller as long as that helps, in steps that
 shrink. What is made small is the spread of predicted over measured times within each workload, fast
 pairs counting most, and at a smaller weight their mean: a model may be off by a factor and rank
-well, but it is used beside others. The result is printed; coefficients.py is changed by hand.
+well, but it is used beside others. The result is printed; coefficients.py and binary_model.py are
+changed by hand.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 from bench.costs.judge import by_workload
 from bench.costs.measured import WAYS, Measured, measured
 from bench.costs.workloads import FITTED
+from blockbuster.costs.binary_model import BinaryCoefficients
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.machines import machine
 
@@ -31,8 +34,8 @@ SWEEPS = 2
 OFFSET = 0.25  # weight of a workload's mean error, beside the spread within it
 LEAST = 1e-5  # by which a change has to help
 BOUNDS = {
-    "matrix": (0.3, 1.1), "apart": (0.3, 1.0), "memory": (0.5, 1.0), "issue": (0.3, 1.0),
-    "barrier": (20.0, 300.0), "begin": (100.0, 2500.0), "unrolled": (1.0, 8.0),
+    "matrix": (0.3, 1.4), "apart": (0.3, 1.0), "memory": (0.5, 1.0), "issue": (0.3, 1.0),
+    "begin": (100.0, 2500.0), "unrolled": (1.0, 8.0), "overlap": (1.5, 8.0),
 }  # fmt: skip
 """Between which values a coefficient makes sense, where not any positive one does."""
 
@@ -102,15 +105,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("folder", type=Path, help="has pairs.jsonl, see measure.py")
     parser.add_argument("--machine", default="h200")
+    parser.add_argument("--binaries", action="store_true", help="the stage that knows binaries")
     options = parser.parse_args()
     device = machine(options.machine)
     names = tuple(workload.name for workload in FITTED)
     groups = list(by_workload(list(measured(options.folder / "pairs.jsonl", names))).values())
 
-    def predict(pair: Measured, way: str, fitted: Coefficients) -> float:
+    def closed(pair: Measured, way: str, fitted: Coefficients) -> float:
         return pair.closed(device, way, fitted)
 
-    found = fit(groups, predict, Coefficients())
+    def compiled(pair: Measured, way: str, fitted: BinaryCoefficients) -> float:
+        return pair.compiled(device, way, fitted)
+
+    found: Any = (
+        fit(groups, compiled, BinaryCoefficients())
+        if options.binaries
+        else fit(groups, closed, Coefficients())
+    )
     for each in fields(found):
         print(f"{each.name:8} {getattr(found, each.name):.4g}")
     return 0

@@ -21,8 +21,7 @@ import blockbuster as bb
 from bench.costs.pairs import read_pairs
 from bench.costs.variations import Pair
 from bench.costs.workloads import BY_NAME
-from blockbuster.costs import work
-from blockbuster.costs.footprint import Footprint
+from blockbuster.costs.footprint import Footprint, footprint
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.target.compiler import compile_kernel, target_of
@@ -79,7 +78,8 @@ def scheduled(record: Record) -> Scheduled:
 
 def estimated(record: Record) -> tuple[Footprint, ...]:
     """The estimate for each kernel of a record."""
-    return tuple(one.footprint for one in work(scheduled(record)))
+    program = scheduled(record).program
+    return tuple(footprint(program, nest, record["target"]) for nest in program.nests)
 
 
 @cache
@@ -95,16 +95,16 @@ def compare() -> None:
     """Print kernels whose shared memory is estimated wrongly, and how many there are."""
     total = right = 0
     for record in records():
-        for number, (footprint, (shared, _, _)) in enumerate(
+        for number, (guess, (shared, _, _)) in enumerate(
             zip(estimated(record), record["kernels"], strict=True), 1
         ):
             total += 1
-            if abs(footprint.shared - shared) <= WITHIN * shared:
+            if abs(guess.shared - shared) <= WITHIN * shared:
                 right += 1
                 continue
             where = f"{record['workload']} kernel {number} {record['target']}"
             text = "; ".join(record["schedule"].splitlines())
-            print(f"{where:36} estimated {footprint.shared:7,}, takes {shared:7,}: {text}")
+            print(f"{where:36} estimated {guess.shared:7,}, takes {shared:7,}: {text}")
     print(f"{right} of {total} kernels within {WITHIN:.0%}")
 
 

@@ -116,7 +116,7 @@ def by_workload(pairs: Sequence[Measured]) -> dict[str, list[Measured]]:
 def table(groups: Mapping[str, Sequence[Measured]], on: Machine) -> str:
     """A table for each way and model, in Markdown."""
     parts = {workload.name: workload.part for workload in WORKLOADS}
-    sections = []
+    sections = [f"# Predicted and measured ranks on {on.name}\n"]
     for way in WAYS:
         for name, model in MODELS.items():
             rows = {n: judged(pairs, model, on, way) for n, pairs in groups.items()}
@@ -152,6 +152,7 @@ def scatter(
 ) -> None:
     """Predicted against measured times, an axis for each workload; crosses are not modelled."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     columns = 6
     rows = -(-len(groups) // columns)
@@ -171,6 +172,10 @@ def scatter(
         )
         axes.set(xscale="log", yscale="log")
         axes.set_title(name, fontsize=8)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(ScalarFormatter())
+            axis.set_minor_formatter(NullFormatter())
         axes.tick_params(labelsize=6, which="both")
     figure.suptitle(
         f"{way}: predicted (across) and measured microseconds; green: fitted, red: spills"

@@ -2,6 +2,7 @@
 
     python -m bench.costs.measure --out $OUT/pairs --seconds 420       all pairs of pairs.jsonl
     python -m bench.costs.measure --out $OUT/pairs --only matmul,decode-8192
+    python -m bench.costs.measure --out $OUT/kept --pairs bench/costs/kept.jsonl
     python -m bench.costs.measure --out $OUT/pairs --smoke             a few, in some 40 seconds
     python -m bench.costs.measure --compile --only matmul              no GPU: binaries alone
     python -m bench.costs.measure --cpu                                few blocks, interpreted
@@ -30,7 +31,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from bench.costs.children import BEGUN, worked_through
-from bench.costs.pairs import read_pairs
+from bench.costs.pairs import FILE, read_pairs
 from bench.costs.variations import Pair
 from bench.costs.workloads import BY_NAME, WORKLOADS
 
@@ -238,6 +239,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=Path("build/costs"))
+    parser.add_argument("--pairs", type=Path, default=FILE, help="the file that lists them")
     parser.add_argument("--only", default="", help="names of workloads, separated by commas")
     parser.add_argument("--seconds", type=float, default=420)
     parser.add_argument("--smoke", action="store_true", help="a few pairs of four workloads")
@@ -260,7 +262,9 @@ def main() -> int:
     if options.smoke:
         names = list(SMOKE)
         options.seconds = min(options.seconds, 100)
-    pairs = [p for p in read_pairs(names) if not options.smoke or p.number < SMOKED]
+    pairs = list(read_pairs(names, options.pairs))
+    if options.smoke:
+        pairs = [pair for pair in pairs if pair.number < SMOKED]
     return measure(pairs, options)
 
 

@@ -7,9 +7,9 @@
 Cold times are of calls that find nothing in the cache, launched from the host; warm ones of calls
 in a CUDA graph, one after the other. Bytes from memory cannot be read without hardware counters
 (ncu needs rights that a container rarely has): instead the last column of what is written with
---csv has the bandwidth that simulated bytes and measured cold time make together, which no kernel
-can have above the device's own. Kernels that spill registers are left out: a machine without their
-registers runs another program.
+--csv has the bandwidth that simulated bytes and measured cold time make together; what memory gets
+only after the kernel has ended is among these bytes. Kernels that spill registers are left out: a
+machine without their registers runs another program.
 """
 
 from __future__ import annotations
@@ -85,6 +85,12 @@ def compared(record: Record, machine: bb.Machine) -> Row:
     )  # fmt: skip
 
 
+def _written(row: Row) -> dict[str, Any]:
+    """The fields of a row, numbers with three digits."""
+    fields = asdict(row).items()
+    return {name: round(v, 3) if isinstance(v, float) else v for name, v in fields}
+
+
 def said(rows: Sequence[Row]) -> str:
     """A line for each schedule, and which share is near."""
     lines = [
@@ -144,7 +150,7 @@ def main() -> int:
         with options.csv.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, asdict(rows[0]), lineterminator="\n")
             writer.writeheader()
-            writer.writerows(map(asdict, rows))
+            writer.writerows(map(_written, rows))
     return 0
 
 

@@ -5,18 +5,21 @@ moves and how many programs a processor holds. A compiled kernel shows them. So 
 nest is matched with a loop of the machine code, whose counts take the place of guesses; bytes of
 memory and cache, rounds of programs and launches are those of the closed form.
 
-One run of a loop takes, with c programs of w warps on a processor of four schedulers, the longest
-of c x matrix, c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the
-chain of one program, which adds up wherever it waits until no matrix instruction runs.
+One run of a loop, with c programs of w warps on a processor of four schedulers, adds up c x matrix,
+c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the chain of one
+program by a mean that lies between the longest of them and their sum: they overlap in part. The
+chain itself is a sum wherever it waits until no matrix instruction runs, or for loads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import Coefficients
+from blockbuster.costs.lines import LINE
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.steps import SCHEDULERS, Rates, Step
 from blockbuster.costs.tiered import NestTime, passed
@@ -29,21 +32,44 @@ from blockbuster.machines.machine import Machine
 HALF = 2
 """Cycles in which a unit takes an instruction of a warp that is half as wide."""
 
-WIDTH = 2
-"""Bytes of an element that matrix instructions read from shared memory."""
+NEARLY = 1.3
+"""A loop is unrolled so many times even if its ratio to one run is smaller by this."""
+
+DEPTH = 32
+"""Bytes along the sum that a matrix instruction takes of each row and column, in any dtype."""
 
 
 @dataclass(frozen=True)
-class BinaryCoefficients(Coefficients):
-    """Those of the closed form, and what only machine code has.
+class BinaryCoefficients:
+    """How near to a machine's rates machine code comes, and how long a program waits.
 
-    ``alone``: cycles from one instruction of a warp to its next where no other warp fills them;
-    ``synced``: cycles of a barrier among a program's warps; ``exchange``: of a shuffle.
+    Fractions of rates: ``matrix``, where four warps multiply together, and ``apart``, where each
+    does alone; ``memory`` and ``cache``, of bandwidths (beyond 1 where processors that ask for the
+    same lines are served at once); ``issue``. ``burst``: how many times its share of memory a
+    processor takes while others are idle. ``start``: seconds from a kernel's launch to its first
+    load, beyond an empty kernel's. ``alone``: cycles from one instruction of a warp to its next
+    where no other warp fills them; ``exchange``: cycles of a shuffle. ``queue``: how many times
+    longer a load takes on a busy machine than on an idle one. ``overlap``: how well what takes
+    place at once overlaps: the exponent of the mean that its times are added up by.
+    ``bench/costs/fit.py`` fits them.
     """
 
-    alone: float = 2.0
-    synced: float = 30.0
-    exchange: float = 8.0
+    matrix: float = 1.0
+    apart: float = 0.5
+    memory: float = 0.97
+    cache: float = 2.6
+    issue: float = 0.93
+    burst: float = 3.3
+    start: float = 6.9e-7
+    alone: float = 1.54
+    exchange: float = 17.0
+    queue: float = 1.43
+    overlap: float = 2.5
+
+    @property
+    def moving(self) -> Coefficients:
+        """What the closed form takes of them for memory."""
+        return Coefficients(memory=self.memory, cache=self.cache, burst=self.burst)
 
 
 FITTED = BinaryCoefficients()
@@ -54,21 +80,21 @@ class Counts:
     """What one run of a phase issues in each warp: instructions, and bytes of shared memory.
 
     ``special``: instructions of special units, ``halves``: of units half as wide as usual;
-    ``operations``: of matrix units, which ``fetched``
-    bytes of shared memory feed; ``apart``: warps multiply alone. ``drained``: what follows waits
-    until no matrix instruction runs.
+    ``operations``: of matrix units, which ``fetched`` bytes of shared memory feed; ``apart``: warps
+    multiply alone. ``drained``: what follows waits until no matrix instruction runs. ``unrolled``:
+    an iteration does so many runs.
     """
 
     issue: float
     special: float
     halves: float
     shared: float
-    barriers: float
     shuffles: float
     operations: float
     fetched: float
     apart: bool
     drained: bool
+    unrolled: int
 
 
 def counts_of(code: Code, unrolled: int = 1) -> Counts:
@@ -80,24 +106,24 @@ def counts_of(code: Code, unrolled: int = 1) -> Counts:
         special=code.count("special") / unrolled,
         halves=code.count("halves") / unrolled,
         shared=code.moved("shared", "copies") / unrolled,
-        barriers=code.count("barriers") / unrolled,
         shuffles=code.count("shuffles") / unrolled,
         operations=code.operations / unrolled,
         fetched=fetched / unrolled,
         apart=apart,
         drained=0 in code.waits or bool(apart and code.count("special")),
+        unrolled=unrolled,
     )
 
 
 def fetched_by(name: str) -> float:
     """Bytes of shared memory that a matrix instruction reads, for each warp that issues it.
 
-    Four warps share what theirs reads: 16 deep slices of the right side, and of the left one.
+    Four warps share what theirs reads. Its left side counts even where it lies in registers.
     """
     if not is_of_group(name):
         return 0.0  # operands are in registers: loading them is counted as it is
-    m, n, k = shape_of(name)
-    return WIDTH * k * (m + n) / SCHEDULERS
+    rows, columns, _ = shape_of(name)
+    return DEPTH * (rows + columns) / SCHEDULERS
 
 
 def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts | None, ...]:
@@ -120,16 +146,21 @@ def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts
 
 
 def unrolled(phase: Phase, code: Code, warps: int) -> int:
-    """How many runs of a phase an iteration of its machine code does, told by what it loads."""
-    if code.matrix or not phase.runs:
-        return 1
-    expected = sum(phase.loaded.values()) / phase.runs / warps
+    """How many runs of a phase an iteration of its machine code does.
+
+    Told by what it loads, and by what matrix units do where they do anything: a power of two that
+    divides its loads.
+    """
     loads = code.count("loads") + code.count("copies")
-    if not expected or not loads:
+    expected = sum(phase.loaded.values())
+    if not phase.runs or not expected or not loads:
         return 1
+    ratio = code.moved("loads", "copies") * phase.runs * warps / expected
+    matrix = sum(count for (unit, _), count in phase.operations.items() if unit == "matrix")
+    if matrix and code.operations:
+        ratio = min(ratio, code.operations * phase.runs * warps / matrix)
     times = 1
-    ratio = code.moved("loads", "copies") / expected
-    while 2 * times <= min(ratio * 1.3, loads) and loads % (2 * times) == 0:
+    while 2 * times <= min(ratio * NEARLY, loads) and loads % (2 * times) == 0:
         times *= 2
     return times
 
@@ -155,9 +186,13 @@ class CodeRates:
     def total(self, name: str) -> float:
         """Seconds in which a resource works, all processors being busy."""
         machine, programs = self.rates.machine, self.rates.work.programs
-        steps = self.steps(machine.processors)
-        each = sum(step.runs * step.resources.get(name, 0.0) for step in steps)
+        each = sum(step.runs * step.resources.get(name, 0.0) for step in self._usual)
         return each * programs / machine.processors
+
+    @cached_property
+    def _usual(self) -> tuple[Step, ...]:
+        """The steps where all processors are busy."""
+        return self.steps(self.rates.machine.processors)
 
     def steps(self, active: int) -> tuple[Step, ...]:
         """The step of each phase, ``active`` programs or processors sharing memory and cache."""
@@ -168,7 +203,14 @@ class CodeRates:
     def _step(self, step: Step, phase: Phase, counts: Counts | None) -> Step:
         if not step.runs:
             return step
-        resources = {**step.resources, **self._computing(phase, counts)}
+        machine = self.rates.machine
+        cache = machine.tiers[1]
+        asked = phase.lines * LINE / phase.runs * machine.processors
+        resources = {
+            **step.resources,
+            cache.name: asked / (cache.bandwidth * self.fitted.cache),
+            **self._computing(phase, counts),
+        }
         return replace(step, resources=resources, chain=self._chain(phase, counts, resources))
 
     def _computing(self, phase: Phase, counts: Counts | None) -> dict[str, float]:
@@ -180,7 +222,7 @@ class CodeRates:
         local = machine.tiers[2]
         matrix = 0.0
         if counts.operations:
-            rate = machine.rate("matrix", _dtype(phase)) / each
+            rate = self._matrix_rate / each
             reached = self.fitted.apart if counts.apart else self.fitted.matrix
             matrix = counts.operations * warps / (rate * reached)
         return {
@@ -191,28 +233,40 @@ class CodeRates:
             "issue": counts.issue * warps * each / (machine.issue * self.fitted.issue),
         }
 
+    @property
+    def _matrix_rate(self) -> float:
+        """Operations a second of matrix units, in the slowest dtype that the kernel has.
+
+        Iterations of a loop may also stand before it, so a phase does not tell.
+        """
+        units = self.rates.work.operations
+        found = [self.rates.machine.rate(*unit) for unit in units if unit[0] == "matrix"]
+        if not found:
+            what = f"{self.binary.function} uses matrix units, its tile program does not"
+            raise EmitError(message(what, hint="give the binary of this very schedule"))
+        return min(found)
+
     def _chain(self, phase: Phase, counts: Counts | None, each: Mapping[str, float]) -> float:
         """What follows one another in a run of one program."""
         if counts is None:
             return 0.0
         machine, fitted = self.rates.machine, self.fitted
         cycles = counts.issue * fitted.alone + counts.shuffles * fitted.exchange
-        cycles += counts.barriers * fitted.synced
-        special = each["special"] * max(1.0, SCHEDULERS / self.binary.warps)
+        special = each["special"] * max(0.0, SCHEDULERS / self.binary.warps - 1.0)
         found = max(cycles / machine.clock, special)
-        if counts.operations and counts.drained:
-            found += each["matrix"] + max(phase.dots, 1) * fitted.dot / machine.clock
-        else:
-            found = max(found, each["matrix"])
-        coming = self._latency(phase) + self._arrival(each)
-        if phase.waits or not phase.dims:
-            return found + (coming if phase.loaded else 0.0)
-        return max(found, coming / phase.ahead) if phase.ahead else found
+        waits = bool(phase.waits or not phase.dims)
+        if counts.drained or (waits and phase.copied):
+            found += each["matrix"]
+        latency, arrival = self._latency(phase) / counts.unrolled, self._arrival(each)
+        if waits:
+            copied = each[machine.tiers[2].name] if phase.copied else 0.0
+            return found + (latency + arrival + copied if phase.loaded else 0.0)
+        return max(found, (latency + arrival) / phase.ahead) if phase.ahead else found
 
     def _latency(self, phase: Phase) -> float:
         memory, cache = self.rates.machine.tiers[:2]
         far = any(self.rates.missed.get(name, 0) for name in phase.loaded)
-        return memory.latency if far else cache.latency
+        return self.fitted.queue * (memory.latency if far else cache.latency)
 
     def _arrival(self, each: Mapping[str, float]) -> float:
         memory, cache = (tier.name for tier in self.rates.machine.tiers[:2])
@@ -243,11 +297,7 @@ def time_of_binary(
         )
     wave = min(work.programs, machine.processors * resident)
     missed = from_memory(work, machine, wave, held)
-    rates = Rates(work, machine, coefficients, missed)
+    rates = Rates(work, machine, coefficients.moving, missed)
     counts = matched(work.phases, binary, work.warps)
     code = CodeRates(rates, binary, coefficients, counts)
     return passed(work, machine, code, resident, coefficients.start)
-
-
-def _dtype(phase: Phase) -> str:
-    return next(dtype for unit, dtype in phase.operations if unit == "matrix")

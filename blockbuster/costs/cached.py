@@ -7,12 +7,12 @@ each holds what all programs read, so that this takes its room as often.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from math import prod
 
 from blockbuster.costs.work import Work
 from blockbuster.ir.types import Dim
-from blockbuster.machines.machine import Machine
+from blockbuster.machines.machine import Machine, Tier
 
 
 def from_memory(
@@ -23,7 +23,7 @@ def from_memory(
     ``held``: arrays that lie in the cache before the kernel begins.
     """
     needed = {name: work.unique[name] for name in work.loaded}
-    if fits(machine, {**needed, **{name: work.unique[name] for name in work.stored}}, work):
+    if fits(work, machine.tiers[1]):
         return {name: 0 if name in held else count for name, count in needed.items()}
     waves = -(-work.programs // wave)
     found = {}
@@ -33,12 +33,18 @@ def from_memory(
     return found
 
 
-def fits(machine: Machine, arrays: Mapping[str, int], work: Work) -> bool:
-    """True if the cache holds these bytes at once; arrays that are read again lie in each part."""
-    cache = machine.tiers[1]
-    again = {name for name, loaded in work.loaded.items() if loaded > work.unique[name]}
-    room = sum(count * (cache.parts if name in again else 1) for name, count in arrays.items())
-    return room <= cache.bytes
+def fits(work: Work, cache: Tier) -> bool:
+    """True if a cache holds all arrays of a kernel at once."""
+    return sum(room_of(work, cache).values()) <= cache.bytes
+
+
+def room_of(work: Work, cache: Tier) -> dict[str, int]:
+    """The bytes that each array of a kernel takes of a cache: what is read again, in each part."""
+    loaded = work.loaded
+    return {
+        name: count * (cache.parts if loaded.get(name, 0) > count else 1)
+        for name, count in work.unique.items()
+    }
 
 
 def together(work: Work, name: str, wave: int) -> int:

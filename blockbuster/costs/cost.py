@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from blockbuster.costs.cached import room_of
 from blockbuster.costs.report import Report, limiting
 from blockbuster.costs.tiered import NestTime, time_of
 from blockbuster.costs.work import Work
@@ -43,6 +44,10 @@ def cost(
     that the machine lacks, or a program that does not fit it.
     """
     device = machine(on)
+    if device.kind != "gpu":
+        raise ValueError(
+            message(f"{device.name} runs no kernels: they are for GPUs", hint="name a GPU: h200")
+        )
     if launch not in LAUNCHES:
         raise ValueError(
             message(f"unknown launch {launch!r}", hint=f"known: {', '.join(LAUNCHES)}")
@@ -50,10 +55,10 @@ def cost(
     times, held = list[NestTime](), dict[str, int]()
     if warm:
         for work in works:
-            held = used(held, work.unique, device.tiers[1])
+            held = used(held, room_of(work, device.tiers[1]), device.tiers[1])
     for work, timer in zip(works, timers or (time_of,) * len(works), strict=True):
         times.append(timer(work, device, held=tuple(held)))
-        held = used(held, work.unique, device.tiers[1])
+        held = used(held, room_of(work, device.tiers[1]), device.tiers[1])
     said = ("the cache holds what was used last" if warm else "inputs come from global memory",)
     return _report(times, device, launch, (*said, *assumed))
 
@@ -61,10 +66,10 @@ def cost(
 def used(held: Mapping[str, int], arrays: Mapping[str, int], cache: Tier) -> dict[str, int]:
     """The arrays that a cache holds after these were used, in the order of their last use.
 
-    An array stays if it and all that was used since fit into one part.
+    ``held`` and ``arrays``: bytes by name. An array stays if it and all that was used since fit.
     """
     order = [*((n, size) for n, size in held.items() if n not in arrays), *arrays.items()]
-    kept, room = list[tuple[str, int]](), cache.bytes // cache.parts
+    kept, room = list[tuple[str, int]](), cache.bytes
     for name, size in reversed(order):
         room -= size
         if room < 0:

@@ -27,15 +27,15 @@ class Footprint:
     warps: int
 
     def available(self, machine: Machine) -> int:
-        """The registers that a thread can have, at most."""
+        """The registers that a thread can have, at most: what it wants beyond them is spilled."""
         limits = machine.limits
         shared_out = limits.registers_per_processor // (self.warps * limits.warp)
-        return min(limits.registers_per_thread + 1, shared_out // GRAIN * GRAIN)
+        return min(limits.registers_per_thread + 1, max(1, shared_out // GRAIN) * GRAIN)
 
     def resident(self, machine: Machine) -> int:
         """How many programs a processor runs side by side.
 
-        Raises ValueError if it has not enough shared memory, registers or threads for one.
+        Raises ValueError if it has not enough shared memory or threads for one.
         """
         limits, threads = machine.limits, self.warps * machine.limits.warp
         if self.shared > limits.shared_per_program:
@@ -56,9 +56,9 @@ class Footprint:
         if found < 1:
             raise ValueError(
                 message(
-                    f"a program of {self.warps} warps with {registers} registers each thread does "
-                    f"not fit a processor of {machine.name}",
-                    hint="choose fewer warps or smaller blocks",
+                    f"a program of {self.warps} warps does not fit a processor of "
+                    f"{machine.name}, which has {limits.threads_per_processor} threads",
+                    hint="choose fewer warps",
                 )
             )
         return found

@@ -35,14 +35,12 @@ class Dot:
     """One dot: its unit, bytes that are read from shared memory, instructions of lanes.
 
     ``apart``: each warp multiplies by itself, on units that four of them could use together.
-    ``steps``: instructions of a warp that wait for one another.
     """
 
     unit: str
     fetched: int
     instructions: int
     apart: bool = False
-    steps: int = 0
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
@@ -65,7 +63,7 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
         return Dot("vector", fetched, int(products * (1 + READS / each**0.5)))
     steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // DEPTH)
     apart = layouts.target == HOPPER
-    return Dot("matrix", fetched, steps * LANES + fetched // READ, apart, -(-depth // DEPTH))
+    return Dot("matrix", fetched, steps * LANES + fetched // READ, apart)
 
 
 def crowding(layouts: Layouts) -> int:

@@ -11,7 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
+from blockbuster.costs.lines import LINE, SECTOR, pieces
 from blockbuster.costs.operands import dot_of
 from blockbuster.costs.scalars import Scalar, scalar
 from blockbuster.emit.tile.dataflow import accessed
@@ -51,8 +53,8 @@ COPIED = 4
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
 
-LINE = 128
-"""Bytes that a processor asks the cache for at once: less takes as long."""
+LISTED = 1 << 15
+"""Programs up to which each has its own number of runs: of more, the last ones matter little."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,13 @@ class Phase:
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
     warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``lines``: bytes of the cache that are touched, more
-    than are moved where few lie together. ``copied``: bytes that loads write to shared memory;
-    ``fetched``: that matrix units read from it. In one run: ``ahead``, how many iterations loads
-    run ahead; ``waits``, loads that are waited for; ``dots`` and ``folds``, dots and folds across
-    lanes, one after the other. ``each``: the runs of each program in the order of the grid, where
-    they differ.
+    ``instructions``: of lanes, not of warps. ``lines``: of memory that loads and stores touch,
+    ``sectors``: the bytes of their parts that they touch (lines.py). ``copied``: bytes that loads
+    write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
+    iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
+    ``exchanges``: dots, folds across lanes, and what passes from warp to warp, one after the other.
+    ``each``: the runs of each program in the order of the grid, where they differ and are not too
+    many.
     """
 
     dims: tuple[Dim, ...]
@@ -78,15 +81,15 @@ class Phase:
     apart: int = 0
     special: int = 0
     instructions: int = 0
-    lines: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
-    steps: int = 0
     folds: int = 0
     exchanges: int = 0
+    lines: int = 0
+    sectors: int = 0
     each: tuple[int, ...] = ()
 
 
@@ -105,15 +108,22 @@ class _Sums:
     apart: int = 0
     special: int = 0
     instructions: int = 0
-    lines: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
     waits: int = 0
     dots: int = 0
-    steps: int = 0
     folds: int = 0
     exchanges: int = 0
+    lines: int = 0
+    sectors: int = 0
+
+    def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[int, ...]) -> Phase:
+        """The phase with these numbers."""
+        counts: dict[str, Any] = dict(vars(self))
+        for name in ("loaded", "stored", "operations"):
+            counts[name] = dict(counts[name])
+        return Phase(dims, runs, each=each, **counts)
 
 
 class _Walk:
@@ -131,13 +141,9 @@ class _Walk:
         sums, runs = _Sums(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
-        each = self.extents.tiles_of_programs(loops)
-        yield Phase(
-            dims, runs, dict(sums.loaded), dict(sums.stored), dict(sums.operations), sums.apart,
-            sums.special, sums.instructions, sums.lines, sums.copied, sums.fetched, sums.ahead,
-            sums.waits, sums.dots, sums.steps, sums.folds, sums.exchanges,
-            () if each is None else tuple(each.tolist()),
-        )  # fmt: skip
+        few = self.extents.tiles(self.extents.grid) <= LISTED
+        each = self.extents.tiles_of_programs(loops) if few else None
+        yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
         for stmt in body:
             if isinstance(stmt, For):
                 inner = self.extents.inside(stmt, loops)
@@ -164,9 +170,10 @@ class _Walk:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
-        run = self._dense(stmt.view, tile)
-        sums.instructions += COPIED * moved // min(VECTOR, width * run)
-        sums.lines += moved * max(LINE, width * run) // (width * run)
+        tiles = self.extents.tiles(loops)
+        sums.lines += tiles * pieces(stmt.view, tile, self.extents, LINE)
+        sums.sectors += tiles * SECTOR * pieces(stmt.view, tile, self.extents, SECTOR)
+        sums.instructions += COPIED * moved // min(VECTOR, width * self._dense(stmt.view, tile))
         if isinstance(stmt, Store):
             sums.stored[buffer.name] += moved
             return
@@ -196,7 +203,6 @@ class _Walk:
         sums.fetched += runs * dot.fetched
         sums.instructions += runs * dot.instructions
         sums.dots += 1
-        sums.steps += dot.steps
 
     def _let(self, stmt: Let, runs: int, sums: _Sums) -> None:
         self._exchange(stmt, runs, sums)
@@ -217,9 +223,9 @@ class _Walk:
     def _exchange(self, stmt: Let, runs: int, sums: _Sums) -> None:
         """Operands that meet others of another layout pass through shared memory."""
         to = self.layouts.known.get(stmt.target)
-        for tile in stmt.args if to is not None else ():
+        for tile in stmt.args:
             layout, lanes = self.layouts.known.get(tile), self.tiling.lanes(tile)
-            if layout is not None and len(lanes) > 1 and layout.crosses(to, lanes):
+            if layout and to and len(lanes) > 1 and layout.crosses(to, lanes):
                 sums.copied += runs * WORD * self.lanes(tile)
                 sums.fetched += runs * WORD * self.lanes(tile)
                 sums.exchanges += 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import Coefficients
@@ -20,17 +21,28 @@ class Step:
     """``resources``: seconds in which each works, the program being alone on its processor.
 
     ``chain``: seconds in which one thing waits for another. ``runs``: in a program, on average;
-    ``each``: in each program, where they differ.
+    ``each``: in each program, where they differ. ``overlap``: how well the parts overlap.
     """
 
     runs: float
     resources: Mapping[str, float] = field(hash=False)
     chain: float
     each: tuple[int, ...] = ()
+    overlap: float = math.inf
 
     def seconds(self, programs: int) -> float:
         """Of one run in each of so many programs, side by side on a processor."""
-        return max(programs * max(self.resources.values(), default=0.0), self.chain)
+        return self.combined([*(programs * each for each in self.resources.values()), self.chain])
+
+    def combined(self, parts: Sequence[float]) -> float:
+        """Seconds in which all of this passes: between the longest, as the rest takes place
+        meanwhile (``overlap`` without bounds), and the sum of all (1).
+        """
+        longest = max(parts, default=0.0)
+        if not longest or math.isinf(self.overlap):
+            return longest
+        total = sum((part / longest) ** self.overlap for part in parts)
+        return float(longest * total ** (1 / self.overlap))
 
 
 @dataclass(frozen=True)
@@ -74,11 +86,12 @@ class Rates:
 
     def _step(self, phase: Phase, active: int) -> Step:
         if not phase.runs:
-            return Step(0.0, {}, 0.0, phase.each)
+            return Step(0.0, {}, 0.0, phase.each, self.fitted.overlap)
         found = {**self._moving(phase, active), **self.computing(phase)}
         each = {name: seconds / phase.runs for name, seconds in found.items()}
         chain = self._chain(phase, each) + self._fill(phase, each)
-        return Step(phase.runs / self.work.programs, each, chain, phase.each)
+        runs = phase.runs / self.work.programs
+        return Step(runs, each, chain, phase.each, self.fitted.overlap)
 
     def _moving(self, phase: Phase, active: int) -> dict[str, float]:
         """Seconds of all runs, if one processor did them with its share of the tiers."""
@@ -88,9 +101,11 @@ class Rates:
         stored = sum(phase.stored.values())
         missed = sum(count * self._missing(name) for name, count in phase.loaded.items())
         shared = (phase.copied + phase.fetched) * self.work.crowded
+        sectors = phase.sectors * processors / (cache.bandwidth * self.fitted.cache)
+        asked = phase.lines * self.fitted.request / self.machine.clock
         return {
             memory.name: (missed + stored) * share / (memory.bandwidth * self.fitted.memory),
-            cache.name: phase.lines * processors / (cache.bandwidth * self.fitted.cache),
+            cache.name: max(sectors, asked),
             local.name: shared * processors / local.bandwidth,
         }  # fmt: skip
 
@@ -125,18 +140,14 @@ class Rates:
         serial = phase.dots and (phase.waits or phase.operations.get(("vector", "float32")))
         found = each["matrix"] + computing if serial else max(each["matrix"], computing)
         cycles = phase.dots * fitted.dot if serial else 0.0
-        cycles += phase.steps * fitted.step
         cycles += phase.folds * fitted.fold + phase.exchanges * fitted.exchange
         cycles += 0.0 if phase.dims else fitted.begin
         coming = self._latency(phase) + self._arrival(each)
-        if phase.waits and phase.dots:
-            return found + (cycles + fitted.turn) / clock + coming
+        found += cycles / clock
         if phase.waits:
-            unrolled = fitted.unrolled if phase.dims else 1.0
-            return found + cycles / clock + coming / unrolled
-        if phase.ahead:
-            return max(found + (cycles + fitted.barrier) / clock, coming / phase.ahead)
-        return found + cycles / clock
+            together = fitted.unrolled if phase.dims and not phase.dots else 1.0
+            return found + coming / together
+        return max(found, coming / phase.ahead) if phase.ahead else found
 
     def _fill(self, phase: Phase, each: Mapping[str, float]) -> float:
         """The wait for the first tiles of a loop, spread over its runs."""

@@ -19,9 +19,8 @@ from blockbuster.costs.steps import Rates, Step
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
-
 SPARE = 1.1
-"""How many times the registers that there are a kernel may be estimated to want before it spills."""
+"""How many times the registers that there are an estimate may want: it is no better than that."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,9 @@ def overlapped(steps: tuple[Step, ...], programs: int) -> float:
     if programs == 1:
         return together(steps, 1)
     names = dict.fromkeys(name for step in steps for name in step.resources)
-    busiest = max(sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names)
-    return max(programs * busiest, sum(step.runs * step.chain for step in steps))
+    busy = [sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names]
+    chain = sum(step.runs * step.chain for step in steps)
+    return steps[0].combined([*(programs * each for each in busy), chain])
 
 
 def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> float:

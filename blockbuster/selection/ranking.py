@@ -101,7 +101,7 @@ def rank(
     if all(kind == REFUSED for kind, _ in found):
         hint = "choose smaller blocks, or fewer stages"
         raise EmitError(
-            message(f"none of {keep} schedules compiles: {found[0][1].reason}", hint=hint)
+            message(f"none of {len(kept)} schedules compiles: {found[0][1].reason}", hint=hint)
         )
     places = [place for _, place in sorted(found, key=_order)]
     return Ranking(device.name, len(schedules), tuple(places[:best]), tuple(places[best:]))

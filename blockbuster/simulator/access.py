@@ -15,13 +15,9 @@ from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.program import Issue, Load, Store, View
 from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.ir.lengths import ONE
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Strided, dims_along
 from blockbuster.simulator.cache import Block
-
-SECTOR = 32
-"""Bytes that GPUs move at least where one of them is touched."""
 
 Place: TypeAlias = Mapping[Dim, int]
 Name: TypeAlias = tuple[int, ...]
@@ -34,14 +30,12 @@ class Access:
     ``array``: its name. ``cut``: equal for accesses that cut it into blocks alike. ``dims``: whose
     numbers say which block it is, in the order of the array's axes. ``fixed``: bytes for each
     element along the dims of ``before``, which says how many elements lie before each block.
-    ``spread``: bytes of the sectors in which its elements lie, over their own.
     """
 
     array: str
     cut: int
     dims: tuple[Dim, ...]
     fixed: int
-    spread: float
     before: Mapping[Dim, tuple[int, ...]] = field(repr=False)
 
     @property
@@ -57,11 +51,11 @@ class Access:
                 fixed *= before[place[other] + 1] - before[place[other]]
         if dim not in self.dims:
             names = self._names(self.dims, place)
-            return Row(self.array, fixed, self.spread, None, names, None)
+            return Row(self.array, fixed, None, names, None)
         at = self.dims.index(dim)
         first = self._names(self.dims[:at], place)
         last = tuple(place[d] for d in self.dims[at + 1 :])
-        return Row(self.array, fixed, self.spread, self.before.get(dim), first, last)
+        return Row(self.array, fixed, self.before.get(dim), first, last)
 
     def _names(self, dims: tuple[Dim, ...], place: Place) -> Name:
         return (self.cut, *(place[dim] for dim in dims))
@@ -72,14 +66,13 @@ class Row:
     """What an access touches in the iterations of one loop, of one program.
 
     ``fixed``: bytes of an element along the loop's dim, ``before``: how many lie before each block
-    (None: one in each). ``spread``: as of the access. ``first``, ``last``: what comes before and behind the number of a block in
+    (None: one in each). ``first``, ``last``: what comes before and behind the number of a block in
     its name; ``last`` is None where all iterations touch the same block. ``met``: for each block
     that the program has met, which part of it had to come from memory; it grows.
     """
 
     array: str
     fixed: int
-    spread: float
     before: tuple[int, ...] | None
     first: Name
     last: Name | None
@@ -116,27 +109,7 @@ def access(
     dims = tuple(dict.fromkeys(dim for dim in view.runs if dim in walked))
     width = MEMORY[view.buffer.dtype].bytes
     cut = cuts.setdefault(_cut(view, walked, tiling), len(cuts))
-    spread = max(1.0, SECTOR / (width * _together(view, tuple(lanes), extents)))
-    return Access(view.buffer.name, cut, dims, width * whole, spread, before)
-
-
-def _together(view: View, lanes: tuple[Dim, ...], extents: Extents) -> int:
-    """How many elements of a tile lie side by side in memory, along the array's last axis.
-
-    An axis of extent 1, or none, leaves it to the axis before.
-    """
-    for axis, entry in zip(reversed(view.dims), reversed(view.buffer.axes), strict=True):
-        if axis is None:
-            continue
-        if isinstance(axis, Strided):
-            inner = axis.runs[-1] if axis.runs else None
-            if inner is None or inner.dim not in lanes or inner.step != ONE:
-                return 1
-            return extents.blocks[inner.dim]
-        if entry.per_block and extents.trips(axis) == 1:
-            continue
-        return extents.blocks[axis] if axis in lanes else 1
-    return 1
+    return Access(view.buffer.name, cut, dims, width * whole, before)
 
 
 def _before(extents: Extents, dim: Dim) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ together, whether it stands before or behind its loops.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from blockbuster.costs.steps import Rates
@@ -17,7 +17,7 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.access import Access, Place, access
-from blockbuster.simulator.demand import Demand, deciding, demands
+from blockbuster.simulator.demand import Demand, deciding, demands, port, turns
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,9 @@ class Loop:
 class Body:
     """One run: loads, the loops in it, the steps of its arithmetic, one after the other, stores.
 
-    ``ahead``: how many iterations the loads run ahead of their own.
+    ``ahead``: how many iterations the loads run ahead of their own. ``turns``: how often loads that
+    do not are waited for in a run, on average: a compiler starts those of some iterations together.
+    ``port``: seconds of a processor for each byte that it loads or stores.
     """
 
     loads: tuple[Access, ...]
@@ -58,6 +60,8 @@ class Body:
     loops: tuple[Loop, ...]
     steps: tuple[Demand, ...]
     ahead: int
+    turns: float
+    port: float
 
 
 def body_of(
@@ -70,10 +74,7 @@ def body_of(
 
     ``names``: of arrays that are called otherwise here.
     """
-    steps = [demands(phase, rates) for phase in rates.work.phases]
-    units = deciding([step for phase in steps for step in phase])
-    queued = ([replace(s, queued=_queued(s, units)) for s in phase] for phase in steps)
-    reader = _Reader(program, extents, map(tuple, queued), names)
+    reader = _Reader(program, extents, rates, names)
     return reader.body(extents.nest.body, frozenset(extents.nest.grid))
 
 
@@ -87,7 +88,7 @@ def busiest(body: Body, machine: Machine) -> str:
     for inner in bodies:
         bodies += [loop.body for loop in inner.loops]
         moved = sum(access.most for access in (*inner.loads, *inner.stores))
-        seconds[cache.name] += moved * machine.processors / cache.bandwidth
+        seconds[cache.name] += moved * inner.port
         for step in inner.steps:
             for unit, busy in step.seconds.items():
                 seconds[unit] = seconds.get(unit, 0.0) + busy
@@ -99,30 +100,32 @@ def _queued(step: Demand, units: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class _Reader:
-    """``steps``: of bodies in their order, each before those of the loops in it."""
+    """Reads bodies in their order, each before those of the loops in it: as phases stand."""
 
     def __init__(
-        self,
-        program: TileProgram,
-        extents: Extents,
-        steps: Iterator[tuple[Demand, ...]],
-        names: Mapping[str, str],
+        self, program: TileProgram, extents: Extents, rates: Rates, names: Mapping[str, str]
     ) -> None:
-        self.extents, self.steps, self.names = extents, steps, names
+        self.extents, self.rates, self.names = extents, rates, names
         self.tiling = tiling_of(program, extents.nest)
         self.cuts: dict[Hashable, int] = {}
         self.bounds = KnownBounds(extents.nest, extents.sizes, extents.blocks)
+        self.phases = iter(rates.work.phases)
+        steps = [step for phase in rates.work.phases for step in demands(phase, rates)]
+        self.units = deciding(steps)
 
     def body(self, body: tuple[Stmt, ...], walked: frozenset[Dim]) -> Body:
-        steps = next(self.steps)
+        phase = next(self.phases)
+        steps = demands(phase, self.rates)
         loads = [stmt for stmt in body if isinstance(stmt, Load | Issue)]
         stores = [stmt for stmt in body if isinstance(stmt, Store)]
         return Body(
             tuple(self._access(stmt, walked) for stmt in loads),
             tuple(self._access(stmt, walked) for stmt in stores),
             tuple(self._loop(stmt, walked) for stmt in body if isinstance(stmt, For)),
-            steps,
+            tuple(replace(step, queued=_queued(step, self.units)) for step in steps),
             max((stmt.ahead for stmt in loads if isinstance(stmt, Issue)), default=0),
+            turns(phase, self.rates),
+            port(phase, self.rates),
         )
 
     def _access(self, stmt: Load | Issue | Store, walked: frozenset[Dim]) -> Access:

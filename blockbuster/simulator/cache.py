@@ -161,23 +161,30 @@ class Cache:
         for part in self.parts:
             part.settle(sizes)
 
-    def warm(self, arrays: Mapping[str, int], stored: frozenset[str]) -> None:
-        """Hold arrays of these sizes, named in the order of their last use.
+    def warm(
+        self, arrays: dict[str, int], split: frozenset[str], stored: frozenset[str]
+    ) -> None:
+        """Hold arrays of these sizes, named in the order of their first use, as far as they fit.
 
-        Each part has what is only loaded, and its share of what is ``stored``.
+        Each part has its share of those in ``split``, and all of the others. Memory has not what is
+        ``stored``.
         """
+        count = len(self.parts)
         for part in self.parts:
-            shares = {
-                name: Held(size / len(self.parts), size / len(self.parts))
-                if name in stored
-                else Held(size, 0.0)
-                for name, size in arrays.items()
-            }
-            part.hold(shares, arrays)
+            shares: dict[str, Held] = {}
+            room = part.room
+            for name in reversed(arrays):
+                size = arrays[name]
+                share = size / count if name in split else float(size)
+                room -= share
+                if room < 0:
+                    break
+                shares[name] = Held(share, share if name in stored else 0.0)
+            part.hold(dict(reversed(shares.items())), arrays)
         self._before = 0.0
         self._before = self.unwritten()
 
-    def flushed(self) -> None:
-        """Be full of other data that was stored: all that comes drives some of it out to memory."""
+    def flushed(self, unwritten: float) -> None:
+        """Be full of other data, of which memory has not got that fraction yet."""
         for part in self.parts:
-            part.hold({OTHER: Held(part.room, part.room)}, {})
+            part.hold({OTHER: Held(part.room, part.room * unwritten)}, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from blockbuster.costs.operands import LANES
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.steps import SCHEDULERS, Rates
 
@@ -58,14 +59,48 @@ def demands(phase: Phase, rates: Rates) -> tuple[Demand, ...]:
     if not phase.runs:
         return ()
     dot, rest = _of_dots(phase, rates), _of_others(phase, rates)
-    if not dot and not rest:
-        return ()
-    cycles = rates.fitted
-    waits, folds = phase.dots * cycles.dot, phase.folds * cycles.fold
-    if dot and rest.get("vector"):
-        return (_step(dot, waits, rates), _step(rest, folds, rates))
+    chain, waits = _chain(phase, rates), _waits(phase, rates)
+    matrix = dot.get("matrix", 0.0)
+    if dot and (phase.waits or rest.get("vector")):
+        fitted, clock = rates.fitted, rates.machine.clock
+        return (Demand(dot, matrix + phase.dots * fitted.dot / clock), Demand(rest, chain + waits))
     both = {unit: dot.get(unit, 0.0) + rest.get(unit, 0.0) for unit in (*dot, *rest)}
-    return (_step(both, folds + (cycles.barrier if phase.ahead else 0.0), rates),)
+    least = max(matrix, chain) + waits
+    return (Demand(both, least),) if both or least else ()
+
+
+def turns(phase: Phase, rates: Rates) -> float:
+    """How often a run waits for its loads: a compiler unrolls loops of loads without dots."""
+    return 1.0 / rates.fitted.unrolled if phase.dims and not phase.dots else 1.0
+
+
+def port(phase: Phase, rates: Rates) -> float:
+    """Seconds in which a processor loads or stores a byte: it asks for lines, parts of them come.
+
+    It has its share of the cache's bandwidth, and no more where others are idle.
+    """
+    machine, fitted = rates.machine, rates.fitted
+    moved = sum(phase.loaded.values()) + sum(phase.stored.values())
+    if not moved:
+        return 0.0
+    cache = machine.tiers[1].bandwidth * fitted.cache / machine.processors
+    return max(phase.sectors / cache, phase.lines * fitted.request / machine.clock) / moved
+
+
+def _chain(phase: Phase, rates: Rates) -> float:
+    """Seconds of one run in which a warp issues its own instructions, one after the other."""
+    work, fitted = rates.work, rates.fitted
+    own = phase.instructions * work.crowded / LANES / work.warps / phase.runs
+    others = {unit: s / phase.runs for unit, s in rates.computing(phase).items()}
+    special = others["special"] * max(1.0, SCHEDULERS / work.warps)
+    return max(own * fitted.alone / rates.machine.clock, special, others["vector"])
+
+
+def _waits(phase: Phase, rates: Rates) -> float:
+    """Seconds of one run in which one thing waits for another, dots apart."""
+    fitted = rates.fitted
+    cycles = phase.folds * fitted.fold + phase.exchanges * fitted.exchange
+    return (cycles + (0.0 if phase.dims else fitted.begin)) / rates.machine.clock
 
 
 def _of_dots(phase: Phase, rates: Rates) -> dict[str, float]:
@@ -87,10 +122,3 @@ def _of_others(phase: Phase, rates: Rates) -> dict[str, float]:
 def _local(moved: int, phase: Phase, rates: Rates) -> float:
     processors, local = rates.machine.processors, rates.machine.tiers[LOCAL]
     return moved * rates.work.crowded / phase.runs * processors / local.bandwidth
-
-
-def _step(seconds: Mapping[str, float], waits: float, rates: Rates) -> Demand:
-    """A warp has one scheduler of a processor, and the part of the units that belongs to it."""
-    local, idle = rates.machine.tiers[LOCAL].name, max(1.0, SCHEDULERS / rates.work.warps)
-    computing = max((s for unit, s in seconds.items() if unit != local), default=0.0)
-    return Demand(seconds, computing * idle + waits / rates.machine.clock)

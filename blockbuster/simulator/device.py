@@ -18,11 +18,11 @@ from blockbuster.simulator.sharing import Job, Shared
 class Moved:
     """What loads or stores move: bytes from or to the cache, and those that memory has to give.
 
-    ``sectors``: bytes that the cache hands out for them: whole sectors, where elements lie apart.
+    ``seconds``: of the processor that asks.
     """
 
     cached: int
-    sectors: float
+    seconds: float
     missed: float = 0.0
 
 
@@ -77,7 +77,8 @@ class Port:
 class Device:
     """The state of a machine: resources give a second of themselves in a second.
 
-    All processors share memory. Each has a part of the cache's bandwidth, its port, and units.
+    All processors share memory, which answers ``slow`` times later than usual. Each has a part of
+    the cache's bandwidth, its port, and units.
     """
 
     def __init__(self, machine: Machine, coefficients: Coefficients) -> None:
@@ -85,21 +86,18 @@ class Device:
         self.clock, self.tally = Clock(), Tally()
         cache = machine.tiers[1]
         self.cache = Cache(cache.bytes, cache.parts)
-        self.memory = Shared(1.0)
+        self.memory, self.slow = Shared(1.0), 1.0
         self._ports = [Port(self.clock) for _ in range(machine.processors)]
         self._units: list[dict[str, Shared]] = [
             defaultdict(lambda: Shared(1.0)) for _ in range(machine.processors)
         ]
         self._amounts: list[dict[Demand, Amounts]] = [{} for _ in range(machine.processors)]
-        self._per_byte = (
-            1.0 / (machine.memory.bandwidth * coefficients.memory),
-            1.0 / (cache.bandwidth * coefficients.cache),
-        )
+        self._per_byte = 1.0 / (machine.memory.bandwidth * coefficients.memory)
 
-    def load(self, processor: int, moved: Moved, *, turns: int = 1) -> Job:
+    def load(self, processor: int, moved: Moved, *, turns: float = 1.0) -> Job:
         """Loads that a processor starts now.
 
-        ``turns``: how many times it waits for the first bytes of a load, one after the other.
+        ``turns``: how often it waits for the first bytes of a load, one after the other.
         """
         job = self.clock.joined(1)
         self._asked(processor, moved, turns * self._latency(moved), job)
@@ -112,7 +110,7 @@ class Device:
         first request to its last byte.
         """
         latency = self._latency(moved)
-        least = (iterations * latency + self._port_seconds(moved)) / ahead
+        least = (iterations * latency + moved.seconds) / ahead
         job = self.clock.joined(1, least=least)
         self._asked(processor, moved, latency, job)
         return job
@@ -120,15 +118,13 @@ class Device:
     def store(self, processor: int, moved: Moved) -> Job:
         """Stores that a processor starts now: the cache takes them, memory later."""
         job = self.clock.joined(1)
-        self._ports[processor].enter(
-            (), self._port_seconds(moved), job, lambda turn: self._note(turn, moved)
-        )
+        self._ports[processor].enter((), moved.seconds, job, lambda turn: self._note(turn, moved))
         return job
 
     def write_back(self) -> None:
         """Memory takes what the cache has given up meanwhile; nobody waits for it."""
         if written := self.cache.given_up():
-            seconds = written * self._per_byte[0]
+            seconds = written * self._per_byte
             self._note_memory(self.clock.job(((self.memory, seconds),)), written, seconds)
 
     def compute(self, processor: int, demand: Demand) -> Job:
@@ -142,8 +138,8 @@ class Device:
         return job
 
     def _asked(self, processor: int, moved: Moved, after: float, job: Job) -> None:
-        memory = moved.missed * self._per_byte[0]
-        amounts, least = ((self.memory, memory),), self._port_seconds(moved)
+        memory = moved.missed * self._per_byte
+        amounts, least = ((self.memory, memory),), moved.seconds
         port = self._ports[processor]
 
         def taking(turn: Job) -> None:
@@ -154,15 +150,14 @@ class Device:
         self.clock.later(after, lambda: port.enter(amounts, least, job, taking))
 
     def _latency(self, moved: Moved) -> float:
-        return self.machine.tiers[0 if moved.missed else 1].latency
-
-    def _port_seconds(self, moved: Moved) -> float:
-        return moved.sectors * self._per_byte[1] * self.machine.processors
+        memory, cache = self.machine.tiers[:2]
+        usual = self.slow * memory.latency if moved.missed else cache.latency
+        return self.coefficients.queue * usual
 
     def _note(self, job: Job, moved: Moved) -> None:
         cache = self.machine.tiers[1].name
         self.tally.bytes[cache] += moved.cached
-        self.tally.taken.append((job, cache, moved.sectors * self._per_byte[1]))
+        self.tally.taken.append((job, cache, moved.seconds / self.machine.processors))
 
     def _note_memory(self, job: Job, size: float, seconds: float) -> None:
         memory = self.machine.memory.name

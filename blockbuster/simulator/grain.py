@@ -5,7 +5,7 @@ from __future__ import annotations
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.work import Work
 
-JOBS = 50_000
+JOBS = 30_000
 """Loads and steps of arithmetic, of all programs, that take a few seconds to simulate."""
 
 STEPS = 3

@@ -122,14 +122,14 @@ class Programs:
 
     def _loads(self, body: Body, here: Here) -> Actor:
         if body.loads:
-            moved = self._fetched(_rows(body.loads, "", here), ONCE, ONCE, here)
+            moved = self._fetched(body, _rows(body.loads, "", here), ONCE, ONCE, here)
             yield self.device.load(here.processor, moved)
 
     def _end(self, body: Body, here: Here) -> Actor:
         for step in body.steps:
             yield self.device.compute(here.processor, step)
         if body.stores:
-            yield self._store(_rows(body.stores, "", here), ONCE, ONCE, here)
+            yield self._store(body, _rows(body.stores, "", here), ONCE, ONCE, here)
 
     def _loop(self, loop: Loop, here: Here) -> Actor:
         blocks = loop.walked(here.place)
@@ -148,11 +148,12 @@ class Programs:
         stores = _rows(loop.body.stores, loop.dim, here)
         for group in self._groups(blocks):
             if loads:
-                moved = self._fetched(loads, blocks, group, here)
-                yield self.device.load(here.processor, moved, turns=len(group))
+                moved = self._fetched(loop.body, loads, blocks, group, here)
+                turns = len(group) * loop.body.turns
+                yield self.device.load(here.processor, moved, turns=turns)
             yield from self._computed(loop.body, len(group), here)
             if stores:
-                yield self._store(stores, blocks, group, here)
+                yield self._store(loop.body, stores, blocks, group, here)
 
     def _ahead(self, loop: Loop, blocks: range, here: Here) -> Actor:
         """While a group computes, loads run ahead: those of the first iterations come before it."""
@@ -162,7 +163,7 @@ class Programs:
         on_their_way = deque[tuple[int, Job]]()
 
         def issue(group: range) -> None:
-            moved = self._fetched(loads, blocks, group, here)
+            moved = self._fetched(loop.body, loads, blocks, group, here)
             job = device.load_ahead(
                 here.processor, moved, iterations=len(group), ahead=loop.body.ahead
             )
@@ -179,7 +180,7 @@ class Programs:
             yield on_their_way[0][1]
             yield from self._computed(loop.body, len(group), here)
             if stores:
-                yield self._store(stores, blocks, group, here)
+                yield self._store(loop.body, stores, blocks, group, here)
         for _, job in on_their_way:
             yield job
 
@@ -195,13 +196,13 @@ class Programs:
 
     # memory ----------------------------------------------------------------------
 
-    def _fetched(self, rows: list[Row], blocks: range, group: range, here: Here) -> Moved:
+    def _fetched(
+        self, body: Body, rows: list[Row], blocks: range, group: range, here: Here
+    ) -> Moved:
         """What the loads of a group, of the ``blocks`` that the loop walks here, move."""
-        cache, cached, sectors, missed = self.device.cache, 0, 0.0, 0.0
+        cache, cached, missed = self.device.cache, 0, 0.0
         for row in rows:
-            size = row.bytes(group)
-            cached += size
-            sectors += size * row.spread
+            cached += row.bytes(group)
             for number, part in self._parts(row, group):
                 if number not in row.met:
                     whole = row.bytes(self._whole(row, number, blocks))
@@ -211,19 +212,17 @@ class Programs:
                 if row.last is not None:
                     missed += row.met[number] * row.bytes(part)
         self.device.write_back()
-        return Moved(cached, sectors, missed)
+        return Moved(cached, cached * body.port, missed)
 
-    def _store(self, rows: list[Row], blocks: range, group: range, here: Here) -> Job:
-        cached, sectors = 0, 0.0
+    def _store(self, body: Body, rows: list[Row], blocks: range, group: range, here: Here) -> Job:
+        cached = 0
         for row in rows:
-            size = row.bytes(group)
-            cached += size
-            sectors += size * row.spread
+            cached += row.bytes(group)
             for number, _ in self._parts(row, group):
                 whole = row.bytes(self._whole(row, number, blocks))
                 self.device.cache.store(here.processor, row.block(number), whole)
         self.device.write_back()
-        return self.device.store(here.processor, Moved(cached, sectors))
+        return self.device.store(here.processor, Moved(cached, cached * body.port))
 
     def _parts(self, row: Row, group: range) -> Iterator[tuple[int, range]]:
         """The groups of blocks that iterations touch, and which of these iterations do."""

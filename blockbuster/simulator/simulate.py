@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from blockbuster.costs.coefficients import FITTED, Coefficients
-from blockbuster.costs.cost import used
+from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.report import Report
 from blockbuster.costs.sizes import fitting
 from blockbuster.costs.steps import Rates
@@ -18,6 +17,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.body import Body, body_of
 from blockbuster.simulator.clock import Actor
+from blockbuster.simulator.coefficients import REACHED, SLOW, UNWRITTEN
 from blockbuster.simulator.demand import LOCAL
 from blockbuster.simulator.device import Device
 from blockbuster.simulator.grain import together
@@ -50,7 +50,7 @@ def simulated(
     flushed: bool = False,
     group: int = 0,
     assumed: tuple[str, ...] = (),
-    coefficients: Coefficients = FITTED,
+    coefficients: Coefficients = REACHED,
 ) -> Report:
     """The kernels of ``programs``, one after the other.
 
@@ -61,14 +61,11 @@ def simulated(
     """
     device = Device(machine, coefficients)
     kernels = [kernel for sized in programs for kernel in _kernels(sized, machine, coefficients)]
-    held: dict[str, int] = {}
-    for kernel in kernels:
-        held = used(held, kernel.unique, machine.tiers[1])
-    stored = frozenset(name for kernel in kernels for name in kernel.stored)
     if warm:
-        device.cache.warm(held, stored)
+        device.cache.warm(_in_order(kernels), _split(kernels), _stored(kernels))
     elif flushed:
-        device.cache.flushed()
+        device.cache.flushed(UNWRITTEN)
+        device.slow = SLOW
     ran: list[Ran] = []
     device.clock.start(_plan(device, kernels, launch, group, ran))
     device.clock.run()
@@ -84,12 +81,13 @@ class Launched:
     """One kernel, ready to run.
 
     ``local``: bytes that move to and from its processors' own memory. ``stored``: arrays that it
-    writes. ``unique``: bytes of each array that it touches.
+    writes; ``again``: those that it reads more than once. ``unique``: bytes of each array.
     """
 
     work: Work
     local: int
     stored: tuple[str, ...]
+    again: tuple[str, ...]
     unique: Mapping[str, int]
     extents: Extents
     body: Body
@@ -108,18 +106,20 @@ def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list
         body = body_of(sized.program, extents, rates, sized.names)
         unique = {sized.names.get(name, name): size for name, size in work.unique.items()}
         stored = tuple(sized.names.get(name, name) for name in work.stored)
+        again = tuple(
+            sized.names.get(name, name)
+            for name, size in work.unique.items()
+            if work.loaded.get(name, 0) > size
+        )
         resident = work.footprint.resident(machine)
-        found.append(Launched(work, local, stored, unique, extents, body, resident))
+        found.append(Launched(work, local, stored, again, unique, extents, body, resident))
     return found
 
 
 def _plan(
     device: Device, kernels: Sequence[Launched], launch: str, group: int, ran: list[Ran]
 ) -> Actor:
-    sizes: dict[str, int] = {}
-    for kernel in kernels:
-        for name, size in kernel.unique.items():
-            sizes[name] = max(sizes.get(name, 0), size)
+    sizes = _in_order(kernels)
     for kernel in kernels:
         before = ran[-1].ended - ran[-1].started if ran else None
         cost = _launch(device.machine, launch, before) + device.coefficients.start
@@ -145,3 +145,22 @@ def _launch(machine: Machine, launch: str, before: float | None) -> float:
     if launch == "plain":
         return costs.plain if before is None else max(costs.graph, costs.plain - before)
     return costs.graph if launch == "graph" or before is None else costs.dependent
+
+
+def _in_order(kernels: Sequence[Launched]) -> dict[str, int]:
+    """The bytes of all arrays that are touched, in the order of their last use."""
+    found: dict[str, int] = {}
+    for kernel in kernels:
+        for name, size in kernel.unique.items():
+            found[name] = max(found.pop(name, 0), size)
+    return found
+
+
+def _stored(kernels: Sequence[Launched]) -> frozenset[str]:
+    return frozenset(name for kernel in kernels for name in kernel.stored)
+
+
+def _split(kernels: Sequence[Launched]) -> frozenset[str]:
+    """The arrays of which kernels touch no part twice: one processor reads or writes it."""
+    again = {name for kernel in kernels for name in kernel.again}
+    return frozenset(name for kernel in kernels for name in kernel.unique if name not in again)

@@ -83,7 +83,8 @@ def _uses(device: Device) -> dict[str, Numbers]:
     for job, demand in tally.computed:
         for unit, seconds in demand.seconds.items():
             found[unit].append((job.began, job.ended, seconds / machine.processors))
-    return {name: np.array(jobs) for name, jobs in found.items() if jobs}
+    order = (*(tier.name for tier in machine.tiers), "matrix", "vector", "special", "issue")
+    return {name: np.array(found[name]) for name in order if found.get(name)}
 
 
 def _use(jobs: Numbers, end: float) -> tuple[float, ...]:

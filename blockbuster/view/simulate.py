@@ -14,8 +14,8 @@ from blockbuster.view.terminal import Screen, say, warn
 EXAMPLES = """examples:
   blockbuster simulate model.py:attention --dims q="M D" k="N D" v="N L" \\
       --sizes M=4096,N=4096,D=128,L=128 --plot waves.png
-  blockbuster simulate model.py:mlp --dims x="M D" w="D K" --sizes M=2048,D=4096,K=4096 \\
-      --machine a100 --launch graph --json > report.json
+  blockbuster simulate model.py:mlp --dims x="M D" w="D K" --machine a100 \\
+      --sizes M=2048,D=4096,K=4096 --launch graph --json > report.json
 """
 
 

@@ -1,12 +1,11 @@
 """What comes from global memory, and what from the cache: closed forms beside brute force."""
 
-from dataclasses import replace
 from itertools import islice, product
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockbuster.costs.cached import fits, from_memory, together
+from blockbuster.costs.cached import fits, from_memory, room_of, together
 from blockbuster.costs.cost import used
 from blockbuster.costs.footprint import Footprint
 from blockbuster.costs.phases import Phase
@@ -66,14 +65,16 @@ def test_what_is_read_again_takes_its_room_in_each_part_of_the_cache():
     cache = H200.tier("l2")
     again = loads({"M": 2}, {"w": ()}, {"w": cache.bytes // 2}, {"w": cache.bytes // 2})
     once = loads({"M": 2}, {"x": ("M",)}, {"x": cache.bytes // 2}, {"x": cache.bytes})
-    assert fits(H200, again.unique, again)
-    assert fits(H200, once.unique, once)
-    whole = replace(again, unique={"w": cache.bytes // 2 + 1})
-    assert not fits(H200, whole.unique, whole)
+    assert room_of(again, cache) == {"w": cache.bytes}
+    assert room_of(once, cache) == {"x": cache.bytes}
+    assert fits(again, cache)
+    assert fits(once, cache)
+    whole = loads({"M": 2}, {"w": ()}, {"w": cache.bytes}, {"w": cache.bytes // 2 + 1})
+    assert not fits(whole, cache)
 
 
 def test_the_cache_keeps_what_was_used_last():
-    cache = Tier("l2", bytes=100, bandwidth=1.0, latency=1.0, parts=2)
+    cache = Tier("l2", bytes=50, bandwidth=1.0, latency=1.0)
     held = used({}, {"a": 20, "b": 20}, cache)
     assert list(held) == ["a", "b"]
     assert list(used(held, {"c": 20}, cache)) == ["b", "c"]

@@ -74,5 +74,12 @@ def test_what_does_not_fit_is_refused_in_words():
     large = Footprint(shared=232_449, registers=64, warps=4)
     with pytest.raises(ValueError, match="needs 232,449 bytes of shared memory, h200 has 232,448"):
         large.resident(machine("h200"))
-    with pytest.raises(ValueError, match="a program of 16 warps with 248 registers"):
-        Footprint(shared=0, registers=248, warps=16).resident(machine("h200"))
+    with pytest.raises(ValueError, match=r"a program of 128 warps does not fit .* 2048 threads"):
+        Footprint(shared=0, registers=32, warps=128).resident(machine("h200"))
+
+
+def test_registers_that_are_not_there_are_spilled():
+    wide = Footprint(shared=0, registers=248, warps=16)
+    assert wide.available(machine("h200")) == 128
+    assert wide.resident(machine("h200")) == 1
+    assert Footprint(shared=0, registers=300, warps=4).available(machine("h200")) == 256

@@ -145,3 +145,12 @@ def test_each_program_of_a_narrowed_loop_has_its_own_length():
         heads = case.sizes["H"]
         assert one.phases[-1].each == tuple(lengths) * heads
         assert one.phases[-1].runs == heads * 64 * 65 // 2
+
+
+def test_of_very_many_programs_the_average_is_kept():
+    case = BY_NAME["causal-attention"]
+    sizes = {**case.sizes, "H": 1024}
+    made = emitted(case, case.alternatives()["narrow"], sizes)
+    (one,) = work_of(made.tile_program, made.sizes, made.target)
+    assert one.phases[-1].each == ()
+    assert one.phases[-1].runs == 1024 * 64 * 65 // 2

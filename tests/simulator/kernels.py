@@ -4,16 +4,16 @@ from dataclasses import replace
 from functools import cache
 
 import blockbuster as bb
-from blockbuster.costs.coefficients import Coefficients
 from blockbuster.machines import machine
 from blockbuster.simulator import Sized, simulated
+from blockbuster.simulator.coefficients import REACHED
 
 INF = float("inf")
 WIDE = dict(H=2, M=256, N=256, D=64, L=64, K=192, J=128)
 RAGGED = dict(H=3, M=200, N=333, D=64, L=64, K=100, J=77)
-IDEAL = Coefficients(
-    matrix=1.0, apart=1.0, memory=1.0, cache=1.0, issue=1.0, dot=0.0, fold=0.0, barrier=0.0,
-    start=0.0,
+IDEAL = replace(
+    REACHED, matrix=1.0, apart=1.0, memory=1.0, cache=1.0, issue=1.0, queue=1.0, request=0.0,
+    begin=0.0, alone=1.0, dot=0.0, fold=0.0, exchange=0.0, start=0.0, overlap=200.0, spill=0.0,
 )  # fmt: skip
 """Kernels that reach every rate and wait for nothing."""
 

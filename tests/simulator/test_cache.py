@@ -95,10 +95,11 @@ def test_what_an_earlier_kernel_left_makes_room_first():
 
 def test_a_warm_cache_holds_arrays():
     cache = Cache(100, 2)
-    cache.warm({"x": 30, "y": 20}, frozenset("y"))
+    cache.warm({"z": 90, "x": 30, "y": 20}, frozenset("y"), frozenset("y"))
 
     assert [cache.load(processor, block(1), 20) for processor in (0, 1)] == [0, 0]
     assert [cache.load(processor, block(1, "y"), 20) for processor in (0, 1)] == [0, 0]
+    assert cache.load(0, block(1, "z"), 20) == 20  # used first, and there was no room left
     assert cache.unwritten() == 0  # what was stored before is not ours
 
 
@@ -114,7 +115,7 @@ def test_what_was_stored_is_written_when_it_makes_room():
 
 def test_a_flushed_cache_writes_before_it_holds():
     cache = Cache(100, 2)
-    cache.flushed()
+    cache.flushed(1.0)
     cache.load(0, block(1), 30)
 
     assert cache.given_up() == 30

@@ -7,7 +7,7 @@ from typing import Any
 
 from blockbuster.costs.report import Report
 from blockbuster.emit.kernel import Kernel
-from blockbuster.machines import machine
+from blockbuster.machines import Tier, machine
 from blockbuster.simulation import simulate
 
 MOST_BARS = 6000
@@ -50,7 +50,7 @@ def simulation_data(kernel: Kernel | None, name: str) -> Data:
     }
 
 
-def kind(tiers: tuple[Any, ...], resource: str) -> str:
+def kind(tiers: tuple[Tier, ...], resource: str) -> str:
     """What a resource is on every machine: tiers have other names on each."""
     kinds = dict(zip((tier.name for tier in tiers), ("memory", "cache", "local"), strict=False))
     return kinds.get(resource, resource)

@@ -1,0 +1,52 @@
+"""How many lines of memory a tile touches: short rows take whole lines all the same.
+
+Processors ask the cache for lines. A tile whose rows are shorter than a line takes as many requests
+as one with whole lines.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from blockbuster.emit.tile.dtypes import MEMORY
+from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.program import Tile, View
+from blockbuster.ir.types import Dim
+from blockbuster.ir.views import array_dim, dims_along
+
+LINE, SECTOR = 128, 32
+"""Bytes of a line, and of the parts of it that are moved if they are asked for."""
+
+
+def pieces(view: View, tile: Tile, extents: Extents, size: int) -> int:
+    """How many pieces of ``size`` bytes a tile of an access touches, in an array without gaps.
+
+    From the innermost axis outwards: elements that lie no further apart than a piece make one
+    region; others are regions of their own. Where no elements of the tile are neighbours, lanes of
+    a warp run along its first axis (as Triton 3.6 lays them; later versions take the last), and ask
+    for a piece each.
+    """
+    width = stride = region = MEMORY[view.buffer.dtype].bytes
+    regions = 1
+    strides = dict[Dim, int]()
+    for axis, buffer_axis in zip(reversed(view.dims), reversed(view.buffer.axes), strict=True):
+        whole = array_dim(axis)
+        if whole is None:
+            continue  # one entry
+        dims = () if buffer_axis.per_block else tuple(d for d in dims_along(axis) if d in tile.axes)
+        lanes = prod(_lanes(dim, extents) for dim in dims)
+        strides.update(dict.fromkeys(dims, stride))
+        if stride <= max(size, region):
+            region += (lanes - 1) * stride
+        else:
+            regions *= lanes
+        stride *= extents.trips(whole) if buffer_axis.per_block else extents.size(whole)
+    long = [dim for dim in tile.axes if dim in strides and _lanes(dim, extents) > 1]
+    if long and min(strides[dim] for dim in long) > width:
+        elements = prod(_lanes(dim, extents) for dim in long)
+        return -(-elements * min(strides[long[0]], size) // size)
+    return regions * -(-region // size)
+
+
+def _lanes(dim: Dim, extents: Extents) -> int:
+    return min(extents.blocks[dim], extents.size(dim))

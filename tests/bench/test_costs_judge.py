@@ -1,0 +1,113 @@
+"""How models are judged on measured pairs, and which pairs are measured."""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from bench.costs.judge import judged, spearman
+from bench.costs.pairs import KEPT_FILE, read_pairs
+from bench.costs.variations import pairs_of, scheduled
+from bench.costs.workloads import BY_NAME, FIT, FITTED, JUDGE, JUDGED, WORKLOADS
+
+WAY = "cold"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Stands for a measured pair: what it takes, again if it is timed again, and what is said."""
+
+    time: float
+    said: float
+    timed_again: float | None = None
+    is_clean: bool = True
+    times: dict = field(init=False)
+    again: dict = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "times", {WAY: self.time})
+        more = {} if self.timed_again is None else {WAY: self.timed_again}
+        object.__setattr__(self, "again", more)
+
+
+def verdict(*pairs):
+    return judged(pairs, lambda pair, on, way: pair.said, None, WAY)
+
+
+def test_rank_correlation():
+    assert spearman([1, 2, 3, 4], [1, 4, 9, 16]) == 1
+    assert spearman([1, 2, 3, 4], [4, 3, 2, 1]) == -1
+    assert spearman([1, 1, 2], [5, 6, 7]) == pytest.approx(0.866, abs=1e-3)  # equals share a rank
+    assert spearman([1, 1, 1], [5, 6, 7]) == 0
+    assert spearman([1, 2], [2, 1]) == 1  # two values rank in no interesting way
+
+
+def test_a_model_that_knows_all():
+    found = verdict(Timed(10, 1), Timed(20, 2), Timed(30, 3))
+    assert (found.count, found.spearman, found.first, found.top_us) == (3, 1, 0, 0)
+    assert found.passes
+
+
+def test_what_its_first_choice_costs():
+    found = verdict(Timed(10, 2), Timed(12, 1), Timed(30, 3))
+    assert found.first == pytest.approx(0.2)
+    assert found.top == 0
+    assert not found.passes
+
+
+def test_the_best_of_eight():
+    late = [Timed(20 + n, n) for n in range(8)]
+    found = verdict(*late, Timed(10, 9))
+    assert found.top == pytest.approx(1.0)
+    assert found.top_us == pytest.approx(10)
+    assert verdict(*late[:7], Timed(10, 9)).top == 0
+
+
+def test_times_of_rounds_among_the_best_decide():
+    found = verdict(Timed(10.0, 2, 10.4), Timed(10.1, 1, 10.0), Timed(30, 3))
+    assert found.first == 0  # it is the best where both are timed again
+
+
+def test_what_is_not_modelled_ranks_last_and_correlates_with_nothing():
+    spills = Timed(1000, float("inf"), is_clean=False)
+    found = verdict(Timed(10, 1), Timed(20, 2), Timed(30, 3), spills)
+    assert (found.count, found.spearman) == (3, 1)
+
+
+# the pairs -------------------------------------------------------------------------
+
+
+def test_workloads_are_fitted_or_judge():
+    assert all(w.part == FIT for w in FITTED)
+    assert all(w.part == JUDGE for w in JUDGED)
+    assert len(FITTED) >= 8
+    assert len(JUDGED) >= 8
+    assert len(BY_NAME) == len(WORKLOADS)
+
+
+def test_pairs_are_kept_in_a_file():
+    pairs = read_pairs()
+    assert len(pairs) >= 400
+    assert len({pair.key for pair in pairs}) == len(pairs)
+    assert {pair.workload for pair in pairs} == set(BY_NAME)
+    (first, *_) = read_pairs(["chain-G12"])
+    workload = BY_NAME[first.workload]
+    made = scheduled(workload, first.snapshot, first.schedule, workload.sizes)
+    assert made.schedule == first.schedule
+
+
+def test_variations_are_the_same_each_time():
+    workload = BY_NAME["softmax-131072"]
+    first, again = (pairs_of(workload, 4, workload.few) for _ in range(2))
+    assert first == again
+    assert len({pair.schedule for pair in first}) == len(first) >= 3
+    assert first[0].schedule == scheduled(workload, -1, None, workload.few).schedule
+    assert json.dumps([pair.key for pair in first]).count("softmax-131072#") == len(first)
+
+
+def test_what_both_stages_are_judged_on_is_fresh():
+    known = {(pair.workload, pair.snapshot, pair.schedule) for pair in read_pairs()}
+    kept = read_pairs(file=KEPT_FILE)
+    assert {pair.workload for pair in kept} <= {workload.name for workload in JUDGED}
+    assert known.isdisjoint((pair.workload, pair.snapshot, pair.schedule) for pair in kept)
+    assert len({pair.key for pair in kept}) == len(kept) >= 300

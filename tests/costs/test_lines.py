@@ -1,0 +1,68 @@
+"""Lines of memory that a tile touches, beside counting them element by element."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blockbuster as bb
+from blockbuster.costs.lines import LINE, pieces
+from blockbuster.costs.work import work
+from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.program import Buffer, BufferAxis, Nest, Tile, View
+
+
+def touched(shape, lanes, width, size):
+    """Pieces of ``size`` bytes that a tile at the origin of an array touches, by looking."""
+    index = np.indices(lanes).reshape(len(lanes), -1)
+    strides = np.cumprod([1, *shape[:0:-1]])[::-1]
+    return len({int(at) * width // size for at in strides @ index})
+
+
+def counted(shape, lanes, dtype="float16", size=LINE, axes=None):
+    """The same by the closed form; ``axes``: the order of the tile's."""
+    dims = "ABC"[: len(shape)]
+    buffer = Buffer("x", tuple(BufferAxis(dim) for dim in dims), "input", dtype)
+    tile = Tile("t", tuple(axes or dims), dtype=dtype)
+    nest = Nest((), (), warps=4)
+    sizes = dict(zip(dims, shape, strict=True))
+    extents = Extents(nest, sizes, dict(zip(dims, lanes, strict=True)))
+    return pieces(View(buffer, tuple(dims)), tile, extents, size)
+
+
+POWERS = st.sampled_from([1, 2, 4, 8, 16, 32, 64])
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=POWERS, columns=POWERS.filter(lambda n: n > 1), more=st.sampled_from([1, 2, 4, 8]))
+def test_rows_of_neighbours(rows, columns, more):
+    shape, lanes = (rows * 2, columns * more), (rows, columns)
+    assert counted(shape, lanes) == touched(shape, lanes, 2, LINE)
+
+
+def test_short_rows_take_whole_lines():
+    assert counted((64, 4096), (64, 16)) == 64
+    assert counted((64, 4096), (64, 64)) == 64
+    assert counted((64, 4096), (64, 256)) == 4 * 64
+    assert counted((64, 16), (64, 16)) == 64 * 16 * 2 // LINE  # short rows that follow each other
+
+
+def test_lanes_without_neighbours_ask_for_a_line_each():
+    """Rows by columns by chunks, one chunk at a time: no two elements of a tile are neighbours."""
+    assert counted((512, 256, 4), (64, 64, 1), "float32", axes="AB") == 64 * 64
+
+
+def test_a_row_without_neighbours():
+    """Every fourth number of a row: a line holds eight of these."""
+    assert counted((256, 4), (64, 1), "float32", axes="A") == 64 * 16 // LINE
+
+
+@pytest.mark.parametrize(("columns", "each"), [(16, 64), (64, 64), (128, 128)])
+def test_requests_of_a_kernel(columns, each):
+    """64 rows of 16 float16s ask for as many lines as 64 rows of 64."""
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.sum(x, axis=0), x="M N"))).final
+    schedule = f"block M 64, N {columns}\nwarps 4"
+    kernel = bb.emit(graph, dict(M=4096, N=4096), schedule=schedule)
+    (found,) = work(kernel.derivation.final)
+    loop = found.phases[1]
+    assert loop.lines == loop.runs * each
