@@ -146,7 +146,7 @@ for warps in (4, 8):
 assert by_warps[8] > 1.2 * by_warps[4]
 
 # %% [markdown]
-# The same program, a third slower. So a form and its schedule are chosen together, and that is what
+# The same program, and far slower. So a form and its schedule are chosen together, and that is what
 # a cost model is for. In the rest of this notebook each form gets the best of a few block sizes,
 # and the closed form picks it.
 
@@ -336,7 +336,7 @@ try:
 except ValueError as error:
     print(error)
 else:
-    raise AssertionError("a CPU has no room for 8 warps with their registers")
+    raise AssertionError("kernels are for GPUs")
 
 # %% [markdown]
 # ## Your own machine
@@ -371,7 +371,7 @@ assert times["memory x 2"][1] < 0.95 * times["H200"][1]
 
 # %% [markdown]
 # Memory that is twice as fast gives Flash Attention next to nothing: it hardly uses memory. Three
-# kernels gain, and then wait for the cache. A machine can also be a file of numbers with their
+# kernels gain, until something else decides. A machine can also be a file of numbers with their
 # sources ([targets and machines](../docs/targets_and_machines.md)), and `blockbuster calibrate`
 # measures yours.
 #
@@ -451,16 +451,14 @@ for workload, pairs in clean.items():
 
 # %% [markdown]
 # So the model orders schedules well enough to choose one, and is about right on average. The time
-# that it gives for a single schedule can be wrong by more than a half. Where it errs:
+# that it gives for a single schedule can be wrong by a half. Where it errs:
 #
-# - **Many warps for few rows** are slower than predicted, and small blocks that wait often (16
-#   keys a step, two warps) are faster: the closed form guesses instructions and waits from the
-#   program, and the assembler arranges them in its own way.
+# - **Few rows to a block, or many warps,** are slower than predicted, and many rows with short
+#   steps (16 keys) are faster: the closed form guesses instructions and waits from the program, and
+#   the assembler arranges them in its own way.
 # - **Spilled registers** (crosses) are not modelled; one schedule takes several times as long as
 #   predicted. A compiler finds them without a GPU, in a second for each kernel. So a tuner lets the
 #   closed form keep a few of many schedules, and compiles only those ([costs](../docs/costs.md)).
-# - **Kernels that merge chunks** are the least certain: others of that file often take half as long
-#   as predicted.
 # - The comparisons above are between schedules that the model chose, each with its own error. A
 #   gain of 1.2 may be none. The large ones, and their reasons, are safe: bytes and operations are
 #   counted, not guessed.

@@ -139,9 +139,9 @@ assert taken["a100", 3] > taken["a100", 2]
 
 # %% [markdown]
 # With one stage a program waits for each block of keys before it computes. The second hides that
-# wait on both machines. The third gives the H200 little more, and makes the A100 slower: only one
-# program fits on a processor then, and while it waits for its own results, no other one computes.
-# The best schedule of one machine need not be that of another.
+# wait on both machines. The third gives the H200 next to nothing, and makes the A100 slower: only
+# one program fits on a processor then, and while it waits for its own results, no other one
+# computes. The best schedule of one machine need not be that of another.
 #
 # ## Unequal programs
 #
@@ -288,8 +288,8 @@ assert stored[64] < stored[8] / 4
 #
 # The simulator shares bandwidth among all that are active, keeps a cache of blocks, and lets staged
 # loads overlap with arithmetic. It knows the same instructions as the closed form, and inherits its
-# errors ([07](07_what_a_fusion_costs.ipynb)); what it adds is who meets whom. Where programs do
-# not disturb each other, the two agree:
+# errors ([07](07_what_a_fusion_costs.ipynb)); what it adds is who meets whom. Here are both for the
+# staircase:
 
 # %%
 for count, time in watched.items():
@@ -297,4 +297,6 @@ for count, time in watched.items():
 assert all(0.6 < time / closed[count] < 1.6 for count, time in watched.items())
 
 # %% [markdown]
-# [costs](../docs/costs.md) says what is counted and what is guessed.
+# They agree on the steps, and not on every microsecond: read differences between two simulations,
+# and not the last digit of one. [simulator](../docs/simulator.md) says what is simulated, and how
+# near it came to kernels on an H200.
