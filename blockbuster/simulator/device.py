@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import Coefficients
@@ -38,6 +39,10 @@ class Tally:
     computed: list[tuple[Job, Demand]] = field(default_factory=list)
 
 
+Taking = Callable[[Job], None]
+"""What hears of a job when it begins to take something."""
+
+
 class Port:
     """What a processor loads and stores passes here, one after the other in the order it is asked.
 
@@ -46,20 +51,25 @@ class Port:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._waiting = deque[tuple[Amounts, float, Job]]()
+        self._waiting = deque[tuple[Amounts, float, Job, Taking]]()
         self._open = True
 
-    def enter(self, amounts: Amounts, least: float, job: Job) -> None:
-        """Give ``job`` a part when its turn has come and gone: amounts, in ``least`` seconds."""
-        self._waiting.append((amounts, least, job))
+    def enter(self, amounts: Amounts, least: float, job: Job, taking: Taking) -> None:
+        """Give ``job`` a part when its turn has come and gone: amounts, in ``least`` seconds.
+
+        ``taking`` hears of the turn itself: what waits for it takes nothing yet.
+        """
+        self._waiting.append((amounts, least, job, taking))
         if self._open:
             self._clock.start(self._served())
 
     def _served(self) -> Actor:
         self._open = False
         while self._waiting:
-            amounts, least, job = self._waiting.popleft()
-            yield self._clock.job(amounts, least=least)
+            amounts, least, job, taking = self._waiting.popleft()
+            turn = self._clock.job(amounts, least=least)
+            taking(turn)
+            yield turn
             self._clock.given(job)
         self._open = True
 
@@ -108,8 +118,7 @@ class Device:
     def store(self, processor: int, moved: Moved) -> Job:
         """Stores that a processor starts now: the cache takes them, memory later."""
         job = self.clock.joined(1)
-        self._ports[processor].enter((), moved.seconds, job)
-        self._note(job, moved)
+        self._ports[processor].enter((), moved.seconds, job, lambda turn: self._note(turn, moved))
         return job
 
     def write_back(self) -> None:
@@ -132,10 +141,13 @@ class Device:
         memory = moved.missed * self._per_byte
         amounts, least = ((self.memory, memory),), moved.seconds
         port = self._ports[processor]
-        self.clock.later(after, lambda: port.enter(amounts, least, job))
-        self._note(job, moved)
-        if moved.missed:
-            self._note_memory(job, moved.missed, memory)
+
+        def taking(turn: Job) -> None:
+            self._note(turn, moved)
+            if moved.missed:
+                self._note_memory(turn, moved.missed, memory)
+
+        self.clock.later(after, lambda: port.enter(amounts, least, job, taking))
 
     def _latency(self, moved: Moved) -> float:
         memory, cache = self.machine.tiers[:2]

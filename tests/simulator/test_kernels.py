@@ -97,6 +97,12 @@ def test_use_over_time_adds_up_to_busy(name):
         assert sum(parts) / len(parts) == pytest.approx(report.busy[resource])
 
 
+def test_the_cache_never_gives_more_than_it_has():
+    """What waits for its turn at a port takes nothing yet."""
+    report = run(kernel("matmul", dict(M=512, K=1024, N=1024)))
+    assert 0.5 < max(report.use["l2"]) <= 1 + 1e-9
+
+
 @given(name=names, sizes=st.sampled_from([WIDE, RAGGED]), processors=st.integers(1, 40))
 @settings(max_examples=20, deadline=None)
 def test_time_lies_between_its_bounds(name, sizes, processors):
