@@ -50,9 +50,11 @@ def drawn(program):
 
 
 FEW = 192
-"""Spilled bytes of a thread that four warps may have where eight would share rows. On an H200 window
-attention takes 127 us with four warps that spill 32 bytes, 177 with eight that spill none
-(bench/results/2026-11-22-h200-costs); rotated windows spill 180, of which no time was taken."""
+"""Spilled bytes of a thread that four warps may have where eight would share rows.
+
+On an H200 window attention takes 127 us with four warps that spill 32 bytes, 177 with eight that
+spill none (bench/results/2026-11-22-h200-costs); rotated windows spill 180, which nobody timed.
+"""
 
 
 @pytest.mark.slow
