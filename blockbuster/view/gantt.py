@@ -33,7 +33,7 @@ def figure(report: Report) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        hint = 'pip install "matplotlib>=3.8"'
+        hint = "pip install 'blockbuster[plot]'"
         raise DrawError(message("drawing a report needs matplotlib", hint=hint)) from error
     rows = [name for name in report.use if any(report.use[name])]
     heights = [INCHES[0], *(INCHES[1] for _ in rows)]
