@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from blockbuster.costs.report import Report
+from blockbuster.costs.sizes import own_sizes
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.errors import message
@@ -68,7 +70,7 @@ def _kernels(what: Kernel | Plan | Scheduled) -> tuple[Sized, ...]:
         case Kernel(tile_program=program) if program is not None:
             return (Sized(program, what.sizes, what.target),)
         case Scheduled():
-            return (Sized(what.program, what.known, what.target.name),)
+            return (_sized(what),)
         case Plan():
             return tuple(_of_file(file, what) for file in what.files)
     raise TypeError(
@@ -88,4 +90,9 @@ def _of_file(file: File, plan: Plan) -> Sized:
     program = scheduled.program
     results = {b.name: name for b, name in zip(program.outputs, file.writes, strict=True)}
     inner = {b.name: f"{b.name} of {file.writes[0]}" for b in program.workspaces}
-    return Sized(program, scheduled.known, scheduled.target.name, {**results, **inner})
+    return replace(_sized(scheduled), names={**results, **inner})
+
+
+def _sized(scheduled: Scheduled) -> Sized:
+    program = scheduled.program
+    return Sized(program, own_sizes(program, scheduled.known), scheduled.target.name)

@@ -12,6 +12,12 @@ from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 
 
+def own_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
+    """Those of ``sizes`` that the program has: a plan gives its files the sizes of all of them."""
+    own = set(map(size_class, named(program)))
+    return {dim: size for dim, size in sizes.items() if size_class(dim) in own}
+
+
 def fitting(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
     """The size of each size class. Raises ValueError for what is missing, unknown or does not fit.
 

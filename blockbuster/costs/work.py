@@ -15,7 +15,7 @@ from math import prod
 from blockbuster.costs.footprint import Footprint, footprint
 from blockbuster.costs.operands import crowding
 from blockbuster.costs.phases import Phase, Unit, phases
-from blockbuster.costs.sizes import fitting
+from blockbuster.costs.sizes import fitting, own_sizes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
@@ -93,8 +93,9 @@ def work(scheduled: Scheduled, sizes: Mapping[Dim, int] | None = None) -> tuple[
 
     Raises ValueError for sizes that are missing, below one, or do not fit the kernels.
     """
-    given = scheduled.known if sizes is None else sizes
-    return work_of(scheduled.program, given, scheduled.target.name)
+    program = scheduled.program
+    given = own_sizes(program, scheduled.known) if sizes is None else sizes
+    return work_of(program, given, scheduled.target.name)
 
 
 def work_of(program: TileProgram, sizes: Mapping[Dim, int], target: str) -> tuple[Work, ...]:

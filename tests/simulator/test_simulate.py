@@ -247,3 +247,22 @@ def test_two_processes_say_the_same():
 
     assert said[0] == said[1]
     assert json.loads(said[0])["timeline"]
+
+
+def test_a_plan_of_several_files():
+    """Each file is given the sizes of the whole plan, also those of dims that it has not."""
+
+    def stacked(x, w, y, u):
+        return bb.concat([bb.exp(x) @ w, y], axis=0) @ u
+
+    dims = dict(x="M K", w="K N", y="P N", u="N J")
+    sizes = {"M": 64, "K": 32, "N": 48, "P": 16, "J": 80}
+    plan = bb.compile(bb.trace(stacked, **dims), sizes, "float16", "h200", check=False).plan
+    first, second = plan.files
+    assert "P" in first.considered.best.scheduled.known
+
+    for report in (plan.cost(), bb.simulate(plan)):
+        assert report.bytes["hbm"] >= 2 * (64 * 32 + 32 * 48 + 48 * 80 + 80 * 80)
+        assert any("concat" in said for said in report.assumed)
+    alone = [bb.simulate(file.considered.best.scheduled).time_us for file in (first, second)]
+    assert min(alone) > 0
