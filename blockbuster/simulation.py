@@ -38,7 +38,7 @@ def simulate(
     before it. ``warm``: the cache holds what was used last; ``flushed``: it is full of other data
     that has to be written to memory, as before each call of ``do_bench``; else it is empty.
     Functions of whole arrays between the kernels of a plan take no time, and are named in
-    ``Report.assumed``. Raises ValueError for an unknown machine or launch, sizes of zero, a
+    ``Report.assumed``. Raises ValueError for an unknown machine or launch, a CPU, sizes of zero, a
     program that does not fit a processor, and a plan without schedules (of the CPU, or loaded).
 
     >>> import blockbuster as bb

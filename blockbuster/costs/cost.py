@@ -40,14 +40,13 @@ def cost(
     ``launch``: "plain", from the host, or "graph". ``warm``: before the first, the cache holds what
     was used last of their arrays; else all inputs come from global memory. ``assumed``: what else
     the report says is taken for granted. ``timers``: what tells the time of each kernel, instead of
-    the closed form. Raises ValueError for an unknown machine or launch, a rate
-    that the machine lacks, or a program that does not fit it.
+    the closed form. Raises ValueError for an unknown machine or launch, a CPU, no kernel at all, a
+    rate that the machine lacks, or a program that does not fit it.
     """
     device = machine(on)
-    if device.kind != "gpu":
-        raise ValueError(
-            message(f"{device.name} runs no kernels: they are for GPUs", hint="name a GPU: h200")
-        )
+    check_runs_kernels(device)
+    if not works:
+        raise ValueError("there is no kernel whose cost could be told")
     if launch not in LAUNCHES:
         raise ValueError(
             message(f"unknown launch {launch!r}", hint=f"known: {', '.join(LAUNCHES)}")
@@ -60,7 +59,25 @@ def cost(
         times.append(timer(work, device, held=tuple(held)))
         held = used(held, room_of(work, device.tiers[1]), device.tiers[1])
     said = ("the cache holds what was used last" if warm else "inputs come from global memory",)
-    return _report(times, device, launch, (*said, *assumed))
+    others = not_its_own((work.target for work in works), device)
+    return _report(times, device, launch, (*said, *assumed, *others))
+
+
+def check_runs_kernels(device: Machine) -> None:
+    """Raises ValueError for a machine that is no GPU."""
+    if device.kind != "gpu":
+        raise ValueError(
+            message(f"{device.name} runs no kernels: they are for GPUs", hint="name a GPU: h200")
+        )
+
+
+def not_its_own(targets: Iterable[str], device: Machine) -> tuple[str, ...]:
+    """What is taken for granted of kernels that were compiled for these targets, in words."""
+    return tuple(
+        f"compiled for {target}: what a compiler would make of it for {device.target} is not known"
+        for target in dict.fromkeys(targets)
+        if target != device.target
+    )
 
 
 def used(held: Mapping[str, int], arrays: Mapping[str, int], cache: Tier) -> dict[str, int]:

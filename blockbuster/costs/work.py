@@ -45,7 +45,7 @@ class Work:
     ``grid``: the blocks of each of its dims, the last of which changes first. ``varying``: for each
     array the dims of the grid along which programs read, or write, other parts of it.
     ``crowded``: how many warps do the same work, where warps have too few rows of chained dots.
-    ``workspaces``: the arrays that no user sees.
+    ``workspaces``: the arrays that no user sees. ``target``: what it is compiled for.
     """
 
     programs: int
@@ -55,6 +55,7 @@ class Work:
     footprint: Footprint
     grid: Mapping[Dim, int] = field(hash=False)
     varying: Mapping[str, tuple[Dim, ...]] = field(hash=False)
+    target: str
     crowded: int = 1
     workspaces: tuple[str, ...] = ()
 
@@ -123,6 +124,7 @@ def _of_nest(
         footprint=footprint(program, nest, target),
         grid={dim: extents.trips(dim) for dim in nest.grid},
         varying=_varying(nest),
+        target=target,
         crowded=crowding(Layouts(nest, tiling_of(program, nest), target)),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
     )
@@ -153,7 +155,7 @@ def _unique(nest: Nest, extents: Extents, found: tuple[Phase, ...]) -> dict[str,
         moved[name] = moved.get(name, 0) + count
     for view in views:
         name, width = view.buffer.name, MEMORY[view.buffer.dtype].bytes
-        moved[name] = min(moved[name], width * min(touched[name], _size(view, extents)))
+        moved[name] = min(moved[name], width * min(touched[name], entries(view, extents)))
     return moved
 
 
@@ -166,8 +168,8 @@ def _entries(dim: Dim, view: View, extents: Extents) -> int:
     return extents.trips(dim) if per_block else extents.size(dim)
 
 
-def _size(view: View, extents: Extents) -> int:
-    """The entries of an array."""
+def entries(view: View, extents: Extents) -> int:
+    """The entries of the whole array that is looked at: elements, or one for each block."""
     return prod(
         1 if (dim := array_dim(axis)) is None
         else extents.trips(dim) if entry.per_block

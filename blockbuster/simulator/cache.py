@@ -9,7 +9,7 @@ memory when it has to make room.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -161,9 +161,12 @@ class Cache:
         for part in self.parts:
             part.settle(sizes)
 
-    def warm(
-        self, arrays: dict[str, int], split: frozenset[str], stored: frozenset[str]
-    ) -> None:
+    def lack(self, arrays: Collection[str]) -> None:
+        """Until the next ``settle``, what is used of these arrays is not what was left of them."""
+        for part in self.parts:
+            part.left.update(dict.fromkeys(part.left.keys() & arrays, 0.0))
+
+    def warm(self, arrays: dict[str, int], split: frozenset[str], stored: frozenset[str]) -> None:
         """Hold arrays of these sizes, named in the order of their first use, as far as they fit.
 
         Each part has its share of those in ``split``, and all of the others. Memory has not what is

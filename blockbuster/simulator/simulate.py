@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import Coefficients
+from blockbuster.costs.cost import check_runs_kernels, not_its_own
 from blockbuster.costs.report import Report
 from blockbuster.costs.sizes import fitting
 from blockbuster.costs.steps import Rates
@@ -24,6 +25,7 @@ from blockbuster.simulator.grain import together
 from blockbuster.simulator.grid import places
 from blockbuster.simulator.programs import Programs
 from blockbuster.simulator.summary import Ran, summary
+from blockbuster.simulator.touched import Touched, apart, in_order, touched_by
 
 LAUNCHES = ("plain", "graph", "dependent")
 
@@ -57,23 +59,30 @@ def simulated(
     ``warm``: the cache holds what was used last of their arrays; ``flushed``: it is full of other
     data that memory has not; else it is empty before the first.
     ``group``: how many iterations are taken together; 0: as few as give an answer in seconds.
-    ``assumed``: what else the report says is taken for granted.
+    ``assumed``: what else the report says is taken for granted. Raises ValueError for a CPU, no
+    program at all, or one that does not fit the machine.
     """
+    check_runs_kernels(machine)
+    if not programs:
+        raise ValueError("there is no kernel that could be simulated")
     device = Device(machine, coefficients)
     kernels = [kernel for sized in programs for kernel in _kernels(sized, machine, coefficients)]
     if warm:
-        device.cache.warm(_in_order(kernels), _split(kernels), _stored(kernels))
+        device.cache.warm(
+            in_order(kernel.touched for kernel in kernels), _split(kernels), _stored(kernels)
+        )
     elif flushed:
         device.cache.flushed(UNWRITTEN)
         device.slow = SLOW
     ran: list[Ran] = []
-    device.clock.start(_plan(device, kernels, launch, group, ran))
+    device.clock.start(_plan(device, kernels, launch, group, ran, warm=warm))
     device.clock.run()
     state = (
         "holds what was used last" if warm else "is full of other data" if flushed else "is empty"
     )
     said = f"the cache {state} before the first kernel", f"launches: {launch}"
-    return summary(device, ran, (*said, *assumed))
+    others = not_its_own((sized.target for sized in programs), machine)
+    return summary(device, ran, (*said, *assumed, *others))
 
 
 @dataclass(frozen=True)
@@ -81,14 +90,14 @@ class Launched:
     """One kernel, ready to run.
 
     ``local``: bytes that move to and from its processors' own memory. ``stored``: arrays that it
-    writes; ``again``: those that it reads more than once. ``unique``: bytes of each array.
+    writes; ``again``: those that it reads more than once. ``touched``: what of each array.
     """
 
     work: Work
     local: int
     stored: tuple[str, ...]
     again: tuple[str, ...]
-    unique: Mapping[str, int]
+    touched: Mapping[str, Touched]
     extents: Extents
     body: Body
     resident: int
@@ -104,7 +113,10 @@ def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list
         rates = Rates(work, machine, coefficients, {})
         local = rates.moved()[machine.tiers[LOCAL].name]
         body = body_of(sized.program, extents, rates, sized.names)
-        unique = {sized.names.get(name, name): size for name, size in work.unique.items()}
+        touched = {
+            sized.names.get(name, name): what
+            for name, what in touched_by(nest, work, extents).items()
+        }
         stored = tuple(sized.names.get(name, name) for name in work.stored)
         again = tuple(
             sized.names.get(name, name)
@@ -112,15 +124,22 @@ def _kernels(sized: Sized, machine: Machine, coefficients: Coefficients) -> list
             if work.loaded.get(name, 0) > size
         )
         resident = work.footprint.resident(machine)
-        found.append(Launched(work, local, stored, again, unique, extents, body, resident))
+        found.append(Launched(work, local, stored, again, touched, extents, body, resident))
     return found
 
 
 def _plan(
-    device: Device, kernels: Sequence[Launched], launch: str, group: int, ran: list[Ran]
+    device: Device,
+    kernels: Sequence[Launched],
+    launch: str,
+    group: int,
+    ran: list[Ran],
+    *,
+    warm: bool,
 ) -> Actor:
-    sizes = _in_order(kernels)
-    for kernel in kernels:
+    touched = [kernel.touched for kernel in kernels]
+    sizes = in_order(touched)
+    for at, kernel in enumerate(kernels):
         before = ran[-1].ended - ran[-1].started if ran else None
         cost = _launch(device.machine, launch, before) + device.coefficients.start
         launched = device.clock.now
@@ -129,6 +148,8 @@ def _plan(
         length = group or together(kernel.work)
         programs = Programs(device, kernel.body, length)
         start = device.clock.now
+        if not warm:
+            device.cache.lack(apart(touched, at))
         yield programs.run(places(kernel.extents), kernel.work.programs, kernel.resident)
         ran.append(Ran(programs, kernel.resident, length, launched, start, device.clock.now))
         device.cache.settle(sizes)
@@ -147,15 +168,6 @@ def _launch(machine: Machine, launch: str, before: float | None) -> float:
     return costs.graph if launch == "graph" or before is None else costs.dependent
 
 
-def _in_order(kernels: Sequence[Launched]) -> dict[str, int]:
-    """The bytes of all arrays that are touched, in the order of their last use."""
-    found: dict[str, int] = {}
-    for kernel in kernels:
-        for name, size in kernel.unique.items():
-            found[name] = max(found.pop(name, 0), size)
-    return found
-
-
 def _stored(kernels: Sequence[Launched]) -> frozenset[str]:
     return frozenset(name for kernel in kernels for name in kernel.stored)
 
@@ -163,4 +175,4 @@ def _stored(kernels: Sequence[Launched]) -> frozenset[str]:
 def _split(kernels: Sequence[Launched]) -> frozenset[str]:
     """The arrays of which kernels touch no part twice: one processor reads or writes it."""
     again = {name for kernel in kernels for name in kernel.again}
-    return frozenset(name for kernel in kernels for name in kernel.unique if name not in again)
+    return frozenset(name for kernel in kernels for name in kernel.touched if name not in again)

@@ -245,3 +245,8 @@ def test_a_kernel_that_wants_more_registers_than_there_are_is_slower():
         replace(one, footprint=replace(one.footprint, registers=count)) for count in (200, 400)
     )
     assert time_of(wide, H200).seconds > 2 * time_of(held, H200).seconds
+
+
+def test_no_kernel_at_all_costs_nothing_that_could_be_told():
+    with pytest.raises(ValueError, match="there is no kernel whose cost"):
+        cost((), "h200")

@@ -14,6 +14,7 @@ from blockbuster.costs.tiered import time_of
 from blockbuster.costs.work import work_of
 from blockbuster.machines import NAMES, machine
 from blockbuster.selection.plan import Plan
+from blockbuster.simulator import simulated
 from blockbuster.simulator.coefficients import REACHED, UNWRITTEN
 from tests.simulator.kernels import (
     IDEAL,
@@ -186,6 +187,7 @@ def test_a_plan_on_the_cpu_has_no_kernels():
     [
         (dict(launch="fast"), "unknown launch 'fast'"),
         (dict(machine="h300"), "h300"),
+        (dict(machine="cpu"), "cpu runs no kernels: they are for GPUs"),
         (dict(machine=h200(compute={"vector": {"float32": 1e12}})), "no rate of matrix units"),
         (
             dict(machine=replace(h200(), limits=replace(h200().limits, shared_per_program=1000))),
@@ -266,3 +268,29 @@ def test_a_plan_of_several_files():
         assert any("concat" in said for said in report.assumed)
     alone = [bb.simulate(file.considered.best.scheduled).time_us for file in (first, second)]
     assert min(alone) > 0
+
+
+def test_kernels_that_write_parts_of_one_array_lose_no_bytes():
+    sizes = dict(M=256, N=256, P=256)
+    graph = bb.lower(bb.trace(lambda x, y: bb.concat([x, y], axis=-1), x="M N", y="M P"))
+    made = bb.emit(bb.fuse(graph).final, sizes)
+    inputs, output = 2 * 2 * 256 * 256, 2 * 256 * 512
+
+    assert len(made.tile_program.nests) == 2
+    assert bb.simulate(made).bytes["hbm"] == made.cost().bytes["hbm"] == inputs + output
+    assert bb.simulate(made, warm=True).bytes["hbm"] == 0
+
+
+def test_no_kernel_at_all():
+    with pytest.raises(ValueError, match="no kernel that could be simulated"):
+        simulated([], machine("h200"))
+
+
+def test_a_machine_of_another_target():
+    made = kernel("gelu")
+    words = "compiled for sm_90: what a compiler would make of it for sm_80 is not known"
+
+    for report in (bb.simulate(made, "a100"), made.cost("a100")):
+        assert report.assumed[-1] == words
+    for report in (bb.simulate(made, "h100"), made.cost("h100")):
+        assert words[:12] not in str(report)
