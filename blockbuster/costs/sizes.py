@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.tiling import is_ragged
@@ -19,7 +20,8 @@ def own_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
 
 
 def fitting(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
-    """The size of each size class. Raises ValueError for what is missing, unknown or does not fit.
+    """The size of each size class. Raises ValueError for what is missing, unknown or does not fit,
+    TypeError for what is no whole number.
 
     A kernel has masks only where its blocks were ragged for the sizes that it was made for.
     """
@@ -27,6 +29,8 @@ def fitting(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
     for dim, size in sizes.items():
         if dim not in known and size_class(dim) not in map(size_class, known):
             raise ValueError(message(f"unknown dim {dim!r}", hint=f"known: {', '.join(known)}"))
+        if not isinstance(size, Integral) or isinstance(size, bool):
+            raise TypeError(f"the size of {dim} is a whole number, not {size!r}")
         if size < 1:
             raise ValueError(
                 message(

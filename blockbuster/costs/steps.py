@@ -137,7 +137,7 @@ class Rates:
         own = phase.instructions * self.work.crowded / LANES / self.work.warps / phase.runs
         special = each["special"] * max(1.0, SCHEDULERS / self.work.warps)
         computing = max(own * fitted.alone / clock, special, each["vector"])
-        serial = phase.dots and (phase.waits or phase.operations.get(("vector", "float32")))
+        serial = phase.dots and (phase.waits or _on_vector_units(phase))
         found = each["matrix"] + computing if serial else max(each["matrix"], computing)
         cycles = phase.dots * fitted.dot if serial else 0.0
         cycles += phase.folds * fitted.fold + phase.exchanges * fitted.exchange
@@ -169,3 +169,7 @@ class Rates:
         memory, cache = self.machine.tiers[:2]
         far = any(self._missing(name) > 0 for name in phase.loaded)
         return self.fitted.queue * (memory.latency if far else cache.latency)
+
+
+def _on_vector_units(phase: Phase) -> bool:
+    return any(count for (unit, _), count in phase.operations.items() if unit == "vector")

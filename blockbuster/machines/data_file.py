@@ -15,6 +15,9 @@ from blockbuster.machines.machine import MEMORY_TIERS, Choice, Launch, Limits, M
 Table = Mapping[str, Any]
 _Part = TypeVar("_Part", Tier, Launch, Limits, Choice)
 
+GPU_TIERS = ("hbm", "l2", "shared")
+"""The tiers that every GPU has, from global memory on: models tell them by where they stand."""
+
 KINDS = ("gpu", "cpu")
 TEXTS = ("name", "kind", "target")
 NUMBERS = ("processors", "clock", "special", "issue")
@@ -139,10 +142,17 @@ def _machine(table: Table) -> Machine:
         _check(isinstance(table[key], str), f"{key} is a text in quotes, not {table[key]!r}")
     kind = table["kind"]
     _check(kind in KINDS, f"kind is {' or '.join(map(_quoted, KINDS))}, not {kind!r}")
+    tiers = _tiers(_table(table, "tiers"))
+    first = tuple(tier.name for tier in tiers[: len(GPU_TIERS)])
+    wanted = ", ".join(GPU_TIERS)
+    _check(
+        kind != "gpu" or first == GPU_TIERS,
+        f"the first tiers of a gpu are {wanted}, in this order, not {', '.join(first)}",
+    )
     machine = Machine(
         **{key: table[key] for key in TEXTS},
         **{key: _number(table[key], key, whole=key in WHOLE) for key in NUMBERS},
-        tiers=_tiers(_table(table, "tiers")),
+        tiers=tiers,
         compute=_compute(_table(table, "compute")),
         launch=_part(Launch, table, "launch"),
         limits=_part(Limits, table, "limits"),

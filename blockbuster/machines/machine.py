@@ -5,7 +5,7 @@ Times are in seconds, sizes in bytes, rates in bytes or operations a second.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from blockbuster.errors import message
@@ -86,7 +86,8 @@ class Machine:
     instructions of warps that all processors issue in a second. ``clock``: cycles a second under
     load. ``devices``: what drivers call such a device. ``choice``: of the one machine on which the
     choice between kernels was weighed. ``sources``: where the number at a path of the data file is
-    from, or where all numbers of the table at that path are from.
+    from, or where all numbers of the table at that path are from. Raises ValueError for a number
+    that is not positive; latencies, launches and what is reserved may be zero.
     """
 
     name: str
@@ -103,6 +104,27 @@ class Machine:
     devices: tuple[str, ...] = ()
     choice: Choice | None = None
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for path, number in self._numbers():
+            may_be_zero = path.startswith("launch") or path.endswith(("latency", "reserved"))
+            if not (number > 0 or (may_be_zero and number == 0)):
+                least = "0 or more" if may_be_zero else "greater than 0"
+                raise ValueError(message(f"{self.name}: {path} is {least}, not {number!r}"))
+
+    def _numbers(self) -> Iterator[tuple[str, float]]:
+        """What has to be a positive number, by its path in the data file."""
+        for name in ("processors", "clock", "special", "issue"):
+            yield name, getattr(self, name)
+        parts = {"launch": self.launch, "limits": self.limits}
+        parts |= {f"tiers.{tier.name}": tier for tier in self.tiers}
+        for path, part in parts.items():
+            for name, value in vars(part).items():
+                if name != "name":
+                    yield f"{path}.{name}", value
+        for unit, rates in self.compute.items():
+            for dtype, rate in rates.items():
+                yield f"compute.{unit}.{dtype}", rate
 
     @property
     def memory(self) -> Tier:

@@ -200,6 +200,9 @@ def test_sizes_are_checked():
         work_of(program, {"M": 100, "K": 4096, "N": 4096}, target)
     with pytest.raises(ValueError, match="unknown dim 'Q'"):
         work_of(program, {"M": 2048, "K": 4096, "N": 4096, "Q": 1}, target)
+    for wrong in ("2048", 2048.0, True):
+        with pytest.raises(TypeError, match="the size of M is a whole number"):
+            work_of(program, {"M": wrong, "K": 4096, "N": 4096}, target)
     whole = kernel("row-softmax").tile_program
     with pytest.raises(ValueError, match="holds it in one block of 16384"):
         work_of(whole, {"M": 256, "N": 20000}, target)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import blockbuster as bb
-from blockbuster.machines import catalog
+from blockbuster.machines import Launch, Tier, catalog
 from blockbuster.machines.data_file import machine_text
 from blockbuster.machines.measured import measured_path
 
@@ -104,3 +104,18 @@ def test_each_device_is_that_of_one_machine():
     devices = [d for name in catalog.GPUS for d in catalog.built_in(name).devices]
 
     assert len(set(devices)) == len(devices) >= len(catalog.GPUS)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(processors=0), "h200: processors is greater than 0, not 0"),
+        (dict(clock=float("nan")), "clock is greater than 0, not nan"),
+        (dict(launch=Launch(1e-6, -1e-6, 1e-6)), "launch.graph is 0 or more, not -1e-06"),
+        (dict(tiers=(Tier("hbm", 1, 0.0, 0.0),)), "tiers.hbm.bandwidth is greater than 0"),
+        (dict(compute={"vector": {"float32": 0.0}}), "compute.vector.float32 is greater than 0"),
+    ],
+)
+def test_numbers_of_a_machine_are_positive(change, words):
+    with pytest.raises(ValueError, match=words):
+        replace(bb.machine("h200"), **change)

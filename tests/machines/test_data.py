@@ -130,6 +130,12 @@ BROKEN = [
         "devices is a list of names in quotes, not 3",
     ),
     ("[tiers.hbm]", "[tiers.ram]", 'the first tier is global memory: "hbm" or "dram"'),
+    (
+        "[tiers.l2]",
+        "[tiers.l3]",
+        "first tiers of a gpu are hbm, l2, shared, .* not hbm, l3, shared",
+    ),
+    ("[tiers.hbm]", "[tiers.dram]", "in this order, not dram, l2, shared"),
     ("[launch]", "[launch]\nsoon = {a = 1}", r"launch\.soon is unknown"),
     ('clock = "NVIDIA', 'speed = "of light"\nclock = "NVIDIA', "a source of speed, but no such"),
     ("[sources]", "[sources", "my.toml is not TOML: "),
