@@ -19,23 +19,28 @@ Tensor = Any
 Call = Callable[[], object]
 
 
+def torch_with_gpu() -> Any:
+    """The module torch, which sees a GPU that can be measured. Raises LaunchError otherwise."""
+    try:
+        import torch
+    except ImportError as error:
+        hint = "pip install 'blockbuster[torch]'"
+        raise LaunchError(message("measuring a GPU takes torch", hint=hint)) from error
+    if not torch.cuda.is_available() or torch.version.hip:
+        hint = "measure the processor with --device cpu"
+        raise LaunchError(message("torch sees no NVIDIA GPU here", hint=hint))
+    return torch
+
+
 class Device:
     """The first CUDA GPU that this process sees. Raises LaunchError where there is none."""
 
     where = "cuda"
 
     def __init__(self) -> None:
-        try:
-            import torch
-        except ImportError as error:
-            hint = "pip install 'blockbuster[torch]'"
-            raise LaunchError(message("measuring a GPU takes torch", hint=hint)) from error
-        if not torch.cuda.is_available() or torch.version.hip:
-            hint = "measure the processor with --device cpu"
-            raise LaunchError(message("torch sees no NVIDIA GPU here", hint=hint))
-        self.torch: Any = torch
-        self.name = str(torch.cuda.get_device_name())
-        self.about: Any = torch.cuda.get_device_properties(0)
+        self.torch: Any = torch_with_gpu()
+        self.name = str(self.torch.cuda.get_device_name())
+        self.about: Any = self.torch.cuda.get_device_properties(0)
         self._kernels: Any = load_module(TEXT)
         self._filler = self.empty(FILLER)
 

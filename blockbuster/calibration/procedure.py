@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import metadata
 
 from blockbuster.calibration.cpu_probes import cpu_numbers, cpu_probes
-from blockbuster.calibration.gpu_device import Device
+from blockbuster.calibration.gpu_device import Device, torch_with_gpu
 from blockbuster.calibration.gpu_probes import gpu_probes
 from blockbuster.calibration.probe import Measured, measure
 from blockbuster.calibration.result import Calibration, Scale, calibrated
@@ -25,8 +25,24 @@ Tell = Callable[[str], None]
 
 
 def present_device(kind: str) -> str:
-    """What the device is called that would be measured; ``kind``: "auto", "gpu" or "cpu"."""
-    return (gpu_name() if kind != CPU else "") or cpu_name()
+    """What the device is called that would be measured; ``kind``: "auto", "gpu" or "cpu".
+
+    Raises LaunchError where it is a GPU that cannot be measured, or there is none.
+    """
+    if not _is_gpu(kind):
+        return cpu_name()
+    torch = torch_with_gpu()
+    return gpu_name() or str(torch.cuda.get_device_name())
+
+
+def check_rounds(rounds: int) -> None:
+    """Raises ValueError for less than one round."""
+    if rounds < 1:
+        raise ValueError(f"a constant is measured in 1 round or more, not {rounds}")
+
+
+def _is_gpu(kind: str) -> bool:
+    return kind == "gpu" or (kind == "auto" and bool(gpu_name()))
 
 
 def calibrate(kind: str, *, rounds: int, tell: Tell) -> Calibration:
@@ -36,10 +52,8 @@ def calibrate(kind: str, *, rounds: int, tell: Tell) -> Calibration:
     LaunchError where there is no GPU, or none that can be measured, and ValueError for less than
     one round.
     """
-    if rounds < 1:
-        raise ValueError(f"a constant is measured in 1 round or more, not {rounds}")
-    on_gpu = kind == "gpu" or (kind == "auto" and bool(gpu_name()))
-    return _gpu(rounds, tell) if on_gpu else _cpu(rounds, tell)
+    check_rounds(rounds)
+    return _gpu(rounds, tell) if _is_gpu(kind) else _cpu(rounds, tell)
 
 
 def _gpu(rounds: int, tell: Tell) -> Calibration:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from blockbuster.calibration import ROUNDS, Calibration, calibrate, present_device
+from blockbuster.calibration import ROUNDS, Calibration, calibrate, check_rounds, present_device
 from blockbuster.emit.target.disk import write_whole
 from blockbuster.machines.data_file import numbers_of
 from blockbuster.machines.measured import measured_path
@@ -43,6 +43,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the numbers beside the built-in ones, and write the machine's file."""
+    check_rounds(arguments.rounds)
     device = present_device(arguments.device)
     path: Path = arguments.out or measured_path(device)
     if arguments.dry_run:

@@ -189,7 +189,20 @@ def test_a_table_shows_what_no_machine_has_without_a_ratio():
 
     lines = as_table(found).split("\n")
 
-    assert lines[3].split() == ["tiers.hbm.bandwidth", "2.00", "TB/s", "4.30", "TB/s", "0.47",
+    built_in = quantity("tiers.hbm.bandwidth", H200.memory.bandwidth)
+    assert lines[3].split() == ["tiers.hbm.bandwidth", "2.00", "TB/s", *built_in.split(), "0.47",
                                 "1.00", "TB/s", "3.00", "TB/s"]  # fmt: skip
     assert lines[6].split() == ["record.l2.half", "1.00", "TB/s", "-", "-", "1.00", "TB/s", "1.00",
                                 "TB/s"]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [["--dry-run"], []])
+def test_a_dry_run_refuses_what_the_real_one_refuses(command, quick, monkeypatch, capsys):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    assert main(["calibrate", "--device", "gpu", *command]) != 0
+    assert "torch sees no NVIDIA GPU here" in capsys.readouterr().err
+    assert main(["calibrate", "--device", "cpu", "--rounds", "0", *command]) != 0
+    assert "1 round or more, not 0" in capsys.readouterr().err
+    assert not (quick / "config").exists()
