@@ -50,7 +50,8 @@ def one_thread() -> Executor:
 class Workers:
     """An executor that is made again when a worker dies or hangs; a context manager.
 
-    ``make``: makes the executor; ``patience``: seconds in which some measurement must end.
+    ``make``: makes the executor; ``patience``: seconds in which some measurement must end. A hung
+    thread cannot be stopped: use processes where that matters.
     """
 
     def __init__(
