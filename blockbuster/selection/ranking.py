@@ -118,7 +118,7 @@ def _check_schedules(schedules: Sequence[Scheduled]) -> None:
 def _works(
     schedules: Sequence[Scheduled],
 ) -> tuple[dict[int, tuple[Work, ...]], tuple[Place, ...]]:
-    """What each schedule's kernels do, by its number; those that do not fit their sizes, and why."""
+    """What each schedule's kernels do, by its number; what does not fit its sizes, and why."""
     found: dict[int, tuple[Work, ...]] = {}
     dropped = []
     for at, scheduled in enumerate(schedules):
