@@ -31,6 +31,7 @@ include_patterns = [
     "docs/**.md",
     "bench/results/**.md",
     "bench/schedules/*.md",
+    "bench/costs/*.md",
     "notebooks/*.ipynb",
 ]
 exclude_patterns = [".*", "**/.*", "build", "dist", "tests", "blockbuster", "*.egg-info"]

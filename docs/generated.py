@@ -97,6 +97,7 @@ def contents() -> str:
             "docs/results",
             *_documents("bench/results/**/*.md"),
             "bench/schedules/README",
+            "bench/costs/README",
         ),
         "Project": ("CONTRIBUTING", "CHANGELOG"),
     }

@@ -13,11 +13,11 @@ from typing import Any
 import blockbuster as bb
 from bench.costs.variations import TARGET, Pair
 from bench.costs.workloads import BY_NAME
+from blockbuster.emit.target.assembler import Assembler
 from blockbuster.emit.target.binary import as_data, read, texts_of
-from blockbuster.emit.target.compiler import compiled_entry, made_of, target_of
-from blockbuster.emit.target.inspection import TEXT_PREDICATES
+from blockbuster.emit.target.compiler import Target, compiled_entry, made_of, target_of
+from blockbuster.emit.target.inspection import reasons_to_refuse
 from blockbuster.emit.target.load import load_module
-from blockbuster.emit.target.unwritten import unwritten_reads
 
 Record = dict[str, Any]
 BUILT, REFUSED = "built", "refused"
@@ -48,22 +48,29 @@ def built(pair: Pair, folder: Path) -> Record:
 
 def _kernel(entry: dict[str, Any], stem: Path) -> Record:
     """The facts of one kernel, kept beside. Raises EmitError for one that must not run."""
-    target, name = target_of(TARGET), entry["function"].__name__
+    target = target_of(TARGET)
+    compiled, assembler = runnable(entry, target)
+    texts = texts_of(entry["function"].__name__, target, compiled, assembler)
+    Path(f"{stem}.cubin").write_bytes(compiled.asm["cubin"])
+    Path(f"{stem}.ttgir").write_text(texts.ttgir, encoding="utf-8")
+    return as_data(read(texts))
+
+
+def runnable(entry: dict[str, Any], target: Target) -> tuple[Any, Assembler]:
+    """What Triton makes of a kernel, ready to launch, and by which assembler.
+
+    Raises EmitError for one that must not run: it does not fit, or is known to be miscompiled.
+    """
+    name = entry["function"].__name__
     compiled, assembler = compiled_entry(entry, target)
     shared = int(compiled.metadata.shared)
     if shared > target.shared:
         raise bb.EmitError(f"{name} needs {shared} bytes of shared memory, not {target.shared}")
     assert assembler is not None
-    texts = texts_of(name, target, compiled, assembler)
-    made = made_of(name, compiled, assembler)
-    reasons = [reason for predicate in TEXT_PREDICATES if (reason := predicate(made))]
-    reasons += [f"{assembler} lost a register: {read}" for read in unwritten_reads(texts.sass)]
-    if reasons:
-        raise bb.EmitError(reasons[0])
-    Path(f"{stem}.cubin").write_bytes(compiled.asm["cubin"])
-    Path(f"{stem}.ttgir").write_text(texts.ttgir, encoding="utf-8")
+    for reason in reasons_to_refuse(made_of(name, compiled, assembler)):
+        raise bb.EmitError(reason)
     prepare_launcher(compiled)
-    return as_data(read(texts))
+    return compiled, assembler
 
 
 def prepare_launcher(compiled: Any) -> None:

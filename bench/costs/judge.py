@@ -4,7 +4,8 @@
 
 The folder has pairs.jsonl (see measure.py); table.md and scatter-*.png are written beside it. The
 workloads of the part "judge" took no part in fitting. What spills, or runs matrix instructions one
-by one, ranks last in the second stage; correlation is over the others.
+by one, ranks last in the second stage; correlation is over the others, of which those that a model
+calls impossible rank last. Fewer than three of them are not judged.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ class Verdict:
     top_us: float
 
     @property
+    def is_judged(self) -> bool:
+        """True if there are pairs enough to correlate."""
+        return not np.isnan(self.spearman)
+
+    @property
     def passes(self) -> bool:
         """True if it is as good as is asked of it."""
         near = self.top <= TOP_REGRET or self.top_us <= TOP_US
@@ -54,13 +60,13 @@ class Verdict:
 
 
 def spearman(left: Sequence[float], right: Sequence[float]) -> float:
-    """The correlation of ranks, equal values sharing theirs; 1 for fewer than three values.
+    """The correlation of ranks, equal values sharing theirs; nan for fewer than three values.
 
     >>> spearman([1, 2, 3, 4], [10, 20, 40, 30])
     0.8
     """
     if len(left) < 3:
-        return 1.0
+        return float("nan")
     x, y = _ranks(left), _ranks(right)
     x, y = x - x.mean(), y - y.mean()
     spread = float(np.sqrt((x @ x) * (y @ y)))
@@ -77,7 +83,7 @@ def _ranks(values: Sequence[float]) -> np.ndarray:
 def judged(pairs: Sequence[Measured], model: Model, on: Machine, way: str) -> Verdict:
     """How a model does on the pairs of one workload."""
     said = [model(pair, on, way) for pair in pairs]
-    clean = [at for at, pair in enumerate(pairs) if pair.is_clean and np.isfinite(said[at])]
+    clean = [at for at, pair in enumerate(pairs) if pair.is_clean]
     rho = spearman([said[at] for at in clean], [pairs[at].times[way] for at in clean])
     ranked = sorted(range(len(pairs)), key=lambda at: (said[at], at))
     first = _excess(pairs, ranked[:1], way)
@@ -130,13 +136,15 @@ def _rows(rows: Mapping[str, Verdict], parts: Mapping[str, str]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, v in rows.items():
-        mark = "" if v.passes else "below"
+        mark = ("" if v.passes else "below") if v.is_judged else "not judged"
         lines.append(
             f"| {name} | {parts[name]} | {v.count} | {v.spearman:.2f} | {v.first:+.1%} "
             f"| {v.top:+.1%} | {v.top_us:+.2f} | {mark} |"
         )
     for part in dict.fromkeys(parts[name] for name in rows):
-        mine = [v for name, v in rows.items() if parts[name] == part]
+        mine = [v for name, v in rows.items() if parts[name] == part and v.is_judged]
+        if not mine:
+            continue
         rho, first, top, us = np.median(
             [(v.spearman, v.first, v.top, v.top_us) for v in mine], axis=0
         )

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import statistics
 import sys
 from collections.abc import Iterable, Sequence
@@ -25,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import blockbuster as bb
+from bench.costs.measured import Record, records_of
 from bench.costs.pairs import read_pairs
 from bench.costs.variations import scheduled
 from bench.costs.workloads import BY_NAME
 
-Record = dict[str, Any]
 FIRST = 2  # schedules of each workload: as a rule the default, and one tuned by hand
 WITHIN = 0.25
 SECONDS = 85.0  # that measuring may take
@@ -142,9 +141,13 @@ def main() -> int:
     if not options.device and not options.measured:
         parser.error("give --measured FILE, or --device cuda")
     path = measured_here(options) if options.device else options.measured
-    records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     machine = bb.machine(options.machine)
-    rows = [compared(record, machine) for record in chosen(records, options.pairs)]
+    rows = [
+        compared(record, machine) for record in chosen(records_of(path).values(), options.pairs)
+    ]
+    if not rows:
+        print(f"{path} has no timed schedule to compare: nothing is simulated, nothing is written")
+        return 1
     print(said(rows))
     if options.csv:
         with options.csv.open("w", encoding="utf-8", newline="") as file:

@@ -17,7 +17,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import blockbuster as bb
 from bench.costs.tunable import TARGET, scheduled, workload_of
 from blockbuster.selection.ranking import text_of
 
@@ -60,8 +59,8 @@ def woken(number: int) -> float:
 
 def built(job: Job) -> float:
     """Compile the kernels of a schedule; the seconds that took. Raises EmitError if none fits."""
-    from blockbuster.emit.target.compiler import compiled_entry, made_of, target_of
-    from blockbuster.emit.target.inspection import TEXT_PREDICATES
+    from bench.costs.building import runnable
+    from blockbuster.emit.target.compiler import target_of
     from blockbuster.emit.target.load import load_module
 
     began = time.perf_counter()
@@ -69,14 +68,7 @@ def built(job: Job) -> float:
     target = target_of(TARGET)
     text = text_of(scheduled(job.workload, job.schedule))
     for entry in load_module(text).KERNELS:
-        compiled, assembler = compiled_entry(entry, target)
-        name, shared = entry["function"].__name__, int(compiled.metadata.shared)
-        if shared > target.shared:
-            raise bb.EmitError(f"{name} needs {shared} bytes of shared memory, not {target.shared}")
-        made = made_of(name, compiled, assembler)
-        for reason in filter(None, (predicate(made) for predicate in TEXT_PREDICATES)):
-            raise bb.EmitError(reason)
-        _prepare_launcher(compiled)
+        runnable(entry, target)
     job.path.write_text(text, encoding="utf-8")
     return time.perf_counter() - began
 
@@ -127,12 +119,6 @@ class InFolder(Executor):
     def submit(self, function: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
         """Run ``function`` there."""
         return self.inner.submit(_in_folder, self.folder, partial(function, **named), *arguments)
-
-
-def _prepare_launcher(compiled: Any) -> None:
-    from bench.costs.building import prepare_launcher
-
-    prepare_launcher(compiled)
 
 
 @dataclass(frozen=True)

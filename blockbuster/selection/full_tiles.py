@@ -32,7 +32,7 @@ def parted(scheduled: Scheduled) -> Scheduled:
 
 
 def does_not_pay(scheduled: Scheduled, site: Site) -> str:
-    """Why the loop at ``site`` looks at its mask in blocks that this leaves whole, too, or ""."""
+    """Why parting the loop at ``site`` would not save time, or ""."""
     loop = loop_at(scheduled.draft, site)
     if loop is None:
         return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,13 +55,14 @@ class Place:
 class Ranking:
     """Schedules, best first: ``best`` are worth measuring, ``others`` were compiled, too.
 
-    ``ranked``: how many the closed form ranked before.
+    ``ranked``: how many the closed form ranked before; ``dropped``: those that it could not.
     """
 
     machine: str
     ranked: int
     best: tuple[Place, ...]
     others: tuple[Place, ...]
+    dropped: tuple[Place, ...] = ()
 
     def __str__(self) -> str:
         compiled = len(self.best) + len(self.others)
@@ -82,29 +83,59 @@ def rank(
     """Rank schedules of one program: ``keep`` of them are compiled, ``best`` of these returned.
 
     They are compiled by ``executor`` (any of concurrent.futures; None: here, one by one).
-    ``launch`` and ``warm``: as for ``Kernel.cost``. Raises ValueError where there is no schedule,
-    or for an unknown machine; EmitError if none of those that were kept compiles.
+    ``launch`` and ``warm``: as for ``Kernel.cost``. One that does not fit its sizes is dropped.
+    Raises TypeError for what is no schedule; ValueError where there is none, or none that fits its
+    sizes, or for an unknown machine; EmitError if none of the kept schedules compiles and can run,
+    or a worker died.
     """
-    if not schedules:
-        raise ValueError(message("there is no schedule to rank", hint="give at least one"))
+    _check_schedules(schedules)
     if not 1 <= best <= keep:
         raise ValueError(f"the best {best} of {keep} are asked for, expected 1 <= best <= keep")
     device = machine(on)
-    works = [work(scheduled) for scheduled in schedules]
-    times = [_first(each, device, launch, warm) for each in works]
-    kept = sorted(range(len(schedules)), key=lambda at: times[at])[:keep]
+    works, dropped = _works(schedules)
+    times = {at: _first(each, device, launch, warm) for at, each in works.items()}
+    kept = sorted(times, key=lambda at: times[at])[:keep]
     made = _compiled([schedules[at] for at in kept], executor)
     found = []
     for at, binaries in zip(kept, made, strict=True):
         say = partial(_placed, schedules[at], times[at])
         found.append(say(works[at], binaries, device, launch=launch, warm=warm))
     if all(kind == REFUSED for kind, _ in found):
-        hint = "choose smaller blocks, or fewer stages"
-        raise EmitError(
-            message(f"none of {len(kept)} schedules compiles: {found[0][1].reason}", hint=hint)
-        )
+        raise _none_runs([place for _, place in found])
     places = [place for _, place in sorted(found, key=_order)]
-    return Ranking(device.name, len(schedules), tuple(places[:best]), tuple(places[best:]))
+    return Ranking(device.name, len(works), tuple(places[:best]), tuple(places[best:]), dropped)
+
+
+def _check_schedules(schedules: Sequence[Scheduled]) -> None:
+    if not schedules:
+        raise ValueError(message("there is no schedule to rank", hint="give at least one"))
+    for at, each in enumerate(schedules):
+        if not isinstance(each, Scheduled):
+            what = f"schedule {at} is a {type(each).__name__}, expected a Scheduled"
+            raise TypeError(message(what, hint="of a kernel, give kernel.derivation.final"))
+
+
+def _works(
+    schedules: Sequence[Scheduled],
+) -> tuple[dict[int, tuple[Work, ...]], tuple[Place, ...]]:
+    """What each schedule's kernels do, by its number; what does not fit its sizes, and why."""
+    found: dict[int, tuple[Work, ...]] = {}
+    dropped = []
+    for at, scheduled in enumerate(schedules):
+        try:
+            found[at] = work(scheduled)
+        except ValueError as error:
+            dropped.append(Place(scheduled, float("inf"), None, (), str(error)))
+    if not found:
+        what = f"none of {len(schedules)} schedules fits its sizes: {dropped[0].reason}"
+        raise ValueError(message(what))
+    return found, tuple(dropped)
+
+
+def _none_runs(places: Sequence[Place]) -> EmitError:
+    does = "can run" if any(place.binaries for place in places) else "compiles"
+    what = f"none of {len(places)} schedules {does}: {places[0].reason}"
+    return EmitError(message(what, hint="choose smaller blocks, or fewer stages"))
 
 
 def _order(found: tuple[int, Place]) -> tuple[int, float, float]:
@@ -164,16 +195,22 @@ def why_slow(binary: Binary) -> str:
 def _compiled(
     schedules: Sequence[Scheduled], executor: Executor | None
 ) -> Iterator[tuple[Binary, ...] | str]:
-    """The binaries of each schedule, or why it does not compile."""
+    """The binaries of each schedule, or why it does not compile. EmitError if a worker dies."""
     given = [(text_of(scheduled), scheduled.target.name) for scheduled in schedules]
     if executor is None:
         yield from (compiled(*each) for each in given)
         return
-    waiting: list[Future[tuple[Binary, ...] | str]] = [
-        executor.submit(compiled, *each) for each in given
-    ]
-    for future in waiting:
-        yield future.result()
+    try:
+        waiting: list[Future[tuple[Binary, ...] | str]] = [
+            executor.submit(compiled, *each) for each in given
+        ]
+        for future in waiting:
+            yield future.result()
+    except BrokenExecutor as error:
+        what = f"a worker died while it compiled schedules: {error}"
+        raise EmitError(
+            message(what, hint="give an executor with fewer workers, or none")
+        ) from error
 
 
 def text_of(scheduled: Scheduled) -> str:

@@ -70,7 +70,7 @@ def body_of(
     rates: Rates,
     names: Mapping[str, str],
 ) -> Body:
-    """What a program of the grid of one nest does; ``work`` and ``extents`` are of that nest.
+    """What a program of the grid of one nest does; ``extents`` are of that nest.
 
     ``names``: of arrays that are called otherwise here.
     """

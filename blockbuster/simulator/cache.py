@@ -167,10 +167,10 @@ class Cache:
             part.left.update(dict.fromkeys(part.left.keys() & arrays, 0.0))
 
     def warm(self, arrays: dict[str, int], split: frozenset[str], stored: frozenset[str]) -> None:
-        """Hold arrays of these sizes, named in the order of their first use, as far as they fit.
+        """Hold arrays of these sizes, as far as they fit.
 
-        Each part has its share of those in ``split``, and all of the others. Memory has not what is
-        ``stored``.
+        They are named in the order of their last use, the oldest first. Each part has its share of
+        those in ``split``, and all of the others. Memory has not what is ``stored``.
         """
         count = len(self.parts)
         for part in self.parts:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from blockbuster.errors import message
 from blockbuster.tiling.chain import Chain, Tensor
 from blockbuster.tiling.expression import Expression
 from blockbuster.tiling.placement import pseudocode
@@ -69,5 +70,23 @@ class Candidate:
 
 
 def candidate(chain: Chain, expression: Expression, tiles: Sequence[int]) -> Candidate:
-    """``expression`` with a tile size for each loop of the chain, in the chain's order."""
+    """``expression`` with a tile size for each loop of the chain, in the chain's order.
+
+    Raises ValueError for other loops than the chain's, or tiles that are not one for each of them.
+    """
+    if reason := _not_a_candidate(chain, expression, tiles):
+        raise ValueError(message(reason, value=expression))
     return Candidate(bound(chain, expression), tuple(zip(chain.loops, tiles, strict=True)))
+
+
+def _not_a_candidate(chain: Chain, expression: Expression, tiles: Sequence[int]) -> str:
+    """Why loops or tiles are not those of ``chain``, or ""."""
+    loops = ", ".join(chain.loops)
+    if sorted(expression.all) != sorted(chain.loops):
+        return f"the chain has the loops {loops}: an expression has each of them once"
+    if len(tiles) != len(chain.loops):
+        return f"{len(tiles)} tiles for the {len(chain.loops)} loops {loops}"
+    for loop, tile in zip(chain.loops, tiles, strict=True):
+        if not isinstance(tile, int) or tile < 1:
+            return f"the tile of {loop} is {tile!r}, expected a whole number of at least 1"
+    return ""

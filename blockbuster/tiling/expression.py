@@ -58,6 +58,8 @@ def parse_expression(text: str) -> Expression:
     'mn(k,h)'
     """
     found, end = _parsed(text, 0)
+    if not found.all:
+        raise _error("expected a loop", text, end)
     if end < len(text):
         raise _error("expected the end, a loop or '('", text, end)
     for position, letter in enumerate(text):

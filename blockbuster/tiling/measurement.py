@@ -6,6 +6,7 @@ Any ``concurrent.futures.Executor`` does: threads, processes, one process per GP
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import (
@@ -21,6 +22,7 @@ from concurrent.futures import (
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
+from numbers import Real
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -42,6 +44,16 @@ class Measurement(Generic[C]):
     reason: str = ""
 
 
+def checked(one: Measurement[C]) -> Measurement[C]:
+    """The measurement itself; a lost one where its seconds are no finite number above 0."""
+    seconds = one.seconds
+    if seconds is None and one.reason:
+        return one
+    if isinstance(seconds, Real) and 0 < seconds < math.inf:
+        return one
+    return Measurement(one.candidate, None, f"it gave {seconds!r}, and no time in seconds")
+
+
 def one_thread() -> Executor:
     """The default workers: one thread of this process."""
     return ThreadPoolExecutor(1)
@@ -50,7 +62,8 @@ def one_thread() -> Executor:
 class Workers:
     """An executor that is made again when a worker dies or hangs; a context manager.
 
-    ``make``: makes the executor; ``patience``: seconds in which some measurement must end.
+    ``make``: makes the executor; ``patience``: seconds in which some measurement must end. A hung
+    thread cannot be stopped: use processes where that matters.
     """
 
     def __init__(
@@ -86,14 +99,14 @@ class Workers:
     ) -> tuple[Measurement[C], ...]:
         """``function`` of each candidate, in seconds, in the order of ``candidates``.
 
-        ``note`` hears of each when it ends. An error loses one measurement, as does a worker that
-        dies or hangs: those that were not finished then run one by one, until the one that does it
-        again is known, and together from there on.
+        ``note`` hears of each when it ends. An error loses one measurement, as does what is no time
+        (a NaN), and a worker that dies or hangs: those that were not finished then run one by one,
+        until the one that does it again is known, and together from there on.
         """
         found: dict[int, Measurement[C]] = {}
 
         def keep(at: int, seconds: float | None, reason: str = "") -> None:
-            found[at] = Measurement(candidates[at], seconds, reason)
+            found[at] = checked(Measurement(candidates[at], seconds, reason))
             note(found[at])
 
         left = list(range(len(candidates)))

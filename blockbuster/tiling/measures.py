@@ -98,7 +98,7 @@ def model_of(
     """The cost model of this name: "mcfuser", or "tiered" or "simulator", which need the graph.
 
     ``graph``: the fused program of the chain; ``sizes``: of its dims. Raises ValueError for another
-    name, or a graph or sizes that are missing.
+    name, a graph or sizes that are missing, or a dim whose size is not the chain's.
     """
     if name == MCFUSER:
         return ByEquations(chain, machine)
@@ -107,4 +107,15 @@ def model_of(
         raise ValueError(message(f"unknown cost model {name!r}", hint=f"known: {known}"))
     if graph is None or sizes is None:
         raise ValueError(f"the model {name!r} is about a schedule: give the fused graph and sizes")
+    if reason := _other_sizes(chain, sizes):
+        raise ValueError(message(reason, hint="give the dims of the graph the chain's sizes"))
     return BySchedule(chain, machine, REPORTS[name], graph, sizes)
+
+
+def _other_sizes(chain: Chain, sizes: Mapping[Dim, int]) -> str:
+    """Why ``sizes`` are not those of the chain, or ""."""
+    for loop, dim in chain.dims.items():
+        if sizes.get(dim) != chain.sizes[loop]:
+            size = sizes.get(dim, "none")
+            return f"dim {dim} has the size {size}, and the chain's loop {loop} {chain.sizes[loop]}"
+    return ""

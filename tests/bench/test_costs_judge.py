@@ -1,11 +1,12 @@
 """How models are judged on measured pairs, and which pairs are measured."""
 
 import json
+import math
 from dataclasses import dataclass, field
 
 import pytest
 
-from bench.costs.judge import judged, spearman
+from bench.costs.judge import _rows, judged, spearman
 from bench.costs.pairs import KEPT_FILE, read_pairs
 from bench.costs.variations import pairs_of, scheduled
 from bench.costs.workloads import BY_NAME, FIT, FITTED, JUDGE, JUDGED, WORKLOADS
@@ -39,7 +40,7 @@ def test_rank_correlation():
     assert spearman([1, 2, 3, 4], [4, 3, 2, 1]) == -1
     assert spearman([1, 1, 2], [5, 6, 7]) == pytest.approx(0.866, abs=1e-3)  # equals share a rank
     assert spearman([1, 1, 1], [5, 6, 7]) == 0
-    assert spearman([1, 2], [2, 1]) == 1  # two values rank in no interesting way
+    assert math.isnan(spearman([1, 2], [2, 1]))  # two values rank in no interesting way
 
 
 def test_a_model_that_knows_all():
@@ -72,6 +73,23 @@ def test_what_is_not_modelled_ranks_last_and_correlates_with_nothing():
     spills = Timed(1000, float("inf"), is_clean=False)
     found = verdict(Timed(10, 1), Timed(20, 2), Timed(30, 3), spills)
     assert (found.count, found.spearman) == (3, 1)
+
+
+def test_what_runs_although_the_model_calls_it_impossible_counts_against_it():
+    impossible = Timed(5, float("inf"))
+    found = verdict(Timed(10, 1), Timed(20, 2), Timed(30, 3), impossible)
+    assert (found.count, found.spearman) == (4, -0.2)
+
+
+def test_too_few_pairs_are_not_judged():
+    few = verdict(Timed(10, 1), Timed(20, 2), Timed(1000, 3, is_clean=False))
+    assert few.count == 2
+    assert not few.is_judged
+    assert not few.passes
+    name, *_ = BY_NAME
+    text = _rows({name: few}, {name: FIT})
+    assert "| not judged |" in text
+    assert "median" not in text
 
 
 # the pairs -------------------------------------------------------------------------

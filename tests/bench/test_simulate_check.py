@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import blockbuster as bb
+from bench.costs import simulate_check
+from bench.costs.measured import records_of
 from bench.costs.simulate_check import FIRST, chosen, compared, said
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +17,7 @@ STORED = ROOT / "bench" / "results" / "2026-11-22-h200-costs" / "pairs.jsonl"
 
 @pytest.fixture(scope="module")
 def records():
-    return [json.loads(line) for line in STORED.read_text(encoding="utf-8").splitlines()]
+    return list(records_of(STORED).values())
 
 
 def test_the_first_schedules_of_each_workload_are_compared(records):
@@ -47,3 +49,15 @@ def test_the_share_that_is_near_is_said(records):
 
     assert len(lines) == 1 + 2 + 6
     assert "all    cold: 1 of 2 within 25%" in lines[-2]
+
+
+def test_a_file_without_times_is_said_to_have_none(tmp_path, monkeypatch, capsys):
+    stored, rows = tmp_path / "pairs.jsonl", tmp_path / "rows.csv"
+    refused = {"key": "a#0", "state": "refused", "number": 0, "kernels": []}
+    stored.write_text(json.dumps(refused) + "\n", encoding="utf-8")
+    words = ["simulate_check", "--measured", str(stored), "--csv", str(rows)]
+    monkeypatch.setattr("sys.argv", words)
+
+    assert simulate_check.main() == 1
+    assert "has no timed schedule to compare" in capsys.readouterr().out
+    assert not rows.exists()

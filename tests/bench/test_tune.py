@@ -1,10 +1,14 @@
 """Spaces of schedules that are tuned, and the table of what was found."""
 
+from types import SimpleNamespace
+
 import pytest
 
 import blockbuster as bb
+from bench.costs import building
 from bench.costs.tunable import EXAMPLES, MOST, chain_of, scheduled, space, workload_of
 from bench.costs.tune import line, table
+from bench.costs.tuning import Job, built
 from blockbuster.tiling.realization import candidate_of, simplified
 
 
@@ -44,3 +48,20 @@ def test_the_table_says_what_is_near_the_best():
     assert "closed form: the choice beats the default schedule for 1 of 1" in shown
     assert line(failed) == "G2   FAILED: EmitError: none of 32 schedules compiles"
     assert line(record).startswith("G1     9 configurations; ranked 7.5 s mcfuser 3.0 s; default")
+
+
+def test_a_kernel_that_is_miscompiled_or_too_large_is_not_run(monkeypatch, tmp_path):
+    machine = bb.machine("h200")
+    chain = chain_of("G1")
+    job = Job("G1", space(chain, machine)[0].schedule(chain), str(tmp_path))
+    compiled = SimpleNamespace(metadata=SimpleNamespace(shared=64), asm={})
+    monkeypatch.setenv("TRITON_CACHE_DIR", "")  # given back after the test: the job changes it
+    monkeypatch.setattr(building, "compiled_entry", lambda entry, target: (compiled, "ptxas"))
+    monkeypatch.setattr(building, "reasons_to_refuse", lambda made: ("it lost a register",))
+    with pytest.raises(bb.EmitError, match="it lost a register"):
+        built(job)
+
+    compiled.metadata.shared = 1 << 20
+    with pytest.raises(bb.EmitError, match="needs 1048576 bytes of shared memory, not"):
+        built(job)
+    assert not job.path.exists()

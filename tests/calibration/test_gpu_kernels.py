@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from blockbuster.calibration.kernel_texts import FORMS, TEXT
+from blockbuster.calibration.kernel_texts import FORMS, TEXT, UNROLLED
 from blockbuster.emit.target.compiler import TARGETS, compile_entry, compiled_entry
 from blockbuster.emit.target.load import load_module
 from blockbuster.machines import built_in
@@ -30,6 +30,10 @@ def entry(name):
         "divisible_by_16": [*pointers, *(["SIZE"] if "SIZE" in form.types else [])],
         "options": options | ({"launch_pdl": True} if form.pdl else {}),
     }
+
+
+def test_the_kernels_repeat_as_often_as_the_probes_count():
+    assert set(re.findall(r"static_range\((\w+)\)", TEXT)) == {str(UNROLLED)}
 
 
 ALL = [(n, t) for t in ("sm_90", "sm_80") for n in FORMS if t == "sm_90" or n not in HOPPER_ONLY]

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import Executor, Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,6 +138,45 @@ def test_none_compiles():
     words = "none of 2 schedules compiles: it does not compile: Triton refuses it"
     with pytest.raises(EmitError, match=words):
         rank(schedules()[:2], executor=executor)
+
+
+def test_none_fits_the_machine():
+    executor = Prepared({"block M": (replace(BINARY, registers=255, shared=1 << 20),)})
+    with pytest.raises(EmitError, match="none of 2 schedules can run: "):
+        rank(schedules()[:2], executor=executor)
+
+
+def test_a_kernel_is_no_schedule():
+    graph = bb.fuse(bb.lower(bb.trace(matmul, x="M K", w="K N"))).snapshots[-1]
+    kernel = bb.emit(graph, dict(M=64, K=64, N=64))
+    with pytest.raises(TypeError, match="schedule 0 is a Kernel, expected a Scheduled"):
+        rank([kernel])
+
+
+def test_a_schedule_that_does_not_fit_its_sizes_is_dropped():
+    good = scheduled(text(64))
+    bad = replace(good, known={**good.known, "K": 0})
+    ranking = rank([bad, good], executor=Prepared({}))
+    assert [place.scheduled for place in ranking.best] == [good]
+    assert [place.scheduled for place in ranking.dropped] == [bad]
+    assert "K" in ranking.dropped[0].reason
+    assert ranking.ranked == 1
+    with pytest.raises(ValueError, match="none of 1 schedules fits its sizes: "):
+        rank([bad])
+
+
+class Dying(Executor):
+    """A pool whose worker dies."""
+
+    def submit(self, fn, source, target):
+        future = Future()
+        future.set_exception(BrokenProcessPool("terminated abruptly"))
+        return future
+
+
+def test_a_worker_that_dies():
+    with pytest.raises(EmitError, match="a worker died while it compiled schedules: terminated"):
+        rank(schedules()[:2], executor=Dying())
 
 
 def test_why_slow():

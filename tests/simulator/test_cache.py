@@ -137,3 +137,16 @@ def test_a_block_larger_than_a_part_is_not_kept(parts):
     cache = Cache(10 * parts, parts)
 
     assert [cache.load(0, block(1), 20) for _ in range(2)] == [20, 20]
+
+
+def test_another_part_of_an_array_is_not_what_was_left_of_it():
+    cache = Cache(100, 1)
+    cache.store(0, block(1), 40)
+    cache.settle({"x": 80})
+    cache.lack({"x", "y"})
+    cache.store(0, Block("x", (7, 0)), 20)
+
+    assert cache.load(0, Block("x", (7, 1)), 10) == 10
+    assert cache.unwritten() == 60
+    cache.settle({"x": 80})
+    assert cache.load(0, Block("x", (8, 0)), 8) == pytest.approx(1)  # 70 of 80 bytes are here

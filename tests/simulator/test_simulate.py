@@ -294,3 +294,15 @@ def test_a_machine_of_another_target():
         assert report.assumed[-1] == words
     for report in (bb.simulate(made, "h100"), made.cost("h100")):
         assert words[:12] not in str(report)
+
+
+def test_kernels_that_read_parts_of_one_array_read_all_of_it():
+    def halves(x, y):
+        return bb.concat([bb.exp(x[:, :256]), y, bb.exp(x[:, 256:])], axis=-1)
+
+    sizes = dict(M=256, N=512, P=256)
+    graph = bb.lower(bb.trace(halves, x="M N", y="M P"))
+    made = bb.emit(bb.fuse(graph).final, sizes)
+
+    assert len(made.tile_program.nests) == 3
+    assert bb.simulate(made).bytes["hbm"] == 2 * 2 * 256 * 768

@@ -66,6 +66,7 @@ def test_texts_read_back(expression):
         ("mk)", "expected the end"),
         ("mkm", "m stands twice"),
         ("m k", "expected the end"),
+        ("", "expected a loop"),
     ],
 )
 def test_texts_that_cannot_be_read(text, reason):

@@ -1,5 +1,6 @@
 """Workers that die, hang and raise lose one measurement each; searches go on."""
 
+import math
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -72,7 +73,7 @@ def test_an_executor_that_broke_while_it_waited_is_made_again():
 
 def test_threads_measure_in_order():
     with Workers(partial(ThreadPoolExecutor, 4)) as workers:
-        assert [m.seconds for m in workers.measure(seconds, range(3))] == [0.0, 0.1, 0.2]
+        assert [m.seconds for m in workers.measure(seconds, (1, 2, 4))] == [0.1, 0.2, 0.4]
         assert workers.measure(seconds, []) == ()
 
 
@@ -94,3 +95,11 @@ def test_workers_take_the_gpus_in_turn(monkeypatch):
 def test_no_gpu_is_an_error():
     with pytest.raises(ValueError, match="needs a GPU"):
         gpu_workers(())
+
+
+@pytest.mark.parametrize("given", [math.nan, math.inf, 0.0, -1e-6, None, "3 us"])
+def test_what_is_no_time_is_lost(given):
+    with Workers() as workers:
+        (lost, right) = workers.measure(lambda one: given if one == 1 else 2e-6, [1, 2])
+    assert lost == Measurement(1, None, f"it gave {given!r}, and no time in seconds")
+    assert right == Measurement(2, 2e-6)

@@ -54,6 +54,18 @@ def test_models_that_are_not_there():
         model_of("tiered", CHAIN, SMALL)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        ({}, "dim M has the size none, and the chain's loop m 512"),
+        (dict(G1.sizes) | {"N": 64}, "dim N has the size 64, and the chain's loop n 256"),
+    ],
+)
+def test_sizes_that_are_not_the_chain_s(sizes, reason):
+    with pytest.raises(ValueError, match=reason):
+        model_of("tiered", CHAIN, SMALL, graph=FUSED, sizes=sizes)
+
+
 def test_progress_counts_what_is_done_and_lost():
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)

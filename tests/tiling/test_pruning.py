@@ -161,3 +161,19 @@ def test_operations_are_at_least_those_of_the_chain(data):
     ordered = candidate(chain, expression, [one.tile[loop] for loop in chain.loops])
     least = sum(2 * math.prod(sizes[loop] for loop in op.loops) for op in chain.operators)
     assert estimate(chain, ordered, SMALL).operations >= least
+
+
+@pytest.mark.parametrize(
+    ("text", "tiles", "reason"),
+    [
+        ("mhn", (16, 16, 16, 16), "each of them once"),
+        ("mhnkp", (16, 16, 16, 16), "each of them once"),
+        ("mhnk", (16, 16, 16), "3 tiles for the 4 loops"),
+        ("mhnk", (16, 16, 16, 16, 16), "5 tiles for the 4 loops"),
+        ("mhnk", (0, 16, 16, 16), "the tile of m is 0"),
+        ("mhnk", (16.0, 16, 16, 16), "the tile of m is 16.0"),
+    ],
+)
+def test_what_is_no_candidate_of_the_chain(text, tiles, reason):
+    with pytest.raises(ValueError, match=reason):
+        candidate(GEMM, parse_expression(text), tiles)

@@ -1,5 +1,6 @@
 """Searches: the evolutionary one comes near the best of all with few measurements, and repeats."""
 
+import math
 import random
 from functools import partial
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from blockbuster.errors import EmitError
 from blockbuster.tiling import estimate, gemm_chain, pruned, self_attention
 from blockbuster.tiling.measurement import Measurement, Workers
 from blockbuster.tiling.mutation import of_tiles
@@ -24,10 +26,10 @@ def by_model(chain, one):
 MODEL = partial(by_model, CHAIN)
 
 
-def searched(seconds, *, candidates=SPACE, **settings):
+def searched(seconds, *, candidates=SPACE, model=MODEL, **settings):
     with Workers() as workers:
         measured = partial(workers.measure, seconds)
-        return evolutionary(candidates, of_tiles(SPACE), MODEL, measured, Settings(**settings))
+        return evolutionary(candidates, of_tiles(SPACE), model, measured, Settings(**settings))
 
 
 def test_the_model_alone_comes_near_the_best_of_all():
@@ -94,3 +96,44 @@ def test_a_mutation_changes_one_tile_and_stays_in_the_space(data):
 def test_a_space_of_one_has_no_mutation():
     tiny = pruned(self_attention(16, 16, 16, 16), 65536).candidates
     assert of_tiles(tiny).mutated(tiny[0], random.Random(0)) == tiny[0]
+
+
+@pytest.mark.parametrize("trouble", [EmitError("no"), ValueError("no"), math.nan, 0.0, math.inf])
+def test_what_the_model_calls_impossible_is_neither_measured_nor_chosen(trouble):
+    possible = set(SPACE[::3])
+
+    def model(one):
+        if one in possible:
+            return MODEL(one)
+        if isinstance(trouble, float):
+            return trouble
+        raise trouble
+
+    found = searched(MODEL, model=model, population=32)
+    assert {one.candidate for one in found.measured} <= possible
+
+
+def test_a_model_that_calls_all_impossible_is_heard():
+    def model(one):
+        raise ValueError("it does not fit")
+
+    with pytest.raises(ValueError, match="no candidate gave a time; the first: it does not fit"):
+        searched(MODEL, model=model, generations=2)
+
+
+def test_what_measures_may_give_no_time():
+    one, other = SPACE[:2]
+    found = exhaustive(
+        SPACE[:2], lambda some: [Measurement(one, math.nan), Measurement(other, 1.0)]
+    )
+    assert found.best == other
+    assert found.lost == (Measurement(one, None, "it gave nan, and no time in seconds"),)
+
+
+@pytest.mark.parametrize(
+    "wrong", [dict(population=0), dict(top=0), dict(generations=1.5), dict(gap=math.nan)]
+)
+def test_settings_that_search_nothing(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"{name} is"):
+        Settings(**wrong)

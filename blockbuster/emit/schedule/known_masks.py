@@ -5,7 +5,8 @@ before   t4 = i >= j                      after   (where i >= j at every point)
          t6 = row_max(t5)                         t6 = row_max(t3)
 
 No law of arithmetic is used, so results are the same to the bit: where(true, x, y) is x whatever x
-and y are, and so for "and", "or", "not". What nothing reads any more, as indices, goes.
+and y are, and so for "and", "or", "not". Statements whose tiles nothing reads any more, such as
+indices, are removed.
 """
 
 from __future__ import annotations
