@@ -2,7 +2,7 @@
 
     python -m bench.costs.tune --out $OUT/tune --seconds 450           all, on a GPU
     python -m bench.costs.tune --out $OUT/tune --only G1,S4 --gpus 2
-    python -m bench.costs.tune --out /tmp/tune --compile --only G1     no GPU: choices are compiled
+    python -m bench.costs.tune --out build/tune --compile --only G1     no GPU: choices are compiled
 
 Each workload is tuned twice, with nothing compiled before. "ranked": our closed form ranks all
 configurations, 32 are compiled and ranked by their binaries, 8 are timed. "mcfuser": the source's
