@@ -44,7 +44,7 @@ class Worker:
     def __init__(self, setting: Setting, work: Work) -> None:
         context = get_context("spawn")
         self.pipe, other = context.Pipe()
-        self._process = context.Process(target=work, args=(other, setting), daemon=True)
+        self._process = context.Process(target=work, args=(other, setting))
         self._process.start()
         other.close()
         self.holds: dict[str, Record] = {}
@@ -197,13 +197,14 @@ class Pool:
 
 def work(pipe: Connection, setting: Setting) -> None:
     """What a process does: prepare and time the cases that it is told."""
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # there are enough processes
     import torch
+    import torch._inductor.config
 
     from bench.peers.cases import BY_KEY
     from bench.peers.trial import LostDeviceError, Prepared, measured, prepared
 
     torch.set_num_threads(1)
+    torch._inductor.config.compile_threads = 1  # there are enough processes
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     known: dict[str, Prepared] = {}

@@ -7,7 +7,7 @@
     python -m bench.peers.run --dry-run                          no GPU: all agree at small sizes
 
 OUT/cases.jsonl gets a line for each case; run again with the same --out, those that were timed are
-left out. OUT/table.md and OUT/*.png are made of it at the end, and by ``bench.peers.report``.
+left out. OUT/table.md is made of it at the end; ``bench.peers.report`` makes it anew, and plots.
 """
 
 from __future__ import annotations
@@ -62,9 +62,11 @@ def run(cases: Sequence[Case], options: argparse.Namespace) -> int:
     setting = Setting(ours_only=options.ours_only, searches=not options.quick)
     count = min(options.workers or os.cpu_count() or 1, len(left))
     pool = Pool(count, setting, note, work)
-    for at in range(0, len(left), BATCH * count or 1):
-        pool.run(left[at : at + BATCH * count], each=EACH, end=begun + options.seconds)
-    pool.close()
+    try:
+        for at in range(0, len(left), BATCH * count or 1):
+            pool.run(left[at : at + BATCH * count], each=EACH, end=begun + options.seconds)
+    finally:
+        pool.close()
     log.merge()
     about = machine() | {"seconds": round(time.monotonic() - begun, 1), "cases": len(left)}
     with (options.out / "runs.jsonl").open("a", encoding="utf-8") as file:
