@@ -21,6 +21,7 @@ from blockbuster.emit.tile.result_dtypes import (
     literal_dtype,
 )
 from blockbuster.emit.tile.value_dtypes import TRUTH
+from blockbuster.ir.base_two import is_finite
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.types import Dim
 
@@ -129,6 +130,10 @@ class ScalarPrinter:
                 return Text(self._size_text(dim))
             case Call("pow", (base, Const(exponent))) if exponent in _POWERS:
                 return as_float(self.text(_powered(base, exponent), args))
+            case Call("pow", (Const(2.0), exponent)):
+                return self._called("tl.exp2", [as_float(self.text(exponent, args))])
+            case Call("where", (_, _, chosen)) if is_finite(expr):
+                return self._called("_finite", [as_float(self.text(chosen.args[2], args))])
             case Call("pow", (base, Const(exponent))):
                 tensor = Text(f"tl.full((), {number(exponent)}, tl.float32)")
                 return self._float_call("pow", [as_float(self.text(base, args)), tensor])
@@ -141,6 +146,8 @@ class ScalarPrinter:
         match expr:
             case Call("pow", (base, Const(exponent))) if exponent in _POWERS:
                 return self.summand(_powered(base, exponent), args)
+            case Call("pow", (Const(2.0), _)):
+                return self.text(expr, args)
             case Call(fn) if fn in _FACTORS:
                 factors = _FACTORS[fn](expr)
             case _:
