@@ -3,9 +3,10 @@
 An element is a residue modulo each prime of a chain p, 2p + 1, 4p + 3, ...: the squares modulo
 2p + 1 are a group of order p, so exp takes the residue modulo one prime to one modulo the next. The
 first residue of a result is undefined, so exponentials nest as deep as the chain is long; log, its
-inverse, goes back. log2 e is a random number l, and 2 ** x is exp(x / l). Squares are the positive numbers of this arithmetic: sqrt is multiplicative and
-sqrt(exp(t)) = exp(t/2). Max, min and comparisons follow a random total order; other functions are
-oracles. A randomized check, without a proven bound.
+inverse, goes back. log2 e is a random number l, and 2 ** x is exp(x / l). Squares are the positive
+numbers of this arithmetic: sqrt is multiplicative and sqrt(exp(t)) = exp(t/2). Max, min and
+comparisons follow a random total order; other functions are oracles. A randomized check, without a
+proven bound.
 """
 
 from __future__ import annotations

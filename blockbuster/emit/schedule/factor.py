@@ -22,19 +22,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
-from blockbuster.emit.schedule.scaling import Scaled, scaled_of, unread
+from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of, unread
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.tile.dataflow import folded, fresh_names, operands
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
-from blockbuster.ir.expr import Arg, Call, Const, Expr, call
+from blockbuster.ir.expr import DEEPEST, Arg, Call, Const, Expr, call, substitute
 from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.origin import Origin
+
+ROW_MAX = Functional("row_max")
+BITS = "bits"
+"""What a value in base 2 is called in texts."""
+
+Shifts: TypeAlias = dict[tuple[Tile, bool], Tile]
+"""What is subtracted: by z, and by whether infinite x stay what they are."""
 
 
 class Factor(Move):
@@ -81,25 +89,45 @@ class Power:
     safe: bool
 
 
-def power_of(let: Let, lets: Mapping[Tile, Let]) -> Power | None:
-    """The power that ``let`` makes, if it does, together with the statement before it or alone."""
-    if not isinstance(let.op, Pointwise):
-        return None
-    expr, args = let.op.expr, let.args
+def powers_in(let: Let, lets: Mapping[Tile, Let]) -> dict[Expr, Power]:
+    """The powers that ``let`` makes, by their expressions in it.
+
+    The difference is made there, too, or in a statement of its own.
+    """
+    if not isinstance(let.op, Pointwise) or _depth(let.op.expr) > DEEPEST:
+        return {}
+    found, stack = dict[Expr, Power](), [let.op.expr]
+    while stack:
+        top = stack.pop()
+        if power := _power(top, let, lets):
+            found[top] = power
+        elif isinstance(top, Call):
+            stack.extend(reversed(top.args))
+    return found
+
+
+def _power(expr: Expr, let: Let, lets: Mapping[Tile, Let]) -> Power | None:
+    args = let.args
     match expr:
         case Call("exp", (Arg(index),)):
             before = lets.get(args[index])
             if before is None or not isinstance(before.op, Pointwise):
                 return None
-            expr, args = before.op.expr, before.args
-        case Call("exp", (inner,)):
-            expr = inner
+            if before.target.axes != let.target.axes:
+                return None
+            difference, args = before.op.expr, before.args
+        case Call("exp", (difference,)):
+            pass
         case _:
             return None
-    match expr:
+    match difference:
         case Call("sub0" | "sub" as fn, (x, Arg(index))):
             return Power(x, args, args[index], fn == "sub0")
     return None
+
+
+def _depth(expr: Expr) -> int:
+    return expr.depth if isinstance(expr, Call) else 0
 
 
 def is_by_row(power: Power, target: Tile) -> bool:
@@ -113,14 +141,17 @@ def _lanes(tile: Tile) -> frozenset[str]:
 
 def is_factorable(nest: Nest) -> bool:
     """True if ``nest`` makes some power of which one value serves a row."""
-    lets = _lets_of(nest.body)
-    powers = ((power_of(let, lets), let.target) for let in lets.values())
-    return any(power is not None and is_by_row(power, target) for power, target in powers)
+    lets = lets_of(nest.body)
+    return any(
+        is_by_row(power, let.target)
+        for let in lets.values()
+        for power in powers_in(let, lets).values()
+    )
 
 
 def factored(nest: Nest, names: Iterator[str]) -> Nest:
     """``nest``, whose groups are taken apart, with its powers in base 2."""
-    lets = _lets_of(nest.body)
+    lets = lets_of(nest.body)
     readers = _readers_of(nest.body)
     writer = _Writer(lets, readers, names)
     body = writer.walked(nest.body, {})
@@ -137,40 +168,54 @@ class _Writer:
     names: Iterator[str]
     unscaled: dict[Tile, tuple[Scaled, Tile]] = field(default_factory=dict)
 
-    def walked(self, body: tuple[Stmt, ...], shifts: Mapping[Tile, Tile]) -> tuple[Stmt, ...]:
-        """``body`` with powers in base 2; ``shifts``: what is subtracted for each z so far."""
+    def walked(self, body: tuple[Stmt, ...], shifts: Shifts) -> tuple[Stmt, ...]:
+        """``body`` with powers in base 2; ``shifts``: what is subtracted so far."""
         known, out = dict(shifts), list[Stmt]()
         for stmt in body:
             if isinstance(stmt, For):
                 changing = {tile for inner in statements(stmt.body) for tile in folded(inner)}
-                known = {z: shift for z, shift in known.items() if z not in changing}
+                known = {by: shift for by, shift in known.items() if by[0] not in changing}
                 out.append(replace(stmt, body=self.walked(stmt.body, known)))
                 continue
-            power = power_of(stmt, self.lets) if isinstance(stmt, Let) else None
-            if power is None or not isinstance(stmt, Let):
-                out.append(stmt)
-            elif power.z in known or is_by_row(power, stmt.target):
-                out += self._in_base_two(stmt, power, known)
+            if isinstance(stmt, Let):
+                out += self._in_base_two(stmt, known)
             else:
                 out.append(stmt)
             for tile in folded(stmt):
-                known.pop(tile, None)
+                known.pop((tile, True), None)
+                known.pop((tile, False), None)
         return tuple(out)
 
-    def _in_base_two(self, let: Let, power: Power, known: dict[Tile, Tile]) -> Iterator[Stmt]:
-        """``let`` in base 2, behind what its rows need."""
-        if power.z not in known:
-            shift = self._made(power.z, "shift")
-            scaled = self._made(power.z, f"{power.z.hint or power.z.name}_base2")
-            axes = shift.axes
-            in_base_two = Pointwise(call("mul", Arg(0), LOG2_E), axes)
-            yield Let(scaled, in_base_two, (power.z,), let.origin)
-            yield Let(shift, Pointwise(finite(Arg(0)), axes), (scaled,), let.origin)
-            known[power.z] = shift
+    def _in_base_two(self, let: Let, known: Shifts) -> Iterator[Stmt]:
+        """``let`` with its powers in base 2, behind what their rows need."""
+        pool = {tile: Arg(index) for index, tile in enumerate(let.args)}
+        made = dict[Expr, Expr]()
+        for expr, power in powers_in(let, self.lets).items():
+            by = power.z, power.safe
+            if by not in known and is_by_row(power, let.target):
+                known[by] = self._made(power.z, "shift" if power.safe else BITS)
+                yield from self._shift(power, known[by], let.origin)
+            if by in known:
+                made[expr] = self._power(power, known[by], pool)
+        if made:
+            assert isinstance(let.op, Pointwise)
+            expr, args = compacted(_replaced(let.op.expr, made), tuple(pool))
+            let = replace(let, op=replace(let.op, expr=expr), args=args)
+        yield let
+
+    def _shift(self, power: Power, shift: Tile, origin: Origin) -> Iterator[Stmt]:
+        """``shift`` is z in base 2; where infinite x are kept, it is finite."""
+        scaled = self._made(power.z, BITS) if power.safe else shift
+        yield Let(scaled, Pointwise(call("mul", Arg(0), LOG2_E), scaled.axes), (power.z,), origin)
+        if power.safe:
+            yield Let(shift, Pointwise(finite(Arg(0)), shift.axes), (scaled,), origin)
+
+    def _power(self, power: Power, shift: Tile, pool: dict[Tile, Arg]) -> Expr:
+        """``power`` in base 2, over the tiles of ``pool``."""
         x = self._unscaled(power)
-        product = call("mul", x.expr, x.scaling(Const(LOG2_E)))
-        made = exp2(call("sub", product, Arg(len(x.args))))
-        yield replace(let, op=Pointwise(made, let.target.axes), args=(*x.args, known[power.z]))
+        args = [pool.setdefault(tile, Arg(len(pool))) for tile in (*x.args, shift)]
+        product = call("mul", substitute(x.expr, args), x.scaling(Const(LOG2_E)))
+        return exp2(call("sub", product, args[-1]))
 
     def _made(self, like: Tile, hint: str) -> Tile:
         return replace(like, name=next(self.names), hint=hint, dtype=like.dtype)
@@ -203,14 +248,17 @@ class _Writer:
         """True for a maximum of rows, and for what makes nothing but powers with a row's value."""
         if not isinstance(stmt, Let):
             return False
-        if stmt.op == Functional("row_max") or self._is_by_row(stmt):
+        if stmt.op == ROW_MAX or self._is_by_row(stmt):
             return True
         readers = self.readers.get(stmt.target, [])
         return bool(readers) and all(map(self._is_by_row, readers))
 
     def _is_by_row(self, stmt: Stmt) -> bool:
-        power = power_of(stmt, self.lets) if isinstance(stmt, Let) else None
-        return power is not None and isinstance(stmt, Let) and is_by_row(power, stmt.target)
+        """True for what makes a power with a row's value."""
+        if not isinstance(stmt, Let):
+            return False
+        found = powers_in(stmt, self.lets).values()
+        return bool(found) and all(is_by_row(power, stmt.target) for power in found)
 
     def _is_read_once(self, tile: Tile) -> bool:
         return len(self.readers.get(tile, ())) == 1
@@ -226,18 +274,27 @@ class _Writer:
                 if made not in found.args:
                     op = Pointwise(found.expr, made.axes)
                     out.append(replace(stmt, target=made, op=op, args=found.args))
-            elif isinstance(stmt, Let) and stmt.args[:1] and stmt.args[0] in self.unscaled:
-                if stmt.op == Functional("row_max"):
-                    found, made = self.unscaled[stmt.args[0]]
-                    most = self._made(stmt.target, stmt.target.hint)
-                    out.append(replace(stmt, target=most, args=(made,)))
-                    op = Pointwise(found.scaling(Arg(0)), stmt.target.axes)
-                    stmt = replace(stmt, op=op, args=(most,))
+            elif isinstance(stmt, Let) and stmt.op == ROW_MAX and stmt.args[0] in self.unscaled:
+                found, made = self.unscaled[stmt.args[0]]
+                most = self._made(stmt.target, stmt.target.hint)
+                out.append(replace(stmt, target=most, args=(made,)))
+                op = Pointwise(found.scaling(Arg(0)), stmt.target.axes)
+                stmt = replace(stmt, op=op, args=(most,))
             out.append(stmt)
         return tuple(out)
 
 
-def _lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
+def _replaced(expr: Expr, made: Mapping[Expr, Expr]) -> Expr:
+    """``expr`` with ``made[e]`` for each part e of it that is there."""
+    if expr in made:
+        return made[expr]
+    if not isinstance(expr, Call):
+        return expr
+    return Call(expr.fn, tuple(_replaced(arg, made) for arg in expr.args))
+
+
+def lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
+    """How the tiles of ``body`` are made that operators make."""
     return {stmt.target: stmt for stmt in statements(body) if isinstance(stmt, Let)}
 
 
@@ -252,7 +309,7 @@ def _readers_of(body: tuple[Stmt, ...]) -> dict[Tile, list[Stmt]]:
 def _without_unread(body: tuple[Stmt, ...], before: set[Tile]) -> tuple[Stmt, ...]:
     """``body`` without operators of ``before`` whose tiles nothing reads any more."""
     count = {tile: len(readers) for tile, readers in _readers_of(body).items()}
-    lets = {tile: let for tile, let in _lets_of(body).items() if tile in before}
+    lets = {tile: let for tile, let in lets_of(body).items() if tile in before}
     gone = set(unread(lets, count))
     return _kept(body, gone)
 

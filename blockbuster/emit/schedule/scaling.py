@@ -45,9 +45,14 @@ def scaled_of(
     """
     pool: dict[Tile, int] = {}
     found, factors = _taken_apart(_pooled(expr, args, pool), pool, lets, is_private)
-    tiles, used = list(pool), arguments(found)
-    compact = substitute(found, [Arg(used.index(at) if at in used else 0) for at in pool.values()])
-    return Scaled(compact, tuple(tiles[at] for at in used), factors)
+    return Scaled(*compacted(found, tuple(pool)), factors)
+
+
+def compacted(expr: Expr, tiles: tuple[Tile, ...]) -> tuple[Expr, tuple[Tile, ...]]:
+    """``expr`` over those of ``tiles`` that it reads, in their order, and these."""
+    used = sorted(arguments(expr))
+    places = [Arg(used.index(at) if at in used else 0) for at in range(len(tiles))]
+    return substitute(expr, places), tuple(tiles[at] for at in used)
 
 
 def _pooled(expr: Expr, args: tuple[Tile, ...], pool: dict[Tile, int]) -> Expr:

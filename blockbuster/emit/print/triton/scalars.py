@@ -180,6 +180,8 @@ class ScalarPrinter:
         return self._float_call(fn, [as_float(a) for a in args])
 
     def _float_call(self, fn: str, args: list[Text]) -> Text:
+        if fn == "mul" and all(map(is_literal, args)):
+            return replace(_infix(fn, args), dtype=LITERAL)
         if all(map(is_literal, args)):
             args = [Text(f"tl.full((), {args[0].text}, tl.float32)"), *args[1:]]
         if fn == "reciprocal":
