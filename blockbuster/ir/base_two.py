@@ -29,12 +29,12 @@ def finite(x: Expr) -> Call:
     return call("where", call("eq", x, -math.inf), -LARGEST, below)
 
 
-def is_finite(expr: Call) -> bool:
-    """True if ``expr`` is ``finite`` of something: its last argument's last argument."""
+def made_finite(expr: Expr) -> Expr | None:
+    """x where ``expr`` is ``finite(x)``, else None."""
     match expr:
-        case Call("where", (_, _, Call("where", (_, _, x)))):
-            return expr == finite(x)
-    return False
+        case Call("where", (_, _, Call("where", (_, _, x)))) if expr == finite(x):
+            return x
+    return None
 
 
 def is_positive(expr: Expr) -> bool:

@@ -21,7 +21,7 @@ from blockbuster.emit.tile.result_dtypes import (
     literal_dtype,
 )
 from blockbuster.emit.tile.value_dtypes import TRUTH
-from blockbuster.ir.base_two import is_finite
+from blockbuster.ir.base_two import made_finite
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.types import Dim
 
@@ -121,6 +121,8 @@ class ScalarPrinter:
 
     def text(self, expr: Expr, args: Sequence[Text]) -> Text:
         """``expr`` over operands that already broadcast together."""
+        if (chosen := made_finite(expr)) is not None:
+            return self._called("_finite", [as_float(self.text(chosen, args))])
         match expr:
             case Arg(index):
                 return args[index]
@@ -132,8 +134,6 @@ class ScalarPrinter:
                 return as_float(self.text(_powered(base, exponent), args))
             case Call("pow", (Const(2.0), exponent)):
                 return self._called("tl.exp2", [as_float(self.text(exponent, args))])
-            case Call("where", (_, _, chosen)) if is_finite(expr):
-                return self._called("_finite", [as_float(self.text(chosen.args[2], args))])
             case Call("pow", (base, Const(exponent))):
                 tensor = Text(f"tl.full((), {number(exponent)}, tl.float32)")
                 return self._float_call("pow", [as_float(self.text(base, args)), tensor])
