@@ -38,6 +38,7 @@ from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_wa
 from blockbuster.selection.deferral import deferred
 from blockbuster.selection.full_tiles import parted
 from blockbuster.selection.longest_first import longest_first
+from blockbuster.selection.overlapping import overlapped
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -68,7 +69,7 @@ def default_schedule(
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    return staged(with_warps(longest_first(scheduled), warps))
+    return overlapped(staged(with_warps(longest_first(scheduled), warps)))
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
@@ -315,7 +316,9 @@ class Chunks:
     lanes: Dim
 
 
-Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For
+Stmt = (
+    Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Wait | Release
+)
 
 
 @dataclass(frozen=True)
@@ -340,7 +343,8 @@ class Nest:
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
     ``last_first``: parallel dims whose blocks the grid takes from the last to the first.
     ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
-    computed to the accuracy of float32; for others the target's approximations do.
+    computed to the accuracy of float32; for others the target's approximations do. ``overlaps``: it
+    shall begin before the nest before it has ended; ``place_waits`` says where it waits for that.
     """
 
     body: tuple[Stmt, ...]
@@ -349,6 +353,7 @@ class Nest:
     warps: int = 0
     accurate: tuple[str, ...] = ()
     last_first: tuple[Dim, ...] = ()
+    overlaps: bool = False
 
 
 @dataclass(frozen=True)
