@@ -337,7 +337,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Nest:
-    """A group of statements that runs after all earlier nests have finished: in time, one kernel.
+    """A group of statements, one kernel: it runs after all earlier nests, or waits for them inside.
 
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
