@@ -39,6 +39,7 @@ from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_wa
 from blockbuster.selection.deferral import deferred
 from blockbuster.selection.full_tiles import parted
 from blockbuster.selection.longest_first import longest_first
+from blockbuster.selection.overlapping import overlapped
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -69,8 +70,8 @@ def default_schedule(
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    scheduled = in_base_two(scheduled)
-    return staged(with_warps(longest_first(scheduled), warps))
+    scheduled = longest_first(in_base_two(scheduled))
+    return overlapped(staged(with_warps(scheduled, warps)))
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:

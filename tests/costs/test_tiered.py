@@ -153,6 +153,15 @@ def test_launches_in_a_graph_cost_less():
     assert plain - graph == pytest.approx(1e6 * saved)
 
 
+def test_a_kernel_that_overlaps_the_one_before_begins_sooner():
+    text = BY_NAME["decode"].text
+    late, early = (works("decode", made) for made in (text, text + "overlap\n"))
+    assert [work.overlaps for work in early] == [False, True]
+    times = [cost(kernels, H200, launch="graph").time_us for kernels in (late, early)]
+    saved = H200.launch.graph - H200.launch.dependent
+    assert times[0] - times[1] == pytest.approx(1e6 * saved)
+
+
 def test_a_warm_cache_saves_what_it_holds():
     cold, warm = kernel("row-softmax").cost(), kernel("row-softmax").cost(warm=True)
     assert warm.bytes["hbm"] < cold.bytes["hbm"]

@@ -24,6 +24,7 @@ from blockbuster.emit.schedule.finish_rows import FinishRows
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
+from blockbuster.emit.schedule.overlap import Overlap
 from blockbuster.emit.schedule.part import Part
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
@@ -38,7 +39,7 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(), ChunkLoop(),
-    DeferLaneSums(), Part(), Factor(), OrderBlocks(), Warps(), Stage(),
+    DeferLaneSums(), Part(), Factor(), OrderBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -167,6 +167,15 @@ def check_sizes(size):
             raise ValueError(f"{dim} is {size[dim]}: it has to be {only}")
 '''
 
+EARLY = '''
+def can_overlap(array):
+    """True if a kernel can begin before the one before has ended, on the device of ``array``."""
+    torch = sys.modules.get("torch")
+    if triton.knobs.runtime.interpret or not torch or torch.version.hip:
+        return False
+    return torch.cuda.get_device_capability(array.device) >= (9, 0)
+'''
+
 ASSEMBLER = '''
 def check_assembler():
     """Raise RuntimeError if Triton assembles with ptxas 12.8 for a Hopper GPU.
