@@ -20,6 +20,7 @@ from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile import program as tile_programs
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, fields_of, form_of, reserved
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import (
@@ -118,6 +119,7 @@ ALL = TileProgram(
             warps=4,
             accurate=("div", "exp"),
             last_first=("C", M),
+            group=Group(M, 8),
             body=(
                 Init(B, "max"),
                 Init(C, "+"),

@@ -15,6 +15,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, TypeAlias
 
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import (
     INPUT,
     OUTPUT,
@@ -68,8 +69,9 @@ FORMS: dict[type, str] = STATEMENTS | {
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
+    Group: "{blocks:number} {dim:dim}",
     Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~ warps {warps:number}~"
-    "~\nlast first {last_first:dims}~"
+    "~\nlast first {last_first:dims}~~\ngroups of {group:group}~"
     "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from blockbuster.emit.tile.group import Group
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
@@ -338,7 +339,8 @@ class Nest:
 
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
-    ``last_first``: parallel dims whose blocks the grid takes from the last to the first.
+    ``last_first``: parallel dims whose blocks the grid takes from the last to the first. ``group``:
+    a parallel dim, not the last on the grid, whose blocks it takes in groups.
     ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
     computed to the accuracy of float32; for others the target's approximations do.
     """
@@ -349,6 +351,7 @@ class Nest:
     warps: int = 0
     accurate: tuple[str, ...] = ()
     last_first: tuple[Dim, ...] = ()
+    group: Group | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, spread
+from blockbuster.emit.tile.grid_order import grouped_dims
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.names import Names, dim_word
 from blockbuster.emit.tile.program import (
     FIRST,
@@ -106,18 +108,33 @@ class Places:
         for dim in reversed(nest.grid):
             number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
             self._numbers[dim] = number
-            count = self.size(dim)
-            if not self._tiling.is_unit(dim):
-                count = f"tl.cdiv({count}, {self.block(dim)})"
-            counted = f"{count} - 1 - " if dim in nest.last_first else ""
+            count = self._count(dim)
+            counted = f"{count} - 1 - " if dim in _turned_at_once(nest) else ""
             if dim == nest.grid[0]:
                 first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
                 self._lines.line(f"{number} = {counted}{first}")
                 continue
             self._lines.line(f"{number} = {counted}pid % {count}")
             self._lines.line(f"pid = pid // {count}")
+        if nest.group is not None:
+            self._grouped(nest, nest.group)
         for dim in nest.grid:
             self._block_at(dim, nest.body, f"{self._numbers[dim]} * {{}}")
+
+    def _count(self, dim: Dim) -> str:
+        """How many blocks ``dim`` has."""
+        count = self.size(dim)
+        return count if self._tiling.is_unit(dim) else f"tl.cdiv({count}, {self.block(dim)})"
+
+    def _grouped(self, nest: Nest, group: Group) -> None:
+        """The places of two dims, row by row until here, in groups of blocks of the first."""
+        dims = grouped_dims(nest)
+        names, counts = [self._numbers[dim] for dim in dims], [self._count(dim) for dim in dims]
+        made = ", ".join(names)
+        self._lines.line(f"{made} = tl.swizzle2d({made}, {', '.join(counts)}, {group.blocks})")
+        for dim, name, count in zip(dims, names, counts, strict=True):
+            if dim in nest.last_first:
+                self._lines.line(f"{name} = {count} - 1 - {name}")
 
     def step(self, dim: Dim) -> str:
         """How many elements a block of ``dim`` has."""
@@ -273,6 +290,11 @@ class Places:
             start = axis.start.python(self.size)
             terms.append(start if terms else f"tl.full((), {start}, INDEX)")
         return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
+
+
+def _turned_at_once(nest: Nest) -> tuple[Dim, ...]:
+    """The dims whose blocks are counted from the last as they are; those of groups are later."""
+    return tuple(dim for dim in nest.last_first if dim not in grouped_dims(nest))
 
 
 def launched_stages(nest: Nest, tiling: Tiling) -> int:
