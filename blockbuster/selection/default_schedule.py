@@ -37,6 +37,7 @@ from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
 from blockbuster.selection.full_tiles import parted
+from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.longest_first import longest_first
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
@@ -68,7 +69,7 @@ def default_schedule(
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    return staged(with_warps(longest_first(scheduled), warps))
+    return grouped(staged(with_warps(longest_first(scheduled), warps)))
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:
