@@ -129,7 +129,7 @@ ALL = TileProgram(
                     chunk="C",
                     settled=(C, B),
                     body=(
-                        Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3),
+                        Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3, described=True),
                         Await(A, "X ring", columns=True),
                         Await(Tile("t13", (M, N)), "other ring"),
                         Iota(E, M),

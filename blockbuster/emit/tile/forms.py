@@ -46,7 +46,7 @@ from blockbuster.ir.lengths import Rule
 STATEMENTS: dict[type, str] = {
     Load: "{target:made} = load {view:view}~ columns{columns:flag}~",
     Issue: "issue {token:word} {ahead:number} ahead of {slots:number}: "
-    "{tile:made} = load {view:view}",
+    "{tile:made} = load {view:view}~ by descriptor{described:flag}~",
     Await: "{target:made} = await {token:word}~ columns{columns:flag}~",
     Iota: "{target:made} = index {dim:dim}~ at {at:word}~",
     BlockOf: "{target:made} = block {dim:dim} of {value:tile}",

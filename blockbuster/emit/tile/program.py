@@ -127,6 +127,7 @@ class Issue:
     The tile is that of ``ahead`` iterations later; those of the first ``ahead`` iterations are
     started before the loop. It arrives in one of ``slots`` places, that of its iteration's number
     modulo ``slots``, at any time from here on until it is awaited. ``token`` names the ring.
+    ``described``: a descriptor of the array loads the tile as a whole, where its layout allows.
     """
 
     token: str
@@ -135,6 +136,7 @@ class Issue:
     ahead: int
     slots: int
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    described: bool = False
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ class Places:
         self._starts: dict[Dim, str] = {}  # the first element of its block
         self._indices: dict[Dim, str] = {}
         self._extents: dict[Dim, str] = {}
+        self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
         self.parameters = Parameters()
 
     # parameters ------------------------------------------------------------------
@@ -147,6 +148,8 @@ class Places:
         ends = self._chunk(stmt) if stmt.chunk is not None else ("0", self.size(dim))
         steps = ", ".join(self._spanned(stmt, ends, bounds))
         self._numbers[dim] = start
+        if stmt.span is not None:
+            self._wide[dim] = None
         if not self._tiling.is_unit(dim):
             steps += f", {self.block(dim)}"
             self._numbers[dim] = f"({start} // {self.block(dim)})"
@@ -196,6 +199,7 @@ class Places:
         """The end of a loop."""
         self._lines.depth -= 1
         del self._numbers[stmt.dim]
+        self._wide.pop(stmt.dim, None)
         self._starts.pop(stmt.dim, None)
         self._indices.pop(stmt.dim, None)
 
@@ -262,6 +266,27 @@ class Places:
             elif dim in numbers:  # a dim that nothing walks is at number 0
                 scalars.append(f"{numbers[dim]} * {self._stride(view.buffer, axis)}")
         return " + ".join(scalars + vectors)
+
+    def described(self, view: View, lanes: Lanes) -> tuple[str, str]:
+        """The descriptor of an array, and the tile with ``lanes`` as it loads it."""
+        shape, order, place = list[int](), list[Dim](), list[str]()
+        for dim, axis in zip(view.dims, view.buffer.axes, strict=True):
+            assert not isinstance(dim, Strided), "descriptors are for plain axes"
+            inside = dim is not None and dim in lanes and not axis.per_block
+            place.append(self._first(dim, self._starts if inside else self._numbers))
+            shape.append(self._tiling.blocks[dim] if dim and inside else 1)
+            order += [dim] if dim and inside else []
+        key = view.buffer, tuple(shape)
+        name = self.parameters.descriptors.setdefault(key, self._file.descriptor(*key))
+        text = f"{name}.load([{', '.join(place)}])"
+        if len(order) < len(shape):
+            text += f".reshape({', '.join(map(self.block, order))})"
+        return name, text if tuple(order) == lanes else f"{text}.T"
+
+    def _first(self, dim: Dim | None, known: Mapping[Dim, str]) -> str:
+        """The first element or the number of the current block of ``dim``, 32 bits wide."""
+        number = known.get(dim, "0") if dim is not None else "0"
+        return f"tl.cast({number}, tl.int32)" if dim in self._wide else number
 
     def _steps(self, loop: For, bounds: str) -> str:
         """What a loop runs over, with its stages where the launch does not say them.

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from blockbuster.emit.print.triton.file import File, literal, wrapped
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_sources
-from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
+from blockbuster.emit.print.triton.harness import (
+    ARRAYS,
+    ASSEMBLER,
+    COMMANDS,
+    DESCRIPTORS,
+    START,
+)
 from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.print.triton.places import launched_stages
@@ -30,7 +36,7 @@ _RESERVED = (
     "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
-    "argument", "strides", "empty", "check_assembler",
+    "argument", "strides", "empty", "check_assembler", "descriptor",
     "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", *HELPERS, *ACCURATE,
 )  # fmt: skip
@@ -74,6 +80,7 @@ def triton_text(
         launcher_text(program, text.file, text.kernels, guarded=heading.checks_assembler),
         reference,
         ARRAYS.strip(),
+        *([DESCRIPTORS] if any(k.parameters.descriptors for k in text.kernels) else []),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
     ]
@@ -301,7 +308,8 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         runtime = [self.file.pointer(b) for b in p.buffers]
         constants = [f"{name}: tl.constexpr" for name in (*p.blocks.values(), "INDEX")]
         lines = ["@triton.jit", f"def {kernel.name}("]
-        for group in (runtime, list(p.sizes.values()), list(p.strides.values()), constants):
+        numbers = list(p.sizes.values()), list(p.strides.values())
+        for group in (runtime, *numbers, list(p.descriptors.values()), constants):
             lines += wrapped(group, 4)
         return "\n".join([*lines, "):", *kernel.body])
 
