@@ -19,6 +19,7 @@ from blockbuster.costs.sizes import fitting, own_sizes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.grid_order import walked
 from blockbuster.emit.tile.layouts import Layouts
 from blockbuster.emit.tile.program import (
     For,
@@ -43,7 +44,8 @@ class Work:
 
     ``programs``: of its grid. ``warps``: of a program. ``phases``: what its bodies do, that of the
     nest first. ``unique``: bytes of each array that are touched at least once, by name.
-    ``grid``: the blocks of each of its dims, the last of which changes first. ``varying``: for each
+    ``grid``: the blocks of each of its dims, the last of which changes first; a dim that is walked
+    in groups stands there twice, with its groups and with the blocks of one. ``varying``: for each
     array the dims of the grid along which programs read, or write, other parts of it.
     ``crowded``: how many warps do the same work, where warps have too few rows of chained dots.
     ``workspaces``: the arrays that no user sees. ``target``: what it is compiled for.
@@ -55,7 +57,7 @@ class Work:
     phases: tuple[Phase, ...]
     unique: Mapping[str, int] = field(hash=False)
     footprint: Footprint
-    grid: Mapping[Dim, int] = field(hash=False)
+    grid: tuple[tuple[Dim, int], ...]
     varying: Mapping[str, tuple[Dim, ...]] = field(hash=False)
     target: str
     crowded: int = 1
@@ -125,7 +127,7 @@ def _of_nest(
         phases=found,
         unique=unique,
         footprint=footprint(program, nest, target),
-        grid={dim: extents.trips(dim) for dim in nest.grid},
+        grid=walked(nest, {dim: extents.trips(dim) for dim in nest.grid}),
         varying=_varying(nest),
         target=target,
         crowded=crowding(Layouts(nest, tiling_of(program, nest), target)),

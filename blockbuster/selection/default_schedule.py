@@ -38,6 +38,7 @@ from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
 from blockbuster.selection.full_tiles import parted
+from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.longest_first import longest_first
 from blockbuster.selection.overlapping import overlapped
 
@@ -71,7 +72,7 @@ def default_schedule(
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
     scheduled = longest_first(in_base_two(scheduled))
-    return overlapped(staged(with_warps(scheduled, warps)))
+    return overlapped(grouped(staged(with_warps(scheduled, warps))))
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:

@@ -21,6 +21,7 @@ from blockbuster.emit.tile import program as tile_programs
 from blockbuster.emit.tile import waits
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, fields_of, form_of, reserved
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import (
@@ -122,6 +123,7 @@ ALL = TileProgram(
             accurate=("div", "exp"),
             last_first=("C", M),
             overlaps=True,
+            group=Group(M, 8),
             body=(
                 Release(),
                 Init(B, "max"),
@@ -132,7 +134,7 @@ ALL = TileProgram(
                     chunk="C",
                     settled=(C, B),
                     body=(
-                        Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3),
+                        Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3, described=True),
                         Await(A, "X ring", columns=True),
                         Await(Tile("t13", (M, N)), "other ring"),
                         Iota(E, M),

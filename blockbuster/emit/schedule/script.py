@@ -21,6 +21,7 @@ from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.finish_rows import FinishRows
+from blockbuster.emit.schedule.group_blocks import GroupBlocks
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
@@ -39,7 +40,7 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(), ChunkLoop(),
-    DeferLaneSums(), Part(), Factor(), OrderBlocks(), Warps(), Stage(), Overlap(),
+    DeferLaneSums(), Part(), Factor(), OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -15,6 +15,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, TypeAlias
 
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import (
     INPUT,
     OUTPUT,
@@ -46,7 +47,7 @@ from blockbuster.ir.lengths import Rule
 STATEMENTS: dict[type, str] = {
     Load: "{target:made} = load {view:view}~ columns{columns:flag}~",
     Issue: "issue {token:word} {ahead:number} ahead of {slots:number}: "
-    "{tile:made} = load {view:view}",
+    "{tile:made} = load {view:view}~ by descriptor{described:flag}~",
     Await: "{target:made} = await {token:word}~ columns{columns:flag}~",
     Iota: "{target:made} = index {dim:dim}~ at {at:word}~",
     BlockOf: "{target:made} = block {dim:dim} of {value:tile}",
@@ -71,8 +72,9 @@ FORMS: dict[type, str] = STATEMENTS | {
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
+    Group: "{blocks:number} {dim:dim}",
     Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~ warps {warps:number}~"
-    "~\nlast first {last_first:dims}~~\noverlaps{overlaps:flag}~"
+    "~\nlast first {last_first:dims}~~\ngroups of {group:group}~~\noverlaps{overlaps:flag}~"
     "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"

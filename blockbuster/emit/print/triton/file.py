@@ -47,6 +47,10 @@ class File:
         """The kernel's parameter for an array."""
         return self.names.of(("pointer", buffer.name), f"{self.buffer(buffer)}_ptr")
 
+    def descriptor(self, buffer: Buffer, tile: tuple[int, ...]) -> str:
+        """The kernel's parameter for the descriptor of an array, for tiles of this shape."""
+        return self.names.of(("descriptor", buffer.name, tile), f"{self.buffer(buffer)}_desc")
+
     def stride(self, buffer: Buffer, axis: int) -> str:
         """The kernel's parameter for the stride of an axis."""
         word = dim_word(buffer.axes[axis].dim or "").lower()
@@ -65,6 +69,7 @@ class Parameters:
     sizes: dict[Dim, str] = field(default_factory=dict)
     blocks: dict[Dim, str] = field(default_factory=dict)
     overlaps: bool = False
+    descriptors: dict[tuple[Buffer, tuple[int, ...]], str] = field(default_factory=dict)
 
 
 class Lines:

@@ -106,7 +106,16 @@ class _KernelPrinter:
         if mask := self._places.mask(lanes, lanes):
             args += [f"mask={mask}", "other=0" if buffer.dtype == TRUTH else "other=0.0"]
         end = ") != 0" if buffer.dtype == TRUTH else ")"
+        if not (isinstance(stmt, Await) and self._issues[stmt.token].described):
+            self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
+            return
+        descriptor, text = self._places.described(view, lanes)
+        self._lines.line(f"if {descriptor} is None:", note="strides that no descriptor takes")
+        self._lines.depth += 1
         self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
+        self._lines.depth -= 1
+        self._lines.line("else:")
+        self._lines.line(f"    {name} = {text}", stmt.origin)
 
     def _iota(self, stmt: Iota) -> None:
         lanes, word = self._tiling.lanes(stmt.target), dim_word(stmt.dim).lower()

@@ -122,15 +122,19 @@ class _Launcher:
         counts = [self._extent(dim, kernel.tiling) for dim in kernel.nest.grid]
         arrays = [f"argument({self._file.buffer(b)})" for b in p.buffers]
         steps = [f"strides({self._file.buffer(b)})[{axis}]" for b, axis in p.strides]
-        blocks = [f"{name}={kernel.tiling.blocks[d]}" for d, name in p.blocks.items()]
+        constants = [f"{name}={kernel.tiling.blocks[d]}" for d, name in p.blocks.items()]
+        described = [
+            f"{name}=descriptor({self._file.buffer(b)}, {literal(tile)})"
+            for (b, tile), name in p.descriptors.items()
+        ]
+        constants += ["INDEX=index", *([f"{OVERLAPS}=overlaps"] if p.overlaps else [])]
         options = [f"{name}={value}" for name, value in kernel.options.items()]
-        constants = [*blocks, "INDEX=index", *([f"{OVERLAPS}=overlaps"] if p.overlaps else [])]
         options += ["**early"] if dependent else []
         begun = ['            early = {"launch_pdl": True} if overlaps else {}']
         lines = ["        early = {}"] if leads and not dependent else []
         lines += [f"        grid = {' * '.join(counts) or '1'}"]
         lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
-        for group in (arrays, list(p.sizes.values()), steps, constants, options):
+        for group in (arrays, list(p.sizes.values()), steps, described, constants, options):
             lines += wrapped(group, 16)
         return [*lines, "            )", *(begun if leads else [])]
 

@@ -12,6 +12,7 @@ from blockbuster.emit.print.triton.harness import (
     ARRAYS,
     ASSEMBLER,
     COMMANDS,
+    DESCRIPTORS,
     EARLY,
     START,
 )
@@ -37,7 +38,7 @@ _RESERVED = (
     "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
-    "argument", "strides", "empty", "check_assembler",
+    "argument", "strides", "empty", "check_assembler", "descriptor",
     "index_type", OVERLAPS, "can_overlap", "overlaps", "early",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", *HELPERS, *ACCURATE,
@@ -83,6 +84,7 @@ def triton_text(
         reference,
         ARRAYS.strip(),
         *([EARLY.strip()] if waits(program) else []),
+        *([DESCRIPTORS] if any(k.parameters.descriptors for k in text.kernels) else []),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
     ]
@@ -311,7 +313,8 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
         names = (*p.blocks.values(), "INDEX", *([OVERLAPS] if p.overlaps else []))
         constants = [f"{name}: tl.constexpr" for name in names]
         lines = ["@triton.jit", f"def {kernel.name}("]
-        for group in (runtime, list(p.sizes.values()), list(p.strides.values()), constants):
+        numbers = list(p.sizes.values()), list(p.strides.values())
+        for group in (runtime, *numbers, list(p.descriptors.values()), constants):
             lines += wrapped(group, 4)
         return "\n".join([*lines, "):", *kernel.body])
 
