@@ -102,9 +102,7 @@ def spread_out(scheduled: Scheduled) -> Scheduled:
     return scheduled
 
 
-def cut(
-    scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int]
-) -> Scheduled:
+def cut(scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int]) -> Scheduled:
     """``scheduled`` with default tiles: one for all nests, but where some hold dots, others not.
 
     The tiles of dots suit no sum of a row: it would be read in many short pieces. So a nest without
