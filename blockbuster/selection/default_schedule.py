@@ -37,6 +37,7 @@ from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
 from blockbuster.selection.full_tiles import parted
+from blockbuster.selection.heads_as_rows import grouped
 from blockbuster.selection.longest_first import longest_first
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
@@ -61,7 +62,8 @@ def default_schedule(
 
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
-    scheduled = cut(spread_out(unscheduled(program, sizes, device)), tiles or {})
+    start = grouped(unscheduled(program, sizes, device), tiles or {})
+    scheduled = cut(spread_out(start), tiles or {})
     if is_accurate(program):
         scheduled = finished(scheduled)
     scheduled = kept(scheduled)

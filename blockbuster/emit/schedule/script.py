@@ -20,6 +20,7 @@ from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
 from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.finish_rows import FinishRows
+from blockbuster.emit.schedule.group_heads import GroupHeads
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
@@ -36,8 +37,8 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(), ChunkLoop(),
-    DeferLaneSums(), Part(), OrderBlocks(), Warps(), Stage(),
+    GroupHeads(), Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(),
+    ChunkLoop(), DeferLaneSums(), Part(), OrderBlocks(), Warps(), Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 
