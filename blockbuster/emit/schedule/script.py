@@ -25,6 +25,7 @@ from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
 from blockbuster.emit.schedule.part import Part
+from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split import Split
@@ -38,7 +39,7 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(),
-    ChunkLoop(), DeferLaneSums(), Part(), OrderBlocks(), Warps(), Stage(),
+    ChunkLoop(), Recut(), DeferLaneSums(), Part(), OrderBlocks(), Warps(), Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 
