@@ -32,6 +32,7 @@ from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.base_two import in_base_two
 from blockbuster.selection.chunk_sizes import in_chunks
 from blockbuster.selection.combining import combined_finely
 from blockbuster.selection.dead_tiles import filled
@@ -70,8 +71,8 @@ def default_schedule(
     scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
-    scheduled = combined_finely(in_chunks(filled(narrowed(scheduled)), asked=chunks))
-    scheduled = parted(deferred(scheduled))
+    scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
+    scheduled = combined_finely(in_base_two(scheduled))
     return staged(with_warps(longest_first(scheduled), warps))
 
 

@@ -18,6 +18,7 @@ from blockbuster.emit.schedule.base import LOOP, NEST, STATEMENT, Args, Move
 from blockbuster.emit.schedule.block import BlockDims
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
+from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.finish_rows import FinishRows
 from blockbuster.emit.schedule.group_heads import GroupHeads
@@ -39,7 +40,7 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(),
-    ChunkLoop(), Recut(), DeferLaneSums(), Part(), OrderBlocks(), Warps(), Stage(),
+    ChunkLoop(), Recut(), DeferLaneSums(), Part(), Factor(), OrderBlocks(), Warps(), Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 
