@@ -1,4 +1,4 @@
-"""Programs that store the operands of dots: which there are, that they mean the same, their name."""
+"""Programs that store operands of dots: which there are, that they mean the same, their names."""
 
 import pytest
 
