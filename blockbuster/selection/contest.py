@@ -13,6 +13,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import is_tie
 from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.variations import Variation, preferred, variations
 
 CONTENDERS = 3
@@ -59,7 +60,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
     except ValueError:  # a program does not fit, which its compiler says
         return default
     found = () if why_default(default, cost) else preferred(variations(default, refined=1))
-    return found[0].scheduled if found else default
+    return grouped(found[0].scheduled) if found else default
 
 
 def why_default(scheduled: Scheduled, cost: Cost | None) -> str:
@@ -102,7 +103,7 @@ def _at_its_best(choice: Choice, setting: Setting, refused: Collection[Key]) -> 
 
 
 def _with(choice: Choice, one: Variation, count: int) -> Choice:
-    made = candidate(one.scheduled, one.cost, {})
+    made = candidate(grouped(one.scheduled), one.cost, {})
     return replace(
         choice,
         program=made.program,

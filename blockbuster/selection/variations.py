@@ -25,6 +25,7 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.default_schedule import arranged
+from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.settings import (
     STAGES,
     KernelSetting,
@@ -185,7 +186,7 @@ class _Search:
         if made is None:
             return None
         settings = settings or usual(made)
-        scheduled = with_settings(made, settings)
+        scheduled = overlapped(with_settings(made, settings))
         text = scheduled.schedule
         if text not in self.found and len(self.found) < MOST:
             cost = _fitting(scheduled)
