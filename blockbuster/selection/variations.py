@@ -110,9 +110,9 @@ def variations(
     """At most ``MOST`` schedules of the program of ``scheduled``, the cheapest first.
 
     ``refined``: arrangements of which chunks, warps and stages are varied. ``in_chunks``: loops may
-    be run in chunks. None of the schedules
-    wants more registers or shared memory than a program can have; there are none at all if none
-    that was looked at fits, or the machine lacks a rate that the program needs.
+    be run in chunks. None of the schedules wants more registers or shared memory than a program can
+    have; there are none at all if none that was looked at fits, or the machine lacks a rate that
+    the program needs.
     """
     search = _Search(replace(scheduled, draft=scheduled.start, moves=()), refined, in_chunks)
     search.walk()
@@ -190,7 +190,7 @@ class _Search:
         text = scheduled.schedule
         if text not in self.found and len(self.found) < MOST:
             cost = _fitting(scheduled)
-            known = cost and Variation(scheduled, cost, arrangement, settings)
+            known = Variation(scheduled, cost, arrangement, settings) if cost else None
             self.found[text] = known
         return self.found.get(text)
 
