@@ -59,7 +59,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
         cost = cost_of(default)
     except ValueError:  # a program does not fit, which its compiler says
         return default
-    found = () if why_default(default, cost) else preferred(variations(default, refined=1))
+    found = () if why_default(default, cost) else preferred(variations(default))
     return grouped(found[0].scheduled) if found else default
 
 
@@ -94,7 +94,7 @@ def _at_its_best(choice: Choice, setting: Setting, refused: Collection[Key]) -> 
         return choice
     if reason := why_default(choice.scheduled, choice.cost):
         return replace(choice, schedules=f"the default schedule: {reason}")
-    found = variations(choice.scheduled, refined=1, in_chunks=setting.in_chunks)
+    found = variations(choice.scheduled, in_chunks=setting.in_chunks)
     for one in preferred(found)[:TRIED]:
         made = _with(choice, one, len(found))
         if made.key not in refused and (setting.in_chunks or made.kernels == choice.kernels):
