@@ -54,7 +54,8 @@ class Characters(Residues):
         return f"Characters(seed={self.seed})"
 
     def table(self) -> Mapping[str, Function]:
-        return {name: self._packed(fn) for name, fn in super().table().items()}
+        table = {**super().table(), "tanh": self.tanh}
+        return {name: self._packed(fn) for name, fn in table.items()}
 
     def _packed(self, fn: Function) -> Function:
         return lambda *args: packed(fn(*(unpacked(a) for a in args)))
@@ -85,6 +86,12 @@ class Characters(Residues):
     def exp2(self, x: Any) -> Any:
         """2 ** x: exp(x / l), where l stands for log2 e."""
         return self.exp(np.where(x < 0, x, self.product(x, self.inverses(self.number(LOG2_E)))))
+
+    def tanh(self, x: Any) -> Any:
+        """1 - 2 / (1 + exp(2 x))."""
+        one = self.number(1.0)
+        below = self.inverse(self.add(one, self.exp(self.add(x, x))))
+        return self.add(one, self.neg(self.add(below, below)))
 
     def log(self, x: Any) -> Any:
         """The inverse of exp; of a negative number, that of its absolute value."""
