@@ -22,7 +22,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.program import Let, Nest, Stmt, TileProgram, statements
-from blockbuster.ir.base_two import LOG2_E, exp2
+from blockbuster.ir.base_two import LOG2_E, tanh_by
 from blockbuster.ir.expr import DEEPEST, Arg, Call, Expr, call, substitute
 from blockbuster.ir.ops import Pointwise
 
@@ -84,14 +84,9 @@ def spelled(nest: Nest) -> Nest:
             x = scaled_of(inner, tuple(pool), lets, lambda tile: len(readers[tile]) == 1)
             args = [pool.setdefault(tile, Arg(len(pool))) for tile in x.args]
             scale = x.scaling(call("mul", 2.0, LOG2_E))
-            made[part] = _of_exponential(call("mul", substitute(x.expr, args), scale))
+            made[part] = tanh_by(call("mul", substitute(x.expr, args), scale))
         expr, args_read = compacted(replaced(stmt.op.expr, made), tuple(pool))
         return replace(stmt, op=replace(stmt.op, expr=expr), args=args_read)
 
     body = mapped(nest.body, change)
     return replace(nest, body=without_unread(body, nest.body))
-
-
-def _of_exponential(exponent: Expr) -> Expr:
-    """tanh(x) for the exponent 2 x log2 e."""
-    return call("sub", 1.0, call("div", 2.0, call("add", 1.0, exp2(exponent))))
