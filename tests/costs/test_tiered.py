@@ -111,7 +111,9 @@ def test_a_last_round_of_few_programs_takes_as_long_as_a_full_one():
     """133 programs on 132 processors, one to each at a time."""
     (one,) = works("matmul")
     even, odd = (
-        replace(one, programs=count, grid=(("M", count),), varying=dict.fromkeys(one.varying, ("M",)))
+        replace(
+            one, programs=count, grid=(("M", count),), varying=dict.fromkeys(one.varying, ("M",))
+        )
         for count in (132, 133)
     )
     scale = [replace(p, runs=p.runs * 133 // 132) for p in one.phases]

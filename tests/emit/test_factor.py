@@ -1,6 +1,5 @@
 """The move factor: what it makes, that results stay, also at infinities and NaN, and why not."""
 
-
 import numpy as np
 import pytest
 
@@ -107,7 +106,8 @@ def test_results_stay_also_at_infinities_and_nan(fn):
         inputs = drawn(start.draft, random, extremes)
         with np.errstate(all="ignore"):
             wanted, found = (
-                run_numpy(p, inputs, SIZES, BLOCKS, folder=FOLDER) for p in (start.draft, made.draft)
+                run_numpy(p, inputs, SIZES, BLOCKS, folder=FOLDER)
+                for p in (start.draft, made.draft)
             )
         for name, array in wanted.items():
             np.testing.assert_allclose(found[name], array, rtol=1e-9, atol=1e-12, err_msg=str(seed))

@@ -84,7 +84,7 @@ def triton_text(
         reference,
         ARRAYS.strip(),
         *([EARLY.strip()] if waits(program) else []),
-        *([DESCRIPTORS] if any(k.parameters.descriptors for k in text.kernels) else []),
+        *([DESCRIPTORS.strip()] if any(k.parameters.descriptors for k in text.kernels) else []),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
     ]
