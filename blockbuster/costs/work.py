@@ -33,6 +33,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
+from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import array_dim
 
@@ -48,6 +49,7 @@ class Work:
     array the dims of the grid along which programs read, or write, other parts of it.
     ``crowded``: how many warps do the same work, where warps have too few rows of chained dots.
     ``workspaces``: the arrays that no user sees. ``target``: what it is compiled for.
+    ``overlaps``: it begins before the kernel before it has ended.
     """
 
     programs: int
@@ -60,6 +62,7 @@ class Work:
     target: str
     crowded: int = 1
     workspaces: tuple[str, ...] = ()
+    overlaps: bool = False
 
     @cached_property
     def loaded(self) -> Mapping[str, int]:
@@ -129,6 +132,7 @@ def _of_nest(
         target=target,
         crowded=crowding(Layouts(nest, tiling_of(program, nest), target)),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
+        overlaps=is_dependent(nest),
     )
 
 

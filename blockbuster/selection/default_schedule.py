@@ -32,6 +32,7 @@ from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.base_two import in_base_two
 from blockbuster.selection.chunk_sizes import in_chunks
 from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
@@ -39,6 +40,7 @@ from blockbuster.selection.deferral import deferred
 from blockbuster.selection.full_tiles import parted
 from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.longest_first import longest_first
+from blockbuster.selection.overlapping import overlapped
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -69,7 +71,8 @@ def default_schedule(
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    return grouped(staged(with_warps(longest_first(scheduled), warps)))
+    scheduled = longest_first(in_base_two(scheduled))
+    return overlapped(grouped(staged(with_warps(scheduled, warps))))
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:

@@ -244,4 +244,13 @@ def test_every_place_and_argument_reads_back(move):
         (line,) = parsed(str(Applied(move.name, site, move.show(**args))))
         assert (line.move, line.site, line.args) == (move, site, args)
 
-    assert found or move.name in ("split", "finish", "narrow", "fill", "part", "keep", "spread")
+    assert found or move.name in (
+        "split",
+        "finish",
+        "narrow",
+        "fill",
+        "part",
+        "keep",
+        "spread",
+        "overlap",
+    )

@@ -13,6 +13,8 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
 WIDTH = 100
+OVERLAPS = "OVERLAPS"
+"""The parameter of kernels that says whether the device has dependent launches."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,16 @@ class File:
 
 @dataclass
 class Parameters:
-    """What a kernel turns out to need while it is being printed, in order of first need."""
+    """What a kernel turns out to need while it is being printed, in order of first need.
+
+    ``overlaps``: to know whether the device has dependent launches.
+    """
 
     buffers: dict[Buffer, None] = field(default_factory=dict)
     strides: dict[tuple[Buffer, int], str] = field(default_factory=dict)
     sizes: dict[Dim, str] = field(default_factory=dict)
     blocks: dict[Dim, str] = field(default_factory=dict)
+    overlaps: bool = False
     descriptors: dict[tuple[Buffer, tuple[int, ...]], str] = field(default_factory=dict)
 
 

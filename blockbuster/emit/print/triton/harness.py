@@ -167,6 +167,15 @@ def check_sizes(size):
             raise ValueError(f"{dim} is {size[dim]}: it has to be {only}")
 '''
 
+EARLY = '''
+def can_overlap(array):
+    """True if a kernel can begin before the one before has ended, on the device of ``array``."""
+    torch = sys.modules.get("torch")
+    if triton.knobs.runtime.interpret or not torch or torch.version.hip:
+        return False
+    return torch.cuda.get_device_capability(array.device) >= (9, 0)
+'''
+
 DESCRIPTORS = '''
 def descriptor(array, tile):
     """The descriptor of an array for tiles of this shape; None if its layout has none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockbuster.emit.print.triton.file import File, Lines, Parameters
+from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places, launched_stages
 from blockbuster.emit.print.triton.scalars import (
@@ -44,6 +44,7 @@ from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.emit.tile.value_dtypes import TRUTH
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.emit.tile.workarounds import READ_ONCE, REASONS
 from blockbuster.ir.ops import Cast
 
@@ -144,6 +145,20 @@ class _KernelPrinter:
             args.append(f"mask={mask}")
         self._lines.call("tl.store(", args, ")", stmt.origin)
 
+    # other kernels ---------------------------------------------------------------
+
+    def _wait(self, stmt: Wait) -> None:
+        self._early("wait", "until the kernel before has ended")
+
+    def _release(self, stmt: Release) -> None:
+        self._early("launch_dependents", "the next kernel may begin")
+
+    def _early(self, name: str, note: str) -> None:
+        """A step of a dependent launch, which not every device has."""
+        self._places.parameters.overlaps = True
+        self._lines.line(f"if {OVERLAPS}:")
+        self._lines.line(f"    tl.extra.cuda.gdc_{name}()", note=note)
+
     # arithmetic ------------------------------------------------------------------
 
     def _let(self, stmt: Let) -> None:
@@ -219,4 +234,6 @@ STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
     Init: _KernelPrinter._init,
     Fold: _KernelPrinter._fold,
     For: _KernelPrinter._for,
+    Wait: _KernelPrinter._wait,
+    Release: _KernelPrinter._release,
 }

@@ -6,13 +6,14 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from blockbuster.emit.print.triton.file import File, literal, wrapped
+from blockbuster.emit.print.triton.file import OVERLAPS, File, literal, wrapped
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_sources
 from blockbuster.emit.print.triton.harness import (
     ARRAYS,
     ASSEMBLER,
     COMMANDS,
     DESCRIPTORS,
+    EARLY,
     START,
 )
 from blockbuster.emit.print.triton.kernel import kernel_body
@@ -27,6 +28,7 @@ from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.value_dtypes import TRUTH
+from blockbuster.emit.tile.verify_waits import waits
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
@@ -37,7 +39,8 @@ _RESERVED = (
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
     "argument", "strides", "empty", "check_assembler", "descriptor",
-    "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
+    "index_type", OVERLAPS, "can_overlap", "overlaps", "early",
+    "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", *HELPERS, *ACCURATE,
 )  # fmt: skip
 
@@ -80,7 +83,8 @@ def triton_text(
         launcher_text(program, text.file, text.kernels, guarded=heading.checks_assembler),
         reference,
         ARRAYS.strip(),
-        *([DESCRIPTORS] if any(k.parameters.descriptors for k in text.kernels) else []),
+        *([EARLY.strip()] if waits(program) else []),
+        *([DESCRIPTORS.strip()] if any(k.parameters.descriptors for k in text.kernels) else []),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
     ]
@@ -306,7 +310,8 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     def function(self, kernel: Kernel) -> str:
         p = kernel.parameters
         runtime = [self.file.pointer(b) for b in p.buffers]
-        constants = [f"{name}: tl.constexpr" for name in (*p.blocks.values(), "INDEX")]
+        names = (*p.blocks.values(), "INDEX", *([OVERLAPS] if p.overlaps else []))
+        constants = [f"{name}: tl.constexpr" for name in names]
         lines = ["@triton.jit", f"def {kernel.name}("]
         numbers = list(p.sizes.values()), list(p.strides.values())
         for group in (runtime, *numbers, list(p.descriptors.values()), constants):
