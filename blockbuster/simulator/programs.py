@@ -165,7 +165,11 @@ class Programs:
         def issue(group: range) -> None:
             moved = self._fetched(loop.body, loads, blocks, group, here)
             job = device.load_ahead(
-                here.processor, moved, iterations=len(group), ahead=loop.body.ahead
+                here.processor,
+                moved,
+                iterations=len(group),
+                ahead=loop.body.ahead,
+                between=loop.body.between,
             )
             on_their_way.append((group.stop, job))
 
