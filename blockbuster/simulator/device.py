@@ -112,7 +112,8 @@ class Device:
         first request to its last byte, and starts ``between`` seconds after that one has come.
         """
         latency = self._latency(moved)
-        least = (iterations * (latency + between) + moved.seconds) / ahead
+        rounds = max(1.0, iterations / ahead)
+        least = rounds * (latency + between + moved.seconds / iterations)
         job = self.clock.joined(1, least=least)
         self._asked(processor, moved, latency, job)
         return job
