@@ -27,6 +27,7 @@ from blockbuster.emit.schedule.part import Part
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split import Split
+from blockbuster.emit.schedule.split_float import SplitFloat
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
@@ -37,7 +38,7 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(), ChunkLoop(),
-    DeferLaneSums(), Part(), OrderBlocks(), Warps(), Stage(),
+    DeferLaneSums(), Part(), OrderBlocks(), SplitFloat(), Warps(), Stage(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 
