@@ -66,5 +66,6 @@ def _is_exponent(tile: Tile, readers: Mapping[Tile, Sequence[Stmt]]) -> bool:
 
 def _outside(expr: Expr, args: Sequence[Tile], tile: Tile) -> bool:
     """True if ``expr`` reads ``tile`` elsewhere than in exponents."""
-    powers = {p: Const(0.0) for p in parts_of(expr) if isinstance(p, Call) and p.fn == "exp"}
+    exponentials = (p for p in parts_of(expr) if isinstance(p, Call) and p.fn == "exp")
+    powers: dict[Expr, Expr] = {part: Const(0.0) for part in exponentials}
     return any(args[at] == tile for at in arguments(replaced(expr, powers)))
