@@ -20,7 +20,7 @@ from blockbuster.ir.types import Dim, size_class
 GROUP = GroupHeads()
 
 
-def grouped(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
+def heads_grouped(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
     """``scheduled`` with list-only dims as rows where that leaves fewer tiles of rows.
 
     ``tiles``: lanes that are asked for, by dim or size class; such a dim keeps lanes.

@@ -1,28 +1,20 @@
 """The move factor: what it makes, that results stay, also at infinities and NaN, and why not."""
 
-import sys
-import types
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule import factor
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.scheduled import unscheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site
+from blockbuster.emit.schedule.site import EVERYWHERE
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.verify import verify_tiles
-from blockbuster.ir.base_two import LARGEST
 from blockbuster.ir.lengths import fitted
-from blockbuster.runtime.launch import run_interpreted
 from tests.emit.cases import FOLDER
 
 INF = float("inf")
@@ -114,7 +106,8 @@ def test_results_stay_also_at_infinities_and_nan(fn):
         inputs = drawn(start.draft, random, extremes)
         with np.errstate(all="ignore"):
             wanted, found = (
-                run_numpy(p, inputs, SIZES, BLOCKS, folder=FOLDER) for p in (start.draft, made.draft)
+                run_numpy(p, inputs, SIZES, BLOCKS, folder=FOLDER)
+                for p in (start.draft, made.draft)
             )
         for name, array in wanted.items():
             np.testing.assert_allclose(found[name], array, rtol=1e-9, atol=1e-12, err_msg=str(seed))

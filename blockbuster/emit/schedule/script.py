@@ -21,14 +21,17 @@ from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
 from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.finish_rows import FinishRows
+from blockbuster.emit.schedule.group_blocks import GroupBlocks
 from blockbuster.emit.schedule.group_heads import GroupHeads
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
+from blockbuster.emit.schedule.overlap import Overlap
 from blockbuster.emit.schedule.part import Part
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.spell import Spell
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.split_lanes import SplitLanes
 from blockbuster.emit.schedule.spread import Spread
@@ -41,8 +44,8 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Narrow(),
-    Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Factor(), OrderBlocks(), Warps(),
-    Stage(),
+    Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(), OrderBlocks(),
+    GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -57,6 +57,17 @@ class Layout:
         """How many warps lie along ``dim``."""
         return 1 << sum(along == dim for along, _ in self.warps)
 
+    def shuffles(self, dim: Dim, widths: Mapping[Dim, int]) -> int:
+        """How often lanes hand on what they have to fold a tile along ``dim``: each row that a lane
+        holds, once for each digit of its place along ``dim`` that lanes tell apart.
+
+        ``widths``: lanes of the tile along each of its dims.
+        """
+        digits = {(d, at) for d, count in widths.items() for at in range(_digits(count))}
+        across = digits - self.registers - self.warps
+        rows = sum(d != dim for d, _ in digits & self.registers)
+        return sum(d == dim for d, _ in across) << rows
+
     def crosses(self, to: Layout, lanes: Collection[Dim]) -> bool:
         """True if a tile over ``lanes`` that takes another layout passes from warp to warp."""
         if self.dense == to.dense != "":
@@ -76,6 +87,7 @@ class Layouts:
         self.nest, self.tiling, self.target = nest, tiling, target
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
+        self._shared: dict[Tile, tuple[list[Let], bool]] = {}
         views = dict(arrivals(nest.body))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
             for stmt in statements(nest.body):
@@ -94,7 +106,9 @@ class Layouts:
     def warps(self, dot: Let) -> tuple[int, int]:
         """How many warps lie along the rows, and the columns, of a dot's result."""
         number = self.number
-        near, fed = self._near(dot)
+        if dot.target not in self._shared:
+            self._shared[dot.target] = self._near(dot)
+        near, fed = self._shared[dot.target]
         if self.grouped(dot):
             return (number, 1) if fed else self._spread(dot, GROUP)
         if len(near) == 1:
