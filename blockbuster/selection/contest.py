@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from math import inf
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.selection.candidate import Choice, Key, Setting, candidate
@@ -40,7 +41,7 @@ def contest(choices: Sequence[Choice], setting: Setting, refused: Collection[Key
     for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
         if best is not None and not _may_win(choice, best):
             continue
-        made = _at_its_best(choice, setting, refused)
+        made = _at_its_best(choice, setting, refused, best)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
@@ -88,13 +89,19 @@ def _may_win(choice: Choice, best: Choice) -> bool:
     return choice.cost.least * choice.weight < best.price
 
 
-def _at_its_best(choice: Choice, setting: Setting, refused: Collection[Key]) -> Choice:
-    """``choice`` with the best schedule near its own that a compiler has not refused."""
+def _at_its_best(
+    choice: Choice, setting: Setting, refused: Collection[Key], best: Choice | None
+) -> Choice:
+    """``choice`` with the best schedule near its own that a compiler has not refused.
+
+    ``best``: the best that is known of other candidates.
+    """
     if choice.scheduled is None or not choice.usual:
         return choice
     if reason := why_default(choice.scheduled, choice.cost):
         return replace(choice, schedules=f"the default schedule: {reason}")
-    found = variations(choice.scheduled, in_chunks=setting.in_chunks)
+    other = best.price / choice.weight if best else inf
+    found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
     for one in preferred(found)[:TRIED]:
         made = _with(choice, one, len(found))
         if made.key not in refused and (setting.in_chunks or made.kernels == choice.kernels):
