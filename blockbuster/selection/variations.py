@@ -90,8 +90,10 @@ class Variation:
         return self.cost.microseconds
 
 
-NEAR = 1.03
-"""How many times the least cost counts as equal: the closed form tells no less apart."""
+NEAR = 1.05
+"""How many times the least cost counts as equal: the closed form tells no less apart. It takes two
+programs of 128 x 128 to a processor for 4% faster than one of 128 x 256, the best of all measured.
+"""
 
 
 def preferred(found: Sequence[Variation]) -> list[Variation]:
