@@ -57,11 +57,27 @@ class Layout:
         """How many warps lie along ``dim``."""
         return 1 << sum(along == dim for along, _ in self.warps)
 
+    def shuffles(self, dim: Dim, widths: Mapping[Dim, int]) -> int:
+        """How often lanes hand on what they have to fold a tile along ``dim``: each row that a lane
+        holds, once for each digit of its place along ``dim`` that lanes tell apart.
+
+        ``widths``: lanes of the tile along each of its dims.
+        """
+        digits = {(d, at) for d, count in widths.items() for at in range(_digits(count))}
+        across = digits - self.registers - self.warps
+        rows = sum(d != dim for d, _ in digits & self.registers)
+        return sum(d == dim for d, _ in across) << rows
+
     def crosses(self, to: Layout, lanes: Collection[Dim]) -> bool:
         """True if a tile over ``lanes`` that takes another layout passes from warp to warp."""
         if self.dense == to.dense != "":
             return False
         return of_lanes(self.warps, lanes) != of_lanes(to.warps, lanes)
+
+
+def on_vector_units(dot: Let) -> bool:
+    """True for a dot of float32 that is not split: no matrix unit multiplies exactly enough."""
+    return dot.args[0].dtype == FLOAT and not dot.split
 
 
 def of_lanes(digits: frozenset[Bit], lanes: Collection[Dim]) -> frozenset[Bit]:
@@ -90,7 +106,7 @@ class Layouts:
         """True if four warps multiply together, with operands in shared memory."""
         rows = self.lanes(self.tiling.lanes(dot.target)[0])
         whole = rows >= GROUP_ROWS and self.number % GROUP == 0
-        return self.target == HOPPER and whole and dot.args[0].dtype != FLOAT
+        return self.target == HOPPER and whole and not on_vector_units(dot)
 
     def warps(self, dot: Let) -> tuple[int, int]:
         """How many warps lie along the rows, and the columns, of a dot's result."""
@@ -161,7 +177,7 @@ class Layouts:
     def _of_dot(self, dot: Let) -> Layout:
         """Two columns and two rows, eight apart, to a lane; more of them beyond what warps take."""
         rows, columns = self.tiling.lanes(dot.target)
-        if dot.args[0].dtype == FLOAT:
+        if on_vector_units(dot):
             return self.blocked((rows, columns), WORD)
         down, across = self.warps(dot)
         high, wide = map(_digits, (self.lanes(rows), self.lanes(columns)))
