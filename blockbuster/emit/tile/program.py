@@ -213,6 +213,8 @@ class Let:
 
     ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
     ``apart``: why its products are rounded before they are added to others (workarounds.py).
+    ``split``: a dot of float32 that the matrix units take, as three products of parts of its
+    operands; it errs as one in float32 does, within a small factor.
     """
 
     target: Tile
@@ -221,6 +223,7 @@ class Let:
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     into: Tile | None = None
     apart: str = ""
+    split: bool = False
 
 
 @dataclass(frozen=True)
