@@ -1,9 +1,9 @@
 """Which exponentials are made in base 2, and which tanh of them.
 
 Exponentials: all where results have 16 bits. In float32 a scale that is folded in rounds once more:
-attention on an H200 had 1.53 times eager's error with it, 0.42 without. tanh: where nothing but maxima and
-exponentials reads its values, such as scores of attention with a soft cap: there an absolute error
-of a unit in the last place of 1 is as small as the rounding of the scores themselves.
+attention on an H200 had 1.53 times eager's error with it, 0.42 without. tanh: where nothing but
+maxima and exponentials reads its values, such as scores of attention with a soft cap: there an
+absolute error of a unit in the last place of 1 is as small as the rounding of scores themselves.
 """
 
 from __future__ import annotations
