@@ -46,8 +46,7 @@ from blockbuster.ir.types import size_class
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Narrow(),
     Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(),
-    OrderBlocks(),
-    GroupBlocks(), Warps(), Stage(), Overlap(),
+    OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 
