@@ -7,7 +7,7 @@ Dots of float32 are products and sums of the vector units. ``emit/tile/layouts.p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from blockbuster.emit.tile.layouts import COLUMNS, GROUP, GROUP_ROWS, HOPPER, ROWS, Layouts
@@ -44,6 +44,8 @@ class Dot:
 
     ``dtype``: what the unit multiplies, ``products``: how many times it makes the whole dot.
     ``apart``: each warp multiplies by itself, on units that four of them could use together.
+    ``passed``: bytes of a computed left side that pass through shared memory, because warps lie
+    along the columns and each needs all of its rows.
     """
 
     unit: str
@@ -52,6 +54,7 @@ class Dot:
     instructions: int
     apart: bool = False
     products: int = 1
+    passed: int = 0
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
@@ -61,22 +64,27 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
     depth = prod(map(layouts.lanes, layouts.tiling.lanes(left))) // rows
     down, across = layouts.warps(stmt)
     loaded = any(tile == left for tile, _ in arrivals(layouts.nest.body))
-    first = tile_bytes(left, layouts.tiling) * across if loaded else 0
+    passed = 0 if loaded or across == 1 else tile_bytes(left, layouts.tiling)
+    first = tile_bytes(left, layouts.tiling) * across if loaded or passed else 0
     second = tile_bytes(right, layouts.tiling)
     if stmt.split:
-        return _split(stmt, layouts, (rows, columns, depth), first)
+        split = _split(stmt, layouts, (rows, columns, depth), first)
+        return replace(split, passed=passed)
     if layouts.grouped(stmt):
         slices = -(-rows // GROUP_ROWS)
         steps = slices * across * -(-depth // DEPTH)
-        return Dot("matrix", left.dtype, first + second * slices, steps * GROUP * LANES)
+        instructions = steps * GROUP * LANES
+        return Dot("matrix", left.dtype, first + second * slices, instructions, passed=passed)
     fetched = first + second * down
     if left.dtype == FLOAT:
         each = rows * columns / (layouts.number * LANES)
         products = rows * columns * depth
-        return Dot("vector", FLOAT, fetched, int(products * (1 + READS / each**0.5)))
+        instructions = int(products * (1 + READS / each**0.5))
+        return Dot("vector", FLOAT, fetched, instructions, passed=passed)
     steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // DEPTH)
     apart = layouts.target == HOPPER
-    return Dot("matrix", left.dtype, fetched, steps * LANES + fetched // READ, apart)
+    instructions = steps * LANES + fetched // READ
+    return Dot("matrix", left.dtype, fetched, instructions, apart, passed=passed)
 
 
 def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int) -> Dot:
