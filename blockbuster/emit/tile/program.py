@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from blockbuster.emit.tile.group import Group
-from blockbuster.emit.tile.waits import Release, Wait
+from blockbuster.emit.tile.waits import Between
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
@@ -319,9 +319,7 @@ class Chunks:
     lanes: Dim
 
 
-Stmt = (
-    Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Wait | Release
-)
+Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Between
 
 
 @dataclass(frozen=True)
@@ -345,10 +343,9 @@ class Nest:
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
     ``last_first``: parallel dims whose blocks the grid takes from the last to the first. ``group``:
-    a parallel dim, not the last on the grid, whose blocks it takes in groups.
-    ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
-    computed to the accuracy of float32; for others the target's approximations do. ``overlaps``: it
-    shall begin before the nest before it has ended; ``place_waits`` says where it waits for that.
+    a parallel dim, not the last on the grid, whose blocks it takes in groups. ``warps``: of a
+    program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are as accurate as
+    float32; others are approximations. ``overlaps``: it begins before the nest before has ended.
     """
 
     body: tuple[Stmt, ...]
