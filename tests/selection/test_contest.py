@@ -85,10 +85,9 @@ def test_one_kernel_has_no_chunks():
     best = fused().consider(few, "float16", "sm_90").best
     single = fused().consider(few, "float16", "sm_90", one_kernel=True).best
 
-    assert best.program.chunks
     assert single.kernels == 1
     assert not single.program.chunks
-    assert best.price < single.price < inf
+    assert best.price <= NEAR * single.price < inf
 
 
 def test_of_equals_the_more_fused_is_best():
