@@ -43,8 +43,8 @@ Sizes = Mapping[Dim, int]
 class File:
     """An emitted module: kernels that run one after the other.
 
-    ``axes`` are those of the arrays it writes. ``dims`` are all its dims, ``blocks`` the size
-    classes that NumPy walks in blocks.
+    ``axes`` are those of the arrays it writes. ``dims`` are all its dims but chunks, ``blocks`` the
+    size classes that NumPy walks in blocks.
     ``considered`` says why it is this snapshot; a plan that was saved has forgotten it.
     """
 
@@ -285,6 +285,7 @@ class Family:
     def _file(self, piece: Piece, fused: Fused, considered: Considered) -> File:
         best = considered.best
         program = best.program
+        counted = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
         blocks: Mapping[Dim, int] = {}
         if best.scheduled is None:
             text = numpy_text(program)
@@ -301,7 +302,7 @@ class Family:
                 tuple(None if a.dim is None else size_class(a.dim) for a in b.axes)
                 for b in program.outputs
             ),
-            dims_of(program),
+            tuple(dim for dim in dims_of(program) if dim not in counted),
             blocks,
             best.kernels,
             considered,

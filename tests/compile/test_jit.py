@@ -216,7 +216,8 @@ def test_one_trace_and_one_text_serve_many_sizes():
     ]
 
     assert traced_count(jitted) == 1
-    assert plans[0] is plans[1] is plans[2]
+    assert plans[0] is plans[1]
+    assert plans[2] is not plans[1]  # without chunks of the keys, which fill the device before
     assert plans[3] is not plans[0]
     assert plans[4] not in plans[:4]
     assert plans[5] is plans[6]  # as many chunks of the keys

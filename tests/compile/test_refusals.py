@@ -28,9 +28,9 @@ COMPLAINT = b"triton: /x/Pass.cpp:341: void run(): Assertion `loopResult.hasOneU
 class Kernel:
     """A kernel that compiles unless ``refuses`` says otherwise, and does nothing."""
 
-    def __init__(self, kernel, refuses, launched):
+    def __init__(self, kernel, refuses, launched, text):
         self.__name__, self.arg_names = kernel.__name__, kernel.arg_names
-        self.refuses, self.launched = refuses, launched
+        self.text, self.refuses, self.launched = text, refuses, launched
 
     def warmup(self, *arguments, grid, **options):
         if self.refuses(options):
@@ -58,7 +58,7 @@ def refusing(torch, monkeypatch):
             monkeypatch.setattr(module, "empty", zeros)
             for entry in module.KERNELS:
                 if not isinstance(entry["function"], Kernel):
-                    made = Kernel(entry["function"], refuses, launched)
+                    made = Kernel(entry["function"], refuses, launched, text)
                     monkeypatch.setitem(entry, "function", made)
             return module
 
@@ -172,7 +172,7 @@ def checking(refusing, tmp_path, monkeypatch):
 
         def code(kernel, arguments, options):
             made = Started([])
-            text = str(sorted(options.items(), key=str))
+            text = f"{kernel.text} {sorted(options.items(), key=str)}"
             made.kernel = codes.setdefault(text, b"%d" % len(codes))
             made.asm = {"ptx": "a text"}
             return Compilation(kernel.__name__, made, "ptxas 13.3.0", (), NOTHING_FOUND)
