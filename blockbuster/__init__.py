@@ -10,8 +10,9 @@
 """
 
 from blockbuster.check.kernel import check_kernel
+from blockbuster.check.loading import load
 from blockbuster.check.report import KernelReport
-from blockbuster.compile import Jitted, compile, jit, load
+from blockbuster.compile import Jitted, compile, jit
 from blockbuster.emission import check_schedule, emit
 from blockbuster.emit.kernel import Kernel
 from blockbuster.errors import (
@@ -92,8 +93,9 @@ from blockbuster.selection.plan import Plan
 from blockbuster.simulation import simulate
 from blockbuster.testing.check import check_rule
 from blockbuster.testing.report import RuleReport
+from blockbuster.version import VERSION
 
-__version__ = "0.1.0.dev0"
+__version__ = VERSION
 
 __all__ = [
     # array programs

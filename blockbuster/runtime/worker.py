@@ -150,6 +150,12 @@ def _waiting(code: str) -> Server | None:
     return None
 
 
+def dismiss(code: str) -> None:
+    """End the servers for this code that wait for a job."""
+    while (server := _waiting(code)) is not None:
+        server.end()
+
+
 @atexit.register
 def _end_all() -> None:
     while IDLE:

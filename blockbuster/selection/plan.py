@@ -7,7 +7,7 @@ It is made for one dtype, one target and one class of sizes. ``run_plan.py`` run
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,8 @@ from blockbuster.ir.lengths import Rule
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
-from blockbuster.selection.choice import CPU, Fused
+from blockbuster.selection.asked import Asked, Known
+from blockbuster.selection.choice import CPU, Choice, Fused, Key
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.pieces import Axes, Call, Piece, Seen, in_pieces
 from blockbuster.selection.plan_classes import PlanClasses
@@ -167,6 +168,7 @@ class Family:
     """The plans of one program for one dtype and target: fused once, emitted per class of sizes.
 
     ``input_dtypes``: those of inputs that have another dtype than ``dtype``, where all meet.
+    ``known``: gives schedules that were measured.
     """
 
     def __init__(
@@ -179,6 +181,7 @@ class Family:
         target: str,
         input_dtypes: Mapping[str, str],
         rules: tuple[Rule, ...] = (),
+        known: Known | None = None,
     ) -> None:
         self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
         self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
@@ -191,6 +194,7 @@ class Family:
         self._given = self._given_dtypes(input_dtypes)
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._known, self._refused = known, dict[Key, None]()
         self._classes = PlanClasses(self._considered, self._planned, self.rules)
 
     def _given_dtypes(self, input_dtypes: Mapping[str, str]) -> tuple[Given, ...]:
@@ -230,11 +234,37 @@ class Family:
         """
         return self._classes.plan(sizes, one_kernel)
 
+    def asked(self, plan: Plan, file: File, *, one_kernel: bool = False) -> Asked:
+        """What was considered for a file of a plan of this family."""
+        assert file.considered is not None, "a plan of this family"
+        return self._asked(plan.files.index(file), plan.sizes, file.considered, one_kernel)
+
+    def with_choice(self, plan: Plan, file: File, choice: Choice) -> Plan:
+        """``plan`` with another choice for one of its files."""
+        chosen = [one.considered for one in plan.files]
+        assert all(chosen), "a plan of this family"
+        found = [one for one in chosen if one is not None]
+        at = plan.files.index(file)
+        found[at] = replace(found[at], best=choice)
+        return self._plan(plan.sizes, found)
+
+    def forget(self) -> None:
+        """Choose anew for every class of sizes: more is known."""
+        self._classes.forget()
+
     def _considered(self, sizes: Sizes, one_kernel: bool) -> list[Considered]:
-        return [
+        found = [
             fused.consider(sizes, given, self.target, one_kernel=one_kernel)
             for fused, given in zip(self.fused, self._given, strict=True)
         ]
+        if self._known is None:
+            return found
+        asked = [self._asked(at, sizes, one, one_kernel) for at, one in enumerate(found)]
+        return [*map(self._known, asked)]
+
+    def _asked(self, at: int, sizes: Sizes, considered: Considered, one_kernel: bool) -> Asked:
+        graph, given = self.fused[at].graph, self._given[at]
+        return Asked(graph, given, sizes, considered, self._refused, one_kernel)
 
     def _planned(self, sizes: Sizes, chosen: Sequence[Considered], one_kernel: bool) -> Plan:
         key = (one_kernel, *(considered.best.key for considered in chosen))
@@ -247,7 +277,9 @@ class Family:
         self._classes.forget()
         for file in files:
             assert file.considered is not None, "a plan of this family"
-            self.fused[plan.files.index(file)].refuse(file.considered.best, reason)
+            best = file.considered.best
+            self._refused[best.key] = None
+            self.fused[plan.files.index(file)].refuse(best, reason)
 
     def _plan(self, sizes: Sizes, chosen: Sequence[Considered]) -> Plan:
         found = iter(zip(self.fused, chosen, strict=True))

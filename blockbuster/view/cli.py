@@ -14,7 +14,7 @@ from typing import Any
 from blockbuster import examples
 from blockbuster.errors import BlockbusterError
 from blockbuster.rules import explain, overflowing, safe
-from blockbuster.view import calibrate, check_rule, explore, simulate
+from blockbuster.view import calibrate, check_rule, explore, simulate, tune
 from blockbuster.view.demo import demo
 from blockbuster.view.doctor import doctor
 from blockbuster.view.draw import draw, draw_step
@@ -98,6 +98,12 @@ def build_parser() -> argparse.ArgumentParser:
     explore.add_arguments(_add(commands, "view", summary, explore.run, explore.EXAMPLES))
     summary = "measure the GPU or CPU, for the machine 'auto' of the cost models"
     calibrate.add_arguments(_add(commands, "calibrate", summary, calibrate.run, calibrate.EXAMPLES))
+    summary = "measure a program's kernels on the GPU ahead of time, for some sizes"
+    command = _add(commands, "tune", summary, tune.run, tune.EXAMPLES)
+    add_program(command)
+    tune.add_arguments(command)
+    summary = "what was measured of kernels: list it, clear it, carry it to another computer"
+    tune.add_cache_arguments(_add(commands, "cache", summary, tune.run_cache, tune.CACHE_EXAMPLES))
     _add(commands, "doctor", "what is installed and what will be used", run_doctor, "")
     return parser
 

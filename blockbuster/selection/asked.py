@@ -1,0 +1,97 @@
+"""Measured schedules instead of modelled ones: what is asked, and what an answer makes of a choice.
+
+Who has measured (``tuning``) is asked once a class of sizes and kernel file. The answer is what was
+considered, with another best choice in front, or what was considered as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.array_dtypes import Given, typed_for_gpu
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import completed
+from blockbuster.ir.types import size_class
+from blockbuster.rules import safe
+from blockbuster.selection.choice import Choice, Key
+from blockbuster.selection.considered import Considered
+from blockbuster.selection.cost import costs_of
+from blockbuster.selection.size_classes import Sizes
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is considered for the file that computes ``graph``, for some sizes.
+
+    ``given``: the dtypes of its arrays. ``refused``: keys of choices that a compiler refused or
+    broke. ``one_kernel``: only single kernels may be the answer.
+    """
+
+    graph: Graph
+    given: Given
+    sizes: Sizes
+    considered: Considered
+    refused: Collection[Key] = ()
+    one_kernel: bool = False
+
+    @cached_property
+    def program(self) -> TileProgram:
+        """The tile program before any fusion, with dtypes: what the file computes."""
+        return typed_for_gpu(self.graph, lower_to_tiles(safe(self.graph)), self.given)
+
+    @cached_property
+    def program_sizes(self) -> Sizes:
+        """The size of each size class of the program."""
+        known = {size_class(dim): size for dim, size in self.sizes.items()}
+        return completed(known, self.program.rules)
+
+    def choices(self) -> Iterator[Choice]:
+        """The choices whose schedules may be changed: those as safe as the best, best first."""
+        best = self.considered.best
+        for choice in (best, *sorted(self.considered.others, key=lambda other: other.cost)):
+            single = choice.kernels == 1 or not self.one_kernel
+            if choice.scheduled and len(choice.unsafe) <= len(best.unsafe) and single:
+                yield choice
+
+
+Known = Callable[[Asked], Considered]
+"""Gives what was considered, with a measured choice as the best if one is known."""
+
+
+@dataclass(frozen=True)
+class Measured(Considered):
+    """What was considered, where the best is known from measurements. ``said``: from which."""
+
+    said: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why the best is the best, in words."""
+        return self.said
+
+    @classmethod
+    def instead(cls, considered: Considered, best: Choice, said: str) -> Measured:
+        """``considered`` with another best; the one before is among the others."""
+        others = [one for one in (considered.best, *considered.others) if one.key != best.key]
+        return cls(best, tuple(others), considered.refused, considered.instead, said)
+
+
+def rescheduled(choice: Choice, scheduled: Scheduled) -> Choice:
+    """``choice`` with another schedule of the same tile program."""
+    assert choice.scheduled is not None, "a choice for a GPU"
+    assert scheduled.start == choice.scheduled.start, "a schedule of the same program"
+    return replace(
+        choice,
+        program=scheduled.program,
+        tiles={},
+        blocks=scheduled.blocks,
+        nests=costs_of(scheduled),
+        kernels=len(scheduled.program.nests),
+        key=(choice.key[0], scheduled.schedule, scheduled.facts),
+        scheduled=scheduled,
+    )
