@@ -12,8 +12,8 @@ from functools import cached_property
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.array_dtypes import Given, typed_for_gpu
+from blockbuster.emit.tile.fingerprint import Fingerprint
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import size_class
@@ -25,30 +25,40 @@ from blockbuster.selection.size_classes import Sizes
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is considered for the file that computes ``graph``, for some sizes.
-
-    ``given``: the dtypes of its arrays. ``refused``: keys of choices that a compiler refused or
-    broke. ``one_kernel``: only single kernels may be the answer.
-    """
+class Subject:
+    """What a file computes, for any sizes. ``given``: the dtypes of its arrays."""
 
     graph: Graph
     given: Given
+
+    @cached_property
+    def unfused(self) -> Fingerprint:
+        """The tile program before any fusion. Raises EmitError where there is none."""
+        program = lower_to_tiles(safe(self.graph))
+        return Fingerprint(typed_for_gpu(self.graph, program, self.given))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is considered for a file, for some sizes.
+
+    ``refused``: keys of choices that a compiler refused or broke. ``one_kernel``: only single
+    kernels may be the answer.
+    """
+
+    subject: Subject
     sizes: Sizes
     considered: Considered
     refused: Collection[Key] = ()
     one_kernel: bool = False
 
-    @cached_property
-    def program(self) -> TileProgram:
-        """The tile program before any fusion, with dtypes: what the file computes."""
-        return typed_for_gpu(self.graph, lower_to_tiles(safe(self.graph)), self.given)
-
-    @cached_property
-    def program_sizes(self) -> Sizes:
-        """The size of each size class of the program."""
+    @property
+    def program_sizes(self) -> tuple[int, ...]:
+        """The sizes of the program's dims, in the order of its fingerprint."""
         known = {size_class(dim): size for dim, size in self.sizes.items()}
-        return completed(known, self.program.rules)
+        print = self.subject.unfused
+        found = completed(known, print.program.rules)
+        return tuple(found[dim] for dim in print.dims)
 
     def choices(self) -> Iterator[Choice]:
         """The choices whose schedules may be changed: those as safe as the best, best first."""

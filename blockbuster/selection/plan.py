@@ -27,7 +27,7 @@ from blockbuster.ir.lengths import Rule
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
-from blockbuster.selection.asked import Asked, Known
+from blockbuster.selection.asked import Asked, Known, Subject
 from blockbuster.selection.choice import CPU, Choice, Fused, Key
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.pieces import Axes, Call, Piece, Seen, in_pieces
@@ -195,6 +195,8 @@ class Family:
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._known, self._refused = known, dict[Key, None]()
+        pairs = zip(self.fused, self._given, strict=True)
+        self._subjects = tuple(Subject(fused.graph, given) for fused, given in pairs)
         self._classes = PlanClasses(self._considered, self._planned, self.rules)
 
     def _given_dtypes(self, input_dtypes: Mapping[str, str]) -> tuple[Given, ...]:
@@ -263,8 +265,7 @@ class Family:
         return [*map(self._known, asked)]
 
     def _asked(self, at: int, sizes: Sizes, considered: Considered, one_kernel: bool) -> Asked:
-        graph, given = self.fused[at].graph, self._given[at]
-        return Asked(graph, given, sizes, considered, self._refused, one_kernel)
+        return Asked(self._subjects[at], sizes, considered, self._refused, one_kernel)
 
     def _planned(self, sizes: Sizes, chosen: Sequence[Considered], one_kernel: bool) -> Plan:
         key = (one_kernel, *(considered.best.key for considered in chosen))

@@ -9,20 +9,20 @@ the model's choice stays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import checked_complete, replayed
 from blockbuster.emit.target.assembler import dotted
 from blockbuster.emit.target.compiler import assembler_of
+from blockbuster.emit.tile.fingerprint import Fingerprint
 from blockbuster.errors import EmitError, ParseError
 from blockbuster.selection.asked import Asked, Measured, rescheduled
 from blockbuster.selection.choice import Choice
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.size_classes import rounded_up
 from blockbuster.tuning.entry import Config, Entry, Key, size_class_of
-from blockbuster.tuning.fingerprint import Fingerprint
 from blockbuster.tuning.store import Store
 from blockbuster.version import VERSION
 
@@ -58,23 +58,25 @@ class KnownResults:
 
     def entry(self, asked: Asked) -> Entry | None:
         """What was measured for a kernel; None where nothing is known of it."""
+        key = self.key(asked) if self.store.knows(self.device) else None
+        return self.store.found(key, lambda: self.versions(self.target)) if key else None
+
+    def key(self, asked: Asked) -> Key | None:
+        """What a kernel is known by, without versions of compilers.
+
+        None for a program that has no form before it is fused.
+        """
         try:
-            key = self.key(asked)
+            sizes, program = asked.program_sizes, asked.subject.unfused.digest
         except EmitError:
-            return None  # it has no form before fusion, and so no name
-        return self.store.found(key, lambda: self.versions(self.target))
+            return None
+        classes = tuple(size_class_of(size, rounded_up(size)) for size in sizes)
+        return Key(program, classes, self.device, "", "", VERSION)
 
-    def key(self, asked: Asked) -> Key:
-        """What a kernel is known by, without versions of compilers."""
-        print = Fingerprint(asked.program)
-        sizes = asked.program_sizes
-        classes = [size_class_of(sizes[dim], rounded_up(sizes[dim])) for dim in print.dims]
-        return Key(print.digest, tuple(classes), self.device, "", "", VERSION)
-
-    def full_key(self, asked: Asked) -> Key:
-        """The same, with the versions of compilers that are here."""
-        key = self.key(asked)
-        return Key(key.program, key.sizes, key.device, *self.versions(self.target), key.version)
+    def with_versions(self, key: Key) -> Key:
+        """``key`` with the versions of compilers that are here."""
+        triton, assembler = self.versions(self.target)
+        return replace(key, triton=triton, assembler=assembler)
 
 
 def config_of(choice: Choice) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,10 @@ class Store:
     folder: Folder = field(default_factory=lambda: cache_folder("tuned"))
     shipped: Shipped = shipped
 
+    def knows(self, device: str) -> bool:
+        """True if there is any measurement that may be one of this device."""
+        return bool(self.folder.names() or self.shipped(device))
+
     def found(self, key: Key, versions: Callable[[], tuple[str, str]]) -> Entry | None:
         """What was measured for a key, whose versions of Triton and the assembler come last.
 
@@ -60,7 +64,7 @@ class Store:
         if not names and not ours:
             return None
         triton, assembler = versions()
-        own = Key(key.program, key.sizes, key.device, triton, assembler, key.version)
+        own = replace(key, triton=triton, assembler=assembler)
         entry = self.read(own.name) if own.name in names else None
         wanted = (triton, assembler)
         return entry or next(

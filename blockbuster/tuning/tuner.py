@@ -52,10 +52,12 @@ class Tuner:
     ) -> Entry | None:
         """What is measured for a file of a plan; it is kept if any schedule has a time."""
         asked = family.asked(plan, file, one_kernel=one_kernel)
-        key = self.known.full_key(asked)
+        key = self.known.key(asked)
+        assert key is not None, "it is asked for by its key"
         self.asked_for[key.question] = None
+        full = self.known.with_versions(key)
         try:
-            entry = self.measuring.entry(family, plan, file, asked, key=key, save=save)
+            entry = self.measuring.entry(family, plan, file, asked, key=full, save=save)
         except ValueError as error:
             _warn(plan, f"it cannot be measured in a process of its own: {error}")
             return None
@@ -69,8 +71,10 @@ class Tuner:
 
     def _is_new(self, family: Family, plan: Plan, file: File) -> bool:
         asked = family.asked(plan, file)
-        question = self.known.key(asked).question
-        return question not in self.asked_for and self.known.entry(asked) is None
+        key = self.known.key(asked)
+        if key is None or key.question in self.asked_for:
+            return False
+        return self.known.entry(asked) is None
 
 
 def _warn(plan: Plan, reason: str) -> None:
