@@ -8,10 +8,11 @@ from blockbuster.machines.catalog import (
     choice_weights,
     known_device,
     machine,
+    machine_of,
 )
 from blockbuster.machines.machine import Choice, Launch, Limits, Machine, Tier
 
 __all__ = [
     "AUTO", "CPU", "NAMES", "Choice", "Launch", "Limits", "Machine", "Tier",
-    "built_in", "choice_weights", "known_device", "machine",
+    "built_in", "choice_weights", "known_device", "machine", "machine_of",
 ]  # fmt: skip

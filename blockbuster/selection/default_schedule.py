@@ -61,14 +61,29 @@ def default_schedule(
 
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
-    scheduled = cut(spread_out(unscheduled(program, sizes, device)), tiles or {})
-    if is_accurate(program):
+    made = arranged(unscheduled(program, sizes, device), tiles=tiles or {}, chunks=chunks)
+    return staged(with_warps(made, warps))
+
+
+def arranged(
+    scheduled: Scheduled,
+    *,
+    tiles: Mapping[Dim, int],
+    of_dots: Mapping[Dim, int] | None = None,
+    chunks: Mapping[Dim, int] | None = None,
+) -> Scheduled:
+    """``scheduled`` after all moves of the default schedule but warps and stages.
+
+    ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone.
+    """
+    scheduled = cut(spread_out(scheduled), tiles, of_dots or {})
+    if is_accurate(scheduled.start):
         scheduled = finished(scheduled)
     scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    return staged(with_warps(longest_first(scheduled), warps))
+    return longest_first(scheduled)
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:
@@ -87,7 +102,7 @@ def spread_out(scheduled: Scheduled) -> Scheduled:
     return scheduled
 
 
-def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
+def cut(scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int]) -> Scheduled:
     """``scheduled`` with default tiles: one for all nests, but where some hold dots, others not.
 
     The tiles of dots suit no sum of a row: it would be read in many short pieces. So a nest without
@@ -95,7 +110,7 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
     Likewise where a dim is one block in some nests, and others loop over it.
     """
     start, program = scheduled, scheduled.draft
-    cuts = _cuts(scheduled, program, tiles)
+    cuts = _cuts(scheduled, program, {**of_dots, **tiles})
     dots = [bool(dims_of_dots(nest, program.units)) for nest in program.nests]
     own = [
         cuts if dot or is_tied(nest) else _cuts(scheduled, replace(program, nests=(nest,)), tiles)
@@ -205,12 +220,12 @@ def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
     return scheduled
 
 
-def staged(scheduled: Scheduled) -> Scheduled:
+def staged(scheduled: Scheduled, stages: int = STAGES) -> Scheduled:
     """``scheduled`` with the loads of dots running ahead, wherever they can."""
     for site in list(STAGE.sites(scheduled)):
         loop = loop_at(scheduled.draft, site)
         assert loop is not None
         tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
         if any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
-            scheduled = STAGE.apply(scheduled, site, stages=STAGES)
+            scheduled = STAGE.apply(scheduled, site, stages=stages)
     return scheduled

@@ -76,6 +76,7 @@ class Layouts:
         self.nest, self.tiling, self.target = nest, tiling, target
         self.number = nest.warps or USUAL
         self.known: dict[Tile, Layout] = {}
+        self._shared: dict[Tile, tuple[list[Let], bool]] = {}
         views = dict(arrivals(nest.body))
         for _ in range(2):  # accumulators are read before the fold that says how they lie
             for stmt in statements(nest.body):
@@ -94,7 +95,9 @@ class Layouts:
     def warps(self, dot: Let) -> tuple[int, int]:
         """How many warps lie along the rows, and the columns, of a dot's result."""
         number = self.number
-        near, fed = self._near(dot)
+        if dot.target not in self._shared:
+            self._shared[dot.target] = self._near(dot)
+        near, fed = self._shared[dot.target]
         if self.grouped(dot):
             return (number, 1) if fed else self._spread(dot, GROUP)
         if len(near) == 1:

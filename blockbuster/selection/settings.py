@@ -1,0 +1,91 @@
+"""Warps and stages of a schedule's kernels: what is usual, what else is tried, what fits.
+
+Each kernel has its own; they change neither what other kernels do nor what it loads and stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
+from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.warps import Warps
+from blockbuster.emit.tile.program import Let, Nest, statements
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.selection.default_tiles import ROWS, THREADS, WARPS, choose_warps
+
+WARPS_MOVE, STAGE = Warps(), Stage()
+
+STAGES = (3, 4, 2, 0)
+"""Stages of loops of dots, the usual number first; 0: their loads do not run ahead."""
+
+HELD = 128
+"""Elements of a tile to a thread, at most: what has more spills, whatever else there is."""
+
+FEW, MANY = 1, 16
+"""Warps of a kernel without dots, at least and at most."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """``warps`` of a kernel's programs; ``stages`` of its loops of dots, 0 for none."""
+
+    warps: int
+    stages: int
+
+
+def usual(scheduled: Scheduled) -> tuple[Setting, ...]:
+    """What each kernel usually has: twice the warps where each then has rows for two dots."""
+    found = []
+    for nest in scheduled.draft.nests:
+        tiling = tiling_of(scheduled.draft, nest)
+        warps = choose_warps(nest, tiling)
+        if Uses(nest, tiling).fewest_rows() >= 2 * WARPS * ROWS:
+            warps = max(warps, 2 * WARPS)
+        found.append(Setting(warps, STAGES[0]))
+    return tuple(found)
+
+
+def others(setting: Setting, nest: Nest, tiling: Tiling) -> Iterator[Setting]:
+    """What else is tried for a kernel: other stages, and half and twice the warps."""
+    dots = Uses(nest, tiling).fewest_rows() > 0
+    least, most = (WARPS, 2 * WARPS) if dots else (FEW, MANY)
+    counts = (setting.warps, 2 * setting.warps, setting.warps // 2)
+    for warps in (count for count in counts if least <= count <= most):
+        for stages in STAGES if dots else (setting.stages,):
+            if (found := Setting(warps, stages)) != setting:
+                yield found
+
+
+def with_settings(scheduled: Scheduled, settings: Sequence[Setting]) -> Scheduled:
+    """``scheduled``, which has neither, with the warps and stages of its kernels."""
+    counts = [setting.warps for setting in settings]
+    if len(set(counts)) == 1:
+        scheduled = WARPS_MOVE.apply(scheduled, EVERYWHERE, count=counts[0])
+    else:
+        for number, count in enumerate(counts, start=1):
+            scheduled = WARPS_MOVE.apply(scheduled, Site(number), count=count)
+    for site in list(STAGE.sites(scheduled)):
+        loop, stages = loop_at(scheduled.draft, site), settings[site.nest - 1].stages
+        assert loop is not None
+        tiling = tiling_of(scheduled.draft, scheduled.draft.nests[site.nest - 1])
+        if stages and any(is_matrix_dot(stmt, tiling) for stmt in loop.body):
+            scheduled = STAGE.apply(scheduled, site, stages=stages)
+    return scheduled
+
+
+def is_held(scheduled: Scheduled) -> bool:
+    """True if the threads of every kernel can hold its largest tile; it has warps."""
+    draft = scheduled.draft
+    return all(_widest(nest, tiling_of(draft, nest)) <= HELD * THREADS * nest.warps
+               for nest in draft.nests)  # fmt: skip
+
+
+def _widest(nest: Nest, tiling: Tiling) -> int:
+    """Elements of the largest tile that a nest computes."""
+    lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
+    return max((prod(map(tiling.block, tiling.lanes(tile))) for tile in lets), default=0)

@@ -1,0 +1,310 @@
+"""Schedules near the default one, the cheapest by the closed form first.
+
+Lanes of blocks, chunks, warps and stages vary. The default schedule is arranged anew for each
+choice of lanes, since it depends on them which loops are run in chunks, narrowed or kept. From the
+default lanes, and from wider ones, the search goes on to the best of those with one dim halved or
+doubled, as long as that is better; then come chunks, and last the warps and stages of each kernel.
+All that in a fixed order: the same program and sizes give the same schedules on any computer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from blockbuster.costs import Report, Work, cost, time_of, work
+from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.tile.program import Let, TileProgram, statements
+from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
+from blockbuster.emit.tile.trips import dims_in
+from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.errors import EmitError
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.machines import Machine, machine_of
+from blockbuster.selection.default_schedule import arranged
+from blockbuster.selection.settings import STAGES, Setting, is_held, others, usual, with_settings
+
+MOST = 48
+"""Schedules that are costed, at most."""
+
+WALKED = 24
+"""Of these, at most so many before chunks, warps and stages are varied."""
+
+REFINED = 2
+"""Arrangements whose chunks, warps and stages are varied: the best ones."""
+
+WIDEST = 256
+"""Lanes of a dim of dots, at most."""
+
+ROOM = 0.8
+"""The part of the registers that a thread can have and an estimate may want. Of 1,297 kernels that
+were compiled for an H200, 20 spilled that wanted less, and 126 of the 230 that wanted more.
+"""
+
+NARROWEST = 32
+"""Lanes of a dim of dots, at least, but of their rows: matrix units take half as many slowly."""
+
+LINE = 1 << 14
+"""Lanes of other dims, at most."""
+
+Lanes = tuple[tuple[Dim, int], ...]
+Chunks = tuple[tuple[Dim, int], ...] | None
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """What the moves before warps and stages depend on.
+
+    ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
+    loops over some dims are run; None: as many as the default schedule has.
+    """
+
+    lanes: Lanes = ()
+    chunks: Chunks = None
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A schedule, and what the closed form says of it: of each kernel, and of all together."""
+
+    scheduled: Scheduled
+    works: tuple[Work, ...]
+    report: Report
+    arrangement: Arrangement
+    settings: tuple[Setting, ...]
+
+    @property
+    def microseconds(self) -> float:
+        """What it costs."""
+        return self.report.time_us
+
+
+NEAR = 1.03
+"""How many times the least cost counts as equal: the closed form tells no less apart."""
+
+
+def chosen(found: Sequence[Variation]) -> Variation:
+    """The best of variations, of which there is one at least, the cheapest first.
+
+    Of those that cost about as much, the one that moves least between memory and processors; then
+    the one with fewer warps, which issue less, and the more usual number of stages.
+    """
+    limit = NEAR * found[0].microseconds
+    return min((one for one in found if one.microseconds <= limit), key=_preference)
+
+
+def _preference(one: Variation) -> tuple[int, int, int]:
+    moved = sum(work.moved for work in one.works)
+    stages = sum(STAGES.index(setting.stages) for setting in one.settings)
+    return moved, sum(setting.warps for setting in one.settings), stages
+
+
+def variations(scheduled: Scheduled, *, refined: int = REFINED) -> tuple[Variation, ...]:
+    """At most ``MOST`` schedules of the program of ``scheduled``, the cheapest first.
+
+    ``refined``: arrangements of which chunks, warps and stages are varied. None of the schedules
+    wants more registers or shared memory than a program can have; there are none at all if none
+    that was looked at fits, or the machine lacks a rate that the program needs.
+    """
+    search = _Search(replace(scheduled, draft=scheduled.start, moves=()), refined)
+    search.walk()
+    search.vary_chunks()
+    search.vary_settings()
+    return search.ranked()
+
+
+class _Search:
+    """What was costed, by the text of its schedule; None: it does not fit, or is not possible."""
+
+    def __init__(self, bare: Scheduled, refined: int) -> None:
+        self.bare, self.refined = bare, refined
+        self.machine = machine_of(bare.target.name)
+        self.roles = _Roles.of(bare)
+        self.arranged: dict[Arrangement, Scheduled | None] = {}
+        self.found: dict[str, Variation | None] = {}
+
+    def ranked(self) -> tuple[Variation, ...]:
+        """All that fit, the cheapest first; of equals, the one that was found first."""
+        fit = (one for one in self.found.values() if one is not None)
+        return tuple(sorted(fit, key=lambda one: one.microseconds))
+
+    def walk(self) -> None:
+        """From each start to better lanes, one dim at a time."""
+        first = self._costed(Arrangement())
+        lanes = dict(self._lanes(Arrangement()))
+        wide = {dim: self.roles.wider(dim, count) for dim, count in lanes.items()}
+        for start in (first, self._costed(Arrangement(tuple(wide.items())))):
+            here = start
+            while here is not None and len(self.found) < WALKED:
+                near = [self._costed(one) for one in self._neighbours(here.arrangement)]
+                better = [one for one in near if one and one.microseconds < here.microseconds]
+                here = min(better, key=lambda one: one.microseconds, default=None)
+
+    def vary_chunks(self) -> None:
+        """Half and twice the chunks of the best, and none."""
+        for one in self.ranked()[: self.refined]:
+            counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
+            for chunks in _other_chunks(counts):
+                self._costed(replace(one.arrangement, chunks=chunks))
+
+    def vary_settings(self) -> None:
+        """Other warps and stages for each kernel of the best, and for each what suited it best."""
+        for one in self._best_arrangements():
+            draft, tried = one.scheduled.draft, [one]
+            each = [
+                others(setting, nest, tiling_of(draft, nest))
+                for setting, nest in zip(one.settings, draft.nests, strict=True)
+            ]
+            for level in zip_longest(*each):
+                settings = tuple(a or b for a, b in zip(level, one.settings, strict=True))
+                made = self._costed(one.arrangement, settings)
+                tried += [made] if made else []
+            self._costed(one.arrangement, self._best_of_each(tried))
+
+    def _best_arrangements(self) -> list[Variation]:
+        best: dict[Arrangement, Variation] = {}
+        for one in self.ranked():
+            best.setdefault(one.arrangement, one)
+        return list(best.values())[: self.refined]
+
+    def _best_of_each(self, tried: list[Variation]) -> tuple[Setting, ...]:
+        """For each kernel the setting with which it took least time."""
+        found = []
+        for at in range(len(tried[0].settings)):
+            times = [time_of(one.works[at], self.machine).seconds for one in tried]
+            found.append(tried[times.index(min(times))].settings[at])
+        return tuple(found)
+
+    def _costed(
+        self, arrangement: Arrangement, settings: tuple[Setting, ...] | None = None
+    ) -> Variation | None:
+        """The schedule, costed unless it was before, or ``MOST`` were."""
+        made = self._arranged(arrangement)
+        if made is None:
+            return None
+        settings = settings or usual(made)
+        scheduled = with_settings(made, settings)
+        text = scheduled.schedule
+        if text not in self.found and len(self.found) < MOST:
+            said = told(scheduled, self.machine)
+            known = said and Variation(scheduled, *said, arrangement, settings)
+            self.found[text] = known or None
+        return self.found.get(text)
+
+    def _arranged(self, arrangement: Arrangement) -> Scheduled | None:
+        if arrangement not in self.arranged:
+            self.arranged[arrangement] = self._arrange(arrangement)
+        return self.arranged[arrangement]
+
+    def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
+        chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
+        lanes = dict(arrangement.lanes)
+        dots, plain = (lanes, {}) if self.roles.dots else ({}, lanes)
+        try:
+            return arranged(self.bare, tiles=plain, of_dots=dots, chunks=chunks)
+        except EmitError:  # these lanes do not go together, or no such loop can be in chunks
+            return None
+
+    def _lanes(self, arrangement: Arrangement) -> Lanes:
+        """The lanes of the dims that vary, as they are in an arrangement."""
+        made = self._arranged(arrangement)
+        if made is None:
+            return ()
+        blocks: dict[Dim, int] = {}
+        for nest in made.draft.nests:
+            if not self.roles.dots or dims_of_dots(nest, made.draft.units):
+                blocks |= {block.dim: block.lanes for block in nest.blocks}
+        return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
+
+    def _neighbours(self, arrangement: Arrangement) -> Iterator[Arrangement]:
+        """The same with one dim doubled or halved."""
+        lanes = self._lanes(arrangement)
+        for at, (dim, count) in enumerate(lanes):
+            for other in (2 * count, count // 2):
+                if self.roles.least(dim) <= other <= self.roles.most(dim):
+                    changed = (*lanes[:at], (dim, other), *lanes[at + 1 :])
+                    yield replace(arrangement, lanes=changed)
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """``varying``: the dims whose lanes vary, those of ``dots`` if there are any. ``rows``: of
+    results of dots. ``kept``: those that start wider, too: of results of dots, or along rows."""
+
+    varying: tuple[Dim, ...]
+    dots: tuple[Dim, ...]
+    rows: tuple[Dim, ...]
+    kept: tuple[Dim, ...]
+    sizes: Mapping[Dim, int]
+
+    @staticmethod
+    def of(bare: Scheduled) -> _Roles:
+        """Those of a program before the first move."""
+        program = bare.draft
+        units = program.units
+        dots = tuple(dict.fromkeys(d for n in program.nests for d in dims_of_dots(n, units)))
+        cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
+        fixed = {d for n in program.nests for d in unlooped(n, units)}
+        free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
+        results = _results(program)
+        rows, kept = (tuple(d for d in free if d in found) for found in results)
+        return _Roles(tuple(free), dots, rows, kept, bare.sizes)
+
+    def least(self, dim: Dim) -> int:
+        """Lanes of a dim, at least."""
+        if dim not in self.dots:
+            return 1
+        return LEAST if dim in self.rows else min(NARROWEST, self.most(dim))
+
+    def most(self, dim: Dim) -> int:
+        """Lanes of a dim, at most."""
+        dot = dim in self.dots
+        size = power_of_two(self.sizes[size_class(dim)], LEAST if dot else 1)
+        return min(size, WIDEST if dot else LINE)
+
+    def wider(self, dim: Dim, lanes: int) -> int:
+        """Lanes to start from, too: of dots, twice those of results; else single rows, whole."""
+        if dim in self.dots:
+            return min(2 * lanes, self.most(dim)) if dim in self.kept else lanes
+        return self.most(dim) if dim in self.kept else 1
+
+
+def _results(program: TileProgram) -> tuple[dict[Dim, None], dict[Dim, None]]:
+    """The rows of dots, and all dims of their results; without dots none, and last axes."""
+    tiling, rows, found = Tiling({}, program.units), dict[Dim, None](), dict[Dim, None]()
+    lets = [s for n in program.nests for s in statements(n.body) if isinstance(s, Let)]
+    dots = [let for let in lets if is_matrix_dot(let, tiling)]
+    for let in dots or lets:
+        lanes = tiling.lanes(let.target)
+        rows.update(dict.fromkeys(lanes[:1] if dots else ()))
+        found.update(dict.fromkeys(lanes if dots else lanes[1:]))
+    return rows, found
+
+
+def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
+    """None of them, and one of them doubled or halved."""
+    if counts:
+        yield ()
+    for dim, count in counts.items():
+        for other in (2 * count, count // 2):
+            if other > 1:
+                yield tuple({**counts, dim: other}.items())
+
+
+def told(scheduled: Scheduled, machine: Machine) -> tuple[tuple[Work, ...], Report] | None:
+    """What the kernels of a schedule do, and what they cost; None if a program does not fit.
+
+    Launched in a graph, with their inputs in global memory.
+    """
+    if not is_held(scheduled):
+        return None
+    try:
+        works = work(scheduled)
+        report = cost(works, machine, launch="graph")
+    except ValueError:  # a program does not fit, or the machine has no rate for its arithmetic
+        return None
+    if any(one.footprint.registers > ROOM * one.footprint.available(machine) for one in works):
+        return None
+    return works, report

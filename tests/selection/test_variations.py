@@ -1,0 +1,110 @@
+"""Schedules near the default one: all replay, fit, are the same each time, and few."""
+
+from functools import cache
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.script import not_complete, replayed
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.machines import machine_of
+from blockbuster.rules import safe
+from blockbuster.selection import variations as module
+from blockbuster.selection.variations import MOST, ROOM, chosen, variations
+
+
+def matmul(x, w):
+    return x @ w
+
+
+def softmax(x):
+    shifted = bb.exp(x - bb.max(x, axis=-1, keepdims=True))
+    return shifted / bb.sum(shifted, axis=-1, keepdims=True)
+
+
+def attention(q, k, v):
+    return bb.softmax(q @ k.swapaxes(-1, -2), axis=-1) @ v
+
+
+PROGRAMS = {
+    "matmul": (matmul, dict(x="M K", w="K N"), dict(M=2048, K=4096, N=4096)),
+    "few rows": (matmul, dict(x="M K", w="K N"), dict(M=16, K=4096, N=4096)),
+    "softmax": (softmax, dict(x="M N"), dict(M=256, N=16384)),
+    "attention": (attention, dict(q="H M D", k="H N D", v="H N D"), dict(H=8, M=512, N=512, D=64)),
+}
+
+
+@cache
+def bare(name, target="sm_90"):
+    fn, inputs, sizes = PROGRAMS[name]
+    graph = safe(bb.fuse(bb.lower(bb.trace(fn, **inputs))).final)
+    program = typed_for_gpu(graph, lower_to_tiles(graph), given_by("float16"))
+    return unscheduled(program, sizes, target_of(target))
+
+
+@cache
+def found(name):
+    return variations(bare(name))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_replays_from_its_text_and_fits(name):
+    assert 1 < len(found(name)) <= MOST
+    device = machine_of("sm_90")
+    texts = [one.scheduled.schedule for one in found(name)]
+    assert len(set(texts)) == len(texts)
+    for one in found(name):
+        assert replayed(bare(name), one.scheduled.schedule) == one.scheduled
+        assert not not_complete(one.scheduled)
+        for work in one.works:
+            assert work.footprint.registers <= ROOM * work.footprint.available(device)
+            assert work.footprint.resident(device) >= 1
+
+
+@pytest.mark.parametrize("name", ["matmul", "softmax"])
+def test_they_are_the_same_each_time_and_in_order(name):
+    again = variations(bare(name))
+    assert [one.scheduled.schedule for one in again] == [
+        one.scheduled.schedule for one in found(name)
+    ]
+    costs = [one.microseconds for one in again]
+    assert costs == sorted(costs)
+
+
+def test_from_a_schedule_they_are_those_of_its_program():
+    start = found("matmul")[-1].scheduled
+    assert [one.scheduled for one in variations(start)] == [
+        one.scheduled for one in found("matmul")
+    ]
+
+
+def test_what_is_known_to_win_is_chosen():
+    """Measured on an H200: bench/results/2026-11-22-h200-costs."""
+    text = chosen(found("matmul")).scheduled.schedule
+    assert text == "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
+    assert chosen(found("softmax")).scheduled.schedule.startswith("block M 1, N 16384 whole\n")
+    assert "chunk" not in chosen(found("few rows")).scheduled.schedule
+
+
+def test_of_equal_costs_the_one_that_moves_least_is_chosen():
+    first, *_ = found("matmul")
+    limit = module.NEAR * first.microseconds
+    near = [one for one in found("matmul") if one.microseconds <= limit]
+    moved = [sum(work.moved for work in one.works) for one in near]
+    best = chosen(found("matmul"))
+    assert len(near) > 1
+    assert sum(work.moved for work in best.works) == min(moved) < moved[0]
+
+
+def test_few_are_costed_and_refined(monkeypatch):
+    monkeypatch.setattr(module, "MOST", 5)
+    assert len(variations(bare("matmul"))) <= 5
+    assert len(variations(bare("matmul"), refined=0)) <= 5
+
+
+def test_there_are_none_where_nothing_fits(monkeypatch):
+    monkeypatch.setattr(module, "ROOM", 0.0)
+    assert variations(bare("softmax")) == ()
