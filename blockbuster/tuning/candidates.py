@@ -12,12 +12,17 @@ from blockbuster.machines import Machine
 from blockbuster.selection.asked import Asked, rescheduled
 from blockbuster.selection.choice import Choice
 from blockbuster.selection.ranking import BEST, KEPT, rank
-from blockbuster.tuning.nearby import nearby
+from blockbuster.selection.variations import variations
 
 FORMS = 3
 """Snapshots whose schedules are varied: the model's choice, and the next best."""
 
 Nearby = Callable[[Scheduled], Iterable[Scheduled]]
+
+
+def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
+    """Schedules of the same program for the same sizes, the cheapest by the closed form first."""
+    return (one.scheduled for one in variations(scheduled))
 
 
 def candidates(

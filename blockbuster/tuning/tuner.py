@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from blockbuster.machines import NAMES, Machine, built_in, known_device
+from blockbuster.machines import known_device, machine_of
 from blockbuster.selection.plan import Family, File, Plan
 from blockbuster.tuning.bench import gpu_bench
 from blockbuster.tuning.candidates import candidates
@@ -86,11 +86,5 @@ def tuner_for(
     known: KnownResults, device: int, *, limit: float = LIMIT, tell: Tell = lambda _: None
 ) -> Tuner:
     """A tuner for a GPU of this host, by its number."""
-    choose = partial(candidates, machine=ranking_machine(known.device, known.target))
+    choose = partial(candidates, machine=known_device(known.device) or machine_of(known.target))
     return Tuner(known, Measuring(gpu_bench(device), choose, limit, tell))
-
-
-def ranking_machine(device: str, target: str) -> Machine:
-    """The machine whose model ranks for a device: its own, else the first of the same target."""
-    known = known_device(device)
-    return known or next(m for m in map(built_in, NAMES) if m.target == target)
