@@ -1,7 +1,7 @@
 """A bench that measures nothing: what it says of plans is a plain function of their texts."""
 
 import json
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 
 import blockbuster as bb
@@ -107,3 +107,12 @@ def tuned(tuner, program, sizes, dtype="float16"):
     family = family_of(program, tuner.known, dtype)
     shape = shape_from_names([output.name for output in program.outputs])
     return tuner.tuned(family, lambda: family.at(sizes), saved_with(shape, program))
+
+
+class Uncompiled(Executor):
+    """Compiles nothing: whatever it is given is refused."""
+
+    def submit(self, function, /, *given, **named):
+        made = Future()
+        made.set_result("nothing compiles here")
+        return made

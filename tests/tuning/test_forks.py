@@ -1,0 +1,42 @@
+"""Calls in processes of their own: what crashes or hangs there is an answer in words here."""
+
+import time
+
+import pytest
+
+from blockbuster.tuning.forks import LATE, Lost, called
+from tests.tuning import calls
+
+NOTHING = ()  # modules to load first
+
+
+def in_fork(function, seconds=30.0):
+    return called(NOTHING, time.monotonic() + seconds, function, 21)
+
+
+def test_a_call_gives_its_result():
+    assert in_fork(calls.doubled) == 42
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (calls.raising, "ValueError: 21 is refused"),
+        (calls.dying, "its process was ended by signal 11"),
+        (calls.leaving, "its process ended with code 7"),
+    ],
+)
+def test_a_call_that_is_lost_says_why(function, reason):
+    with pytest.raises(Lost, match=reason):
+        in_fork(function)
+    assert in_fork(calls.doubled) == 42  # the next one has a process of its own
+
+
+def test_a_call_that_hangs_is_ended_in_time():
+    with pytest.raises(Lost, match="did not finish"):
+        in_fork(calls.hanging, 1.0)
+
+
+def test_no_call_begins_when_time_is_up():
+    with pytest.raises(Lost, match=LATE):
+        in_fork(calls.doubled, 0.0)
