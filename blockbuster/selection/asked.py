@@ -84,11 +84,11 @@ class Measured(Considered):
         """Why the best is the best, in words."""
         return self.said
 
-    @classmethod
-    def instead(cls, considered: Considered, best: Choice, said: str) -> Measured:
-        """``considered`` with another best; the one before is among the others."""
-        others = [one for one in (considered.best, *considered.others) if one.key != best.key]
-        return cls(best, tuple(others), considered.refused, considered.instead, said)
+
+def measured(considered: Considered, best: Choice, said: str) -> Measured:
+    """``considered`` with another best, known from measurements; the one before is not lost."""
+    others = [one for one in (considered.best, *considered.others) if one.key != best.key]
+    return Measured(best, tuple(others), considered.refused, considered.instead, said)
 
 
 def rescheduled(choice: Choice, scheduled: Scheduled) -> Choice:

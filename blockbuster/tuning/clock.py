@@ -50,7 +50,8 @@ class Clock:
             run()
             ended.record()
         self._torch.cuda.synchronize()
-        return statistics.median(1e3 * begun.elapsed_time(ended) for begun, ended in pairs)
+        times = [1e3 * float(begun.elapsed_time(ended)) for begun, ended in pairs]
+        return statistics.median(times)
 
     def _event(self) -> Any:
         return self._torch.cuda.Event(enable_timing=True)

@@ -18,7 +18,7 @@ from blockbuster.emit.target.assembler import dotted
 from blockbuster.emit.target.compiler import assembler_of
 from blockbuster.emit.tile.fingerprint import Fingerprint
 from blockbuster.errors import EmitError, ParseError
-from blockbuster.selection.asked import Asked, Measured, rescheduled
+from blockbuster.selection.asked import Asked, measured, rescheduled
 from blockbuster.selection.choice import Choice
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.size_classes import rounded_up
@@ -53,7 +53,7 @@ class KnownResults:
             choice = _choice(asked, config)
             if choice is not None and choice.key not in asked.refused:
                 assert entry is not None
-                return Measured.instead(considered, choice, _said(entry, config))
+                return measured(considered, choice, _said(entry, config))
         return considered
 
     def entry(self, asked: Asked) -> Entry | None:

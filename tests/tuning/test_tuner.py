@@ -231,10 +231,3 @@ def test_measuring_needs_a_gpu():
         bb.compile(product(), SIZES, machine="h200", tune="measure")
     with pytest.raises(LaunchError, match="on the CPU, but there is no GPU here"):
         bb.compile(product(), SIZES, machine="cpu", tune="measure")
-
-
-def test_unknown_ways_to_tune():
-    with pytest.raises(
-        ValueError, match=r"(?s)unknown way to tune: 'fast'.*known: 'model', 'measure'"
-    ):
-        bb.jit(tune="fast")
