@@ -1,6 +1,5 @@
 """First results on a GPU: wrong ones are not returned, faults stay in another process."""
 
-
 import pytest
 
 import blockbuster as bb
