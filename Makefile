@@ -1,6 +1,7 @@
 # make demo   the main job end to end: trace, fuse, prove, cost, emit, run, compare, print
 # make test   the test suite          (ARGS="-k name" passes arguments on to pytest)
-# make slow   tests that take long, and the rest of families of which make test takes a few
+# make slow   tests that take long, the rest of families of which make test takes a few, and more
+#             examples of those of Hypothesis
 # make torch  torch for the tests that need it, which are skipped without (a CPU build will do)
 # make browser  what the explorer's tests need beside Chromium, without which they are skipped
 # make targets  compile many programs for four GPU targets and record what they became (4 minutes)
@@ -40,7 +41,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(PROFILE) $(ARGS)
 
 slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PROFILE) $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "slow or property" --hypothesis-profile=slow $(ARGS)
 
 prove: $(VENV)/.installed
 	$(BIN)/python -m blockbuster.testing.thorough $(ARGS)

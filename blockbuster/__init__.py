@@ -9,90 +9,13 @@
 ['fuse-maps', 'fuse-maps', 'fuse-reduction']
 """
 
-from blockbuster.check.kernel import check_kernel
-from blockbuster.check.loading import load
-from blockbuster.check.report import KernelReport
-from blockbuster.compile import Jitted, compile, jit
-from blockbuster.emission import check_schedule, emit
-from blockbuster.emit.kernel import Kernel
-from blockbuster.errors import (
-    BlockbusterError,
-    DrawError,
-    EmitError,
-    FusionError,
-    LaunchError,
-    ParseError,
-    RuleError,
-    TraceError,
-    VerifyError,
-)
-from blockbuster.frontend import (
-    ArrayProgram,
-    abs,
-    arange,
-    astype,
-    concat,
-    custom,
-    erf,
-    exp,
-    gelu,
-    layer_norm,
-    log,
-    log_softmax,
-    logsumexp,
-    lower,
-    matmul,
-    max,
-    maximum,
-    mean,
-    merge_heads,
-    min,
-    minimum,
-    reciprocal,
-    relu,
-    rms_norm,
-    rsqrt,
-    sigmoid,
-    silu,
-    softmax,
-    split_heads,
-    sqrt,
-    square,
-    sum,
-    tanh,
-    trace,
-    transpose,
-    where,
-)
-from blockbuster.interp import (
-    Float16,
-    Float32,
-    Float64,
-    GraphTraffic,
-    Proof,
-    evaluate,
-    prove_equal,
-)
-from blockbuster.ir import Graph, parse, verify
-from blockbuster.machines import Machine, machine
-from blockbuster.rules import (
-    PAPER_RULES,
-    RULES,
-    Derivation,
-    Rule,
-    explain,
-    fuse,
-    overflowing,
-    reasons,
-    safe,
-)
-from blockbuster.rules.materialize import materialize
-from blockbuster.runtime.compiled import Compiled
-from blockbuster.selection import Traffic, traffic
-from blockbuster.selection.plan import Plan
-from blockbuster.simulation import simulate
-from blockbuster.testing.check import check_rule
-from blockbuster.testing.report import RuleReport
+import ast
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
 from blockbuster.version import VERSION
 
 __version__ = VERSION
@@ -115,8 +38,42 @@ __all__ = [
     "traffic", "Traffic", "machine", "Machine", "simulate",
     # kernels
     "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
-    "jit", "compile", "load", "Jitted", "Compiled", "Plan",
+    "jit", "compile", "tune", "load", "Jitted", "Compiled", "Plan",
     # errors
     "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",
     "EmitError", "LaunchError", "DrawError",
 ]  # fmt: skip
+
+
+def _modules() -> dict[str, str]:
+    """The module of each public name, as `__init__.pyi` says: type checkers read the same file."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    found = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: f"{__name__}.{node.module}" for node in found for alias in node.names}
+
+
+_MODULE = _modules()
+
+
+class _Package(ModuleType):
+    """This package: `bb.emit` stays the function when the package `emit` is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _MODULE and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its module, which is loaded when the name is first used."""
+    if name not in _MODULE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(_MODULE[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

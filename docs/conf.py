@@ -32,6 +32,7 @@ include_patterns = [
     "bench/results/**.md",
     "bench/schedules/*.md",
     "bench/costs/*.md",
+    "bench/peers/*.md",
     "notebooks/*.ipynb",
 ]
 exclude_patterns = [".*", "**/.*", "build", "dist", "tests", "blockbuster", "*.egg-info"]

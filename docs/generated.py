@@ -98,6 +98,7 @@ def contents() -> str:
             *_documents("bench/results/**/*.md"),
             "bench/schedules/README",
             "bench/costs/README",
+            "bench/peers/README",
         ),
         "Project": ("CONTRIBUTING", "CHANGELOG"),
     }

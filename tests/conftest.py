@@ -6,29 +6,29 @@ from difflib import unified_diff
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 GOLDEN = Path(__file__).parent / "golden"
 
 # Deadlines are off: a time limit on one example fails on a busy machine and proves nothing.
-# `--hypothesis-profile=NAME` chooses another profile; the Makefile chooses `ci` where CI is set.
+# `--hypothesis-profile=NAME` chooses another profile. The Makefile chooses `ci` for `make test`
+# where CI is set, and `slow`, four times the examples, for `make slow`.
 # a busy machine is no reason to fail
-PATIENT = [HealthCheck.too_slow]
+COMMON = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SAME = dict(derandomize=True, database=None, print_blob=True, **COMMON)  # in every run
 
-settings.register_profile("dev", max_examples=50, deadline=None, suppress_health_check=PATIENT)
-settings.register_profile(
-    "ci",
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    print_blob=True,
-    suppress_health_check=PATIENT,
-)
-settings.register_profile(
-    "thorough", max_examples=2000, deadline=None, suppress_health_check=PATIENT
-)
+settings.register_profile("dev", max_examples=25, **COMMON)
+settings.register_profile("ci", max_examples=25, **SAME)
+settings.register_profile("slow", max_examples=100, **SAME)
+settings.register_profile("thorough", max_examples=2000, **COMMON)
 settings.load_profile("dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of Hypothesis are marked: `make slow` runs them too, on more examples."""
+    for item in items:
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.function):
+            item.add_marker("property")
 
 
 def pytest_collection_finish() -> None:

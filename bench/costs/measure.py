@@ -17,25 +17,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from bench.costs.children import BEGUN, worked_through
 from bench.costs.pairs import FILE, read_pairs
 from bench.costs.variations import Pair
 from bench.costs.workloads import BY_NAME, WORKLOADS
+from bench.records import Log, Record, machine
 
-Record = dict[str, Any]
 SMOKE = ("matmul-1024", "chain-G4", "attention-1024", "softmax-16384")
 SMOKED = 5  # pairs of each
 SLICE = 12  # pairs that a compiling process takes
@@ -43,30 +39,6 @@ SILENCE = {"build": 90.0, "time": 60.0}  # seconds after which a process is stop
 TIMING = 0.25  # seconds that are kept for timing each pair
 ARCHIVED = 12 << 20  # bytes of an archive from which on another one is begun
 START = 12.0  # and for starting a process that times
-
-
-class Log:
-    """Records by key, kept in a file as they come."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, threading.Lock()
-        self.found: dict[str, Record] = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            self._take(json.loads(line))
-
-    def note(self, record: Record) -> None:
-        """Keep a record, in the file first."""
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-            self._take(record)
-
-    def merge(self) -> None:
-        """Make the file one line for each key."""
-        lines = [json.dumps(record) + "\n" for record in self.found.values()]
-        self._path.write_text("".join(lines), encoding="utf-8")
-
-    def _take(self, record: Record) -> None:
-        self.found[record["key"]] = self.found.get(record["key"], {}) | record
 
 
 def measure(pairs: Sequence[Pair], options: argparse.Namespace) -> int:
@@ -194,25 +166,6 @@ def interpret(names: Sequence[str]) -> int:
 
 
 # what is printed -------------------------------------------------------------------
-
-
-def machine() -> Record:
-    """Where it ran."""
-    import torch
-    import triton
-
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    head = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "gpu": gpu,
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "python": sys.version.split()[0],
-        "commit": head.stdout.strip(),
-    }
 
 
 def table(pairs: Sequence[Pair], log: Log) -> str:

@@ -1,8 +1,6 @@
 """Pairs of one workload checked and timed on a GPU, cold and warm, in rounds.
 
-Cold: the second-level cache is overwritten before each call, and events around the call are read.
-Warm: a CUDA graph of several calls is replayed. In each round every pair is timed once, so that a
-chip that slows down slows all of them; the fastest are timed again in rounds of their own.
+The clocks are those of bench/timing.py; the fastest pairs are timed again in rounds of their own.
 """
 
 from __future__ import annotations
@@ -17,58 +15,13 @@ from triton.errors import TritonError
 
 from bench.costs.launching import Ready, ready
 from bench.costs.workloads import Workload
+from bench.timing import Clock, cold_calls, warm_calls
 
 Record = dict[str, Any]
 Array = Any
 
-FLUSHED = 256 << 20  # bytes: several times the second-level cache
 ROUNDS, AGAIN = 5, 7
 WINNERS = 6
-COLD_US, WARM_US = 3000.0, 400.0  # what the calls of a round, and those of a graph, take in all
-COLD_CALLS, WARM_CALLS = (5, 15), (2, 20)
-REPLAYS = 3
-
-
-class Clock:
-    """Times of calls on the current GPU, in microseconds."""
-
-    def __init__(self) -> None:
-        self._flushed = torch.empty(FLUSHED, dtype=torch.int8, device="cuda")
-
-    def cold(self, run: Ready, calls: int) -> float:
-        """The median of calls that find nothing in the cache."""
-        pairs = [(_event(), _event()) for _ in range(calls)]
-        for begun, ended in pairs:
-            self._flushed.zero_()
-            begun.record()
-            run()
-            ended.record()
-        torch.cuda.synchronize()
-        return statistics.median(1e3 * begun.elapsed_time(ended) for begun, ended in pairs)
-
-    def graph(self, run: Ready, calls: int) -> Callable[[], float]:
-        """A clock of calls that follow each other in a graph, after one replay."""
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(calls):
-                run()
-
-        def warm() -> float:
-            graph.replay()
-            pairs = [(_event(), _event()) for _ in range(REPLAYS)]
-            for begun, ended in pairs:
-                begun.record()
-                graph.replay()
-                ended.record()
-            torch.cuda.synchronize()
-            times = [1e3 * begun.elapsed_time(ended) for begun, ended in pairs]
-            return statistics.median(times) / calls
-
-        return warm
-
-
-def _event() -> Any:
-    return torch.cuda.Event(enable_timing=True)
 
 
 def error_of(run: Ready, exact: Sequence[Array]) -> float:
@@ -135,13 +88,9 @@ Times = tuple[list[float], list[float]]
 
 
 def _clocks(clock: Clock, run: Ready, usual: float) -> Clocks:
-    calls = _within(COLD_US / (usual + 70.0), COLD_CALLS)
-    warm = clock.graph(run, _within(WARM_US / usual, WARM_CALLS))
+    calls = cold_calls(usual)
+    warm = clock.graph(run, warm_calls(usual))
     return lambda: clock.cold(run, calls), warm
-
-
-def _within(number: float, limits: tuple[int, int]) -> int:
-    return max(limits[0], min(limits[1], int(number)))
 
 
 def _rounds(clocks: Mapping[str, Clocks], count: int) -> dict[str, Times]:

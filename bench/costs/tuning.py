@@ -149,7 +149,7 @@ def _timer(job: Job) -> Timer:
 @lru_cache(maxsize=1)
 def _clock() -> Any:
     """The clock of this process."""
-    from bench.costs.timing import Clock
+    from bench.timing import Clock
 
     return Clock()
 

@@ -107,7 +107,7 @@ def times(name: str) -> Record:
 
     import blockbuster as bb
     from bench.everyday import BY_NAME
-    from bench.schedules.measure import times_of
+    from bench.timing import medians
 
     program = BY_NAME[name]
     inputs = inputs_of(program, "large", torch.float16, device="cuda")
@@ -117,7 +117,7 @@ def times(name: str) -> Record:
             "ours": lambda: fast(**inputs),
             "eager": lambda: fn(**inputs),
         }
-        return {"program": name, "times": times_of(runs, rounds=3)}
+        return {"program": name, "times": medians(runs, rounds=3)}
 
 
 # masks as loop bounds ---------------------------------------------------------------
@@ -129,7 +129,7 @@ def lengths(seconds: float) -> list[Record]:
 
     from bench.everyday import causal, full, window
     from bench.gpu.measure import as_tuple
-    from bench.schedules.measure import times_of
+    from bench.timing import medians
 
     end, records = time.monotonic() + seconds, []
     for length in LENGTHS:
@@ -158,7 +158,7 @@ def lengths(seconds: float) -> list[Record]:
                 except Exception as error:
                     record["failed"][name + word] = f"{type(error).__name__}: {error}"[:500]
         runs |= _library(q, k, v)
-        record["times"] = times_of(runs, rounds=3)
+        record["times"] = medians(runs, rounds=3)
         records.append(record)
         print(record, flush=True)
     return records

@@ -6,13 +6,13 @@ result that moves is a race. What is right is timed in turn, round by round.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from bench.schedules.programs import Case
+from bench.timing import medians
 
 Array = Any
 Record = dict[str, Any]
@@ -22,8 +22,6 @@ Make = Callable[[Mapping[str, Array]], Run]
 DTYPE = "float16"
 DRAWS = 3
 LARGEST = 1e-3  # root mean square of the error, over that of the result: half precision gives 5e-4
-GRAPHED = 1000.0  # microseconds below which what the host does would be a part of the time
-CALLS = 20  # in one graph
 ROUNDS = 5
 
 
@@ -72,7 +70,7 @@ def timed(case: Case, names: Sequence[str], *, default: bool) -> Record:
     with torch.no_grad():
         inputs = drawn(case, GPU, seed=0)
         makers = dict(contestants(case, GPU, default=default))
-        return {"times": times_of({name: makers[name](inputs) for name in names}, ROUNDS)}
+        return {"times": medians({name: makers[name](inputs) for name in names}, ROUNDS)}
 
 
 def contestants(case: Case, place: Place, *, default: bool) -> Iterator[tuple[str, Make]]:
@@ -169,41 +167,3 @@ def poisoned(run: Run) -> tuple[Array, ...]:
     for y in run():
         y.fill_(float("nan"))
     return run()
-
-
-def times_of(runs: Mapping[str, Run], rounds: int) -> dict[str, float]:
-    """Medians, in microseconds, of rounds in which all run in turn; by graph where they are short.
-
-    All by graph, or none: the same is compared.
-    """
-    once = {name: cold_time(run) for name, run in runs.items()}
-    short = min(once.values(), default=GRAPHED) < GRAPHED
-    clocks = {name: graph_clock(run) if short else _cold_clock(run) for name, run in runs.items()}
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, clock in clocks.items():
-            found[name].append(clock())
-    return {name: statistics.median(times) for name, times in found.items()}
-
-
-def cold_time(run: Run) -> float:
-    """Microseconds of a call that finds nothing in L2."""
-    from triton.testing import do_bench
-
-    return 1e3 * float(do_bench(run, warmup=5, rep=20, return_mode="median"))
-
-
-def _cold_clock(run: Run) -> Callable[[], float]:
-    return lambda: cold_time(run)
-
-
-def graph_clock(run: Run) -> Callable[[], float]:
-    """A clock of microseconds for a call, of which ``CALLS`` are captured once and replayed."""
-    import torch
-
-    graph = torch.cuda.CUDAGraph()
-    run()
-    with torch.cuda.graph(graph):
-        for _ in range(CALLS):
-            run()
-    return lambda: cold_time(graph.replay) / CALLS

@@ -4,8 +4,8 @@ import sys
 import time
 
 from bench.costs.children import worked_through
-from bench.costs.measure import Log
 from bench.costs.variations import Pair
+from bench.records import Log
 
 CHILD = """
 import json, os, sys, time

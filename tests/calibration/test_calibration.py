@@ -12,8 +12,8 @@ from blockbuster.calibration.procedure import calibrate, gpu_derived, related
 from blockbuster.calibration.result import calibrated
 from blockbuster.errors import LaunchError
 from blockbuster.machines.data_file import numbers_of, read_machine, sources_of
-from blockbuster.view.calibrate import as_table, quantity
 from blockbuster.view.cli import main
+from blockbuster.view.commands.calibrate import as_table, quantity
 
 H200 = bb.machine("h200")
 

@@ -124,6 +124,7 @@ def test_compiles_unfused_programs(name):
     assert len(reports) > 1
 
 
+@pytest.mark.slow
 def test_shared_memory_is_checked():
     tiles = {"M": 16, "N": 16, "K": 128, "D": 512}  # much to keep, little to compile
     kernel = emit(graph_of("swiglu final"), BIG["swiglu final"], "float16", "sm_80", tiles)

@@ -30,7 +30,7 @@ ATTENTION, LAYER_NORM, GATED = "attention safe", "layer norm final", "swiglu fin
 TOLERANCE = {"float16": 4e-3, "float32": 5e-6}  # of the largest result
 NAMES = [name for name in (*TEXTS, *PROGRAMS) if name not in OPAQUE]
 # the interpreter cuts a bfloat16 short where hardware rounds it
-BATCHES = [[n for n in NAMES[at::8] if n != "cast"] for at in range(8)]
+BATCHES = [[n for n in NAMES[at::16] if n != "cast"] for at in range(16)]
 
 
 def rounded(arrays, dtype):

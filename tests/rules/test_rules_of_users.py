@@ -18,6 +18,7 @@ from blockbuster.rules.base import LocalRule, Match, Rule, UpstreamRule, takes_l
 from blockbuster.rules.explain import explain_with
 from blockbuster.testing.generators import GENERATORS
 from blockbuster.testing.plain_driver import plain_fuse
+from tests.parameters import rest_slow
 
 NEGATION = Elementwise(call("neg", Arg(0)))
 
@@ -189,24 +190,24 @@ def test_it_may_ask_all_on_any_program(rule, kind, seed):
     assert fuse(graph, rules).applications == plain_fuse(graph, rules).applications
 
 
+@pytest.mark.parametrize("seed", rest_slow(range(2), [0]))
 @pytest.mark.parametrize("kind", GENERATORS)
-def test_what_a_rule_of_ours_does_it_does_for_a_user(kind):
+def test_what_a_rule_of_ours_does_it_does_for_a_user(kind, seed):
     """The curious ones stand for ours, and find the same at the same places."""
     stand_in = {"fuse-maps": AskingFuseMaps(), "fuse-elementwise": AskingFuseElementwise()}
     mine = tuple(stand_in.get(rule.name, rule) for rule in RULES)
-    for seed in range(2):
-        graph = GENERATORS[kind](Random(seed))
-        steps = [fuse(graph, rules).steps for rules in (RULES, mine)]
-        places = [[(s.path, s.match, s.rule.removesuffix("-of-mine")) for s in ss] for ss in steps]
-        assert places[0] == places[1]
+    graph = GENERATORS[kind](Random(seed))
+    steps = [fuse(graph, rules).steps for rules in (RULES, mine)]
+    places = [[(s.path, s.match, s.rule.removesuffix("-of-mine")) for s in ss] for ss in steps]
+    assert places[0] == places[1]
 
 
 @each
 def test_it_may_ask_all_when_it_is_checked(rule):
-    report = bb.check_rule(rule, programs=30, examples=[EXAMPLE])
+    report = bb.check_rule(rule, programs=12, examples=[EXAMPLE])
 
     assert report.passed, str(report)
-    assert report.fired >= 10
+    assert report.fired >= 5
 
 
 @each

@@ -135,6 +135,7 @@ def test_the_page_has_the_simulation_of_its_kernel():
     assert all(start <= end <= made["time"] for _, start, end, *_ in bars)
 
 
+@pytest.mark.slow
 def test_a_long_timeline_shows_some_processors():
     made = simulation_data(kernel("softmax", dict(M=10_000, N=1024), tiles={"M": 1}), "h200")
     bars = [bar for of_resource in made["bars"].values() for bar in of_resource]

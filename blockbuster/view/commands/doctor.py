@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import platform
 import shutil
 import subprocess
@@ -16,10 +17,15 @@ from blockbuster.view.render import HOW_TO, renderer
 from blockbuster.view.terminal import say
 
 PACKAGES = ("numpy", "sympy", "networkx", "rich", "triton", "torch", "hypothesis")
+EXAMPLES = ""
 EXTRAS = {"torch": "torch", "hypothesis": "prove"}
 
 
-def doctor() -> int:
+def add_arguments(_: argparse.ArgumentParser) -> None:
+    """It takes nothing."""
+
+
+def run(_: argparse.Namespace) -> int:
     """Print the report; 0 unless something the main job needs is missing."""
     say(f"blockbuster {blockbuster.__version__}")
     say(f"python      {platform.python_version()} on {platform.system()} {platform.machine()}")

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 
 from blockbuster.interp.report import Pair, ProofReport, prove_pairs
 from blockbuster.rules import Derivation, safe
-from blockbuster.view.terminal import Screen
+from blockbuster.view.emitting import add_program, add_rules, derived
+from blockbuster.view.terminal import Screen, say
+
+EXAMPLES = """examples:
+  blockbuster prove model.py:attention --dims q="M D" k="N D" v="N L"
+  blockbuster prove model.py:mlp --dims x="M D" w="D K" --trials 32 --json
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_program(command)
+    add_rules(command)
+    command.add_argument("--trials", type=int, default=8, help="random trials of each (default 8)")
+    command.add_argument("--seed", type=int, default=0, help="of the random inputs (default 0)")
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The exit code is 1 where a pair is not equal."""
+    _, derivation = derived(arguments)
+    report = prove(derivation, trials=arguments.trials, seed=arguments.seed)
+    say(report.to_json() if arguments.json else report)
+    return 0 if report.equal else 1
 
 
 def pairs(derivation: Derivation) -> Iterator[Pair]:

@@ -1,0 +1,89 @@
+"""Where each public name comes from: `__init__.py` loads a name when it is first used."""
+
+from .check.kernel import check_kernel as check_kernel
+from .check.loading import load as load
+from .check.report import KernelReport as KernelReport
+from .compile import Jitted as Jitted, compile as compile, jit as jit, tune as tune
+from .emission import check_schedule as check_schedule, emit as emit
+from .emit.kernel import Kernel as Kernel
+from .errors import (
+    BlockbusterError as BlockbusterError,
+    DrawError as DrawError,
+    EmitError as EmitError,
+    FusionError as FusionError,
+    LaunchError as LaunchError,
+    ParseError as ParseError,
+    RuleError as RuleError,
+    TraceError as TraceError,
+    VerifyError as VerifyError,
+)
+from .frontend import (
+    ArrayProgram as ArrayProgram,
+    abs as abs,
+    arange as arange,
+    astype as astype,
+    concat as concat,
+    custom as custom,
+    erf as erf,
+    exp as exp,
+    gelu as gelu,
+    layer_norm as layer_norm,
+    log as log,
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    lower as lower,
+    matmul as matmul,
+    max as max,
+    maximum as maximum,
+    mean as mean,
+    merge_heads as merge_heads,
+    min as min,
+    minimum as minimum,
+    reciprocal as reciprocal,
+    relu as relu,
+    rms_norm as rms_norm,
+    rsqrt as rsqrt,
+    sigmoid as sigmoid,
+    silu as silu,
+    softmax as softmax,
+    split_heads as split_heads,
+    sqrt as sqrt,
+    square as square,
+    sum as sum,
+    tanh as tanh,
+    trace as trace,
+    transpose as transpose,
+    where as where,
+)
+from .interp import (
+    Float16 as Float16,
+    Float32 as Float32,
+    Float64 as Float64,
+    GraphTraffic as GraphTraffic,
+    Proof as Proof,
+    evaluate as evaluate,
+    prove_equal as prove_equal,
+)
+from .ir import Graph as Graph, parse as parse, verify as verify
+from .machines import Machine as Machine, machine as machine
+from .rules import (
+    PAPER_RULES as PAPER_RULES,
+    RULES as RULES,
+    Derivation as Derivation,
+    Rule as Rule,
+    explain as explain,
+    fuse as fuse,
+    overflowing as overflowing,
+    reasons as reasons,
+    safe as safe,
+)
+from .rules.materialize import materialize as materialize
+from .runtime.compiled import Compiled as Compiled
+from .selection import Traffic as Traffic, traffic as traffic
+from .selection.plan import Plan as Plan
+from .simulation import simulate as simulate
+from .testing.check import check_rule as check_rule
+from .testing.report import RuleReport as RuleReport
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,29 @@
+"""`blockbuster demo`: the main job on an example."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from blockbuster import examples
+from blockbuster.view.demo import demo
+from blockbuster.view.load import parse_sizes
+
+EXAMPLES = """examples:
+  blockbuster demo
+  blockbuster demo layernorm-matmul --sizes M=200,K=96,N=33
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    names = [example.name for example in examples.ALL]
+    command.add_argument("example", nargs="?", choices=names, default=names[0])
+    command.add_argument("--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="other sizes")
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the kernel goes")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The exit code is 1 where a check fails."""
+    (example,) = (e for e in examples.ALL if e.name == arguments.example)
+    return demo(example, parse_sizes(arguments.sizes), arguments.output)

@@ -1,0 +1,45 @@
+"""`blockbuster fuse`: the derivation of a program."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from blockbuster.rules import explain
+from blockbuster.view.commands import view
+from blockbuster.view.emitting import add_program, add_rules, derived
+from blockbuster.view.terminal import say
+
+EXAMPLES = """examples:
+  blockbuster fuse model.py:attention --dims q="M D" k="N D" v="N L"
+  blockbuster fuse model.py:mlp --dims x="B M D" w="D K" --rules paper --json steps.json
+  blockbuster fuse model.py:mlp --dims x="B M D" w="D K" --html mlp.html --sizes M=4096
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_program(command)
+    add_rules(command)
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the derivation as JSON")
+    command.add_argument("--html", type=Path, metavar="FILE", help="write the explorer, one page")
+    view.add_numbers(command)
+    command.add_argument("--text", action="store_true", help="the final program in its text form")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the program, its derivation and the final program."""
+    program, derivation = derived(arguments)
+    if arguments.json:
+        arguments.json.write_text(derivation.to_json(), encoding="utf-8")
+    if arguments.html:
+        setting = view.setting_of(arguments, program.sizes)
+        view.write_page(derivation, arguments.html, setting, title=program.name)
+    say(program.listing() + "\n")
+    say(derivation.show() + "\n")
+    say(derivation.final.show() if arguments.text else derivation.final.listing())
+    left = explain(derivation.final)
+    if left:
+        say(f"\n{len(left)} buffered edges are left:")
+        say("\n".join(map(str, left)))
+    return 0
