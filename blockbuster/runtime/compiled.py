@@ -214,7 +214,9 @@ class Compiled:
         gives = "Tensor" if single else f"({', '.join('Tensor' for _ in plan.results)})"
 
         def compute(*tensors: Any) -> Any:
-            results = [made.contiguous() for made in self.run([t.detach() for t in tensors])]
+            made = self.run([t.detach() for t in tensors])
+            # what a graph writes is overwritten by its next replay, and torch knows nothing of that
+            results = [one.clone() if self._graph else one.contiguous() for one in made]
             return results[0] if single else tuple(results)
 
         def fake(*tensors: Any) -> Any:

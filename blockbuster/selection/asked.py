@@ -56,9 +56,9 @@ class Asked:
     def program_sizes(self) -> tuple[int, ...]:
         """The sizes of the program's dims, in the order of its fingerprint."""
         known = {size_class(dim): size for dim, size in self.sizes.items()}
-        print = self.subject.unfused
-        found = completed(known, print.program.rules)
-        return tuple(found[dim] for dim in print.dims)
+        fingerprint = self.subject.unfused
+        found = completed(known, fingerprint.program.rules)
+        return tuple(found[dim] for dim in fingerprint.dims)
 
     def choices(self) -> Iterator[Choice]:
         """The choices whose schedules may be changed: those as safe as the best, best first."""

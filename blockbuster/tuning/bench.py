@@ -9,18 +9,27 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from blockbuster.runtime import worker
 from blockbuster.tuning import process
-from blockbuster.tuning.forks import LATE, RUNNING, Compilers, Lost, called, server
+from blockbuster.tuning.forks import (
+    LATE,
+    RUNNING,
+    Compilers,
+    Gone,
+    Lost,
+    called,
+    called_for_each,
+    dismiss,
+    prepare,
+)
 
-SIDE_BY_SIDE = 3
-"""Plans that are checked at once: each check may hold a quarter of the memory that is free."""
+SIDE_BY_SIDE = 8
+"""Plans that are checked at once. Most of a check is compiling."""
 
 PATIENCE = 5.0
 """Seconds that a process may take longer than its budget: what it has not said by then is lost."""
@@ -33,11 +42,13 @@ Times = list[tuple[float, ...] | str]
 class Bench:
     """``compilers``: an executor for calls that end at some time; ``check``: why a plan must not be
     used, or ""; ``time``: the times of plans. Both take files of plans and when to stop.
+    ``begin`` is called before, ``end`` behind all that.
     """
 
     compilers: Callable[[float], Executor]
     check: Callable[[Sequence[Path], float], list[str]]
     time: Callable[[Sequence[Path], float], Times]
+    begin: Callable[[], None] = lambda: None
     end: Callable[[], None] = lambda: None
 
 
@@ -47,21 +58,17 @@ def gpu_bench(device: int) -> Bench:
         Compilers,
         partial(checked, device=device),
         partial(timed, device=device),
-        partial(worker.dismiss, server(RUNNING)),
+        partial(prepare, RUNNING),
+        partial(dismiss, RUNNING),
     )
 
 
 def checked(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
     """Each plan checked in a process of its own, some at a time."""
-
-    def check(path: Path) -> str:
-        try:
-            return called(RUNNING, until, process.check, str(path), device)
-        except Lost as lost:
-            return str(lost)
-
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        return list(threads.map(check, paths))
+    check = partial(process.check, device=device)
+    names = [str(path) for path in paths]
+    said = called_for_each(RUNNING, until, check, names, count=SIDE_BY_SIDE)
+    return [one.reason if isinstance(one, Gone) else one for one in said]
 
 
 def timed(paths: Sequence[Path], until: float, *, device: int) -> Times:

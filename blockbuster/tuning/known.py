@@ -82,18 +82,18 @@ class KnownResults:
 def config_of(choice: Choice) -> tuple[str, str]:
     """What a measured choice is written as: its program, and its schedule with numbered dims."""
     assert choice.scheduled is not None, "a choice for a GPU"
-    print = Fingerprint(choice.scheduled.start)
-    return print.digest, print.numbered(choice.scheduled.schedule)
+    fingerprint = Fingerprint(choice.scheduled.start)
+    return fingerprint.digest, fingerprint.numbered(choice.scheduled.schedule)
 
 
 def _choice(asked: Asked, config: Config) -> Choice | None:
     """The choice that a configuration is for this program and these sizes, if it is one."""
     for choice in asked.choices():
         assert choice.scheduled is not None
-        print = Fingerprint(choice.scheduled.start)
-        if print.digest != config.program:
+        fingerprint = Fingerprint(choice.scheduled.start)
+        if fingerprint.digest != config.program:
             continue
-        scheduled = _replayed(choice.scheduled, print.named(config.schedule))
+        scheduled = _replayed(choice.scheduled, fingerprint.named(config.schedule))
         if scheduled is None or (asked.one_kernel and len(scheduled.program.nests) > 1):
             continue
         return rescheduled(choice, scheduled)

@@ -26,7 +26,7 @@ from blockbuster.tuning.known import config_of
 LIMIT = 10.0
 """Seconds that tuning a kernel takes, about."""
 
-COMPILED, CHECKED = 0.5, 0.8
+COMPILED, CHECKED = 0.4, 0.85
 """Which part of the budget may have passed when all is compiled, and when all is checked."""
 
 Choose = Callable[[Asked, Executor], Sequence[Choice]]

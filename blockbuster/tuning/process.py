@@ -15,6 +15,7 @@ from typing import Any
 from blockbuster.check.loading import comparison, program_for
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.frontend.program import ArrayProgram
+from blockbuster.ir.types import size_class
 from blockbuster.runtime.compiled import SAVED
 from blockbuster.runtime.first_launch import Finding
 from blockbuster.runtime.recorder import Refused
@@ -91,7 +92,7 @@ def drawn(plan: Plan, device: int) -> list[Any]:
     random = torch.Generator("cuda").manual_seed(1)
     found = []
     for name, axes in plan.inputs.items():
-        shape = [1 if axis is None else plan.sizes[axis] for axis in axes]
+        shape = [1 if axis is None else plan.sizes[size_class(axis)] for axis in axes]
         made = torch.randn(shape, generator=random, device="cuda", dtype=torch.float32) * SCALE
         found.append(made.to(getattr(torch, plan.input_dtypes.get(name, plan.dtype))))
     return found

@@ -56,6 +56,7 @@ class Tuner:
         assert key is not None, "it is asked for by its key"
         self.asked_for[key.question] = None
         full = self.known.with_versions(key)
+        self.measuring.bench.begin()
         try:
             entry = self.measuring.entry(family, plan, file, asked, key=full, save=save)
         except ValueError as error:

@@ -23,3 +23,14 @@ def leaving(number):
 
 def hanging(number):
     time.sleep(600)
+
+
+def by_number(number):
+    """Twice its number; 3 dies, 5 hangs, 7 raises."""
+    if number == 3:
+        dying(number)
+    if number == 5:
+        hanging(number)
+    if number == 7:
+        raise ValueError("seven is refused")
+    return doubled(number)

@@ -7,7 +7,7 @@ import pytest
 from blockbuster.runtime.first_launch import Finding
 from blockbuster.runtime.recorder import Refused
 from blockbuster.tuning import bench, process
-from blockbuster.tuning.forks import LATE, Lost
+from blockbuster.tuning.forks import LATE, Gone, Lost
 
 
 def calling(monkeypatch, function):
@@ -20,15 +20,17 @@ def calling(monkeypatch, function):
 
 
 def test_a_check_that_is_lost_is_a_reason(monkeypatch, tmp_path):
-    def check(path, device):
-        if path.endswith("2"):
-            raise Lost("its process was ended by signal 11")
-        return "wrong" if path.endswith("1") else ""
+    asked = []
 
-    calling(monkeypatch, check)
-    paths = [tmp_path / str(at) for at in range(4)]
+    def called_for_each(modules, until, check, names, *, count):
+        asked.extend(names)
+        return ["", "wrong", Gone("its process was ended by signal 11")]
+
+    monkeypatch.setattr(bench, "called_for_each", called_for_each)
+    paths = [tmp_path / str(at) for at in range(3)]
     said = bench.checked(paths, time.monotonic() + 9, device=0)
-    assert said == ["", "wrong", "its process was ended by signal 11", ""]
+    assert said == ["", "wrong", "its process was ended by signal 11"]
+    assert asked == [*map(str, paths)]
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,9 @@ def test_dims_that_are_called_like_numbers():
 
 
 def test_chunks_are_named_after_their_dim():
-    print = subject(product(("A", "B", "C"))).unfused
-    assert print.numbered("stage nest 2 B_chunk 3") == "stage nest 2 d1_chunk 3"
-    assert print.named("stage nest 2 d1_chunk2 3") == "stage nest 2 B_chunk2 3"
+    fingerprint = subject(product(("A", "B", "C"))).unfused
+    assert fingerprint.numbered("stage nest 2 B_chunk 3") == "stage nest 2 d1_chunk 3"
+    assert fingerprint.named("stage nest 2 d1_chunk2 3") == "stage nest 2 B_chunk2 3"
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_schedules_come_back(example):
     fused = Fused(bb.lower(example.program()))
     considered = fused.consider(example.sizes, "float16", TARGET)
     for choice in (considered.best, *considered.others):
-        print = Fingerprint(choice.scheduled.start)
+        fingerprint = Fingerprint(choice.scheduled.start)
         schedule = choice.scheduled.schedule
-        numbered = print.numbered(schedule)
-        assert print.named(numbered) == schedule
-        assert not {*print.dims} & {*numbered.replace(",", " ").split()}
+        numbered = fingerprint.numbered(schedule)
+        assert fingerprint.named(numbered) == schedule
+        assert not {*fingerprint.dims} & {*numbered.replace(",", " ").split()}
