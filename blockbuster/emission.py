@@ -21,6 +21,7 @@ from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules import Derivation, overflowing, safe
+from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.default_schedule import default_schedule
 from blockbuster.selection.default_tiles import dot_dims
 
@@ -42,7 +43,8 @@ def emit(
 
     ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
     some dims (powers of two), ``chunks`` in how many chunks loops over some dims are run (powers of
-    two; where ``chunks`` is None, as many as keep the target busy). ``dtype`` is that of all
+    two; where ``chunks`` is None, as many as keep the target busy). Without both, schedules near
+    the default one are compared by the closed form (selection/contest.py). ``dtype`` is that of all
     inputs, or those of some inputs and outputs by name (array_dtypes.py says what follows).
     ``schedule`` is the text of another schedule, which says all of this instead of the default:
     the one that a kernel shows as ``kernel.schedule`` gives that kernel again, byte for byte.
@@ -67,6 +69,8 @@ def emit(
     bound = bind_sizes((), {}, program.rules, sizes)
     if schedule is None:
         scheduled = default_schedule(program, bound, device=device, tiles=tiles, chunks=chunks)
+        if tiles is None and chunks is None:
+            scheduled = best_schedule(scheduled)
     elif tiles or chunks:
         raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
     else:

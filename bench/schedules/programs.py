@@ -39,6 +39,18 @@ def window_attention(q: Array, k: Array, v: Array) -> Array:
     return bb.softmax(bb.where((distance >= 0) & (distance < 1024), s, -INF), axis=-1) @ v
 
 
+def soft_cap_attention(q: Array, k: Array, v: Array) -> Array:
+    s = (q @ k.swapaxes(-1, -2)) * q.shape[-1] ** -0.5
+    return bb.softmax(50.0 * bb.tanh(s / 50.0), axis=-1) @ v
+
+
+def alibi_attention(q: Array, k: Array, v: Array, slopes: Array) -> Array:
+    s = (q @ k.swapaxes(-1, -2)) * q.shape[-1] ** -0.5
+    distance = bb.arange(q.shape[-2])[:, None] - bb.arange(k.shape[-2])
+    s = s - slopes[:, None, None] * distance
+    return bb.softmax(bb.where(distance >= 0, s, -INF), axis=-1) @ v
+
+
 def matmul(x: Array, w: Array) -> Array:
     return x @ w
 
@@ -157,6 +169,25 @@ def _sdpa(q: Array, k: Array, v: Array, *, causal: bool = False, window: int = 0
     return attend(q, k, v, attn_mask=_window_mask(q.shape[-2], window, q.device))[0]
 
 
+def _soft_cap(q: Array, k: Array, v: Array) -> Array:
+    """Eager: no call of torch's has a soft cap."""
+    import torch
+
+    s = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    return torch.softmax(50.0 * torch.tanh(s / 50.0), dim=-1) @ v
+
+
+def _alibi(q: Array, k: Array, v: Array, slopes: Array) -> Array:
+    """Torch's attention with the bias as a mask that is added."""
+    import torch
+
+    at = torch.arange(q.shape[-2], device=q.device)
+    distance = at[:, None] - at
+    bias = (-slopes[:, None, None] * distance).masked_fill(distance < 0, -INF)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return attend(q[None], k[None], v[None], attn_mask=bias[None])[0]
+
+
 _MASKS: dict[Any, Array] = {}
 
 
@@ -237,6 +268,10 @@ CASES = (
          "attention.WINDOW_FORMS", "attention.reference", partial(_sdpa, window=1024),
          FEW_HEADS,
          options=dict(seen=2, window=1024), small_options=dict(seen=2, window=20)),
+    Case("soft-cap-attention", soft_cap_attention, HEADS, AT_4096, dict(FEW, N=56),
+         "attention.NO_FORMS", "attention.soft_cap_reference", _soft_cap, FEW_HEADS),
+    Case("alibi-attention", alibi_attention, dict(HEADS, slopes="H"), AT_4096, FEW,
+         "attention.NO_FORMS", "attention.alibi_reference", _alibi, FEW_HEADS),
     Case("matmul", matmul, dict(x="M K", w="K N"), dict(M=2048, K=4096, N=4096),
          dict(M=40, K=40, N=48), "matmul.FORMS", "matmul.reference", _mm,
          dict(M=128, K=192, N=256)),

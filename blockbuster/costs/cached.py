@@ -11,7 +11,6 @@ from collections.abc import Collection
 from math import prod
 
 from blockbuster.costs.work import Work
-from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine, Tier
 
 
@@ -49,8 +48,8 @@ def room_of(work: Work, cache: Tier) -> dict[str, int]:
 
 def together(work: Work, name: str, wave: int) -> int:
     """How many different parts of an array ``wave`` programs read that follow one another."""
-    left, spans = wave, dict[Dim, int]()
-    for dim, blocks in reversed([*work.grid.items()]):
-        spans[dim] = min(blocks, left)
+    left, spans = wave, dict.fromkeys((dim for dim, _ in work.grid), 1)
+    for dim, blocks in reversed(work.grid):
+        spans[dim] *= min(blocks, left)
         left = -(-left // blocks)
     return prod(spans[dim] for dim in work.varying[name])

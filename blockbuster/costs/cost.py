@@ -37,11 +37,12 @@ def cost(
 ) -> Report:
     """What kernels cost on a machine, by the closed form; ``works`` are in the order they run.
 
-    ``launch``: "plain", from the host, or "graph". ``warm``: before the first, the cache holds what
-    was used last of their arrays; else all inputs come from global memory. ``assumed``: what else
-    the report says is taken for granted. ``timers``: what tells the time of each kernel, instead of
-    the closed form. Raises ValueError for an unknown machine or launch, a CPU, no kernel at all, a
-    rate that the machine lacks, or a program that does not fit it.
+    ``launch``: "plain", from the host, or "graph"; in both a kernel that overlaps the one before
+    begins sooner. ``warm``: before the first, the cache holds what was used last of their arrays;
+    else all inputs come from global memory. ``assumed``: what else the report says is taken for
+    granted. ``timers``: what tells the time of each kernel, instead of the closed form. Raises
+    ValueError for an unknown machine or launch, a CPU, no kernel at all, a rate that the machine
+    lacks, or a program that does not fit it.
     """
     device = machine(on)
     check_runs_kernels(device)
@@ -60,7 +61,8 @@ def cost(
         held = used(held, room_of(work, device.tiers[1]), device.tiers[1])
     said = ("the cache holds what was used last" if warm else "inputs come from global memory",)
     others = not_its_own((work.target for work in works), device)
-    return _report(times, device, launch, (*said, *assumed, *others))
+    launched = _launches(works, [time.seconds for time in times], device, launch)
+    return _report(times, device, launched, (*said, *assumed, *others))
 
 
 def check_runs_kernels(device: Machine) -> None:
@@ -96,9 +98,8 @@ def used(held: Mapping[str, int], arrays: Mapping[str, int], cache: Tier) -> dic
 
 
 def _report(
-    times: Sequence[NestTime], device: Machine, launch: str, assumed: tuple[str, ...]
+    times: Sequence[NestTime], device: Machine, launched: float, assumed: tuple[str, ...]
 ) -> Report:
-    launched = _launches([time.seconds for time in times], device, launch)
     seconds = launched + sum(time.seconds for time in times)
     moved = _summed(time.bytes for time in times)
     busy = {name: part / seconds for name, part in _summed(t.busy for t in times).items()}
@@ -106,12 +107,16 @@ def _report(
     return Report(device.name, seconds * 1e6, moved, busy, limiting(busy), assumed=assumed)
 
 
-def _launches(seconds: Sequence[float], device: Machine, launch: str) -> float:
+def _launches(
+    works: Sequence[Work], seconds: Sequence[float], device: Machine, launch: str
+) -> float:
     """Seconds in which no kernel runs; the host prepares a launch while another kernel runs."""
+    costs = device.launch
+    least = [costs.dependent if work.overlaps else costs.graph for work in works]
     if launch == "graph":
-        return device.launch.graph * len(seconds)
-    later = (max(device.launch.graph, device.launch.plain - before) for before in seconds[:-1])
-    return device.launch.plain + sum(later)
+        return sum(least)
+    pairs = zip(least[1:], seconds[:-1], strict=True)
+    return costs.plain + sum(max(short, costs.plain - before) for short, before in pairs)
 
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blockbuster.ir.expr import Call, Expr, arguments
+from blockbuster.ir.expr import Call, Const, Expr, arguments
 
 SPECIAL: dict[str, int] = {
     "exp": 1, "log": 1, "sqrt": 1, "rsqrt": 1, "div": 1, "reciprocal": 1, "recip0": 1, "pow": 2,
@@ -50,7 +50,10 @@ def scalar(expr: Expr) -> Scalar:
     found, stack = Scalar(), [expr]
     while stack:
         top = stack.pop()
-        if isinstance(top, Call) and arguments(top):
+        if isinstance(top, Call) and top.fn == "pow" and top.args[0] == Const(2.0):
+            found += Scalar(1, 1, 1)  # ex2
+            stack.extend(top.args)
+        elif isinstance(top, Call) and arguments(top):
             found += Scalar(1, SPECIAL.get(top.fn, 0), INSTRUCTIONS.get(top.fn, 1))
             stack.extend(top.args)
     return found

@@ -19,6 +19,7 @@ from blockbuster.costs.sizes import fitting, own_sizes
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
+from blockbuster.emit.tile.grid_order import walked
 from blockbuster.emit.tile.layouts import Layouts
 from blockbuster.emit.tile.program import (
     For,
@@ -32,6 +33,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
+from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import array_dim
 
@@ -42,10 +44,12 @@ class Work:
 
     ``programs``: of its grid. ``warps``: of a program. ``phases``: what its bodies do, that of the
     nest first. ``unique``: bytes of each array that are touched at least once, by name.
-    ``grid``: the blocks of each of its dims, the last of which changes first. ``varying``: for each
+    ``grid``: the blocks of each of its dims, the last of which changes first; a dim that is walked
+    in groups stands there twice, with its groups and with the blocks of one. ``varying``: for each
     array the dims of the grid along which programs read, or write, other parts of it.
     ``crowded``: how many warps do the same work, where warps have too few rows of chained dots.
     ``workspaces``: the arrays that no user sees. ``target``: what it is compiled for.
+    ``overlaps``: it begins before the kernel before it has ended.
     """
 
     programs: int
@@ -53,11 +57,12 @@ class Work:
     phases: tuple[Phase, ...]
     unique: Mapping[str, int] = field(hash=False)
     footprint: Footprint
-    grid: Mapping[Dim, int] = field(hash=False)
+    grid: tuple[tuple[Dim, int], ...]
     varying: Mapping[str, tuple[Dim, ...]] = field(hash=False)
     target: str
     crowded: int = 1
     workspaces: tuple[str, ...] = ()
+    overlaps: bool = False
 
     @cached_property
     def loaded(self) -> Mapping[str, int]:
@@ -122,11 +127,12 @@ def _of_nest(
         phases=found,
         unique=unique,
         footprint=footprint(program, nest, target),
-        grid={dim: extents.trips(dim) for dim in nest.grid},
+        grid=walked(nest, {dim: extents.trips(dim) for dim in nest.grid}),
         varying=_varying(nest),
         target=target,
         crowded=crowding(Layouts(nest, tiling_of(program, nest), target)),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
+        overlaps=is_dependent(nest),
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Function, Refused, Semantics
+from blockbuster.ir.base_two import is_positive
 from blockbuster.ir.expr import Call, Const
 from blockbuster.ir.ops import Misc
 
@@ -271,7 +272,15 @@ class Residues(Semantics):
                 return self.power(x, abs(int(value)))
             case Call("pow", (_, Const(value))) if abs(value) == 0.5:
                 return self.scalars["sqrt" if value > 0 else "rsqrt"](args[0])
+            case Call("mul", (_, factor)) if is_positive(factor):
+                return self.scaled(*args)
+            case Call("mul", (factor, _)) if is_positive(factor):
+                return self.scaled(args[1], args[0])
         return super().applied(call, args)
+
+    def scaled(self, x: Any, factor: Any) -> Any:
+        """x * factor, a positive number: an infinity stays what it is."""
+        return np.where(x < 0, x, self.mul(x, factor))
 
 
 def known_numbers(whole: Any, symbols: Any) -> Array:

@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from blockbuster.emit.target.gpu import Gpu
+from blockbuster.emit.target.gpu import Gpu, tensor_descriptor
 from blockbuster.runtime.numbers import Made, Start
 
 Tensor = Any
+
+
+class Described(NamedTuple):
+    """A descriptor among a kernel's constants: of array ``array``, for tiles of shape ``tile``."""
+
+    array: int
+    tile: tuple[int, ...]
+
+    def of(self, tensors: Sequence[Tensor]) -> Any:
+        """The descriptor for the arrays of a call."""
+        return tensor_descriptor(tensors[self.array], self.tile)
 
 
 class Kernel(NamedTuple):
     """A compiled kernel: how to start it for any layout that it serves.
 
     ``arrays`` are the numbers of the arrays whose addresses are its first arguments; sizes and
-    strides follow, then ``constants``.
+    strides follow, then ``described`` arrays, or None for some, and then ``constants``.
     """
 
     start: Callable[..., None]
@@ -23,6 +34,7 @@ class Kernel(NamedTuple):
     metadata: Any
     arrays: tuple[int, ...]
     constants: tuple[Any, ...]
+    described: tuple[Described | None, ...] = ()
 
 
 class Laid(NamedTuple):
@@ -51,7 +63,10 @@ class Laid(NamedTuple):
             tensors.append(empty(shape, steps, dtype))
         addresses = [array.data_ptr() for array in tensors]
         stream = gpu.stream()
-        for (start, function, metadata, arrays, constants), (grid, numbers) in launches:
+        for kernel, (grid, numbers) in launches:
+            start, function, metadata, arrays, constants, described = kernel
+            if described:
+                constants = (*[one and one.of(tensors) for one in described], *constants)
             start(
                 grid, 1, 1, stream, function, metadata, None, None, None,
                 *[addresses[array] for array in arrays], *numbers, *constants,

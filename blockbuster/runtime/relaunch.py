@@ -60,6 +60,7 @@ class Relaunch:
     def __init__(self, module: ModuleType, gpu: Gpu) -> None:
         noting = _Noting(module)
         self._gpu, self._empty = gpu, gpu.empty
+        self._describes = hasattr(module, "descriptor")
         self._arrays = [start.arrays for start in noting.started]
         self._results = noting.results
         self._arithmetic = Arithmetic(
@@ -107,7 +108,9 @@ class Relaunch:
         numbers, told, made, starts = self._arithmetic([t.stride() for t in tensors], sizes)
         if max(numbers) >= LARGEST:
             return None
-        return (told, *[not t.data_ptr() % ALIGNED for t in tensors]), made, starts
+        aligned = [not t.data_ptr() % ALIGNED for t in tensors]
+        still = [0 in t.stride() for t in tensors] if self._describes else []
+        return (told, *aligned, *still), made, starts
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,8 @@ class _Noting:
             "check_lengths": self._lengths,
             "check_sizes": lambda size: None,
             "check_assembler": lambda: None,
+            "can_overlap": lambda array: False,  # known kernels say themselves how they begin
+            "descriptor": lambda array, tile: None,  # known kernels say which they take
             "empty": self._empty,
             "index_type": lambda *arrays: None,
             "on_device": lambda array: contextlib.nullcontext(),

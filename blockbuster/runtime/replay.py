@@ -20,7 +20,7 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.errors import NOT_TAKEN, LaunchError, message, shown_lines
 from blockbuster.runtime.first_launch import Compare, FirstChecks
 from blockbuster.runtime.launch import from_host, to_host
-from blockbuster.runtime.launches import Kernel, Laid
+from blockbuster.runtime.launches import Described, Kernel, Laid
 from blockbuster.runtime.numbers import Start
 from blockbuster.runtime.recorder import Noted, Recorder, Refused
 from blockbuster.runtime.relaunch import Relaunch
@@ -264,9 +264,18 @@ def _kernel(noted: Noted, arrays: Sequence[Tensor]) -> Kernel:
     numbers = tuple([_behind(pointer, arrays) for pointer in pointers])
     for pointer, number in zip(pointers, numbers, strict=True):
         assert pointer.data_ptr() == arrays[number].data_ptr(), "a view begins where its array does"
-    constants = tuple([noted.options[name] for name in noted.names[len(noted.arguments) :]])
+    given = [noted.options[name] for name in noted.names[len(noted.arguments) :]]
+    count = sum(one is None or hasattr(one, "block_shape") for one in given)
+    described = tuple([one and _described(one, arrays) for one in given[:count]])
+    constants = tuple(given[count:])
     compiled = noted.made.compiled
-    return Kernel(compiled.run, compiled.function, compiled.packed_metadata, numbers, constants)
+    parts = compiled.run, compiled.function, compiled.packed_metadata
+    return Kernel(*parts, numbers, constants, described)
+
+
+def _described(descriptor: Any, arrays: Sequence[Tensor]) -> Described:
+    """What stands for the descriptor that a kernel was started with."""
+    return Described(_behind(descriptor.base, arrays), tuple(descriptor.block_shape))
 
 
 def _start(noted: Noted) -> Start:

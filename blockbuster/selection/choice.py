@@ -1,112 +1,45 @@
-"""Which snapshot becomes the kernel: the one that moves least, at the default tiles.
+"""Which snapshot becomes the kernel, and with which schedule: those that cost least.
 
-Until a model of machines exists: every snapshot of a piece is lowered to tiles for the sizes at
-hand, and the one with the least tile traffic wins; fewer kernels, then more fusion, break a tie. On
-a GPU the traffic of a kernel with few programs counts more, because most of the device is idle
-meanwhile, and so does that of one whose loads cannot run ahead (cost.py). Where a compiler refuses
-a snapshot, other forms of it (alternatives.py) compete with the other snapshots.
+Every snapshot of a piece is lowered to tiles for the sizes at hand. On a GPU each has the closed
+form's microseconds with its default schedule, and the best few with the best of the schedules near
+that (contest.py); on the CPU the least tile traffic wins. Fewer kernels, then more fusion, break a
+tie. Where a compiler refuses a snapshot, other forms of it (alternatives.py) compete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given, given_by, typed_for_cpu, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.lengths import completed
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.alternatives import Form, alternatives
 from blockbuster.selection.apart import LOSES, Apart, statistics_apart
 from blockbuster.selection.beside import Beside, beside_snapshots
+from blockbuster.selection.candidate import (
+    CPU,
+    Candidate,
+    Choice,
+    Key,
+    Setting,
+    on_a_gpu,
+    on_the_cpu,
+)
 from blockbuster.selection.considered import Considered, Refusals
-from blockbuster.selection.cost import LAUNCH, NestCost, costs_of, with_arithmetic
-from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.contest import best_of, contest
 from blockbuster.selection.default_tiles import halved_tiles, rows_too_wide
-from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
 from blockbuster.selection.whole import Whole, WholeDims
 
-CPU = "cpu"
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
-Key = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
-
-    ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
-    ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
-    from, its warps among them, ``stable`` the safe form of ``graph`` that became it.
-    ``launches``: the elements that launching its kernels counts as, ``again`` what it repeats.
-    """
-
-    graph: Graph = field(repr=False)
-    stable: Graph = field(repr=False)
-    snapshot: int
-    name: str
-    program: TileProgram = field(repr=False)
-    tiles: Mapping[Dim, int]
-    blocks: Mapping[Dim, int]
-    nests: tuple[NestCost, ...]
-    processors: int
-    kernels: int
-    key: Key = field(repr=False)
-    unsafe: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    scheduled: Scheduled | None = field(default=None, repr=False)
-    launches: int = 0
-    again: Repeated | None = None
-
-    @property
-    def cost(self) -> tuple[int, int, int, int]:
-        """What the best choice has least of; values are made again only where that is better."""
-        last = self.snapshot if self.again else -self.snapshot
-        return len(self.unsafe), self.weighed, self.kernels, last
-
-    @property
-    def moved(self) -> int:
-        """The tile traffic in elements."""
-        return sum(nest.elements for nest in self.nests)
-
-    @property
-    def weighed(self) -> int:
-        """The same, where idle processors count, and ``launches``."""
-        return sum(nest.weighed(self.processors) for nest in self.nests) + self.launches
-
-    @property
-    def amount(self) -> str:
-        """What it moves, in words."""
-        if self.weighed == self.moved:
-            return f"{self.name} moves {self.moved}"
-        fewest = min(nest.programs for nest in self.nests)
-        causes = []
-        if fewest < self.processors:
-            causes.append(f"{fewest} programs leave some of {self.processors} processors idle")
-        if not all(nest.pipelined for nest in self.nests):
-            causes.append("a loop of dots also does arithmetic on what they read: not pipelined")
-        if any(nest.crowded for nest in self.nests):
-            causes.append("several warps share the rows of a dot")
-        if self.launches:
-            causes.append(f"{self.kernels} kernels are launched")
-        if any(nest.heavy for nest in self.nests):
-            causes.append("what is stored between kernels is large or wide")
-        if any(nest.computed > nest.elements + nest.heavy for nest in self.nests):
-            causes.append("computing takes longer than moving")
-        counts = f"{self.name} moves {self.moved}, which counts as {self.weighed}"
-        return f"{counts} since {' and '.join(causes)}"
 
 
 class Fused:
@@ -190,8 +123,9 @@ class Fused:
             origin = "\n".join(refusals.errors)
             raise EmitError(message("no kernel compiles and is right", origin=origin))
         single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
-        best = min(single or found, key=lambda choice: choice.cost)
-        others = tuple(choice for choice in found if choice is not best)
+        contested = contest(single or found, setting, self._refused)
+        best = best_of(contested)
+        others = tuple(choice for choice in contested if choice is not best)
         instead = best.name if refusals.by_compiler else ""
         return Considered(best, others, tuple(refusals.errors), instead)
 
@@ -286,19 +220,15 @@ class Fused:
 
     def _choice(self, setting: Setting, number: int, form: Form) -> Choice:
         lowered, one = self._lower(number), self._beside(number) or self._whole.get(number)
-        on_the_cpu = setting.target == CPU
-        if on_the_cpu:
+        on_cpu = setting.target == CPU
+        if on_cpu:
             start = typed_for_cpu(lowered.program, setting.given.arithmetic)
-            found = _on_the_cpu(start, setting)
+            found = on_the_cpu(start, setting)
         else:
             start = typed_for_gpu(self.graph, lowered.program, setting.given)
-            found = _on_a_gpu(start, setting, form)
+            found = on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
-        repeats = self._again(one, found) if isinstance(one, Again) else None
-        nests = found.nests
-        if found.scheduled is not None and self._again_whole is not None:
-            nests = with_arithmetic(nests, found.scheduled)
         return Choice(
             graph=lowered.graph,
             stable=lowered.stable,
@@ -307,18 +237,20 @@ class Fused:
             program=found.program,
             tiles=found.tiles,
             blocks=found.blocks,
-            nests=nests,
-            processors=1 if on_the_cpu else target_of(setting.target).processors,
+            moved=found.moved,
+            price=found.price,
+            processors=1 if on_cpu else target_of(setting.target).processors,
             kernels=found.kernels,
             key=(number, *found.key),
             unsafe=lowered.unsafe,
             notes=lowered.notes,
             scheduled=found.scheduled,
-            launches=LAUNCH * (found.kernels - 1) if isinstance(one, Apart) else 0,
-            again=repeats,
+            cost=found.cost,
+            again=self._again(one, found) if isinstance(one, Again) else None,
+            usual=not form.words,
         )
 
-    def _again(self, one: Again, found: _Candidate) -> Repeated:
+    def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written.
 
         Raises EmitError where that is too much.
@@ -339,62 +271,3 @@ class _Lowered:
     program: TileProgram
     unsafe: tuple[str, ...]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a choice is for. ``in_chunks``: loops may be run in chunks."""
-
-    sizes: Mapping[Dim, int]
-    given: Given
-    target: str
-    in_chunks: bool
-
-    @property
-    def known(self) -> dict[Dim, int]:
-        """The sizes, by size class."""
-        return {size_class(d): size for d, size in self.sizes.items()}
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A program to print, tiles that are not the default, all tiles, and what its kernels cost."""
-
-    program: TileProgram
-    tiles: Mapping[Dim, int]
-    blocks: Mapping[Dim, int]
-    kernels: int
-    nests: tuple[NestCost, ...]
-    key: Key
-    scheduled: Scheduled | None = None
-
-
-def _on_the_cpu(start: TileProgram, setting: Setting) -> _Candidate:
-    blocks = numpy_tiling(start, setting.known)
-    program = numpy_schedule(start, setting.known, blocks)
-    looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
-    kernels = len(split_nests(program).nests)
-    sizes = completed(setting.known, program.rules)
-    nests = tuple(NestCost(n.elements, n.programs) for n in traffic_by_nest(program, sizes, blocks))
-    key = (program.whole, tuple(looped.items()))
-    return _Candidate(program, {}, blocks, kernels, nests, key)
-
-
-def _on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> _Candidate:
-    scheduled = default_schedule(
-        start,
-        setting.known,
-        device=target_of(setting.target),
-        tiles=form.tiles,
-        warps=form.warps,
-        chunks=None if setting.in_chunks else {},
-    )
-    return _Candidate(
-        scheduled.program,
-        form.tiles,
-        scheduled.blocks,
-        len(scheduled.program.nests),
-        costs_of(scheduled, padded=form.padded),
-        (scheduled.schedule, scheduled.facts),
-        scheduled,
-    )

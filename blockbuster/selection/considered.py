@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 from blockbuster.errors import EmitError, shown_lines
 
 if TYPE_CHECKING:
-    from blockbuster.selection.choice import Choice
+    from blockbuster.selection.candidate import Choice
+
+LEAST_MOVED = "least tile traffic in elements"
+
+NEAR = 1.03
+"""How many times the least microseconds count as equal: the closed form tells no less apart."""
+
+
+def is_tie(best: Choice, other: Choice) -> bool:
+    """True if two choices can overflow in as many places, and cost about the same."""
+    within = NEAR if best.cost is not None else 1.0
+    low, high = sorted((best.price, other.price))
+    return len(best.unsafe) == len(other.unsafe) and high <= within * low
 
 
 @dataclass(frozen=True)
@@ -32,9 +44,11 @@ class Considered:
         amounts = ", ".join(choice.amount for choice in ranked)
         fewest = f"of those with {len(self.best.unsafe)} exponentials that can overflow, "
         differ = any(len(c.unsafe) != len(self.best.unsafe) for c in ranked)
-        tied = any(c.cost[:2] == self.best.cost[:2] for c in self.others)
+        told = self.best.cost
+        least = f"least time by the closed form on {told.machine.name}" if told else LEAST_MOVED
+        tied = any(is_tie(self.best, c) for c in self.others)
         rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
-        return f"{fewest if differ else ''}least tile traffic in elements: {amounts}{rest}"
+        return f"{fewest if differ else ''}{least}: {amounts}{rest}"
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -32,12 +32,17 @@ from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.base_two import in_base_two
 from blockbuster.selection.chunk_sizes import in_chunks
+from blockbuster.selection.combining import combined_finely
 from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
 from blockbuster.selection.full_tiles import parted
+from blockbuster.selection.grouped_grid import grouped
+from blockbuster.selection.heads_as_rows import heads_grouped
 from blockbuster.selection.longest_first import longest_first
+from blockbuster.selection.overlapping import overlapped
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -62,7 +67,7 @@ def default_schedule(
     ``tiles``, ``warps`` and ``chunks``: instead of the defaults.
     """
     made = arranged(unscheduled(program, sizes, device), tiles=tiles or {}, chunks=chunks)
-    return staged(with_warps(made, warps))
+    return overlapped(grouped(staged(with_warps(made, warps))))
 
 
 def arranged(
@@ -76,6 +81,7 @@ def arranged(
 
     ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone.
     """
+    scheduled = heads_grouped(scheduled, {**(of_dots or {}), **tiles})
     scheduled = cut(spread_out(scheduled), tiles, of_dots or {})
     if is_accurate(scheduled.start):
         scheduled = finished(scheduled)
@@ -83,7 +89,7 @@ def arranged(
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    return longest_first(scheduled)
+    return longest_first(combined_finely(in_base_two(scheduled)))
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:

@@ -19,7 +19,7 @@ from blockbuster.selection.size_classes import (
 )
 
 if TYPE_CHECKING:
-    from blockbuster.selection.choice import Choice
+    from blockbuster.selection.candidate import Choice
     from blockbuster.selection.plan import Plan
 
 _Key = TypeVar("_Key")

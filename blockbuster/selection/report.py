@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from blockbuster.emit.schedule.factor import Factor
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.steps import derived
 from blockbuster.emit.tile.between import in_bytes, width
+from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import message, shown
 from blockbuster.ir.types import size_class
 from blockbuster.rules import explain
@@ -106,6 +110,14 @@ def _around_calls(plan: Plan, sizes: Sizes) -> Iterator[tuple[int, str]]:
         yield total, f"NOT FUSED: {written} because {reason}"
 
 
+def _with_groups(scheduled: Scheduled) -> TileProgram:
+    """What the schedule made before exponentials in base 2 took its groups apart."""
+    if not any(applied.move == Factor.name for applied in scheduled.moves):
+        return scheduled.draft
+    steps = derived(scheduled).steps
+    return next(step.before.draft for step in steps if step.applied.move == Factor.name)
+
+
 def _file(file: File, plan: Plan) -> list[str]:
     number = "" if file.kernels == 1 else f" in {file.kernels} kernels"
     lines = [f"  {', '.join(file.writes)} from {', '.join(file.reads)}{number}"]
@@ -118,7 +130,7 @@ def _file(file: File, plan: Plan) -> list[str]:
     operations = "1 top-level operation" if count == 1 else f"{count} top-level operations"
     lines.append(f"    {operations} after fusion; tiles: {tiles}")
     masks = list(narrowed_loops(best.program, plan.sizes, best.blocks))
-    masks += whole_loops(best.scheduled.draft) if best.scheduled is not None else ()
+    masks += whole_loops(_with_groups(best.scheduled)) if best.scheduled is not None else ()
     lines += [f"    {said}" for said in masks]
     if best.again is not None:
         lines.append(f"    {best.again.words}: stored, they would move more")

@@ -31,14 +31,14 @@ FEW, MANY = 1, 16
 
 
 @dataclass(frozen=True)
-class Setting:
+class KernelSetting:
     """``warps`` of a kernel's programs; ``stages`` of its loops of dots, 0 for none."""
 
     warps: int
     stages: int
 
 
-def usual(scheduled: Scheduled) -> tuple[Setting, ...]:
+def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
     """What each kernel usually has: twice the warps where each then has rows for two dots."""
     found = []
     for nest in scheduled.draft.nests:
@@ -46,22 +46,22 @@ def usual(scheduled: Scheduled) -> tuple[Setting, ...]:
         warps = choose_warps(nest, tiling)
         if Uses(nest, tiling).fewest_rows() >= 2 * WARPS * ROWS:
             warps = max(warps, 2 * WARPS)
-        found.append(Setting(warps, STAGES[0]))
+        found.append(KernelSetting(warps, STAGES[0]))
     return tuple(found)
 
 
-def others(setting: Setting, nest: Nest, tiling: Tiling) -> Iterator[Setting]:
+def others(setting: KernelSetting, nest: Nest, tiling: Tiling) -> Iterator[KernelSetting]:
     """What else is tried for a kernel: other stages, and half and twice the warps."""
     dots = Uses(nest, tiling).fewest_rows() > 0
     least, most = (WARPS, 2 * WARPS) if dots else (FEW, MANY)
     counts = (setting.warps, 2 * setting.warps, setting.warps // 2)
     for warps in (count for count in counts if least <= count <= most):
         for stages in STAGES if dots else (setting.stages,):
-            if (found := Setting(warps, stages)) != setting:
+            if (found := KernelSetting(warps, stages)) != setting:
                 yield found
 
 
-def with_settings(scheduled: Scheduled, settings: Sequence[Setting]) -> Scheduled:
+def with_settings(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> Scheduled:
     """``scheduled``, which has neither, with the warps and stages of its kernels."""
     counts = [setting.warps for setting in settings]
     if len(set(counts)) == 1:

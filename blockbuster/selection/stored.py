@@ -16,7 +16,7 @@ from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import explain
 from blockbuster.rules.explain import Explanation
-from blockbuster.selection.choice import Choice
+from blockbuster.selection.candidate import Choice
 from blockbuster.selection.considered import Considered
 
 REASONS = 2  # of one value that are told
@@ -81,7 +81,7 @@ def _named(written: Between, near: Sequence[Explanation]) -> Between:
 def _without(considered: Considered, written: Between) -> Choice | None:
     """The best of the other candidates that store nothing over these dims."""
     others = [c for c in considered.others if written.dims not in dims_between(c.program)]
-    return min(others, key=lambda choice: choice.cost, default=None)
+    return min(others, key=lambda choice: choice.rank, default=None)
 
 
 def _worse(other: Choice, best: Choice) -> str:
@@ -89,8 +89,8 @@ def _worse(other: Choice, best: Choice) -> str:
     without = f"{other.name} does without and"
     if len(other.unsafe) > len(best.unsafe):
         return f"{without} can overflow"
-    if other.weighed > best.weighed:
-        times = other.weighed / max(best.weighed, 1)
+    if other.price > best.price:
+        times = other.price / max(best.price, 1)
         return f"{without} costs {times:.2g} times as much"
     return f"{without} is no better"
 

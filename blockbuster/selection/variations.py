@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 
-from blockbuster.costs import Report, Work, cost, time_of, work
+from blockbuster.costs import time_of
 from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import Let, TileProgram, statements
@@ -22,9 +23,17 @@ from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.machines import Machine, machine_of
+from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.default_schedule import arranged
-from blockbuster.selection.settings import STAGES, Setting, is_held, others, usual, with_settings
+from blockbuster.selection.overlapping import overlapped
+from blockbuster.selection.settings import (
+    STAGES,
+    KernelSetting,
+    is_held,
+    others,
+    usual,
+    with_settings,
+)
 
 MOST = 48
 """Schedules that are costed, at most."""
@@ -37,11 +46,6 @@ REFINED = 2
 
 WIDEST = 256
 """Lanes of a dim of dots, at most."""
-
-ROOM = 0.8
-"""The part of the registers that a thread can have and an estimate may want. Of 1,297 kernels that
-were compiled for an H200, 20 spilled that wanted less, and 126 of the 230 that wanted more.
-"""
 
 NARROWEST = 32
 """Lanes of a dim of dots, at least, but of their rows: matrix units take half as many slowly."""
@@ -67,48 +71,50 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Variation:
-    """A schedule, and what the closed form says of it: of each kernel, and of all together."""
+    """A schedule with its cost, and what it was made from."""
 
     scheduled: Scheduled
-    works: tuple[Work, ...]
-    report: Report
+    cost: Cost
     arrangement: Arrangement
-    settings: tuple[Setting, ...]
+    settings: tuple[KernelSetting, ...]
 
     @property
     def microseconds(self) -> float:
         """What it costs."""
-        return self.report.time_us
+        return self.cost.microseconds
 
 
 NEAR = 1.03
 """How many times the least cost counts as equal: the closed form tells no less apart."""
 
 
-def chosen(found: Sequence[Variation]) -> Variation:
-    """The best of variations, of which there is one at least, the cheapest first.
+def preferred(found: Sequence[Variation]) -> list[Variation]:
+    """Variations, the cheapest of which is the first, in the order in which they are taken.
 
-    Of those that cost about as much, the one that moves least between memory and processors; then
-    the one with fewer warps, which issue less, and the more usual number of stages.
+    First those that cost about as little: of them, the one that moves least between memory and
+    processors, then the one with fewer warps, which issue less, and the more usual stages.
     """
-    limit = NEAR * found[0].microseconds
-    return min((one for one in found if one.microseconds <= limit), key=_preference)
+    limit = NEAR * found[0].microseconds if found else 0.0
+    near = [one for one in found if one.microseconds <= limit]
+    return [*sorted(near, key=_preference), *found[len(near) :]]
 
 
 def _preference(one: Variation) -> tuple[int, int, int]:
-    moved = sum(work.moved for work in one.works)
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    return moved, sum(setting.warps for setting in one.settings), stages
+    return one.cost.moved, sum(setting.warps for setting in one.settings), stages
 
 
-def variations(scheduled: Scheduled, *, refined: int = REFINED) -> tuple[Variation, ...]:
+def variations(
+    scheduled: Scheduled, *, refined: int = REFINED, in_chunks: bool = True
+) -> tuple[Variation, ...]:
     """At most ``MOST`` schedules of the program of ``scheduled``, the cheapest first.
 
-    ``refined``: arrangements of which chunks, warps and stages are varied. None of the schedules
+    ``refined``: arrangements of which chunks, warps and stages are varied. ``in_chunks``: loops may
+    be run in chunks. None of the schedules
     wants more registers or shared memory than a program can have; there are none at all if none
     that was looked at fits, or the machine lacks a rate that the program needs.
     """
-    search = _Search(replace(scheduled, draft=scheduled.start, moves=()), refined)
+    search = _Search(replace(scheduled, draft=scheduled.start, moves=()), refined, in_chunks)
     search.walk()
     search.vary_chunks()
     search.vary_settings()
@@ -118,9 +124,9 @@ def variations(scheduled: Scheduled, *, refined: int = REFINED) -> tuple[Variati
 class _Search:
     """What was costed, by the text of its schedule; None: it does not fit, or is not possible."""
 
-    def __init__(self, bare: Scheduled, refined: int) -> None:
+    def __init__(self, bare: Scheduled, refined: int, in_chunks: bool) -> None:
         self.bare, self.refined = bare, refined
-        self.machine = machine_of(bare.target.name)
+        self.default = Arrangement(chunks=None if in_chunks else ())
         self.roles = _Roles.of(bare)
         self.arranged: dict[Arrangement, Scheduled | None] = {}
         self.found: dict[str, Variation | None] = {}
@@ -132,10 +138,11 @@ class _Search:
 
     def walk(self) -> None:
         """From each start to better lanes, one dim at a time."""
-        first = self._costed(Arrangement())
-        lanes = dict(self._lanes(Arrangement()))
+        first = self._costed(self.default)
+        lanes = dict(self._lanes(self.default))
         wide = {dim: self.roles.wider(dim, count) for dim, count in lanes.items()}
-        for start in (first, self._costed(Arrangement(tuple(wide.items())))):
+        second = self._costed(replace(self.default, lanes=tuple(wide.items())))
+        for start in (first, second):
             here = start
             while here is not None and len(self.found) < WALKED:
                 near = [self._costed(one) for one in self._neighbours(here.arrangement)]
@@ -144,6 +151,8 @@ class _Search:
 
     def vary_chunks(self) -> None:
         """Half and twice the chunks of the best, and none."""
+        if self.default.chunks is not None:
+            return
         for one in self.ranked()[: self.refined]:
             counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
             for chunks in _other_chunks(counts):
@@ -161,7 +170,7 @@ class _Search:
                 settings = tuple(a or b for a, b in zip(level, one.settings, strict=True))
                 made = self._costed(one.arrangement, settings)
                 tried += [made] if made else []
-            self._costed(one.arrangement, self._best_of_each(tried))
+            self._costed(one.arrangement, _best_of_each(tried))
 
     def _best_arrangements(self) -> list[Variation]:
         best: dict[Arrangement, Variation] = {}
@@ -169,28 +178,20 @@ class _Search:
             best.setdefault(one.arrangement, one)
         return list(best.values())[: self.refined]
 
-    def _best_of_each(self, tried: list[Variation]) -> tuple[Setting, ...]:
-        """For each kernel the setting with which it took least time."""
-        found = []
-        for at in range(len(tried[0].settings)):
-            times = [time_of(one.works[at], self.machine).seconds for one in tried]
-            found.append(tried[times.index(min(times))].settings[at])
-        return tuple(found)
-
     def _costed(
-        self, arrangement: Arrangement, settings: tuple[Setting, ...] | None = None
+        self, arrangement: Arrangement, settings: tuple[KernelSetting, ...] | None = None
     ) -> Variation | None:
         """The schedule, costed unless it was before, or ``MOST`` were."""
         made = self._arranged(arrangement)
         if made is None:
             return None
         settings = settings or usual(made)
-        scheduled = with_settings(made, settings)
+        scheduled = overlapped(with_settings(made, settings))
         text = scheduled.schedule
         if text not in self.found and len(self.found) < MOST:
-            said = told(scheduled, self.machine)
-            known = said and Variation(scheduled, *said, arrangement, settings)
-            self.found[text] = known or None
+            cost = _fitting(scheduled)
+            known = cost and Variation(scheduled, cost, arrangement, settings)
+            self.found[text] = known
         return self.found.get(text)
 
     def _arranged(self, arrangement: Arrangement) -> Scheduled | None:
@@ -293,18 +294,23 @@ def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
                 yield tuple({**counts, dim: other}.items())
 
 
-def told(scheduled: Scheduled, machine: Machine) -> tuple[tuple[Work, ...], Report] | None:
-    """What the kernels of a schedule do, and what they cost; None if a program does not fit.
+def _best_of_each(tried: Sequence[Variation]) -> tuple[KernelSetting, ...]:
+    """For each kernel the setting with which it took least time."""
+    numbers = range(len(tried[0].settings))
+    return tuple(min(tried, key=partial(_seconds, at)).settings[at] for at in numbers)
 
-    Launched in a graph, with their inputs in global memory.
-    """
+
+def _seconds(at: int, one: Variation) -> float:
+    """Of the kernel of this number alone."""
+    return time_of(one.cost.works[at], one.cost.machine).seconds
+
+
+def _fitting(scheduled: Scheduled) -> Cost | None:
+    """What a schedule costs; None if a program does not fit, or no rate is known for it."""
     if not is_held(scheduled):
         return None
     try:
-        works = work(scheduled)
-        report = cost(works, machine, launch="graph")
-    except ValueError:  # a program does not fit, or the machine has no rate for its arithmetic
+        cost = cost_of(scheduled)
+    except ValueError:
         return None
-    if any(one.footprint.registers > ROOM * one.footprint.available(machine) for one in works):
-        return None
-    return works, report
+    return None if cost.spills else cost

@@ -141,7 +141,8 @@ def _plan(
     sizes = in_order(touched)
     for at, kernel in enumerate(kernels):
         before = ran[-1].ended - ran[-1].started if ran else None
-        cost = _launch(device.machine, launch, before) + device.coefficients.start
+        overlaps = launch == "dependent" or kernel.work.overlaps
+        cost = _launch(device.machine, launch, before, overlaps) + device.coefficients.start
         launched = device.clock.now
         if cost:
             yield device.clock.job((), least=cost)
@@ -156,16 +157,17 @@ def _plan(
         device.tally.bytes[device.machine.tiers[LOCAL].name] += kernel.local
 
 
-def _launch(machine: Machine, launch: str, before: float | None) -> float:
+def _launch(machine: Machine, launch: str, before: float | None, overlaps: bool) -> float:
     """Seconds before a kernel starts; ``before``: those of the kernel before it, if there is one.
 
     The host prepares a launch while another kernel runs. Nothing comes before the first kernel that
     it could depend on.
     """
     costs = machine.launch
-    if launch == "plain":
-        return costs.plain if before is None else max(costs.graph, costs.plain - before)
-    return costs.graph if launch == "graph" or before is None else costs.dependent
+    if before is None:
+        return costs.plain if launch == "plain" else costs.graph
+    least = costs.dependent if overlaps else costs.graph
+    return max(least, costs.plain - before) if launch == "plain" else least
 
 
 def _stored(kernels: Sequence[Launched]) -> frozenset[str]:

@@ -111,7 +111,9 @@ def test_a_last_round_of_few_programs_takes_as_long_as_a_full_one():
     """133 programs on 132 processors, one to each at a time."""
     (one,) = works("matmul")
     even, odd = (
-        replace(one, programs=count, grid={"M": count}, varying=dict.fromkeys(one.varying, ("M",)))
+        replace(
+            one, programs=count, grid=(("M", count),), varying=dict.fromkeys(one.varying, ("M",))
+        )
         for count in (132, 133)
     )
     scale = [replace(p, runs=p.runs * 133 // 132) for p in one.phases]
@@ -151,6 +153,15 @@ def test_launches_in_a_graph_cost_less():
     between = max(H200.launch.graph, H200.launch.plain - first)
     saved = H200.launch.plain + between - 2 * H200.launch.graph
     assert plain - graph == pytest.approx(1e6 * saved)
+
+
+def test_a_kernel_that_overlaps_the_one_before_begins_sooner():
+    text = BY_NAME["decode"].text
+    late, early = (works("decode", made) for made in (text, text + "overlap\n"))
+    assert [work.overlaps for work in early] == [False, True]
+    times = [cost(kernels, H200, launch="graph").time_us for kernels in (late, early)]
+    saved = H200.launch.graph - H200.launch.dependent
+    assert times[0] - times[1] == pytest.approx(1e6 * saved)
 
 
 def test_a_warm_cache_saves_what_it_holds():

@@ -14,6 +14,7 @@ from blockbuster.ir.lengths import fitted
 from blockbuster.ir.types import size_class
 from blockbuster.rules import WholeDim, fuse, safe
 from blockbuster.testing.generators import GENERATORS
+from tests.emit.random_groups import grouped_graph
 from tests.emit.random_masks import masked_graph
 
 KINDS = ("blocks", "matrices", "arrays", "norms")  # planted sites may have functions without tiles
@@ -27,10 +28,10 @@ MOST_ARGUMENTS = 2
 
 def random_graph(random):
     """A random block program of any kind, half of the time fused and made safe; masks always."""
-    kind = random.choice((*KINDS, "masks"))
+    kind = random.choice((*KINDS, "masks", "groups"))
     if kind == "masks":
         return safe(fuse(masked_graph(random)).final)
-    graph = GENERATORS[kind](random)
+    graph = grouped_graph(random) if kind == "groups" else GENERATORS[kind](random)
     return safe(fuse(graph).final) if random.random() < 0.5 else graph
 
 

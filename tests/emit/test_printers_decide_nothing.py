@@ -38,7 +38,7 @@ SPELLERS = {
         "text": ("pow",),
         "summand": ("pow",),
         "_call": ("not", "where"),
-        "_float_call": ("neg", "div", "reciprocal"),
+        "_float_call": ("mul", "neg", "div", "reciprocal"),
     },
 }
 """Functions that spell what is no call and no infix operator, and which names they may say."""

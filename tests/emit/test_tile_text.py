@@ -18,8 +18,10 @@ from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.schedule.steps import cost_of
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile import program as tile_programs
+from blockbuster.emit.tile import waits
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.forms import FORMS, SHORT, UNWRITTEN, fields_of, form_of, reserved
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import (
@@ -51,6 +53,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.show import WIDTH, show_tiles
 from blockbuster.emit.tile.trips import sized
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.ir.expr import Arg, Expr, call
 from blockbuster.ir.lengths import Rule, fitted, share_of, size, whole
 from blockbuster.ir.ops import Cast, Elementwise, Functional, Op, Pointwise, Relabel, Transpose
@@ -63,8 +66,9 @@ from tests.frontend.programs import OPAQUE, PROGRAMS
 
 KINDS = [
     kind
-    for _, kind in inspect.getmembers(tile_programs, dataclasses.is_dataclass)
-    if kind.__module__ == tile_programs.__name__
+    for module in (tile_programs, waits)
+    for _, kind in inspect.getmembers(module, dataclasses.is_dataclass)
+    if kind.__module__ == module.__name__
 ]
 
 
@@ -118,7 +122,10 @@ ALL = TileProgram(
             warps=4,
             accurate=("div", "exp"),
             last_first=("C", M),
+            overlaps=True,
+            group=Group(M, 8),
             body=(
+                Release(),
                 Init(B, "max"),
                 Init(C, "+"),
                 For(
@@ -127,7 +134,7 @@ ALL = TileProgram(
                     chunk="C",
                     settled=(C, B),
                     body=(
-                        Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3),
+                        Issue("X ring", A, View(IN, (M, None, HALF), "half"), 2, 3, described=True),
                         Await(A, "X ring", columns=True),
                         Await(Tile("t13", (M, N)), "other ring"),
                         Iota(E, M),
@@ -153,6 +160,7 @@ ALL = TileProgram(
         ),
         Nest(
             (
+                Wait(),
                 Load(C, View(KEPT, (M, "C")), columns=True),
                 Load(Tile("t12", (M,)), View(KEPT, (M, "C"))),
                 Let(Tile("t6", (M,)), Cast("float16"), (C,)),

@@ -15,7 +15,6 @@ from blockbuster.interp.binding import list_only
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.parse import parse
 from blockbuster.selection.choice import Fused
-from blockbuster.selection.cost import NestCost
 from blockbuster.testing.strategies import block_graphs, sizes_and_blocks
 from tests.emit.cases import (
     PORTS,
@@ -77,15 +76,6 @@ def test_ragged_blocks_count_what_they_have():
     moved = tile_traffic(chain("attention final")[0], sizes, ragged_blocks(graph, sizes))
 
     assert moved["out"].elements_stored == sizes["M"] * sizes["L"]
-
-
-@pytest.mark.parametrize(
-    ("programs", "processors", "weighed"),
-    [(1, 1, 100), (4, 1, 100), (132, 132, 100), (500, 132, 100), (66, 132, 200), (1, 132, 13_200),
-     (100, 132, 132), (97, 132, 137)],
-)  # fmt: skip
-def test_idle_processors_count(programs, processors, weighed):
-    assert NestCost(100, programs).weighed(processors) == weighed
 
 
 @given(block_graphs(), st.data())

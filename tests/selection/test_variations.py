@@ -12,8 +12,9 @@ from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.machines import machine_of
 from blockbuster.rules import safe
+from blockbuster.selection import cost
 from blockbuster.selection import variations as module
-from blockbuster.selection.variations import MOST, ROOM, chosen, variations
+from blockbuster.selection.variations import MOST, preferred, variations
 
 
 def matmul(x, w):
@@ -50,6 +51,10 @@ def found(name):
     return variations(bare(name))
 
 
+def best(ranked):
+    return preferred(ranked)[0]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_replays_from_its_text_and_fits(name):
     assert 1 < len(found(name)) <= MOST
@@ -59,8 +64,8 @@ def test_each_replays_from_its_text_and_fits(name):
     for one in found(name):
         assert replayed(bare(name), one.scheduled.schedule) == one.scheduled
         assert not not_complete(one.scheduled)
-        for work in one.works:
-            assert work.footprint.registers <= ROOM * work.footprint.available(device)
+        for work in one.cost.works:
+            assert work.footprint.registers <= cost.ROOM * work.footprint.available(device)
             assert work.footprint.resident(device) >= 1
 
 
@@ -83,20 +88,20 @@ def test_from_a_schedule_they_are_those_of_its_program():
 
 def test_what_is_known_to_win_is_chosen():
     """Measured on an H200: bench/results/2026-11-22-h200-costs."""
-    text = chosen(found("matmul")).scheduled.schedule
+    text = best(found("matmul")).scheduled.schedule
     assert text == "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
-    assert chosen(found("softmax")).scheduled.schedule.startswith("block M 1, N 16384 whole\n")
-    assert "chunk" not in chosen(found("few rows")).scheduled.schedule
+    assert best(found("softmax")).scheduled.schedule.startswith("block M 1, N 16384 whole\n")
+    assert "chunk" not in best(found("few rows")).scheduled.schedule
 
 
 def test_of_equal_costs_the_one_that_moves_least_is_chosen():
     first, *_ = found("matmul")
     limit = module.NEAR * first.microseconds
     near = [one for one in found("matmul") if one.microseconds <= limit]
-    moved = [sum(work.moved for work in one.works) for one in near]
-    best = chosen(found("matmul"))
+    moved = [sum(work.moved for work in one.cost.works) for one in near]
+    taken = best(found("matmul"))
     assert len(near) > 1
-    assert sum(work.moved for work in best.works) == min(moved) < moved[0]
+    assert sum(work.moved for work in taken.cost.works) == min(moved) < moved[0]
 
 
 def test_few_are_costed_and_refined(monkeypatch):
@@ -106,5 +111,5 @@ def test_few_are_costed_and_refined(monkeypatch):
 
 
 def test_there_are_none_where_nothing_fits(monkeypatch):
-    monkeypatch.setattr(module, "ROOM", 0.0)
+    monkeypatch.setattr(cost, "ROOM", 0.0)
     assert variations(bare("softmax")) == ()

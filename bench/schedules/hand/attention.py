@@ -34,6 +34,25 @@ def reference(q: Array, k: Array, v: Array, seen: int = ALL, window: int = 0) ->
     return (torch.softmax(s, dim=-1) @ v,)
 
 
+def soft_cap_reference(q: Array, k: Array, v: Array) -> tuple[Array, ...]:
+    """The same with scores 50 tanh(s / 50)."""
+    import torch
+
+    s = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    return (torch.softmax(50.0 * torch.tanh(s / 50.0), dim=-1) @ v,)
+
+
+def alibi_reference(q: Array, k: Array, v: Array, slopes: Array) -> tuple[Array, ...]:
+    """The same with scores that fall with the distance of a key before the row, times a slope."""
+    import torch
+
+    s = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    at = torch.arange(q.shape[-2], device=q.device)
+    distance = at[:, None] - at
+    s = (s - slopes[:, None, None] * distance).masked_fill(distance < 0, float("-inf"))
+    return (torch.softmax(s, dim=-1) @ v,)
+
+
 @triton.jit
 def _keys(keys, base, n, cols, lanes, N, D: tl.constexpr,
           DESCRIBED: tl.constexpr, CUT: tl.constexpr):  # fmt: skip
@@ -283,3 +302,4 @@ def _forms(
 FULL_FORMS = _forms(ALL, 293.6, 261.5)
 CAUSAL_FORMS = _forms(CAUSAL, 175.3, 197.2)
 WINDOW_FORMS = _forms(WINDOW, 0.0, 0.0, window=1024, small_window=20)
+NO_FORMS: tuple[Form, ...] = ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from blockbuster.emit.tile.grid_order import grouped_dims
 from blockbuster.emit.tile.program import For, Nest, Stmt, TileProgram
 
 
@@ -29,4 +30,5 @@ def _bound(nest: Nest) -> Nest:
     while (loop := outer_loop(body)) is not None:
         grid, body = (*grid, loop.dim), loop.body
     last_first = tuple(dim for dim in nest.last_first if dim in grid)
-    return replace(nest, body=body, grid=grid, last_first=last_first)
+    bound = replace(nest, body=body, grid=grid, last_first=last_first)
+    return bound if grouped_dims(bound) else replace(bound, group=None)

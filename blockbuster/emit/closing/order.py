@@ -4,8 +4,8 @@
 is printed: groups under leads that are folded first, guards where lanes past the end would count,
 workspaces in the dtype of the dots that read them, each nest's outer loops on the grid, and factors
 of a group computed once; then facts that a printer spells: tiles that lie as columns, sums that the
-matrix units add to, how exact functions are, and what is done for a compiler's sake. No schedule
-can choose otherwise.
+matrix units add to, how exact functions are, and what is done for a compiler's sake; and last,
+where nests that overlap wait for each other. No schedule can choose otherwise.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.load_columns import load_columns
 from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
+from blockbuster.emit.closing.place_waits import place_waits
 from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.closing.work_around_locality import work_around_locality
@@ -30,7 +31,7 @@ from blockbuster.emit.tile.typed import retyped
 
 REWRITES = (lead_first, guard_nests, narrow_workspaces, bind, share_factors)
 FACTS = (load_columns, accumulate, round_products, work_around_locality, accurate_functions)
-CLOSING = (*REWRITES, *FACTS)
+CLOSING = (*REWRITES, *FACTS, place_waits)
 
 
 def tidied(program: TileProgram) -> TileProgram:

@@ -9,7 +9,6 @@ of the listing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import count, product
 from typing import Any
@@ -22,13 +21,12 @@ from blockbuster.emit.interpret.located import located
 from blockbuster.emit.interpret.memory import Hazard, Memory
 from blockbuster.emit.interpret.observer import TileObserver
 from blockbuster.emit.interpret.scope import Scope
+from blockbuster.emit.interpret.shapes import shape_of
 from blockbuster.emit.interpret.slots import Ring
-from blockbuster.emit.tile.dataflow import views
 from blockbuster.emit.tile.program import (
     LAST,
     Await,
     BlockOf,
-    Buffer,
     Fold,
     For,
     Guard,
@@ -47,6 +45,8 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks, bound_sizes
+from blockbuster.emit.tile.verify_waits import is_dependent
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.interp.accumulators import aligned
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Float64, Floats, Semantics
@@ -115,47 +115,17 @@ class TileInterpreter:
         for buffer in self.program.inputs:
             self.memory.give(buffer, arrays[buffer.name])
         for buffer in (*self.program.outputs, *self.program.workspaces):
-            self.memory.allocate(buffer, self._shape(buffer), self.semantics.dtype)
+            shape = shape_of(self.program, buffer, self.sizes, self.blocks)
+            self.memory.allocate(buffer, shape, self.semantics.dtype)
         with np.errstate(all="ignore"):
             for nest in self.program.nests:
-                self.memory.new_nest()
+                self.memory.new_nest(overlaps=is_dependent(nest))
                 self._nest(nest)
         for buffer in self.program.outputs:
             missing = self.memory.unwritten(buffer)
             if missing is not None:
                 raise Hazard(f"{buffer.name}{list(missing)} is never written")
         return {buffer.name: self.memory.arrays[buffer] for buffer in self.program.outputs}
-
-    def _shape(self, buffer: Buffer) -> tuple[int, ...]:
-        scope = Scope(self.sizes, self.blocks)
-        return tuple(
-            self._entries(buffer, at)
-            if axis.per_block
-            else 1
-            if axis.dim is None
-            else scope.size(axis.dim)
-            for at, axis in enumerate(buffer.axes)
-        )
-
-    def _entries(self, buffer: Buffer, at: int) -> int:
-        """How many blocks the nests that access ``buffer`` make of the dim of an axis.
-
-        Raises ValueError where they do not make equally many.
-        """
-        found = {
-            self._trips(nest, dim)
-            for nest in self.program.nests
-            for view in views(replace(self.program, nests=(nest,)))
-            if view.buffer == buffer and isinstance(dim := view.dims[at], str)
-        }
-        if len(found) > 1:
-            raise ValueError(f"nests differ in how many blocks axis {at} of {buffer.name} has")
-        return found.pop() if found else 1
-
-    def _trips(self, nest: Nest, dim: Dim) -> int:
-        if dim in self.program.whole or any(b.dim == dim and b.whole for b in nest.blocks):
-            return 1
-        return len(Scope(self.sizes, blocks_in(nest, self.blocks)).steps(dim))
 
     # loops -----------------------------------------------------------------------------
 
@@ -167,7 +137,10 @@ class TileInterpreter:
             inner = scope
             for dim, start in zip(nest.grid, cells[number], strict=True):
                 inner = inner.inside(dim, start, ((run, number, dim),))
+            self.memory.waited = not is_dependent(nest)
             self._body(nest.body, Frame(inner))
+            if not self.memory.waited:
+                raise Hazard(f"a program of nest {self.program.nests.index(nest) + 1} never waits")
 
     def _order(self, trips: int, *, parallel: bool) -> list[int]:
         if not parallel or self._random is None:
@@ -213,6 +186,9 @@ class TileInterpreter:
             return act()
         except Hazard as hazard:
             raise Hazard(located(self.program, stmt, str(hazard))) from None
+
+    def _wait(self, _: Wait, __: Frame) -> None:
+        self.memory.waited = True
 
     # loads and stores --------------------------------------------------------------------
 
@@ -395,4 +371,6 @@ MEANING: dict[type, Callable[..., None]] = {
     Guard: TileInterpreter._guard,
     Init: TileInterpreter._init,
     Fold: TileInterpreter._fold,
+    Wait: TileInterpreter._wait,
+    Release: lambda *_: None,  # the next nest begins at some time: when does not matter
 }

@@ -30,12 +30,17 @@ class Hazard(VerifyError):
 
 @dataclass
 class Memory:
-    """Arrays by buffer; ``writers[buffer]`` has for each element the number of its last store."""
+    """Arrays by buffer; ``writers[buffer]`` has for each element the number of its last store.
+
+    ``waited``: whether the program that runs has waited for the nest before its own, if it has to.
+    """
 
     arrays: dict[Buffer, Array] = field(default_factory=dict)
     writers: dict[Buffer, Array] = field(default_factory=dict)
     _paths: list[Path] = field(default_factory=list)
     _first: int = 0
+    _begun: int = 0
+    waited: bool = True
 
     def give(self, buffer: Buffer, array: Array) -> None:
         """An array that holds values from the start."""
@@ -46,9 +51,14 @@ class Memory:
         self.arrays[buffer] = np.empty(shape, dtype)
         self.writers[buffer] = np.full(shape, NOBODY)
 
-    def new_nest(self) -> None:
-        """All stores so far are complete, whatever is parallel from here on."""
+    def new_nest(self, *, overlaps: bool = False) -> None:
+        """All stores so far are complete, whatever is parallel from here on.
+
+        To a nest that ``overlaps`` the one before, only those are that came before its chain.
+        """
         self._first = len(self._paths)
+        if not overlaps:
+            self._begun = self._first
 
     def load(self, buffer: Buffer, index: Index, path: Path) -> Array:
         """The elements at ``index``. Raises Hazard where one is not, or not surely, written."""
@@ -78,6 +88,8 @@ class Memory:
         if writers is None:
             return
         here = np.asarray(writers[(*index, ...)])
+        if not self.waited:
+            self._check_early(buffer, index, here >= self._begun, what)
         if what == "reads" and (here == NOBODY).any():
             place = self._place(buffer, index, _first_where(here == NOBODY) or ())
             raise Hazard(f"{place} is read before it is written")
@@ -86,6 +98,14 @@ class Memory:
             if dim is not None:
                 place = self._place(buffer, index, _first_where(here == store) or ())
                 raise Hazard(f"an iteration over {dim} {what} {place}, which another one writes")
+
+    def _check_early(self, buffer: Buffer, index: Index, late: Array, what: str) -> None:
+        """Raise Hazard where a program that did not wait meets what the nest before still does."""
+        if what == "writes":
+            raise Hazard(f"{buffer.name} is written before the wait: a nest before may read it yet")
+        if late.any():
+            place = self._place(buffer, index, _first_where(late) or ())
+            raise Hazard(f"{place} is read before the wait: a nest before may not have written it")
 
     def _place(self, buffer: Buffer, index: Index, at: tuple[int, ...]) -> str:
         shape = np.shape(self.arrays[buffer][(*index, ...)])

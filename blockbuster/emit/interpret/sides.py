@@ -200,7 +200,8 @@ def cuts(
     As far as there are enough sizes, no two dims have the same.
     """
     classes = sorted({dim for side in sides for dim in side.classes})
-    single = {dim for side in sides for dim in side.single}
+    single = {d for d in classes if all(d in s.single for s in sides if d in s.classes)}
+    single |= {d for s in sides if isinstance(s.program, Graph) for d in s.single}
     whole = {dim for side in sides for dim in side.whole}
     rules = tuple(dict.fromkeys(rule for side in sides for rule in side.rules))
     named = {key: ragged for side in sides for key, ragged in side.blocks.items()}

@@ -63,6 +63,7 @@ from blockbuster.emit.tile.program import (
     Nest,
     Stmt,
     Store,
+    Tile,
     TileProgram,
     statements,
 )
@@ -256,8 +257,11 @@ class _Writer:
         stores, combining = list[Stmt](), list[Stmt]()
         for fold in totals:
             origin = Origin(NAME, (fold.origin,))
+            rows = self.at_once and not no_rows(fold)
             views = {
-                tile: self._spaces.new((*path, chunks.number), tile.axes, tile.dtype)
+                tile: self._spaces.new(
+                    in_memory(path, chunks.number, tile, rows=rows), tile.axes, tile.dtype
+                )
                 for tile in folded(fold)
             }
             stores += [Store(view, tile, origin) for tile, view in views.items()]
@@ -291,6 +295,16 @@ class _Writer:
         self.made.append(Chunks(dim, self.count, word, f"{word}s"))
         self._spaces.units += (word,)
         return self.made[-1]
+
+
+def in_memory(path: tuple[Dim, ...], chunk: Dim, tile: Tile, *, rows: bool) -> tuple[Dim, ...]:
+    """The dims of partial results in the order of their axes, from the slowest.
+
+    A chunk's tile lies together, and whoever combines chunk by chunk loads it as it was stored.
+    ``rows``: the numbers of a row are combined in one tile, so they lie side by side.
+    """
+    own = () if rows else tuple(dim for dim in path if dim in tile.axes)
+    return (*(dim for dim in path if dim not in own), chunk, *own)
 
 
 def _rest(before: Body, rest: Body) -> list[Part]:

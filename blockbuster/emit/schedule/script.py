@@ -18,12 +18,17 @@ from blockbuster.emit.schedule.base import LOOP, NEST, STATEMENT, Args, Move
 from blockbuster.emit.schedule.block import BlockDims
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.defer_lane_sums import DeferLaneSums
+from blockbuster.emit.schedule.factor import Factor
 from blockbuster.emit.schedule.fill import Fill
 from blockbuster.emit.schedule.finish_rows import FinishRows
+from blockbuster.emit.schedule.group_blocks import GroupBlocks
+from blockbuster.emit.schedule.group_heads import GroupHeads
 from blockbuster.emit.schedule.keep import Keep
 from blockbuster.emit.schedule.narrow import Narrow
 from blockbuster.emit.schedule.order_blocks import OrderBlocks
+from blockbuster.emit.schedule.overlap import Overlap
 from blockbuster.emit.schedule.part import Part
+from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split import Split
@@ -36,8 +41,9 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(), ChunkLoop(),
-    DeferLaneSums(), Part(), OrderBlocks(), Warps(), Stage(),
+    GroupHeads(), Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(),
+    ChunkLoop(), Recut(), DeferLaneSums(), Part(), Factor(), OrderBlocks(), GroupBlocks(),
+    Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -9,6 +9,11 @@ A tile that is on its way lies in shared memory, in one of as many slots as ther
 the time that memory takes behind the arithmetic of earlier iterations; costs shared memory. In a
 loop with matrix dots these are the loads that dots wait for, else all of them: Triton's pipeliner
 takes the same.
+
+``by descriptors``, one thread asks the memory unit for a whole tile, instead of all threads for
+elements each: no addresses and masks in the loop, fewer registers, and zeros past the end for free.
+Costs the host the making of descriptors, about a microsecond each a launch. A kernel keeps its
+pointers for arrays whose strides or addresses no descriptor takes.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import LOOP, Args, Move, no_such_place, read_number
+from blockbuster.emit.schedule.descriptors import not_described
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.tile.dataflow import operands, stored
@@ -36,6 +42,9 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 
+BY_DESCRIPTORS = ("by", "descriptors")
+"""The words of a schedule that ask for them."""
+
 FEWEST = 2  # stages: the iteration that computes, and one whose loads are on their way
 
 
@@ -44,7 +53,7 @@ class Stage(Move):
 
     name: ClassVar[str] = "stage"
     takes: ClassVar[str] = LOOP
-    form: ClassVar[str] = "STAGES"
+    form: ClassVar[str] = f"STAGES [{' '.join(BY_DESCRIPTORS)}]"
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """Loops with loads that can run ahead."""
@@ -53,8 +62,11 @@ class Stage(Move):
                 yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """From two stages to five."""
-        yield from ({"stages": number} for number in range(FEWEST, 6))
+        """From two stages to five, by pointers and, where that is legal, by descriptors."""
+        for number in range(FEWEST, 6):
+            yield {"stages": number}
+            if not self.why_not(scheduled, site, stages=number, described=True):
+                yield {"stages": number, "described": True}
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop is innermost and serial, its arrays do not change, no tile is used otherwise."""
@@ -69,19 +81,33 @@ class Stage(Move):
             not_stageable(loop, tiling)
             or stored_meanwhile(loop, nest, tiling)
             or used_twice(loop, nest, tiling)
+            or (args.get("described") and self._not_described(scheduled, loop, tiling))
+            or ""
         )
+
+    def _not_described(self, scheduled: Scheduled, loop: For, tiling: Tiling) -> str:
+        loads = staged_loads(loop, tiling)
+        reasons = (not_described(load, tiling, scheduled.target) for load in loads)
+        return next(filter(None, reasons), "")
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The loop with its loads as issue and await statements."""
         draft = scheduled.draft
         loop, nest = loop_at(draft, site), draft.nests[site.nest - 1]
         assert loop is not None
-        made = _staged(loop, nest, args["stages"], tiling_of(draft, nest))
+        made = _staged(loop, nest, args, tiling_of(draft, nest))
         return with_body(draft, site, _replaced(nest.body, loop, made))
 
+    def show(self, **args: Any) -> str:
+        """``3``, or ``3 by descriptors``."""
+        words = BY_DESCRIPTORS if args.get("described") else ()
+        return " ".join((str(args["stages"]), *words))
+
     def read(self, words: Sequence[str]) -> Args:
-        """One number."""
-        return {"stages": read_number(words, "the number of stages")}
+        """One number, and perhaps ``by descriptors``."""
+        described = tuple(words[1:]) == BY_DESCRIPTORS
+        number = read_number(words[:1] if described else words, "the number of stages")
+        return {"stages": number, "described": True} if described else {"stages": number}
 
 
 def staged_loads(loop: For, tiling: Tiling) -> tuple[Load, ...]:
@@ -133,11 +159,12 @@ def used_twice(loop: For, nest: Nest, tiling: Tiling) -> str:
     return f"{name} feeds the matrix units and arithmetic: Triton's pipeliner races" if name else ""
 
 
-def _staged(loop: For, nest: Nest, stages: int, tiling: Tiling) -> For:
+def _staged(loop: For, nest: Nest, args: Args, tiling: Tiling) -> For:
+    stages, described = args["stages"], args.get("described", False)
     ahead = {load.target: load for load in staged_loads(loop, tiling)}
     tokens = dict(zip(ahead, _tokens(ahead.values(), nest), strict=False))
     issues = tuple(
-        Issue(tokens[tile], tile, load.view, stages - 1, stages, load.origin)
+        Issue(tokens[tile], tile, load.view, stages - 1, stages, load.origin, described)
         for tile, load in ahead.items()
     )
     waited = (

@@ -33,7 +33,8 @@ class Target:
     """A GPU architecture.
 
     ``shared``: bytes of shared memory that one block of threads can have; ``processors``: how many
-    such blocks run at once at least, on the machine that these numbers are from.
+    such blocks run at once at least, on the machine that these numbers are from. ``overlaps``: a
+    kernel can begin before the one before has ended (dependent launches).
     """
 
     name: str
@@ -42,13 +43,16 @@ class Target:
     warp_size: int
     shared: int
     processors: int
+    overlaps: bool = False
 
 
 def _target(name: str, backend: str, arch: int | str, *, like: str) -> Target:
     """The target whose numbers are those of a built-in machine."""
     machine = built_in(like)
     limits = machine.limits
-    return Target(name, backend, arch, limits.warp, limits.shared_per_program, machine.processors)
+    overlaps = machine.launch.dependent < machine.launch.graph
+    shared = limits.shared_per_program
+    return Target(name, backend, arch, limits.warp, shared, machine.processors, overlaps)
 
 
 TARGETS: dict[str, Target] = {
@@ -173,6 +177,8 @@ def compiled_entry(entry: dict[str, Any], target: Target) -> tuple[Any, Assemble
     constants = {**entry["constants"], **ones}
     if "INDEX" in names:  # what emitted kernels count elements in
         constants["INDEX"] = tl.int32
+    if "OVERLAPS" in names:  # whether there are dependent launches
+        constants["OVERLAPS"] = target.overlaps
     signature = {n: "constexpr" if n in constants else entry["signature"][n] for n in names}
     source = ASTSource(
         fn=function,

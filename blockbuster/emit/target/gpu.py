@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -146,3 +146,10 @@ def gpu_target(index: int | None = None) -> str:
         return str(torch.cuda.get_device_properties(index or 0).gcnArchName).split(":")[0]
     major, minor = torch.cuda.get_device_capability(index)
     return f"sm_{major}{minor}"
+
+
+def tensor_descriptor(array: Any, tile: Sequence[int]) -> Any:
+    """What Triton takes for the descriptor of a tensor whose layout has one."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor.from_tensor(array, list(tile))

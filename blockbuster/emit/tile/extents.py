@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from blockbuster.emit.tile.grid_order import programs_in_order
 from blockbuster.emit.tile.known_bounds import KnownBounds, Numbers
 from blockbuster.emit.tile.program import For, Nest
 from blockbuster.emit.tile.spanned import Walked, summed, summed_outside
@@ -77,9 +78,7 @@ class Extents:
             return None
         shape = [self.trips(dim) for dim in self.nest.grid]
         each = np.broadcast_to(counts.over(self.nest.grid), shape)
-        grid = enumerate(self.nest.grid)
-        turned = tuple(at for at, dim in grid if dim in self.nest.last_first)
-        return np.asarray(np.flip(each, turned).ravel())
+        return np.asarray(each[tuple(programs_in_order(self.nest, shape).T)])
 
     def elements(self, dims: Collection[Dim], loops: Loops, *, padded: bool = False) -> int:
         """The elements of all tiles over ``dims`` inside ``loops``: blocks together are the whole.

@@ -15,6 +15,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, TypeAlias
 
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import (
     INPUT,
     OUTPUT,
@@ -40,12 +41,13 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.ir.lengths import Rule
 
 STATEMENTS: dict[type, str] = {
     Load: "{target:made} = load {view:view}~ columns{columns:flag}~",
     Issue: "issue {token:word} {ahead:number} ahead of {slots:number}: "
-    "{tile:made} = load {view:view}",
+    "{tile:made} = load {view:view}~ by descriptor{described:flag}~",
     Await: "{target:made} = await {token:word}~ columns{columns:flag}~",
     Iota: "{target:made} = index {dim:dim}~ at {at:word}~",
     BlockOf: "{target:made} = block {dim:dim} of {value:tile}",
@@ -55,6 +57,8 @@ STATEMENTS: dict[type, str] = {
     Init: "{target:made} = init {monoid:monoid}",
     Fold: "{target:tile} {monoid:monoid}= {value:tile}~ onto {onto:tile}~~ ahead{ahead:flag}~"
     "~ apart {apart:word}~{members:members}",
+    Wait: "wait",
+    Release: "release",
     For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~~ from {span:span}~"
     "~ settled {settled:tiles}~ {body:body}",
 }
@@ -68,8 +72,9 @@ FORMS: dict[type, str] = STATEMENTS | {
     Block: "{dim:dim} {lanes:number}~?{ragged:flag}~~ whole{whole:flag}~",
     Chunks: "{dim:dim} in {count:number} as {number:dim} and {lanes:dim}",
     Rule: "|{dim:dim}| {exact:either = >=} {length:length}",
+    Group: "{blocks:number} {dim:dim}",
     Nest: "~\nblocks {blocks:cuts}~~\ngrid {grid:blocks}~~ warps {warps:number}~"
-    "~\nlast first {last_first:dims}~"
+    "~\nlast first {last_first:dims}~~\ngroups of {group:group}~~\noverlaps{overlaps:flag}~"
     "~\naccurate {accurate:words}~{body:statements}",
     TileProgram: "~\ndots in {dtype:dtype}~~\ninputs {inputs:inputs}~~\noutputs {outputs:outputs}~"
     "~\nworkspaces {workspaces:workspaces}~~\nunits {units:dims}~~\nwhole {whole:dims}~"
@@ -159,13 +164,13 @@ def first_words() -> tuple[dict[str, type], dict[str, type]]:
     beginning: dict[str, type] = {}
     making: dict[str, type] = {}
     for kind in STATEMENTS:
-        first, second = form_of(kind)[:2]
-        if isinstance(first, Words):
-            beginning[first.tokens[0]] = kind
-        elif isinstance(first, Slot) and first.kind == "either":
-            beginning |= dict.fromkeys(first.words, kind)
-        elif isinstance(second, Words) and len(second.tokens) > 1:
-            making[second.tokens[1]] = kind
+        match form_of(kind):
+            case (Words() as first, *_):
+                beginning[first.tokens[0]] = kind
+            case (Slot(kind="either", words=words), *_):
+                beginning |= dict.fromkeys(words, kind)
+            case (_, Words() as second, *_) if len(second.tokens) > 1:
+                making[second.tokens[1]] = kind
     return beginning, making
 
 

@@ -30,6 +30,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import shown
 from blockbuster.ir.expr import show_expr, show_number
 from blockbuster.ir.graph import Graph
@@ -90,6 +91,8 @@ class _Listing:
             elif isinstance(stmt, Fold):
                 for text, origin in self._fold(stmt, inlined):
                     yield indent + text, origin
+            elif isinstance(stmt, Wait | Release):
+                yield f"{indent}{type(stmt).__name__.lower()}", Origin()
             elif isinstance(stmt, Issue):
                 place = self._place(stmt.view, stmt.tile, loops)
                 yield f"{indent}issue {stmt.token} = load({place}), {stmt.ahead} ahead", stmt.origin

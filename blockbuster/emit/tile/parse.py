@@ -24,6 +24,7 @@ from blockbuster.emit.tile.forms import (
     usual,
     written_name,
 )
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.program import (
     Block,
     Buffer,
@@ -382,6 +383,7 @@ KINDS: Mapping[str, Callable[[_Reader], Any]] = {
     "statements": _Reader.statements,
     "body": _Reader.body,
     "cuts": _Reader.cuts,
+    "group": lambda reader: reader.read(Group),
     "rules": lambda reader: reader.listed(lambda: reader.read(Rule)),
     "chunks": lambda reader: reader.listed(lambda: reader.read(Chunks)),
     "nests": _Reader.nests,

@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from blockbuster.emit.tile.group import Group
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
@@ -126,6 +128,7 @@ class Issue:
     The tile is that of ``ahead`` iterations later; those of the first ``ahead`` iterations are
     started before the loop. It arrives in one of ``slots`` places, that of its iteration's number
     modulo ``slots``, at any time from here on until it is awaited. ``token`` names the ring.
+    ``described``: a descriptor of the array loads the tile as a whole, where its layout allows.
     """
 
     token: str
@@ -134,6 +137,7 @@ class Issue:
     ahead: int
     slots: int
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    described: bool = False
 
 
 @dataclass(frozen=True)
@@ -315,7 +319,9 @@ class Chunks:
     lanes: Dim
 
 
-Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For
+Stmt = (
+    Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Wait | Release
+)
 
 
 @dataclass(frozen=True)
@@ -334,13 +340,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Nest:
-    """A group of statements that runs after all earlier nests have finished: in time, one kernel.
+    """A group of statements, one kernel: it runs after all earlier nests, or waits for them inside.
 
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
-    ``last_first``: parallel dims whose blocks the grid takes from the last to the first.
+    ``last_first``: parallel dims whose blocks the grid takes from the last to the first. ``group``:
+    a parallel dim, not the last on the grid, whose blocks it takes in groups.
     ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
-    computed to the accuracy of float32; for others the target's approximations do.
+    computed to the accuracy of float32; for others the target's approximations do. ``overlaps``: it
+    shall begin before the nest before it has ended; ``place_waits`` says where it waits for that.
     """
 
     body: tuple[Stmt, ...]
@@ -349,6 +357,8 @@ class Nest:
     warps: int = 0
     accurate: tuple[str, ...] = ()
     last_first: tuple[Dim, ...] = ()
+    overlaps: bool = False
+    group: Group | None = None
 
 
 @dataclass(frozen=True)

@@ -261,6 +261,7 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "statements": _Printer.statements,
     "body": lambda printer, body: _braces("", printer.statements(body)).lstrip(),
     "cuts": _Printer.each,
+    "group": _Printer.written,
     "rules": _Printer.each,
     "chunks": _Printer.each,
     "nests": _Printer.nests,

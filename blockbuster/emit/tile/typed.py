@@ -49,6 +49,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, value_dtype
 from blockbuster.emit.tile.rings import issues
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.ops import Cast, Functional
 from blockbuster.ir.origin import Origin
@@ -151,6 +152,8 @@ class _Typing:
                 return replace(stmt, value=value)
             case Fold():
                 return self._fold(stmt)
+            case Wait() | Release():
+                return stmt
         raise AssertionError(stmt)
 
     def _fold(self, stmt: Fold) -> Fold:

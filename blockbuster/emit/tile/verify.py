@@ -38,6 +38,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.verify_dtypes import DTYPE_CHECKS
+from blockbuster.emit.tile.verify_waits import CHECKS as WAIT_CHECKS
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim
@@ -317,4 +318,5 @@ CHECKS: tuple[Callable[[TileProgram], Iterator[str]], ...] = (
     dots_are_added_once,
     operators_are_of_tiles,
     *rings.CHECKS,
+    *WAIT_CHECKS,
 )

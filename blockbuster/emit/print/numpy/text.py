@@ -46,6 +46,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
@@ -375,13 +376,10 @@ class _Text:
     def _transposed(self, stmt: Let, scope: Scope) -> str:
         return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
 
-    def _same(self, stmt: Let, scope: Scope) -> str:
-        return self._operands(stmt)[0]
-
 
 WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
     Load: _Text._load,
-    Issue: lambda *_: [],  # loaded where it is awaited
+    **dict.fromkeys((Issue, Wait, Release), lambda *_: []),  # nests and loads run in turn
     Await: _Text._load,
     Iota: _Text._iota,
     BlockOf: _Text._block_of,
@@ -396,5 +394,5 @@ SPELLING: dict[type, Callable[[_Text, Let, Scope], str]] = {
     Pointwise: _Text._pointwise,
     Cast: _Text._cast,
     Transpose: _Text._transposed,
-    Relabel: _Text._same,
+    Relabel: lambda text, stmt, _: text._operands(stmt)[0],
 }

@@ -13,6 +13,8 @@ from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
 
 WIDTH = 100
+OVERLAPS = "OVERLAPS"
+"""The parameter of kernels that says whether the device has dependent launches."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,10 @@ class File:
         """The kernel's parameter for an array."""
         return self.names.of(("pointer", buffer.name), f"{self.buffer(buffer)}_ptr")
 
+    def descriptor(self, buffer: Buffer, tile: tuple[int, ...]) -> str:
+        """The kernel's parameter for the descriptor of an array, for tiles of this shape."""
+        return self.names.of(("descriptor", buffer.name, tile), f"{self.buffer(buffer)}_desc")
+
     def stride(self, buffer: Buffer, axis: int) -> str:
         """The kernel's parameter for the stride of an axis."""
         word = dim_word(buffer.axes[axis].dim or "").lower()
@@ -53,12 +59,17 @@ class File:
 
 @dataclass
 class Parameters:
-    """What a kernel turns out to need while it is being printed, in order of first need."""
+    """What a kernel turns out to need while it is being printed, in order of first need.
+
+    ``overlaps``: to know whether the device has dependent launches.
+    """
 
     buffers: dict[Buffer, None] = field(default_factory=dict)
     strides: dict[tuple[Buffer, int], str] = field(default_factory=dict)
     sizes: dict[Dim, str] = field(default_factory=dict)
     blocks: dict[Dim, str] = field(default_factory=dict)
+    overlaps: bool = False
+    descriptors: dict[tuple[Buffer, tuple[int, ...]], str] = field(default_factory=dict)
 
 
 class Lines:

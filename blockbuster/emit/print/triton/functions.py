@@ -135,6 +135,14 @@ def _recip0(x):
 ''',
         (),
     ),
+    "_finite": (
+        '''
+def _finite(x):
+    """x, and the largest finite number of its sign where it is infinite."""
+    return _maximum(_minimum(x, 3.4028234663852886e+38), -3.4028234663852886e+38)
+''',
+        ("_maximum", "_minimum"),
+    ),
 }
 
 # to float32 accuracy: within two units of CUDA's own functions

@@ -167,6 +167,27 @@ def check_sizes(size):
             raise ValueError(f"{dim} is {size[dim]}: it has to be {only}")
 '''
 
+EARLY = '''
+def can_overlap(array):
+    """True if a kernel can begin before the one before has ended, on the device of ``array``."""
+    torch = sys.modules.get("torch")
+    if triton.knobs.runtime.interpret or not torch or torch.version.hip:
+        return False
+    return torch.cuda.get_device_capability(array.device) >= (9, 0)
+'''
+
+DESCRIPTORS = '''
+def descriptor(array, tile):
+    """The descriptor of an array for tiles of this shape; None if its layout has none."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    steps = strides(array)
+    apart = all(step > 0 and step % 16 == 0 for step in steps[:-1])
+    if steps[-1] != 1 or not apart or argument(array).data_ptr() % 16:
+        return None
+    return TensorDescriptor(argument(array), list(array.shape), list(steps), list(tile))
+'''
+
 ASSEMBLER = '''
 def check_assembler():
     """Raise RuntimeError if Triton assembles with ptxas 12.8 for a Hopper GPU.

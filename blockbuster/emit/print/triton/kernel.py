@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockbuster.emit.print.triton.file import File, Lines, Parameters
+from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places, launched_stages
 from blockbuster.emit.print.triton.scalars import (
@@ -44,6 +44,7 @@ from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.emit.tile.value_dtypes import TRUTH
+from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.emit.tile.workarounds import READ_ONCE, REASONS
 from blockbuster.ir.ops import Cast
 
@@ -105,7 +106,16 @@ class _KernelPrinter:
         if mask := self._places.mask(lanes, lanes):
             args += [f"mask={mask}", "other=0" if buffer.dtype == TRUTH else "other=0.0"]
         end = ") != 0" if buffer.dtype == TRUTH else ")"
+        if not (isinstance(stmt, Await) and self._issues[stmt.token].described):
+            self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
+            return
+        descriptor, text = self._places.described(view, lanes)
+        self._lines.line(f"if {descriptor} is None:", note="strides that no descriptor takes")
+        self._lines.depth += 1
         self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
+        self._lines.depth -= 1
+        self._lines.line("else:")
+        self._lines.line(f"    {name} = {text}", stmt.origin)
 
     def _iota(self, stmt: Iota) -> None:
         lanes, word = self._tiling.lanes(stmt.target), dim_word(stmt.dim).lower()
@@ -134,6 +144,20 @@ class _KernelPrinter:
         if mask := self._places.mask(operand.lanes, operand.lanes):
             args.append(f"mask={mask}")
         self._lines.call("tl.store(", args, ")", stmt.origin)
+
+    # other kernels ---------------------------------------------------------------
+
+    def _wait(self, stmt: Wait) -> None:
+        self._early("wait", "until the kernel before has ended")
+
+    def _release(self, stmt: Release) -> None:
+        self._early("launch_dependents", "the next kernel may begin")
+
+    def _early(self, name: str, note: str) -> None:
+        """A step of a dependent launch, which not every device has."""
+        self._places.parameters.overlaps = True
+        self._lines.line(f"if {OVERLAPS}:")
+        self._lines.line(f"    tl.extra.cuda.gdc_{name}()", note=note)
 
     # arithmetic ------------------------------------------------------------------
 
@@ -210,4 +234,6 @@ STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
     Init: _KernelPrinter._init,
     Fold: _KernelPrinter._fold,
     For: _KernelPrinter._for,
+    Wait: _KernelPrinter._wait,
+    Release: _KernelPrinter._release,
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from blockbuster.emit.print.triton.file import File, Parameters, literal, wrapped
+from blockbuster.emit.print.triton.file import OVERLAPS, File, Parameters, literal, wrapped
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.trips import sized
+from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
 
@@ -53,6 +54,8 @@ class _Launcher:
         self._dims, self._free = sizes_shown(program)
         self._arrays = (*program.inputs, *program.outputs, *program.workspaces)
         self._kernels = kernels
+        self._dependent = [*(is_dependent(kernel.nest) for kernel in kernels), False]
+        self._chained = any(self._dependent)
 
     def text(self) -> str:
         names = [self._file.buffer(b) for b in self._program.inputs]
@@ -76,7 +79,8 @@ class _Launcher:
                 f"    index = index_type({', '.join(self._file.buffer(b) for b in self._arrays)})",
                 f"    with on_device({names[0]}):",
                 *(["        check_assembler()"] if self._guarded else []),
-                *(line for kernel in self._kernels for line in self._launch(kernel)),
+                *([f"        overlaps = can_overlap({names[0]})"] if self._chained else []),
+                *(line for at in range(len(self._kernels)) for line in self._launch(at)),
                 f"    return {', '.join(results)}",
             ]
         )
@@ -109,18 +113,30 @@ class _Launcher:
         blocks = tiling and not tiling.is_unit(dim)
         return f"triton.cdiv({size}, {tiling.blocks[dim]})" if tiling and blocks else size
 
-    def _launch(self, kernel: Kernel) -> list[str]:
+    def _launch(self, at: int) -> list[str]:
+        """The launch of a kernel. ``early``: how one is launched behind one that did start, if it
+        may begin before that has ended; the first of a chain begins when all has ended.
+        """
+        kernel, dependent, leads = self._kernels[at], *self._dependent[at : at + 2]
         p = kernel.parameters
         counts = [self._extent(dim, kernel.tiling) for dim in kernel.nest.grid]
         arrays = [f"argument({self._file.buffer(b)})" for b in p.buffers]
         steps = [f"strides({self._file.buffer(b)})[{axis}]" for b, axis in p.strides]
-        blocks = [f"{name}={kernel.tiling.blocks[d]}" for d, name in p.blocks.items()]
+        constants = [f"{name}={kernel.tiling.blocks[d]}" for d, name in p.blocks.items()]
+        described = [
+            f"{name}=descriptor({self._file.buffer(b)}, {literal(tile)})"
+            for (b, tile), name in p.descriptors.items()
+        ]
+        constants += ["INDEX=index", *([f"{OVERLAPS}=overlaps"] if p.overlaps else [])]
         options = [f"{name}={value}" for name, value in kernel.options.items()]
-        lines = [f"        grid = {' * '.join(counts) or '1'}"]
+        options += ["**early"] if dependent else []
+        begun = ['            early = {"launch_pdl": True} if overlaps else {}']
+        lines = ["        early = {}"] if leads and not dependent else []
+        lines += [f"        grid = {' * '.join(counts) or '1'}"]
         lines += ["        if grid:", f"            {kernel.name}[(grid,)]("]
-        for group in (arrays, list(p.sizes.values()), steps, [*blocks, "INDEX=index"], options):
+        for group in (arrays, list(p.sizes.values()), steps, described, constants, options):
             lines += wrapped(group, 16)
-        return [*lines, "            )"]
+        return [*lines, "            )", *(begun if leads else [])]
 
 
 def _entries(names: Mapping[str, str]) -> str:

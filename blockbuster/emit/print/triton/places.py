@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.print.triton.file import File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, spread
+from blockbuster.emit.tile.grid_order import grouped_dims
+from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.names import Names, dim_word
 from blockbuster.emit.tile.program import (
     FIRST,
@@ -50,6 +52,7 @@ class Places:
         self._starts: dict[Dim, str] = {}  # the first element of its block
         self._indices: dict[Dim, str] = {}
         self._extents: dict[Dim, str] = {}
+        self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
         self.parameters = Parameters()
 
     # parameters ------------------------------------------------------------------
@@ -106,18 +109,33 @@ class Places:
         for dim in reversed(nest.grid):
             number = self._names.of(("number", dim), f"pid_{dim_word(dim).lower()}")
             self._numbers[dim] = number
-            count = self.size(dim)
-            if not self._tiling.is_unit(dim):
-                count = f"tl.cdiv({count}, {self.block(dim)})"
-            counted = f"{count} - 1 - " if dim in nest.last_first else ""
+            count = self._count(dim)
+            counted = f"{count} - 1 - " if dim in _turned_at_once(nest) else ""
             if dim == nest.grid[0]:
                 first = "pid" if len(nest.grid) > 1 else "tl.program_id(0)"
                 self._lines.line(f"{number} = {counted}{first}")
                 continue
             self._lines.line(f"{number} = {counted}pid % {count}")
             self._lines.line(f"pid = pid // {count}")
+        if nest.group is not None:
+            self._grouped(nest, nest.group)
         for dim in nest.grid:
             self._block_at(dim, nest.body, f"{self._numbers[dim]} * {{}}")
+
+    def _count(self, dim: Dim) -> str:
+        """How many blocks ``dim`` has."""
+        count = self.size(dim)
+        return count if self._tiling.is_unit(dim) else f"tl.cdiv({count}, {self.block(dim)})"
+
+    def _grouped(self, nest: Nest, group: Group) -> None:
+        """The places of two dims, row by row until here, in groups of blocks of the first."""
+        dims = grouped_dims(nest)
+        names, counts = [self._numbers[dim] for dim in dims], [self._count(dim) for dim in dims]
+        made = ", ".join(names)
+        self._lines.line(f"{made} = tl.swizzle2d({made}, {', '.join(counts)}, {group.blocks})")
+        for dim, name, count in zip(dims, names, counts, strict=True):
+            if dim in nest.last_first:
+                self._lines.line(f"{name} = {count} - 1 - {name}")
 
     def step(self, dim: Dim) -> str:
         """How many elements a block of ``dim`` has."""
@@ -130,6 +148,8 @@ class Places:
         ends = self._chunk(stmt) if stmt.chunk is not None else ("0", self.size(dim))
         steps = ", ".join(self._spanned(stmt, ends, bounds))
         self._numbers[dim] = start
+        if stmt.span is not None:
+            self._wide[dim] = None
         if not self._tiling.is_unit(dim):
             steps += f", {self.block(dim)}"
             self._numbers[dim] = f"({start} // {self.block(dim)})"
@@ -179,6 +199,7 @@ class Places:
         """The end of a loop."""
         self._lines.depth -= 1
         del self._numbers[stmt.dim]
+        self._wide.pop(stmt.dim, None)
         self._starts.pop(stmt.dim, None)
         self._indices.pop(stmt.dim, None)
 
@@ -246,6 +267,27 @@ class Places:
                 scalars.append(f"{numbers[dim]} * {self._stride(view.buffer, axis)}")
         return " + ".join(scalars + vectors)
 
+    def described(self, view: View, lanes: Lanes) -> tuple[str, str]:
+        """The descriptor of an array, and the tile with ``lanes`` as it loads it."""
+        shape, order, place = list[int](), list[Dim](), list[str]()
+        for dim, axis in zip(view.dims, view.buffer.axes, strict=True):
+            assert not isinstance(dim, Strided), "descriptors are for plain axes"
+            inside = dim is not None and dim in lanes and not axis.per_block
+            place.append(self._first(dim, self._starts if inside else self._numbers))
+            shape.append(self._tiling.blocks[dim] if dim and inside else 1)
+            order += [dim] if dim and inside else []
+        key = view.buffer, tuple(shape)
+        name = self.parameters.descriptors.setdefault(key, self._file.descriptor(*key))
+        text = f"{name}.load([{', '.join(place)}])"
+        if len(order) < len(shape):
+            text += f".reshape({', '.join(map(self.block, order))})"
+        return name, text if tuple(order) == lanes else f"{text}.T"
+
+    def _first(self, dim: Dim | None, known: Mapping[Dim, str]) -> str:
+        """The first element or the number of the current block of ``dim``, 32 bits wide."""
+        number = known.get(dim, "0") if dim is not None else "0"
+        return f"tl.cast({number}, tl.int32)" if dim in self._wide else number
+
     def _steps(self, loop: For, bounds: str) -> str:
         """What a loop runs over, with its stages where the launch does not say them.
 
@@ -273,6 +315,11 @@ class Places:
             start = axis.start.python(self.size)
             terms.append(start if terms else f"tl.full((), {start}, INDEX)")
         return f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
+
+
+def _turned_at_once(nest: Nest) -> tuple[Dim, ...]:
+    """The dims whose blocks are counted from the last as they are; those of groups are later."""
+    return tuple(dim for dim in nest.last_first if dim not in grouped_dims(nest))
 
 
 def launched_stages(nest: Nest, tiling: Tiling) -> int:

@@ -21,6 +21,7 @@ from blockbuster.emit.tile.result_dtypes import (
     literal_dtype,
 )
 from blockbuster.emit.tile.value_dtypes import TRUTH
+from blockbuster.ir.base_two import made_finite
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.types import Dim
 
@@ -120,6 +121,8 @@ class ScalarPrinter:
 
     def text(self, expr: Expr, args: Sequence[Text]) -> Text:
         """``expr`` over operands that already broadcast together."""
+        if (chosen := made_finite(expr)) is not None:
+            return self._called("_finite", [as_float(self.text(chosen, args))])
         match expr:
             case Arg(index):
                 return args[index]
@@ -129,6 +132,8 @@ class ScalarPrinter:
                 return Text(self._size_text(dim))
             case Call("pow", (base, Const(exponent))) if exponent in _POWERS:
                 return as_float(self.text(_powered(base, exponent), args))
+            case Call("pow", (Const(2.0), exponent)):
+                return self._called("tl.exp2", [as_float(self.text(exponent, args))])
             case Call("pow", (base, Const(exponent))):
                 tensor = Text(f"tl.full((), {number(exponent)}, tl.float32)")
                 return self._float_call("pow", [as_float(self.text(base, args)), tensor])
@@ -141,6 +146,8 @@ class ScalarPrinter:
         match expr:
             case Call("pow", (base, Const(exponent))) if exponent in _POWERS:
                 return self.summand(_powered(base, exponent), args)
+            case Call("pow", (Const(2.0), _)):
+                return self.text(expr, args)
             case Call(fn) if fn in _FACTORS:
                 factors = _FACTORS[fn](expr)
             case _:
@@ -173,6 +180,8 @@ class ScalarPrinter:
         return self._float_call(fn, [as_float(a) for a in args])
 
     def _float_call(self, fn: str, args: list[Text]) -> Text:
+        if fn == "mul" and all(map(is_literal, args)):
+            return replace(_infix(fn, args), dtype=LITERAL)
         if all(map(is_literal, args)):
             args = [Text(f"tl.full((), {args[0].text}, tl.float32)"), *args[1:]]
         if fn == "reciprocal":

@@ -22,6 +22,8 @@ def kernel_table(file: File, kernels: list[Kernel]) -> str:
     for kernel in kernels:
         p = kernel.parameters
         types = {file.pointer(b): MEMORY[b.dtype].pointer for b in p.buffers}
+        for (buffer, tile), name in p.descriptors.items():
+            types[name] = f"tensordesc<{MEMORY[buffer.dtype].pointer[1:]}{list(tile)}>"
         types |= dict.fromkeys((*p.sizes.values(), *p.strides.values()), "i32")
         numbers = dict(_numbers(file, kernel))
         pointers = [file.pointer(b) for b in p.buffers]

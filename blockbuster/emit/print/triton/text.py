@@ -6,9 +6,16 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from blockbuster.emit.print.triton.file import File, literal, wrapped
+from blockbuster.emit.print.triton.file import OVERLAPS, File, literal, wrapped
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_sources
-from blockbuster.emit.print.triton.harness import ARRAYS, ASSEMBLER, COMMANDS, START
+from blockbuster.emit.print.triton.harness import (
+    ARRAYS,
+    ASSEMBLER,
+    COMMANDS,
+    DESCRIPTORS,
+    EARLY,
+    START,
+)
 from blockbuster.emit.print.triton.kernel import kernel_body
 from blockbuster.emit.print.triton.launcher import Kernel, launcher_text, sizes_shown
 from blockbuster.emit.print.triton.places import launched_stages
@@ -21,6 +28,7 @@ from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.value_dtypes import TRUTH
+from blockbuster.emit.tile.verify_waits import waits
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
@@ -30,8 +38,9 @@ _RESERVED = (
     "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
     "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
-    "argument", "strides", "empty", "check_assembler",
-    "index_type", "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
+    "argument", "strides", "empty", "check_assembler", "descriptor",
+    "index_type", OVERLAPS, "can_overlap", "overlaps", "early",
+    "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
     "argparse", "contextlib", *HELPERS, *ACCURATE,
 )  # fmt: skip
 
@@ -74,6 +83,8 @@ def triton_text(
         launcher_text(program, text.file, text.kernels, guarded=heading.checks_assembler),
         reference,
         ARRAYS.strip(),
+        *([EARLY.strip()] if waits(program) else []),
+        *([DESCRIPTORS.strip()] if any(k.parameters.descriptors for k in text.kernels) else []),
         *([ASSEMBLER.strip()] if heading.checks_assembler else []),
         COMMANDS.strip(),
     ]
@@ -299,9 +310,11 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     def function(self, kernel: Kernel) -> str:
         p = kernel.parameters
         runtime = [self.file.pointer(b) for b in p.buffers]
-        constants = [f"{name}: tl.constexpr" for name in (*p.blocks.values(), "INDEX")]
+        names = (*p.blocks.values(), "INDEX", *([OVERLAPS] if p.overlaps else []))
+        constants = [f"{name}: tl.constexpr" for name in names]
         lines = ["@triton.jit", f"def {kernel.name}("]
-        for group in (runtime, list(p.sizes.values()), list(p.strides.values()), constants):
+        numbers = list(p.sizes.values()), list(p.strides.values())
+        for group in (runtime, *numbers, list(p.descriptors.values()), constants):
             lines += wrapped(group, 4)
         return "\n".join([*lines, "):", *kernel.body])
 

@@ -1,0 +1,324 @@
+"""factor: exponentials in base 2, with the scale of their argument folded in.
+
+before   t4 = t3 * |D| ** -0.5            after   t4 = row_max(t3)
+         t5 = row_max(t4)                         t5 = t4 * |D| ** -0.5
+         t6 = maximum(t1, t5)                     t6 = maximum(t1, t5)
+         t7 = sub0(t4, t6)                        t7 = finite(t6 * log2 e)        (an entry per row)
+         t8 = exp(t7)                             t8 = 2 ** (t3 * (|D| ** -0.5 * log2 e) - t7)
+
+An element takes one fused multiplication and addition and one ex2 instead of two multiplications, a
+subtraction, a test for infinity and an ex2. The test is made once for a row: finite(z) is z, but
+the largest finite number of its sign where z is infinite, so that x - finite(z) is x where x is
+infinite, and infinite where z alone is, as sub0 has it. So results are what they were at -inf and
+inf; where z is NaN, also those at an infinite x are NaN. Numbers from 2.3e38 on (float32's largest,
+over log2 e) count as infinite. Rounding differs: a product with the scale is rounded no more, one
+with log2 e of the row is. For results in float32 outside of dots exp is more accurate.
+
+Leads of groups are folded first, and their factors are statements, as before printing. Masks stay
+where they are: where(mask, c * s, -inf) is c * where(mask, s, -inf).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
+
+from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.closing.share_factors import share_factors
+from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of, unread
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.tile.dataflow import folded, fresh_names, operands
+from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
+from blockbuster.ir.base_two import LOG2_E, exp2, finite
+from blockbuster.ir.expr import DEEPEST, Arg, Call, Const, Expr, call, substitute
+from blockbuster.ir.ops import Functional, Pointwise
+from blockbuster.ir.origin import Origin
+
+ROW_MAX = Functional("row_max")
+BITS = "bits"
+"""What a value in base 2 is called in texts."""
+
+Shifts: TypeAlias = dict[tuple[Tile, bool], Tile]
+"""What is subtracted: by z, and by whether infinite x stay what they are."""
+
+
+class Factor(Move):
+    """Make exponentials of differences with a row's value in base 2."""
+
+    name: ClassVar[str] = "factor"
+    takes: ClassVar[str] = NEST
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """All nests, and each, with such an exponential."""
+        nests = range(1, len(scheduled.draft.nests) + 1)
+        for site in (EVERYWHERE, *map(Site, nests)):
+            if not self.why_not(scheduled, site):
+                yield site
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Some exponential takes the difference of a tile and a value of its row."""
+        chosen = nests_at(scheduled.draft, site)
+        if not chosen:
+            return no_such_place(self, site)
+        if not any(is_factorable(scheduled.draft.nests[at]) for at in chosen):
+            return "no exponential takes the difference of a tile and a value of its row"
+        return ""
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The draft with such exponentials in base 2, and with leads folded first."""
+        draft, chosen = scheduled.draft, nests_at(scheduled.draft, site)
+        led = share_factors(lead_first(draft))
+        names = fresh_names(led)
+        nests = (
+            factored(made, names) if at in chosen and is_factorable(nest) else nest
+            for at, (nest, made) in enumerate(zip(draft.nests, led.nests, strict=True))
+        )
+        return replace(draft, nests=tuple(nests))
+
+
+@dataclass(frozen=True)
+class Power:
+    """exp(x - z): ``x`` is an expression over ``args``. ``safe``: infinite x stay what they are."""
+
+    x: Expr
+    args: tuple[Tile, ...]
+    z: Tile
+    safe: bool
+
+
+def powers_in(let: Let, lets: Mapping[Tile, Let]) -> dict[Expr, Power]:
+    """The powers that ``let`` makes, by their expressions in it.
+
+    The difference is made there, too, or in a statement of its own.
+    """
+    if not isinstance(let.op, Pointwise) or _depth(let.op.expr) > DEEPEST:
+        return {}
+    found, stack = dict[Expr, Power](), [let.op.expr]
+    while stack:
+        top = stack.pop()
+        if power := _power(top, let, lets):
+            found[top] = power
+        elif isinstance(top, Call):
+            stack.extend(reversed(top.args))
+    return found
+
+
+def _power(expr: Expr, let: Let, lets: Mapping[Tile, Let]) -> Power | None:
+    args = let.args
+    match expr:
+        case Call("exp", (Arg(index),)):
+            before = lets.get(args[index])
+            if before is None or not isinstance(before.op, Pointwise):
+                return None
+            if before.target.axes != let.target.axes:
+                return None
+            difference, args = before.op.expr, before.args
+        case Call("exp", (difference,)):
+            pass
+        case _:
+            return None
+    match difference:
+        case Call("sub0" | "sub" as fn, (x, Arg(index))):
+            return Power(x, args, args[index], fn == "sub0")
+    return None
+
+
+def _depth(expr: Expr) -> int:
+    return expr.depth if isinstance(expr, Call) else 0
+
+
+def is_by_row(power: Power, target: Tile) -> bool:
+    """True if z has one entry for several lanes of the power."""
+    return _lanes(power.z) < _lanes(target)
+
+
+def _lanes(tile: Tile) -> frozenset[str]:
+    return frozenset((*tile.axes, *tile.per_lane))
+
+
+def is_factorable(nest: Nest) -> bool:
+    """True if ``nest`` makes some power of which one value serves a row."""
+    lets = lets_of(nest.body)
+    return any(
+        is_by_row(power, let.target)
+        for let in lets.values()
+        for power in powers_in(let, lets).values()
+    )
+
+
+def factored(nest: Nest, names: Iterator[str]) -> Nest:
+    """``nest``, whose groups are taken apart, with its powers in base 2."""
+    lets = lets_of(nest.body)
+    readers = _readers_of(nest.body)
+    writer = _Writer(lets, readers, names)
+    body = writer.walked(nest.body, {})
+    body = writer.with_maxima(body)
+    return replace(nest, body=_without_unread(body, set(lets)))
+
+
+@dataclass
+class _Writer:
+    """Rewrites a body. ``unscaled``: what stands in for tiles whose factor is folded in."""
+
+    lets: Mapping[Tile, Let]
+    readers: Mapping[Tile, list[Stmt]]
+    names: Iterator[str]
+    unscaled: dict[Tile, tuple[Scaled, Tile]] = field(default_factory=dict)
+
+    def walked(self, body: tuple[Stmt, ...], shifts: Shifts) -> tuple[Stmt, ...]:
+        """``body`` with powers in base 2; ``shifts``: what is subtracted so far."""
+        known, out = dict(shifts), list[Stmt]()
+        for stmt in body:
+            if isinstance(stmt, For):
+                changing = {tile for inner in statements(stmt.body) for tile in folded(inner)}
+                known = {by: shift for by, shift in known.items() if by[0] not in changing}
+                out.append(replace(stmt, body=self.walked(stmt.body, known)))
+                continue
+            if isinstance(stmt, Let):
+                out += self._in_base_two(stmt, known)
+            else:
+                out.append(stmt)
+            for tile in folded(stmt):
+                known.pop((tile, True), None)
+                known.pop((tile, False), None)
+        return tuple(out)
+
+    def _in_base_two(self, let: Let, known: Shifts) -> Iterator[Stmt]:
+        """``let`` with its powers in base 2, behind what their rows need."""
+        pool = {tile: Arg(index) for index, tile in enumerate(let.args)}
+        made = dict[Expr, Expr]()
+        for expr, power in powers_in(let, self.lets).items():
+            by = power.z, power.safe
+            if by not in known and is_by_row(power, let.target):
+                known[by] = self._made(power.z, "shift" if power.safe else BITS)
+                yield from self._shift(power, known[by], let.origin)
+            if by in known:
+                made[expr] = self._power(power, known[by], pool)
+        if made:
+            assert isinstance(let.op, Pointwise)
+            expr, args = compacted(_replaced(let.op.expr, made), tuple(pool))
+            let = replace(let, op=replace(let.op, expr=expr), args=args)
+        yield let
+
+    def _shift(self, power: Power, shift: Tile, origin: Origin) -> Iterator[Stmt]:
+        """``shift`` is z in base 2; where infinite x are kept, it is finite."""
+        scaled = self._made(power.z, BITS) if power.safe else shift
+        yield Let(scaled, Pointwise(call("mul", Arg(0), LOG2_E), scaled.axes), (power.z,), origin)
+        if power.safe:
+            yield Let(shift, Pointwise(finite(Arg(0)), shift.axes), (scaled,), origin)
+
+    def _power(self, power: Power, shift: Tile, pool: dict[Tile, Arg]) -> Expr:
+        """``power`` in base 2, over the tiles of ``pool``."""
+        x = self._unscaled(power)
+        args = [pool.setdefault(tile, Arg(len(pool))) for tile in (*x.args, shift)]
+        product = call("mul", substitute(x.expr, args), x.scaling(Const(LOG2_E)))
+        return exp2(call("sub", product, args[-1]))
+
+    def _made(self, like: Tile, hint: str) -> Tile:
+        return replace(like, name=next(self.names), hint=hint, dtype=like.dtype)
+
+    def _unscaled(self, power: Power) -> Scaled:
+        """x without its factors; a tile that other powers and maxima read, too, is made so."""
+        if not isinstance(power.x, Arg):
+            return scaled_of(power.x, power.args, self.lets, self._is_read_once)
+        tile = power.args[power.x.index]
+        if tile not in self.unscaled:
+            found = self._taken_apart(tile)
+            if found is None:
+                return Scaled(Arg(0), (tile,), ())
+            plain = found.expr == Arg(0) and found.args[0].axes == tile.axes
+            self.unscaled[tile] = found, found.args[0] if plain else self._made(tile, tile.hint)
+        found, made = self.unscaled[tile]
+        return Scaled(Arg(0), (made,), found.factors)
+
+    def _taken_apart(self, tile: Tile) -> Scaled | None:
+        """``tile`` without its factors, if all that reads it can do without them."""
+        let = self.lets.get(tile)
+        if let is None or not isinstance(let.op, Pointwise):
+            return None
+        if not all(map(self._does_without, self.readers[tile])):
+            return None
+        found = scaled_of(let.op.expr, let.args, self.lets, self._is_read_once)
+        return found if found.factors else None
+
+    def _does_without(self, stmt: Stmt) -> bool:
+        """True for a maximum of rows, and for what makes nothing but powers with a row's value."""
+        if not isinstance(stmt, Let):
+            return False
+        if stmt.op == ROW_MAX or self._is_by_row(stmt):
+            return True
+        readers = self.readers.get(stmt.target, [])
+        return bool(readers) and all(map(self._is_by_row, readers))
+
+    def _is_by_row(self, stmt: Stmt) -> bool:
+        """True for what makes a power with a row's value."""
+        if not isinstance(stmt, Let):
+            return False
+        found = powers_in(stmt, self.lets).values()
+        return bool(found) and all(is_by_row(power, stmt.target) for power in found)
+
+    def _is_read_once(self, tile: Tile) -> bool:
+        return len(self.readers.get(tile, ())) == 1
+
+    def with_maxima(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """``body`` with tiles made without their factors, which come behind maxima of rows."""
+        out = list[Stmt]()
+        for stmt in body:
+            if isinstance(stmt, For):
+                stmt = replace(stmt, body=self.with_maxima(stmt.body))
+            elif isinstance(stmt, Let) and stmt.target in self.unscaled:
+                found, made = self.unscaled[stmt.target]
+                if made not in found.args:
+                    op = Pointwise(found.expr, made.axes)
+                    out.append(replace(stmt, target=made, op=op, args=found.args))
+            elif isinstance(stmt, Let) and stmt.op == ROW_MAX and stmt.args[0] in self.unscaled:
+                found, made = self.unscaled[stmt.args[0]]
+                most = self._made(stmt.target, stmt.target.hint)
+                out.append(replace(stmt, target=most, args=(made,)))
+                op = Pointwise(found.scaling(Arg(0)), stmt.target.axes)
+                stmt = replace(stmt, op=op, args=(most,))
+            out.append(stmt)
+        return tuple(out)
+
+
+def _replaced(expr: Expr, made: Mapping[Expr, Expr]) -> Expr:
+    """``expr`` with ``made[e]`` for each part e of it that is there."""
+    if expr in made:
+        return made[expr]
+    if not isinstance(expr, Call):
+        return expr
+    return Call(expr.fn, tuple(_replaced(arg, made) for arg in expr.args))
+
+
+def lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
+    """How the tiles of ``body`` are made that operators make."""
+    return {stmt.target: stmt for stmt in statements(body) if isinstance(stmt, Let)}
+
+
+def _readers_of(body: tuple[Stmt, ...]) -> dict[Tile, list[Stmt]]:
+    found: dict[Tile, list[Stmt]] = {}
+    for stmt in statements(body):
+        for tile in operands(stmt):
+            found.setdefault(tile, []).append(stmt)
+    return found
+
+
+def _without_unread(body: tuple[Stmt, ...], before: set[Tile]) -> tuple[Stmt, ...]:
+    """``body`` without operators of ``before`` whose tiles nothing reads any more."""
+    count = {tile: len(readers) for tile, readers in _readers_of(body).items()}
+    lets = {tile: let for tile, let in lets_of(body).items() if tile in before}
+    gone = set(unread(lets, count))
+    return _kept(body, gone)
+
+
+def _kept(body: tuple[Stmt, ...], gone: set[Tile]) -> tuple[Stmt, ...]:
+    out = list[Stmt]()
+    for stmt in body:
+        if isinstance(stmt, For):
+            out.append(replace(stmt, body=_kept(stmt.body, gone)))
+        elif not (isinstance(stmt, Let) and stmt.target in gone):
+            out.append(stmt)
+    return tuple(out)

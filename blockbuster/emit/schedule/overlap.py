@@ -1,0 +1,69 @@
+"""overlap: a kernel begins before the one before it has ended.
+
+before   nest 1: ...                      after   nest 1: release; ...
+          store(t2,I1[m])                          store(t2,I1[m])
+         nest 2:                                  nest 2:
+          t1 = load(I1[m])                         wait
+          ...                                      t1 = load(I1[m])
+                                                   ...
+
+A dependent launch: programs of a kernel start while the last ones of the kernel before run, do what
+does not depend on that, and wait. Hides most of the time between two kernels, and what they load at
+their beginning. Costs nothing, unless programs that wait take the place of others.
+
+Where a nest waits follows from what it touches (``closing/place_waits.py``), so the move is legal
+on every nest but the first: that begins when all has ended that was launched before this program.
+Then all memory is free that the program was given to write. A later nest waits for the one before,
+which waited itself, so that all earlier ones have ended then, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.target.compiler import Target
+from blockbuster.emit.tile.program import TileProgram
+
+
+class Overlap(Move):
+    """Let a nest, or all nests but the first, begin before the nest before it has ended."""
+
+    name: ClassVar[str] = "overlap"
+    takes: ClassVar[str] = NEST
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """All nests but the first, and each of them."""
+        places = (EVERYWHERE, *(Site(at) for at in range(2, len(scheduled.draft.nests) + 1)))
+        yield from (site for site in places if not self.why_not(scheduled, site))
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """Some nest before it is of the same program, and the device has dependent launches."""
+        found = nests_at(scheduled.draft, site)
+        if not found:
+            return no_such_place(self, site)
+        if found[-1] == 0:
+            return "nest 1 is the first: it begins when all before this program has ended"
+        if all(scheduled.draft.nests[at].overlaps for at in found[found[0] == 0 :]):
+            return f"{'every nest' if site == EVERYWHERE else site} overlaps the one before already"
+        return no_dependent_launch(scheduled.target)
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The draft in which these nests overlap."""
+        draft, found = scheduled.draft, nests_at(scheduled.draft, site)
+        nests = (
+            replace(nest, overlaps=nest.overlaps or (at > 0 and at in found))
+            for at, nest in enumerate(draft.nests)
+        )
+        return replace(draft, nests=tuple(nests))
+
+
+def no_dependent_launch(target: Target) -> str:
+    """Why no kernel for ``target`` begins before another has ended, or "": a target predicate."""
+    if target.overlaps:
+        return ""
+    return f"{target.name} has no dependent launches: a kernel begins when those before have ended"

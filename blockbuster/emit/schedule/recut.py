@@ -1,0 +1,107 @@
+"""recut: a nest cuts a dim that it walks into other blocks than before.
+
+before   forall m in range(M):    (16 lanes)     after   forall m in range(M):    (1 lane)
+          for c in range(K_chunk):                        for c in range(K_chunk):
+           t2 = load(I1[m,c])     [M]                      t2 = load(I1[m,c])     [M]
+           t1 += t2                                        t1 += t2
+          store(t1,Y[m])                                  store(t1,Y[m])
+
+What combines the chunks of a loop has the blocks of that loop, which are those of dots. It reads
+little, so it is over sooner in many small programs. Costs nothing but the launch of more programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
+from blockbuster.emit.schedule.block import LEAST, dims_of_dots, not_agreeing, spanning
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, nest_at
+from blockbuster.emit.tile.dataflow import views
+from blockbuster.emit.tile.program import Block, For, Nest, TileProgram, statements
+from blockbuster.emit.tile.tiling import is_ragged
+from blockbuster.ir.types import Dim, size_class
+
+
+class Recut(Move):
+    """Give a dim of a nest other blocks."""
+
+    name: ClassVar[str] = "recut"
+    takes: ClassVar[str] = NEST
+    form: ClassVar[str] = "DIM LANES"
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """The nests that walk a dim in blocks that may be others."""
+        for at in range(1, len(scheduled.draft.nests) + 1):
+            if any(True for _ in self.arguments(scheduled, Site(at))):
+                yield Site(at)
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Half, twice and the fewest lanes of each dim, as far as they can be."""
+        nest = nest_at(scheduled.draft, site)
+        for block in nest.blocks if nest else ():
+            counts = dict.fromkeys((block.lanes // 2, 2 * block.lanes, 1, LEAST))
+            for lanes in counts:
+                if not self.why_not(scheduled, site, dim=block.dim, lanes=lanes):
+                    yield {"dim": block.dim, "lanes": lanes}
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The nest walks the dim, and nothing depends on which elements are in one block."""
+        draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
+        nest = nest_at(draft, site)
+        if nest is None:
+            return no_such_place(self, site)
+        least = LEAST if dim in dims_of_dots(nest, draft.units) else 1
+        return (
+            not_walked(nest, dim, lanes)
+            or not_a_power_of_two(lanes, f"the block of {dim}", least)
+            or not_free(draft, nest, dim)
+            or not_agreeing(self.rewritten(scheduled, site, **args))
+        )
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The nest with another block of the dim."""
+        draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
+        nests = list(draft.nests)
+        nest = nests[site.nest - 1]
+        ragged = is_ragged(scheduled.sizes[size_class(dim)], lanes, whole=False)
+        made = Block(dim, lanes, ragged=ragged)
+        blocks = tuple(made if block.dim == dim else block for block in nest.blocks)
+        nests[site.nest - 1] = replace(nest, blocks=blocks)
+        return replace(draft, nests=tuple(nests))
+
+    def read(self, words: Sequence[str]) -> Args:
+        """One dim with its lanes."""
+        if len(words) != 2 or not words[1].isdigit():
+            raise ValueError(f"expected DIM LANES, got {' '.join(words)!r}")
+        return {"dim": words[0], "lanes": int(words[1])}
+
+
+def not_walked(nest: Nest, dim: Dim, lanes: int) -> str:
+    """Why ``nest`` has no blocks of ``dim`` that could have ``lanes`` instead, or ""."""
+    block = next((block for block in nest.blocks if block.dim == dim), None)
+    if block is None:
+        known = ", ".join(block.dim for block in nest.blocks)
+        return f"{dim} is not cut here; cut are: {known or 'none'}"
+    if block.whole:
+        return f"{dim} is one block: no loop runs over it"
+    if block.lanes == lanes:
+        return f"the blocks of {dim} have {lanes} lanes already"
+    return ""
+
+
+def not_free(program: TileProgram, nest: Nest, dim: Dim) -> str:
+    """Why it counts which elements of ``dim`` are in one block of ``nest``, or ""."""
+    if dim in spanning(nest):
+        return f"spans of loops are of the blocks of {dim} as they are"
+    for stmt in statements(nest.body):
+        if isinstance(stmt, For) and stmt.dim == dim and stmt.chunk is not None:
+            return f"the loop over {dim} runs in chunks of whole blocks"
+    for view in views(replace(program, nests=(nest,))):
+        for used, axis in zip(view.dims, view.buffer.axes, strict=True):
+            if axis.per_block and dim in (used, axis.dim):
+                return f"{view.buffer.name} has an entry per block of {dim}"
+    return ""

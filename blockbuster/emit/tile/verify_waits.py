@@ -1,0 +1,86 @@
+"""What makes nests that begin early right: where they wait, and what they touch before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from blockbuster.emit.tile.dataflow import stored
+from blockbuster.emit.tile.program import (
+    Buffer,
+    Issue,
+    Load,
+    Nest,
+    Stmt,
+    Store,
+    TileProgram,
+    statements,
+)
+from blockbuster.emit.tile.waits import Release, Wait
+
+
+def is_dependent(nest: Nest) -> bool:
+    """True if ``nest`` may begin before the nest before it has ended."""
+    return any(isinstance(stmt, Wait) for stmt in statements(nest.body))
+
+
+def waits(program: TileProgram) -> bool:
+    """True if some nest may begin before the one before it has ended."""
+    return any(map(is_dependent, program.nests))
+
+
+def unfinished(
+    nests: tuple[Nest, ...], dependent: Callable[[Nest], bool]
+) -> Iterator[tuple[Nest, dict[Buffer, None]]]:
+    """Each nest with the arrays that the nests before it in its chain write."""
+    written: dict[Buffer, None] = {}
+    for nest in nests:
+        if not dependent(nest):
+            written = {}
+        yield nest, written
+        written = {**written, **stored(nest.body)}
+
+
+def touching(stmt: Stmt, written: dict[Buffer, None]) -> str:
+    """What ``stmt``, or a statement in it, does that has to wait for nests which write these
+    arrays, in words; "" if it need not wait.
+    """
+    for inner in statements((stmt,)):
+        if isinstance(inner, Store):
+            return f"{inner.view.buffer.name} is stored"
+        if isinstance(inner, Load | Issue) and inner.view.buffer in written:
+            return f"{inner.view.buffer.name} is loaded"
+    return ""
+
+
+def nests_wait_in_time(program: TileProgram) -> Iterator[str]:
+    """A nest waits once, in each program, before it stores or loads what earlier nests store."""
+    for number, (nest, written) in enumerate(unfinished(program.nests, is_dependent), start=1):
+        found = sum(isinstance(stmt, Wait) for stmt in statements(nest.body))
+        if not found:
+            continue
+        if number == 1:
+            yield "nest 1 waits, and no nest is before it"
+        if found > 1:
+            yield f"nest {number} waits {found} times"
+        if not any(isinstance(stmt, Wait) for stmt in nest.body):
+            yield f"nest {number} waits inside a loop, which may have no iteration"
+            continue
+        for stmt in nest.body:
+            if isinstance(stmt, Wait):
+                break
+            if reason := touching(stmt, written):
+                yield f"{reason} in nest {number} before it waits for the nest before"
+
+
+def releases_are_of_use(program: TileProgram) -> Iterator[str]:
+    """A nest lets the next one begin once it waited itself, if that one waits for it."""
+    following = (*map(is_dependent, program.nests[1:]), False)
+    for number, (nest, next_waits) in enumerate(zip(program.nests, following, strict=True), 1):
+        order = [type(stmt) for stmt in statements(nest.body) if isinstance(stmt, Wait | Release)]
+        if Release in order and not next_waits:
+            yield f"nest {number} releases a nest that does not wait for it"
+        if order not in ([], [Wait], [Release], [Wait, Release]):
+            yield f"nest {number} releases the next nest twice, or before it waits itself"
+
+
+CHECKS = (nests_wait_in_time, releases_are_of_use)

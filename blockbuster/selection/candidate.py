@@ -1,0 +1,150 @@
+"""A candidate: a snapshot as a tile program with a schedule for some sizes, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.tile.array_dtypes import Given
+from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.traffic import traffic_by_nest
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import completed
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.again import Repeated
+from blockbuster.selection.alternatives import Form
+from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
+
+CPU = "cpu"
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
+
+    ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
+    ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
+    from, its warps among them, ``stable`` the safe form of ``graph`` that became it. ``price``:
+    what it costs, in microseconds or, on the CPU, in elements moved, and what that is in words;
+    ``cost`` has more of it. ``again``: what it repeats. ``usual``: it is in no other form that a
+    compiler's refusal asked for. ``schedules``: among which its own was chosen, or why it was not.
+    """
+
+    graph: Graph = field(repr=False)
+    stable: Graph = field(repr=False)
+    snapshot: int
+    name: str
+    program: TileProgram = field(repr=False)
+    tiles: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    moved: int
+    price: float
+    processors: int
+    kernels: int
+    key: Key = field(repr=False)
+    unsafe: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    scheduled: Scheduled | None = field(default=None, repr=False)
+    cost: Cost | None = field(default=None, repr=False)
+    again: Repeated | None = None
+    usual: bool = False
+    schedules: str = ""
+
+    @property
+    def rank(self) -> tuple[int, float, int, int]:
+        """What the best choice has least of; values are made again only where that is better."""
+        return len(self.unsafe), self.price, *self.tie
+
+    @property
+    def tie(self) -> tuple[int, int]:
+        """What the best of those has least of that cost the same."""
+        return self.kernels, self.snapshot if self.again else -self.snapshot
+
+    @property
+    def amount(self) -> str:
+        """What it costs, in words."""
+        if self.cost is not None:
+            return f"{self.name} {self.cost}"
+        return f"{self.name} moves {self.moved}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a choice is for. ``in_chunks``: loops may be run in chunks."""
+
+    sizes: Mapping[Dim, int]
+    given: Given
+    target: str
+    in_chunks: bool
+
+    @property
+    def known(self) -> dict[Dim, int]:
+        """The sizes, by size class."""
+        return {size_class(d): size for d, size in self.sizes.items()}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A program to print, tiles that are not the default, all tiles, and what its kernels cost."""
+
+    program: TileProgram
+    tiles: Mapping[Dim, int]
+    blocks: Mapping[Dim, int]
+    kernels: int
+    moved: int
+    price: float
+    key: Key
+    scheduled: Scheduled | None = None
+    cost: Cost | None = None
+
+
+def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
+    """The candidate for NumPy, which costs the elements that it moves."""
+    blocks = numpy_tiling(start, setting.known)
+    program = numpy_schedule(start, setting.known, blocks)
+    looped = {d: n for d, n in blocks.items() if d not in map(size_class, program.whole)}
+    kernels = len(split_nests(program).nests)
+    sizes = completed(setting.known, program.rules)
+    moved = sum(nest.elements for nest in traffic_by_nest(program, sizes, blocks))
+    key = (program.whole, tuple(looped.items()))
+    return Candidate(program, {}, blocks, kernels, moved, moved, key)
+
+
+def on_a_gpu(start: TileProgram, setting: Setting, form: Form) -> Candidate:
+    """The candidate with the default schedule, or that of another form."""
+    scheduled = default_schedule(
+        start,
+        setting.known,
+        device=target_of(setting.target),
+        tiles=form.tiles,
+        warps=form.warps,
+        chunks=None if setting.in_chunks else {},
+    )
+    try:
+        cost = cost_of(scheduled)
+    except ValueError:  # it does not fit: compilers say more about that than the closed form
+        cost = None
+    return candidate(scheduled, cost, form.tiles)
+
+
+def candidate(scheduled: Scheduled, cost: Cost | None, tiles: Mapping[Dim, int]) -> Candidate:
+    """The candidate of a schedule; one without a cost costs more than any other."""
+    return Candidate(
+        scheduled.program,
+        tiles,
+        scheduled.blocks,
+        len(scheduled.program.nests),
+        cost.moved if cost else 0,
+        cost.microseconds if cost else inf,
+        (scheduled.schedule, scheduled.facts),
+        scheduled,
+        cost,
+    )

@@ -1,0 +1,115 @@
+"""The best few of several candidates get the schedules that suit them best; then the best is taken.
+
+With default schedules candidates are further apart, or in another order, than at their best. But to
+look for a schedule takes a tenth of a second or two, so only those are varied that may win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.selection.candidate import Choice, Key, Setting, candidate
+from blockbuster.selection.considered import is_tie
+from blockbuster.selection.cost import Cost, cost_of
+from blockbuster.selection.grouped_grid import grouped
+from blockbuster.selection.variations import Variation, preferred, variations
+
+CONTENDERS = 3
+"""Candidates whose schedules are varied, at most."""
+
+MODELLED = ("sm_80", "sm_90")
+"""Targets whose matrix units the closed form knows: others keep the default schedule."""
+
+FEW_BYTES, FEW_OPERATIONS = 1 << 20, 1 << 24
+"""Programs that move and compute less take as long as launches and latencies, however they are
+scheduled: less than a microsecond of an H200's bandwidth, a tenth of its matrix units'."""
+
+
+def contest(choices: Sequence[Choice], setting: Setting, refused: Collection[Key]) -> list[Choice]:
+    """``choices``, the best of them with the best schedules near their own.
+
+    What a compiler ``refused`` stays out, and with one kernel asked for, so do loops in chunks.
+    """
+    found = {choice.key: choice for choice in choices}
+    best: Choice | None = None
+    for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
+        if best is not None and not _may_win(choice, best):
+            continue
+        made = _at_its_best(choice, setting, refused)
+        found[choice.key] = made
+        best = made if best is None else best_of((best, made))
+    return list(found.values())
+
+
+def best_of(choices: Sequence[Choice]) -> Choice:
+    """The cheapest of those with the fewest exponentials that can overflow; ties as they say."""
+    first = min(choices, key=lambda choice: choice.rank)
+    equals = [one for one in choices if is_tie(first, one)]
+    return min(equals, key=lambda one: (*one.tie, one.price))
+
+
+def best_schedule(default: Scheduled) -> Scheduled:
+    """The best schedule near the default one, or that itself where it is kept."""
+    try:
+        cost = cost_of(default)
+    except ValueError:  # a program does not fit, which its compiler says
+        return default
+    found = () if why_default(default, cost) else preferred(variations(default, refined=1))
+    return grouped(found[0].scheduled) if found else default
+
+
+def why_default(scheduled: Scheduled, cost: Cost | None) -> str:
+    """Why a program keeps its default schedule, or ""."""
+    if cost is None:
+        return "the closed form knows no time for it"
+    if scheduled.target.name not in MODELLED:
+        return f"the closed form does not know the matrix units of {scheduled.target.name}"
+    operations = sum(sum(work.operations.values()) for work in cost.works)
+    if cost.moved < FEW_BYTES and operations < FEW_OPERATIONS:
+        return "it has too little to do"
+    if any(phase.dots and _exact(phase.operations) for work in cost.works for phase in work.phases):
+        return "the closed form does not tell dots of float32 apart"
+    return ""
+
+
+def _exact(operations: Collection[tuple[str, str]]) -> bool:
+    return not any(unit == "matrix" for unit, _ in operations)
+
+
+def _may_win(choice: Choice, best: Choice) -> bool:
+    """False if no schedule of ``choice`` can be better than ``best``."""
+    if choice.cost is None or len(choice.unsafe) > len(best.unsafe):
+        return False
+    return choice.cost.least < best.price
+
+
+def _at_its_best(choice: Choice, setting: Setting, refused: Collection[Key]) -> Choice:
+    """``choice`` with the best schedule near its own that a compiler has not refused."""
+    if choice.scheduled is None or not choice.usual:
+        return choice
+    if reason := why_default(choice.scheduled, choice.cost):
+        return replace(choice, schedules=f"the default schedule: {reason}")
+    found = variations(choice.scheduled, refined=1, in_chunks=setting.in_chunks)
+    for one in preferred(found):
+        made = _with(choice, one, len(found))
+        if made.key not in refused and (setting.in_chunks or made.kernels == choice.kernels):
+            return made
+    return choice
+
+
+def _with(choice: Choice, one: Variation, count: int) -> Choice:
+    made = candidate(grouped(one.scheduled), one.cost, {})
+    return replace(
+        choice,
+        program=made.program,
+        blocks=made.blocks,
+        moved=made.moved,
+        price=made.price,
+        kernels=made.kernels,
+        key=(choice.snapshot, *made.key),
+        scheduled=made.scheduled,
+        cost=made.cost,
+        schedules=f"the best of {count} schedules by the closed form",
+    )

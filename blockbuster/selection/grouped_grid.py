@@ -1,0 +1,56 @@
+"""Which grids are walked in groups of blocks: those whose programs then load less from memory.
+
+Programs at work at a time read some tiles together, once from memory. Row by row they share few
+rows and most of the columns; in groups as many of both. This matters where arrays do not fit in the
+cache and more programs are started than run at a time, which the counts of ``costs`` tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from blockbuster.costs.cached import fits, from_memory
+from blockbuster.costs.work import Work, work
+from blockbuster.emit.schedule.group_blocks import GroupBlocks
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site
+from blockbuster.machines import Machine, machine_of
+
+GROUP = GroupBlocks()
+
+SIZES = (8, 4, 16)
+"""Blocks of a group that are looked at; of equally good ones the first."""
+
+ENOUGH = 0.75
+"""The bytes from memory, of those row by row, up to which groups are worth their divisions: the
+counts know no better which programs run at a time.
+"""
+
+
+def grouped(scheduled: Scheduled) -> Scheduled:
+    """``scheduled``, complete but for groups, with those of each nest that save most."""
+    sites = tuple(GROUP.sites(scheduled))
+    if not sites:
+        return scheduled
+    machine = machine_of(scheduled.target.name)
+    for at, alone in enumerate(work(scheduled), start=1):
+        before = _loaded(alone, machine)
+        here = [site for site in sites if site.nest == at]
+        made = [one for site in here if before for one in _candidates(scheduled, site)]
+        least = min(made, key=lambda one: _loaded(work(one)[at - 1], machine), default=None)
+        if least and _loaded(work(least)[at - 1], machine) <= ENOUGH * before:
+            scheduled = least
+    return scheduled
+
+
+def _candidates(scheduled: Scheduled, site: Site) -> Iterator[Scheduled]:
+    for blocks in SIZES:
+        yield GROUP.apply(scheduled, site, blocks=blocks)
+
+
+def _loaded(alone: Work, machine: Machine) -> int:
+    """Bytes from memory; 0 where the order of programs does not matter."""
+    wave = machine.processors * alone.footprint.resident(machine)
+    if alone.programs <= wave or fits(alone, machine.tiers[1]):
+        return 0
+    return sum(from_memory(alone, machine, wave).values())

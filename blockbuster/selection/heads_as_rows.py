@@ -1,0 +1,70 @@
+"""Which list-only dims become rows of tiles: where the rows that tiles have are few.
+
+A matrix instruction takes 16 rows. A dim of fewer, such as the positions that a model decodes at a
+time, is padded to them, and every element of a list-only dim beside it, such as the query heads of
+a group, reads what the dots share once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from blockbuster.emit.schedule.block import LEAST, dims_of_dots
+from blockbuster.emit.schedule.group_heads import DOT, GroupHeads, varying
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE
+from blockbuster.emit.tile.program import Let, Nest, statements
+from blockbuster.emit.tile.trips import dims_in
+from blockbuster.ir.types import Dim, size_class
+
+GROUP = GroupHeads()
+
+
+def heads_grouped(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
+    """``scheduled`` with list-only dims as rows where that leaves fewer tiles of rows.
+
+    ``tiles``: lanes that are asked for, by dim or size class; such a dim keeps lanes.
+    """
+    while True:
+        pairs = [
+            (args["heads"], args["rows"])
+            for args in GROUP.arguments(scheduled, EVERYWHERE)
+            if not does_not_pay(scheduled, args["heads"], args["rows"], tiles)
+        ]
+        if not pairs:
+            return scheduled
+        heads, rows = max(pairs, key=lambda pair: saving(scheduled, *pair))
+        scheduled = GROUP.apply(scheduled, EVERYWHERE, heads=heads, rows=rows)
+
+
+def does_not_pay(scheduled: Scheduled, heads: Dim, rows: Dim, tiles: Mapping[Dim, int]) -> str:
+    """Why tiles do better with the rows that they have, or ""."""
+    draft = scheduled.draft
+    nests = [nest for nest in draft.nests if rows in dims_in(nest)]
+    if not any(rows in dims_of_dots(nest, draft.units) for nest in nests):
+        return f"no dot has rows of {rows}"
+    if any(not_for_heads(nest, heads, rows) for nest in nests):
+        return f"what is the same for all of {heads} would take the elements of {rows} one by one"
+    asked = {dim: tiles.get(dim, tiles.get(size_class(dim), 0)) for dim in (heads, rows)}
+    if asked[rows] > 1 or asked[heads] == 1:
+        return f"lanes of {rows} are asked for"
+    if scheduled.sizes[size_class(rows)] >= LEAST:
+        return f"{rows} fills the rows of a matrix instruction"
+    if saving(scheduled, heads, rows) <= 1:
+        return "there would be as many tiles of rows as before"
+    return ""
+
+
+def not_for_heads(nest: Nest, heads: Dim, rows: Dim) -> bool:
+    """True if some work on rows of ``nest`` is done once for all of ``heads``."""
+    if heads not in dims_in(nest):
+        return True
+    found = varying(nest, heads)
+    lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let) and stmt.op == DOT)
+    return any(rows in let.target.axes and let.target not in found for let in lets)
+
+
+def saving(scheduled: Scheduled, heads: Dim, rows: Dim) -> float:
+    """How many times fewer tiles of rows there are with rows of ``heads``."""
+    many, few = (scheduled.sizes[size_class(dim)] for dim in (heads, rows))
+    return many * -(-few // LEAST) / max(few * -(-many // LEAST), 1)

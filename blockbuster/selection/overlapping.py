@@ -1,0 +1,31 @@
+"""Which kernels begin before the one before has ended: those that read what that one wrote.
+
+Programs of such a kernel start, compute their places and wait, while the last ones of the kernel
+before run: measured, a chain of small kernels then takes 1 to 2 microseconds less a kernel. One
+that reads nothing of the one before would compete with it instead of waiting.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from blockbuster.emit.schedule.overlap import Overlap
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.tile.dataflow import loaded, stored
+
+OVERLAP = Overlap()
+
+
+def overlapped(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with nests that overlap the one before, where they load what it stores."""
+    nests = scheduled.draft.nests
+    sites = [
+        Site(number)
+        for number, (before, nest) in enumerate(pairwise(nests), start=2)
+        if not loaded(nest.body).keys().isdisjoint(stored(before.body))
+        and not OVERLAP.why_not(scheduled, Site(number))
+    ]
+    for site in sites:
+        scheduled = OVERLAP.apply(scheduled, site)
+    return scheduled

@@ -1,0 +1,290 @@
+"""The move overlap: nests wait in time, whatever order kernels run in; devices without are left."""
+
+import re
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.emission import check_schedule, emit
+from blockbuster.emit.closing import place_waits
+from blockbuster.emit.closing.bind import bind
+from blockbuster.emit.interpret.interpreter import run_tiles
+from blockbuster.emit.interpret.memory import Hazard
+from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.tile import verify_waits
+from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.parse import parse_tiles
+from blockbuster.emit.tile.verify import verify_tiles
+from blockbuster.emit.tile.waits import Release, Wait
+from blockbuster.errors import EmitError, ParseError, VerifyError
+from blockbuster.runtime.launch import run_interpreted
+from tests.emit.test_move_mutants import mutated
+
+SIZES = dict(M=64, K=64, N=128, H=32)
+DIMS = dict(x="M K", w="K N", u="N H")
+MOVES = "split; block nest 1 M 16, K 32, N 64; block nest 2 M 16, N 64, H 32; warps 4"
+
+
+def chain(x, w, u):
+    return (x @ w) @ u
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return bb.fuse(bb.lower(bb.trace(chain, **DIMS))).snapshots[0]
+
+
+def scheduled(graph, more="overlap", **options):
+    return emit(graph, SIZES, "float32", schedule=f"{MOVES}; {more}", **options)
+
+
+def two(*second, first="release", between=""):
+    """Row sums, then a nest of these lines; ``between`` is the text of a nest between the two."""
+    number = 3 if between else 2
+    return parse_tiles(f"""
+tiles {{
+  dots in f32
+  inputs X: f32[M, N], W: f32[M]
+  outputs Y: f32[M]
+  workspaces I1: f32[M], I2: f32[M]
+  units M
+  nest 1 {{
+    grid M warps 4
+    {first}
+    t1: f32[N] = load X[M, N]
+    t2: f32[] = row_sum(t1)
+    store I1[M] = t2
+  }}
+  {between}
+  nest {number} {{
+    {chr(10).join(second)}
+  }}
+}}
+""")
+
+
+GRID = "grid M warps 4"
+OF_W, OF_I1 = "t3: f32[] = load W[M]", "t4: f32[] = load I1[M]"
+PRODUCT, STORE = "t5: f32[] = t4 * t3", "store Y[M] = t5"
+RIGHT = two(GRID, OF_W, "wait", OF_I1, PRODUCT, STORE)
+EARLY = "warps 4 overlaps forall M {"
+DRAFT = two(EARLY, OF_I1, OF_W, PRODUCT, STORE, "}", first="")
+STORING = two(
+    EARLY, OF_W, "t6: f32[] = t3 + 1", "store I2[M] = t6", OF_I1, PRODUCT, STORE, "}", first=""
+)
+X, W = np.arange(6.0).reshape(2, 3), np.array([2.0, 3.0])
+
+
+def ran(program):
+    return run_tiles(program, dict(X=X, W=W), seed=1)["Y"]
+
+
+# what a program is -------------------------------------------------------------------------
+
+
+def test_a_nest_that_waits_in_time_is_right():
+    verify_tiles(RIGHT)
+    assert ran(RIGHT).tolist() == [6.0, 36.0]
+    assert listing(RIGHT).count("wait") == listing(RIGHT).count("release") == 1
+
+
+LOADS = two(GRID, OF_W, OF_I1, "wait", PRODUCT, STORE)
+STORES = two(GRID, OF_W, "t5: f32[] = t3 + 1", STORE, "wait", OF_I1)
+NEVER = two(GRID, OF_W, "t5: f32[] = t3 + 1", "t8: int[] = index M at first",
+            "for N from 0 to t8 {", "wait", "}")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (LOADS, "I1 is loaded in nest 2 before it waits"),
+        (STORES, "Y is stored in nest 2 before it waits"),
+        (NEVER, "nest 2 waits inside a loop, which may have no iteration"),
+        (two(GRID, "wait", OF_W, "wait", OF_I1, PRODUCT, STORE), "nest 2 waits 2 times"),
+        (two(GRID, OF_W, "wait", OF_I1, PRODUCT, STORE, first="wait"), "no nest is before it"),
+        (two(GRID, OF_W, OF_I1, PRODUCT, STORE), "nest 1 releases a nest that does not wait"),
+        (two(GRID, "release", "wait", OF_W, OF_I1, PRODUCT, STORE), "nest 2 releases"),
+        (
+            two(GRID, OF_W, "wait", OF_I1, PRODUCT, STORE, first="release release"),
+            "nest 1 releases the next nest twice",
+        ),
+    ],
+)
+def test_ill_formed(program, reason):
+    with pytest.raises(VerifyError, match=reason):
+        verify_tiles(program)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (LOADS, r"I1\[[01]\] is read before the wait: a nest before may not have written it"),
+        (STORES, "Y is written before the wait: a nest before may read it yet"),
+        (NEVER, "a program of nest 2 never waits"),  # no iteration for the first row
+    ],
+)
+def test_a_run_finds_what_comes_too_early(program, reason):
+    with pytest.raises(Hazard, match=reason):
+        ran(program)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_what_came_before_a_chain_has_ended_when_it_begins(waits):
+    """Nest 3 reads what nest 1 wrote, then waits for nest 2: right if that did not begin early."""
+    lines = (GRID, "wait" if waits else "", "release", OF_W, "store I2[M] = t3")
+    middle = f"nest 2 {{ {chr(10).join(lines)} }}"
+    last = (GRID, OF_I1, "wait", "t3: f32[] = load I2[M]", PRODUCT, STORE)
+    program = two(*last, first="release" if waits else "", between=middle)
+
+    if waits:
+        with pytest.raises(Hazard, match=r"I1\[[01]\] is read before the wait"):
+            ran(program)
+        with pytest.raises(VerifyError, match="I1 is loaded in nest 3 before it waits"):
+            verify_tiles(program)
+    else:
+        verify_tiles(program)
+        assert ran(program).tolist() == [6.0, 36.0]
+
+
+# the move ------------------------------------------------------------------------------------
+
+
+def test_the_second_kernel_waits_before_its_loop(graph):
+    kernel = scheduled(graph)
+    first, second = kernel.tile_program.nests
+
+    assert kernel.schedule.endswith("overlap\n")
+    assert isinstance(first.body[0], Release)
+    waits = [at for at, stmt in enumerate(second.body) if isinstance(stmt, Wait)]
+    assert waits == [1], "behind the sums, before the loop that loads what the first one stores"
+    assert parse_tiles(str(kernel.tile_program)) == kernel.tile_program
+
+
+def test_what_need_not_wait_goes_first():
+    assert place_waits.place_waits(bind(DRAFT)) == RIGHT
+
+
+def test_the_results_are_those_of_kernels_in_turn(graph):
+    random = np.random.default_rng(0)
+    shapes = {name: tuple(SIZES[d] for d in dims.split()) for name, dims in DIMS.items()}
+    arrays = {n: random.normal(size=shape).astype("float32") for n, shape in shapes.items()}
+    early, late = (
+        run_interpreted(scheduled(graph, more), arrays)["out"] for more in ("overlap", "")
+    )
+
+    assert (early == late).all()
+    assert np.allclose(early, chain(**arrays), rtol=1e-4, atol=1e-4)
+
+
+def test_the_schedule_is_proved(graph):
+    assert check_schedule(graph, f"{MOVES}; overlap nest 2", sizes=SIZES)
+
+
+def test_moves_may_follow(graph):
+    kernel = scheduled(graph, "overlap; chunk nest 2 N 2; stage nest 1 K 2")
+
+    assert [verify_waits.is_dependent(nest) for nest in kernel.tile_program.nests] == [
+        False, True, True,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("overlap nest 1", "nest 1 is the first"),
+        ("overlap nest 3", "there is no nest 3"),
+        ("overlap; overlap nest 2", "nest 2 overlaps the one before already"),
+        ("overlap nest 2; overlap", "every nest overlaps the one before already"),
+    ],
+)
+def test_refusals(graph, line, reason):
+    with pytest.raises(EmitError, match=reason):
+        scheduled(graph, line)
+
+
+def test_one_nest_has_none_before_it():
+    graph = bb.fuse(bb.lower(bb.trace(lambda x: bb.sum(x, axis=-1), x="M N"))).final
+    with pytest.raises(EmitError, match="nest 1 is the first"):
+        emit(graph, dict(M=8, N=8), "float32", schedule="block M 4, N 8; warps 4; overlap")
+
+
+@pytest.mark.parametrize("target", ["sm_80", "gfx942"])
+def test_other_devices_have_no_dependent_launch(graph, target):
+    with pytest.raises(EmitError, match=f"{target} has no dependent launches"):
+        scheduled(graph, target=target)
+
+
+def test_nothing_follows_the_place(graph):
+    with pytest.raises(ParseError, match="nothing follows the place of overlap"):
+        scheduled(graph, "overlap nest 2 early")
+
+
+MUTANTS = [
+    # where a nest waits: (text of place_waits or verify_waits, what replaces it)
+    (place_waits, "(*early, *ahead, Wait(), *release, *late)", "(*early, *ahead, *late, Wait())"),
+    (place_waits, "not touching(stmt, written), nest.body", "True, nest.body[:-1]"),
+    (place_waits, "if not touching(stmt, written))", "if True)"),
+    (verify_waits, "if isinstance(inner, Store):", "if False:"),
+    (verify_waits, "inner.view.buffer in written:", "False:"),
+    (verify_waits, "written = {**written, **stored(nest.body)}", "written = {}"),
+]
+
+
+@pytest.mark.parametrize(("module", "old", "new"), MUTANTS, ids=[old for _, old, _ in MUTANTS])
+def test_a_wait_at_another_place_is_caught(monkeypatch, graph, module, old, new):
+    draft = scheduled(graph).derivation.final.draft
+    drafts = (bind(draft), bind(DRAFT), bind(STORING))
+
+    def right():
+        found = []
+        for program in drafts:
+            try:
+                found.append(prove_tiles(program, place_waits.place_waits(program), trials=2).equal)
+            except VerifyError:
+                found.append(False)
+        return found
+
+    assert right() == [True, True, True]
+    mutated(monkeypatch, module, old, new)
+    assert False in right()
+
+
+# the text -------------------------------------------------------------------------------------
+
+
+def test_a_kernel_that_begins_early_waits_and_the_first_begins_as_usual(graph):
+    kernel = scheduled(graph)
+    functions = re.findall(r"@triton\.jit\ndef (\w+)\((.*?)\n\n\n", kernel.source, re.DOTALL)
+    waiting = [name for name, body in functions if "gdc_wait()" in body]
+    launches = re.findall(r"(\w+)\[\(grid,\)\]\((.*?)\n            \)", kernel.source, re.DOTALL)
+    early = [name for name, arguments in launches if "**early" in arguments]
+
+    assert waiting == early == ["out_kernel"]
+    assert kernel.source.count("gdc_launch_dependents()") == 1
+    assert "early = {}\n        grid" in kernel.source
+
+
+def test_without_the_move_nothing_of_it_is_printed(graph):
+    source = scheduled(graph, "").source
+    assert not re.search(r"gdc|OVERLAPS|\bearly\b|overlaps", source)
+
+
+def test_by_default_kernels_overlap_where_they_read_what_the_one_before_wrote(graph):
+    assert emit(graph, SIZES, "float32").schedule.endswith("overlap nest 2\n")
+    assert "overlap" not in emit(graph, SIZES, "float32", target="sm_80").schedule
+
+
+def test_machine_code_waits_before_it_touches_memory(graph):
+    """Loads and stores of the compiler's text follow the wait where nothing may go before."""
+    from blockbuster.emit.target.compiler import compiled_entry, target_of
+    from blockbuster.emit.target.load import load_module
+
+    kernel = scheduled(graph)
+    _, entry = load_module(kernel.source).KERNELS
+    ptx = compiled_entry(entry, target_of("sm_90"))[0].asm["ptx"]
+    touches = re.compile(r"\b(?:ld|st)\.global|cp\.async\.c|griddepcontrol\.wait")
+
+    assert touches.search(ptx)[0] == "griddepcontrol.wait"
+    older = compiled_entry(entry, target_of("sm_80"))[0].asm["ptx"]
+    assert "griddepcontrol" not in older

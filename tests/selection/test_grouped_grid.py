@@ -1,0 +1,54 @@
+"""Grids are walked in groups where programs then load much less from memory, and only there."""
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.selection.grouped_grid import grouped
+
+BLOCKS = "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
+
+
+@pytest.fixture(scope="module")
+def product():
+    return bb.fuse(bb.lower(bb.trace(lambda x, w: x @ w, x="M K", w="K N"))).final
+
+
+def scheduled(graph, text, **sizes):
+    return bb.emit(graph, sizes, "float16", schedule=text).derivation.final
+
+
+def test_a_grid_far_beyond_the_cache_is_walked_in_groups(product):
+    made = grouped(scheduled(product, BLOCKS, M=8192, K=8192, N=8192))
+
+    assert str(made.moves[-1]) == "group nest 1 M 16"
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        dict(M=2048, K=2048, N=2048),  # all arrays fit in the cache
+        dict(M=1024, K=16384, N=2048),  # all programs run at once
+        dict(M=16384, K=8192, N=1024),  # few columns: row by row is as good
+    ],
+)
+def test_other_grids_are_walked_row_by_row(product, sizes):
+    start = scheduled(product, BLOCKS, **sizes)
+
+    assert grouped(start) is start
+
+
+def test_a_grid_of_heads_and_rows_is_left_as_it_is():
+    """Programs of other heads share nothing."""
+
+    def attention(q, k, v):
+        return bb.softmax(q @ k.swapaxes(-1, -2), axis=-1) @ v
+
+    graph = bb.fuse(bb.lower(bb.trace(attention, q="H M D", k="H N D", v="H N L"))).final
+    text = "block M 64, D 128 whole, N 64, L 128 whole\nwarps 4\nstage nest 1 N 3\n"
+    start = scheduled(graph, text, H=64, M=16384, N=16384, D=128, L=128)
+
+    assert grouped(start) is start
+
+
+def test_default_schedules_say_it(product):
+    assert "group nest 1 M" in bb.emit(product, dict(M=16384, K=8192, N=16384), "float16").schedule
