@@ -41,7 +41,7 @@ from blockbuster.runtime.machines import known_machine, target_for
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import described, in_common, kind_of
 from blockbuster.selection.asked import Known
-from blockbuster.selection.choice import CPU
+from blockbuster.selection.candidate import CPU
 from blockbuster.selection.plan import Family, Plan, Sizes
 from blockbuster.selection.report import Report, not_one_kernel
 from blockbuster.tuning.entry import Entry

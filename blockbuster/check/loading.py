@@ -14,7 +14,7 @@ from blockbuster.ir.reading import Wrong
 from blockbuster.runtime.compiled import SAVED, Compiled
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.saved import read_plan
-from blockbuster.selection.choice import CPU
+from blockbuster.selection.candidate import CPU
 from blockbuster.selection.pieces import Axes
 from blockbuster.selection.plan import Plan
 

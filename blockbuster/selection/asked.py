@@ -18,9 +18,9 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import size_class
 from blockbuster.rules import safe
-from blockbuster.selection.choice import Choice, Key
+from blockbuster.selection.candidate import Choice, Key, candidate
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.cost import costs_of
+from blockbuster.selection.cost import cost_of
 from blockbuster.selection.size_classes import Sizes
 
 
@@ -63,7 +63,7 @@ class Asked:
     def choices(self) -> Iterator[Choice]:
         """The choices whose schedules may be changed: those as safe as the best, best first."""
         best = self.considered.best
-        for choice in (best, *sorted(self.considered.others, key=lambda other: other.cost)):
+        for choice in (best, *sorted(self.considered.others, key=lambda other: other.rank)):
             single = choice.kernels == 1 or not self.one_kernel
             if choice.scheduled and len(choice.unsafe) <= len(best.unsafe) and single:
                 yield choice
@@ -91,17 +91,25 @@ def measured(considered: Considered, best: Choice, said: str) -> Measured:
     return Measured(best, tuple(others), considered.refused, considered.instead, said)
 
 
-def rescheduled(choice: Choice, scheduled: Scheduled) -> Choice:
-    """``choice`` with another schedule of the same tile program."""
+def rescheduled(choice: Choice, scheduled: Scheduled, schedules: str = "") -> Choice:
+    """``choice`` with another schedule of its program; ``schedules``: among which it was chosen."""
     assert choice.scheduled is not None, "a choice for a GPU"
     assert scheduled.start == choice.scheduled.start, "a schedule of the same program"
+    try:
+        cost = cost_of(scheduled)
+    except ValueError:  # the closed form knows no time for it
+        cost = None
+    made = candidate(scheduled, cost, {})
     return replace(
         choice,
-        program=scheduled.program,
-        tiles={},
-        blocks=scheduled.blocks,
-        nests=costs_of(scheduled),
-        kernels=len(scheduled.program.nests),
-        key=(choice.key[0], scheduled.schedule, scheduled.facts),
-        scheduled=scheduled,
+        program=made.program,
+        tiles=made.tiles,
+        blocks=made.blocks,
+        moved=made.moved,
+        price=made.price,
+        kernels=made.kernels,
+        key=(choice.snapshot, *made.key),
+        scheduled=made.scheduled,
+        cost=made.cost,
+        schedules=schedules,
     )

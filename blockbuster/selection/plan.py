@@ -28,7 +28,8 @@ from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.machines import Machine
 from blockbuster.selection.asked import Asked, Known, Subject
-from blockbuster.selection.choice import CPU, Choice, Fused, Key
+from blockbuster.selection.candidate import CPU, Choice, Key
+from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.pieces import Axes, Call, Piece, Seen, in_pieces
 from blockbuster.selection.plan_classes import PlanClasses

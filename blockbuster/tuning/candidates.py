@@ -10,7 +10,8 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.errors import EmitError
 from blockbuster.machines import Machine
 from blockbuster.selection.asked import Asked, rescheduled
-from blockbuster.selection.choice import Choice
+from blockbuster.selection.candidate import Choice
+from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.ranking import BEST, KEPT, rank
 from blockbuster.selection.variations import variations
 
@@ -22,7 +23,7 @@ Nearby = Callable[[Scheduled], Iterable[Scheduled]]
 
 def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
     """Schedules of the same program for the same sizes, the cheapest by the closed form first."""
-    return (one.scheduled for one in variations(scheduled))
+    return (grouped(one.scheduled) for one in variations(scheduled))
 
 
 def candidates(

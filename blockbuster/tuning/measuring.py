@@ -16,7 +16,7 @@ from pathlib import Path
 
 from blockbuster.errors import shown
 from blockbuster.selection.asked import Asked
-from blockbuster.selection.choice import Choice
+from blockbuster.selection.candidate import Choice
 from blockbuster.selection.plan import Family, File, Plan
 from blockbuster.tuning.bench import Bench, Times
 from blockbuster.tuning.entry import LONGEST, Config, Entry, Key
@@ -32,6 +32,10 @@ COMPILED, CHECKED = 0.4, 0.85
 Choose = Callable[[Asked, Executor], Sequence[Choice]]
 Save = Callable[[Plan, Path], Path]
 Tell = Callable[[str], None]
+
+
+class Unsaved(Exception):
+    """A plan that another process cannot have, since it cannot be saved, and why."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Measuring:
     ) -> Entry:
         """What was measured for a file of a plan. ``save`` writes a plan into a file.
 
-        Raises ValueError for a plan that cannot be saved.
+        Raises Unsaved for a plan that cannot be saved.
         """
         began = self.clock()
         name = f"{plan.name}: {', '.join(file.writes)}"
@@ -60,10 +64,8 @@ class Measuring:
         with self.bench.compilers(began + COMPILED * self.limit) as executor:
             choices = self.choose(asked, executor)
         with tempfile.TemporaryDirectory(prefix="blockbuster-") as folder:
-            paths = [
-                save(family.with_choice(plan, file, choice), Path(folder, f"{at}.json"))
-                for at, choice in enumerate(choices)
-            ]
+            plans = [family.with_choice(plan, file, choice) for choice in choices]
+            paths = _saved(plans, Path(folder), save)
             self.tell(f"{name}: checking {len(paths)} schedules")
             wrong = self.bench.check(paths, began + CHECKED * self.limit)
             right = [path for path, reason in zip(paths, wrong, strict=True) if not reason]
@@ -72,6 +74,13 @@ class Measuring:
         found = [times.get(path, reason) for path, reason in zip(paths, wrong, strict=True)]
         took = round(self.clock() - began, 2)
         return Entry(key, shown(name), _configs(choices, found), took, found.count(LATE))
+
+
+def _saved(plans: Sequence[Plan], folder: Path, save: Save) -> list[Path]:
+    try:
+        return [save(plan, folder / f"{at}.json") for at, plan in enumerate(plans)]
+    except ValueError as error:
+        raise Unsaved(str(error)) from error
 
 
 def _configs(choices: Sequence[Choice], found: Times) -> tuple[Config, ...]:

@@ -13,7 +13,7 @@ from blockbuster.machines import AUTO, NAMES, built_in
 from blockbuster.machines.present import gpu_name
 from blockbuster.runtime.compiled import Compiled
 from blockbuster.selection.asked import Asked
-from blockbuster.selection.choice import CPU
+from blockbuster.selection.candidate import CPU
 from blockbuster.selection.plan import Family, Plan
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.known import KnownResults

@@ -14,7 +14,7 @@ from blockbuster.tuning.bench import gpu_bench
 from blockbuster.tuning.candidates import candidates
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.known import KnownResults
-from blockbuster.tuning.measuring import LIMIT, Measuring, Save, Tell
+from blockbuster.tuning.measuring import LIMIT, Measuring, Save, Tell, Unsaved
 
 TWICE = 2
 """A plan made anew may be for other sizes than the one that was measured, once."""
@@ -59,7 +59,7 @@ class Tuner:
         self.measuring.bench.begin()
         try:
             entry = self.measuring.entry(family, plan, file, asked, key=full, save=save)
-        except ValueError as error:
+        except Unsaved as error:
             _warn(plan, f"it cannot be measured in a process of its own: {error}")
             return None
         finally:

@@ -189,18 +189,14 @@ def test_a_schedule_that_does_not_apply_is_left_out(measured):
 
 
 def test_one_kernel_stays_one(tmp_path):
-    """A split loop was faster, and is not taken where a single kernel is asked for."""
-
-    def split(asked, executor):
-        best = asked.considered.best
-        chunked = [one for one in asked.considered.others if one.kernels > 1]
-        return [best, *chunked]
-
+    """A loop in chunks was measured, and is not taken where a single kernel is asked for."""
     sizes = dict(M=64, K=8192, N=64)
-    ours = tuner(tmp_path, Benches(), choose=split)
-    default = tuned(ours, product(), sizes)
+    plan = tuned(tuner(tmp_path, Benches()), product(), sizes)
+    assert plan.kernels > 1
+
     family = family_of(product(), known(tmp_path))
-    assert default.kernels >= 1
+    assert family.like(sizes).kernels > 1
+    assert "measured" in family.like(sizes).files[0].considered.reason
     assert family.like(sizes, one_kernel=True).kernels == 1
 
 

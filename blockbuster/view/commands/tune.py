@@ -20,8 +20,8 @@ EXAMPLES = """examples:
       --sizes "M=4096 N=4096 D=128 L=128" --sizes "M=8192 N=8192 D=128 L=128"
   blockbuster tune model.py:mlp --dims x="M D" w="D K" --sizes M=128,D=512,K=2048 --json
 
-Results are kept in the cache, and used from then on wherever the program is compiled for such
-sizes. `blockbuster cache export FILE` writes them into a file to ship with a program.
+Results are kept in the cache, and used from then on wherever the program is compiled
+for such sizes. `blockbuster cache export FILE` writes them into a file to ship with it.
 """
 
 
