@@ -18,6 +18,9 @@ from blockbuster.selection.variations import variations
 FORMS = 3
 """Snapshots whose schedules are varied: the model's choice, and the next best."""
 
+WORST = 2.0
+"""How many times the price of the model's choice another snapshot may have to be varied."""
+
 Nearby = Callable[[Scheduled], Iterable[Scheduled]]
 
 
@@ -35,7 +38,8 @@ def candidates(
     """
     default = asked.considered.best
     found: dict[Scheduled, Choice] = {}
-    for choice in islice(asked.choices(), FORMS):
+    near_best = (one for one in asked.choices() if one.price <= WORST * default.price)
+    for choice in islice(near_best, FORMS):
         found |= dict(_near(choice, near, asked))
     try:
         ranking = rank([*found], machine, keep=KEPT, best=BEST, executor=executor)

@@ -12,7 +12,7 @@ from blockbuster.view.terminal import say, warn
 EXAMPLES = """examples:
   blockbuster cache list
   blockbuster cache export tuned.json     on the computer where kernels were measured
-  blockbuster cache import tuned.json     where they are to be used: a GPU of the same name
+  blockbuster cache import tuned.json     where they are used, on a GPU of that name
   blockbuster cache clear
 """
 ACTIONS = ("list", "path", "clear", "export", "import")
