@@ -12,7 +12,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.errors import message
 from blockbuster.machines import Machine
 from blockbuster.machines import machine as machine_of
-from blockbuster.selection.choice import CPU
+from blockbuster.selection.candidate import CPU
 from blockbuster.selection.pieces import Call
 from blockbuster.selection.plan import File, Plan
 from blockbuster.simulator import LAUNCHES, Sized, simulated

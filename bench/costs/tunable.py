@@ -21,6 +21,8 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.examples import GEMM_CHAINS, SELF_ATTENTIONS, Example
 from blockbuster.rules import safe
 from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.default_tiles import THREADS
+from blockbuster.selection.settings import HELD
 from blockbuster.tiling import (
     Candidate,
     Chain,
@@ -34,8 +36,6 @@ from blockbuster.tiling.realization import not_expressible, schedule_of, simplif
 TARGET = "sm_90"
 MOST = 96  # configurations in a space
 LANES = {"m": (16, 128), "n": (32, 128), "k": (64, 256), "h": (64, 256)}  # of tiles, but whole dims
-HELD = 128  # elements of a product's result to a thread: what has more spills
-THREADS = 32
 TALL = 128  # rows of a tile that usually take eight warps
 
 EXAMPLES = {example.name: example for example in (*GEMM_CHAINS, *SELF_ATTENTIONS)}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from math import prod
+from math import inf
 
 import blockbuster as bb
 from bench.costs.workloads import BY_NAME, Workload, start_text
@@ -23,12 +23,12 @@ from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
-from blockbuster.emit.tile.program import Let, Nest, TileProgram, statements
+from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.shared_memory import shared_bytes
-from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.rules import safe
-from blockbuster.selection.cost import LAUNCH, costs_of, with_arithmetic
+from blockbuster.selection.cost import cost_of
 from blockbuster.selection.default_schedule import default_schedule
+from blockbuster.selection.settings import is_held
 
 TARGET = "sm_90"
 STAGE = Stage()
@@ -39,8 +39,6 @@ STAGES = (0, 2, 3, 4)
 CHUNKS = (2, 4, 8, 16, 32, 64)
 TRIED = 8  # texts for each one that is wanted
 WORST = 5.0  # times the rough cost of the best: what costs more is left out
-HELD = 128  # elements of a dot's result to a thread: what has more spills at once
-THREADS = 32
 
 Choice = tuple[int, str]
 """A snapshot and the text of a schedule for it."""
@@ -113,26 +111,18 @@ def _typed(name: str, snapshot: int) -> TileProgram:
 # what is left out ------------------------------------------------------------------
 
 
-def _rough(made: Scheduled) -> int:
-    """Roughly what a schedule costs: what the default choice of kernels counts."""
-    costs = with_arithmetic(costs_of(made), made)
-    return sum(cost.weighed(made.target.processors) + LAUNCH for cost in costs)
+def _rough(made: Scheduled) -> float:
+    """Microseconds by the closed form; infinite if a program does not fit."""
+    try:
+        return cost_of(made).microseconds
+    except ValueError:
+        return inf
 
 
 def _is_held(made: Scheduled) -> bool:
     """True if shared memory holds the rings of every nest, and threads results of its dots."""
-    program = made.program
-    return all(
-        shared_bytes(program, nest) <= made.target.shared
-        and _largest_result(program, nest) <= HELD * THREADS * nest.warps
-        for nest in program.nests
-    )
-
-
-def _largest_result(program: TileProgram, nest: Nest) -> int:
-    tiling = tiling_of(program, nest)
-    tiles = [stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let)]
-    return max((prod(tiling.block(dim) for dim in tile.axes) for tile in tiles), default=0)
+    fits = (shared_bytes(made.program, nest) <= made.target.shared for nest in made.program.nests)
+    return all(fits) and is_held(made)
 
 
 # variations ------------------------------------------------------------------------

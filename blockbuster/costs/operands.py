@@ -35,12 +35,15 @@ class Dot:
     """One dot: its unit, bytes that are read from shared memory, instructions of lanes.
 
     ``apart``: each warp multiplies by itself, on units that four of them could use together.
+    ``passed``: bytes of a computed left side that pass through shared memory, because warps lie
+    along the columns and each needs all of its rows.
     """
 
     unit: str
     fetched: int
     instructions: int
     apart: bool = False
+    passed: int = 0
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
@@ -50,20 +53,21 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
     depth = prod(map(layouts.lanes, layouts.tiling.lanes(left))) // rows
     down, across = layouts.warps(stmt)
     loaded = any(tile == left for tile, _ in arrivals(layouts.nest.body))
-    first = tile_bytes(left, layouts.tiling) * across if loaded else 0
+    passed = 0 if loaded or across == 1 else tile_bytes(left, layouts.tiling)
+    first = tile_bytes(left, layouts.tiling) * across if loaded or passed else 0
     second = tile_bytes(right, layouts.tiling)
     if layouts.grouped(stmt):
         slices = -(-rows // GROUP_ROWS)
         steps = slices * across * -(-depth // DEPTH)
-        return Dot("matrix", first + second * slices, steps * GROUP * LANES)
+        return Dot("matrix", first + second * slices, steps * GROUP * LANES, passed=passed)
     fetched = first + second * down
     if left.dtype == FLOAT:
         each = rows * columns / (layouts.number * LANES)
         products = rows * columns * depth
-        return Dot("vector", fetched, int(products * (1 + READS / each**0.5)))
+        return Dot("vector", fetched, int(products * (1 + READS / each**0.5)), passed=passed)
     steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // DEPTH)
     apart = layouts.target == HOPPER
-    return Dot("matrix", fetched, steps * LANES + fetched // READ, apart)
+    return Dot("matrix", fetched, steps * LANES + fetched // READ, apart, passed)
 
 
 def crowding(layouts: Layouts) -> int:

@@ -68,7 +68,8 @@ class Phase:
     ``sectors``: the bytes of their parts that they touch (lines.py). ``copied``: bytes that loads
     write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
-    ``exchanges``: dots, folds across lanes, and what passes from warp to warp, one after the other.
+    ``exchanges``: dots, shuffles that fold across lanes, and times that something passes from warp
+    to warp, one after the other.
     ``each``: the runs of each program in the order of the grid, where they differ and are not too
     many.
     """
@@ -201,6 +202,8 @@ class _Walk:
         sums.operations[dot.unit, stmt.args[0].dtype] += operations
         sums.apart += operations if dot.apart else 0
         sums.fetched += runs * dot.fetched
+        sums.copied += runs * dot.passed
+        sums.exchanges += 1 if dot.passed else 0
         sums.instructions += runs * dot.instructions
         sums.dots += 1
 
@@ -231,12 +234,15 @@ class _Walk:
                 sums.exchanges += 1
 
     def _folded(self, stmt: Let, sums: _Sums) -> None:
-        """A fold across lanes, for which warps exchange what they have if they share rows."""
-        sums.folds += 1
+        """The shuffles of a fold; warps that share rows exchange what each has, then the sum."""
         lanes = self.tiling.lanes(stmt.args[0])
         layout = self.layouts.known.get(stmt.args[0])
-        if layout is not None and lanes and layout.warps_along(lanes[-1]) > 1:
-            sums.exchanges += 1
+        if layout is None or not lanes:
+            sums.folds += 1
+            return
+        sums.folds += layout.shuffles(lanes[-1], {dim: self.tiling.block(dim) for dim in lanes})
+        if layout.warps_along(lanes[-1]) > 1:
+            sums.exchanges += 2
 
     def _fold(self, stmt: Fold, runs: int, sums: _Sums) -> None:
         """What the matrix units add up themselves is counted with their dot."""

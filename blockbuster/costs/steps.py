@@ -91,7 +91,8 @@ class Rates:
         each = {name: seconds / phase.runs for name, seconds in found.items()}
         chain = self._chain(phase, each) + self._fill(phase, each)
         runs = phase.runs / self.work.programs
-        return Step(runs, each, chain, phase.each, self.fitted.overlap)
+        overlap = self.fitted.streams if is_stream(phase) else self.fitted.overlap
+        return Step(runs, each, chain, phase.each, overlap)
 
     def _moving(self, phase: Phase, active: int) -> dict[str, float]:
         """Seconds of all runs, if one processor did them with its share of the tiers."""
@@ -133,21 +134,44 @@ class Rates:
 
     def _chain(self, phase: Phase, each: Mapping[str, float]) -> float:
         """What follows one another in a run: dots, what is computed between them, and waits."""
+        found = self._own(phase, each)
+        coming = self._latency(phase) + self._arrival(each)
+        if phase.waits:
+            together = self.fitted.unrolled if phase.dims and not phase.dots else 1.0
+            return found + coming / together + self._copying(phase)
+        return max(found, self._loaded_ahead(phase, each, found, coming)) if phase.ahead else found
+
+    def _own(self, phase: Phase, each: Mapping[str, float]) -> float:
+        """The chain of a run whose loads are there already."""
         clock, fitted = self.machine.clock, self.fitted
         own = phase.instructions * self.work.crowded / LANES / self.work.warps / phase.runs
         special = each["special"] * max(1.0, SCHEDULERS / self.work.warps)
         computing = max(own * fitted.alone / clock, special, each["vector"])
-        serial = phase.dots and (phase.waits or _on_vector_units(phase))
+        serial = phase.dots and not is_stream(phase)
         found = each["matrix"] + computing if serial else max(each["matrix"], computing)
         cycles = phase.dots * fitted.dot if serial else 0.0
         cycles += phase.folds * fitted.fold + phase.exchanges * fitted.exchange
         cycles += 0.0 if phase.dims else fitted.begin
-        coming = self._latency(phase) + self._arrival(each)
-        found += cycles / clock
-        if phase.waits:
-            together = fitted.unrolled if phase.dims and not phase.dots else 1.0
-            return found + coming / together
-        return max(found, coming / phase.ahead) if phase.ahead else found
+        return found + cycles / clock
+
+    def _loaded_ahead(
+        self, phase: Phase, each: Mapping[str, float], own: float, coming: float
+    ) -> float:
+        """How long a run takes if it waits for loads that began in a run before it.
+
+        Triton begins the loads of a later run where a run ends, and waits for those of the next
+        where it begins: loads that run one ahead meet nothing of the program's own but the dots
+        that four warps have begun together and not yet waited for.
+        """
+        meanwhile = 0.0
+        if phase.dots and not phase.apart:
+            meanwhile = own if is_stream(phase) else each["matrix"] / phase.dots
+        return (own + coming - meanwhile) / phase.ahead
+
+    def _copying(self, phase: Phase) -> float:
+        """Seconds in which a run stores to shared memory what it has loaded."""
+        processors, local = self.machine.processors, self.machine.tiers[2]
+        return phase.copied / phase.runs * self.work.crowded * processors / local.bandwidth
 
     def _fill(self, phase: Phase, each: Mapping[str, float]) -> float:
         """The wait for the first tiles of a loop, spread over its runs."""
@@ -169,6 +193,11 @@ class Rates:
         memory, cache = self.machine.tiers[:2]
         far = any(self._missing(name) > 0 for name in phase.loaded)
         return self.fitted.queue * (memory.latency if far else cache.latency)
+
+
+def is_stream(phase: Phase) -> bool:
+    """True if loads run ahead of dots whose results nothing else waits for."""
+    return bool(phase.dots and phase.ahead and not phase.waits and not _on_vector_units(phase))
 
 
 def _on_vector_units(phase: Phase) -> bool:

@@ -2,7 +2,8 @@
 
 A processor runs some programs side by side. One iteration of their loop takes as long as the
 busiest resource needs for all of them, but no less than one program's chain: a dot, what is
-computed from it, the next dot, and loads that are waited for. A kernel is as many rounds of
+computed from it, the next dot, and loads that are waited for, some of which began an iteration or
+more before. A kernel is as many rounds of
 programs as fill all processors, and a last round of those that are left.
 """
 

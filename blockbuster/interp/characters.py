@@ -3,10 +3,9 @@
 An element is a residue modulo each prime of a chain p, 2p + 1, 4p + 3, ...: the squares modulo
 2p + 1 are a group of order p, so exp takes the residue modulo one prime to one modulo the next. The
 first residue of a result is undefined, so exponentials nest as deep as the chain is long; log, its
-inverse, goes back. log2 e is a random number l, and 2 ** x is exp(x / l). Squares are the positive
-numbers of this arithmetic: sqrt is multiplicative and sqrt(exp(t)) = exp(t/2). Max, min and
-comparisons follow a random total order; other functions are oracles. A randomized check, without a
-proven bound.
+inverse, goes back. Squares are the positive numbers of this arithmetic: sqrt is multiplicative and
+sqrt(exp(t)) = exp(t/2). Max, min and comparisons follow a random total order; other functions are
+oracles. A randomized check, without a proven bound.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ from blockbuster.interp.residues import (
     scattered,
 )
 from blockbuster.interp.semantics import Function
-from blockbuster.ir.base_two import LOG2_E
-from blockbuster.ir.expr import Call, Const
 
 CHAIN = (712199, 1424399, 2848799, 5697599)  # each 3 modulo 4, so that x ** ((p + 1) / 4) is a root
 LENGTH = len(CHAIN)
@@ -83,8 +80,7 @@ class Characters(Residues):
         return made
 
     def exp2(self, x: Any) -> Any:
-        """2 ** x: exp(x / l), where l stands for log2 e."""
-        return self.exp(np.where(x < 0, x, self.product(x, self.inverses(self.number(LOG2_E)))))
+        return packed(super().exp2(unpacked(x)))
 
     def log(self, x: Any) -> Any:
         """The inverse of exp; of a negative number, that of its absolute value."""
@@ -176,19 +172,8 @@ class Characters(Residues):
         whole = np.reshape([SMALL + 1 if n is None else n for n in rows], item.shape)
         return known_numbers(whole, np.minimum(representative(x), 0))
 
-    def applied(self, call: Call, args: Sequence[Any]) -> Any:
-        match call:
-            case Call("pow", (Const(2.0), exponent)) if not isinstance(exponent, Const):
-                return packed(self.exp2(unpacked(args[1])))
-        return super().applied(call, args)
-
     def scaled(self, x: Any, factor: Any) -> Any:
-        return packed(super().scaled(unpacked(x), unpacked(factor)))
-
-    def _residue(self, value: float) -> Any:
-        if value == LOG2_E:
-            return np.array([1 + self.key(f"log2 e {i}") % (p - 1) for i, p in enumerate(CHAIN)])
-        return super()._residue(value)
+        return packed(self.times(unpacked(x), unpacked(factor)))
 
     def power(self, x: Any, exponent: int) -> Any:
         return packed(super().power(unpacked(x), exponent))

@@ -36,8 +36,9 @@ from blockbuster.interp.exact import BITS
 from blockbuster.interp.layout import Array, Layout
 from blockbuster.interp.remembering import Key, Remembering
 from blockbuster.interp.residues import SMALL
-from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.expr import Call, Const
+from blockbuster.interp.semantics import Semantics, SizeOf
+from blockbuster.ir.base_two import with_tanh
+from blockbuster.ir.expr import Call, Const, Expr
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Misc
 
@@ -155,12 +156,17 @@ class Degree(Semantics):
             self.oracle(f"misc {op.name}", array)
         return [np.full(shape, VARIABLE) for shape in shapes]
 
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
+        return super().expression(with_tanh(expr), args, size)
+
     def applied(self, call: Call, args: Sequence[Any]) -> Any:
         match call:
             case Call("pow", (_, Const(value))) if value.is_integer():
                 return abs(value) * (args[0] if value >= 0 else self.inverse(args[0]))
             case Call("pow", (_, Const(value))) if abs(value) == 0.5:
                 return self.scalars["sqrt" if value > 0 else "rsqrt"](args[0])
+            case Call("pow", (Const(2.0), exponent)) if not isinstance(exponent, Const):
+                return self.oracle("exp", args[1] + NUMBER)
         return super().applied(call, args)
 
 

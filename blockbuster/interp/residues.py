@@ -1,7 +1,9 @@
 """What the exact semantics share: residues, random functions of them, and three symbols.
 
 Sums, products and quotients are exact. Every other function is a random oracle: a seeded hash of
-its exact arguments. Three symbols stand beside the residues: -inf, +inf, and undefined (inf - inf).
+its exact arguments. 2 ** x is exp(x / log2 e), where log2 e is a random number, and the same made
+into a tanh is that tanh. Three symbols stand beside the residues: -inf, +inf, and undefined (inf -
+inf).
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from blockbuster.interp.layout import Array
-from blockbuster.interp.semantics import Function, Refused, Semantics
-from blockbuster.ir.base_two import is_positive
-from blockbuster.ir.expr import Call, Const
+from blockbuster.interp.semantics import Function, Refused, Semantics, SizeOf
+from blockbuster.ir.base_two import LOG2_E, is_positive, with_tanh
+from blockbuster.ir.expr import Call, Const, Expr
 from blockbuster.ir.ops import Misc
 
 NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
@@ -102,6 +104,10 @@ class Residues(Semantics):
         low = np.minimum(x, y)
         return made if low.min(initial=0) >= 0 else np.where(low < 0, UNDEFINED, made)
 
+    def times(self, x: Any, factor: Any) -> Any:
+        """x * factor, which is positive: an infinity stays what it is."""
+        return np.where(x < 0, x, self.mul(x, factor))
+
     def inverse(self, x: Any) -> Any:
         """1 / x; 0 of an infinity, as fractions have it."""
         if (x == 0).any():
@@ -146,6 +152,10 @@ class Residues(Semantics):
     def exp(self, x: Any) -> Any:
         """An oracle, but zero at -inf."""
         return np.where(x == NEGATIVE_INFINITY, 0, self.oracle("exp", x))
+
+    def exp2(self, x: Any) -> Any:
+        """2 ** x: exp(x / log2 e)."""
+        return self.exp(self.times(x, self.inverse(self.number(LOG2_E))))
 
     def log(self, x: Any) -> Any:
         """An oracle."""
@@ -220,6 +230,9 @@ class Residues(Semantics):
         if not math.isfinite(value):
             symbol = {math.inf: INFINITY, -math.inf: NEGATIVE_INFINITY}.get(value, UNDEFINED)
             return np.full(np.shape(self.modulus), symbol, np.int64)
+        if value == LOG2_E:
+            drawn = [1 + self.key(f"log2 e mod {p}") % (int(p) - 1) for p in np.ravel(self.modulus)]
+            return np.array(drawn, np.int64).reshape(np.shape(self.modulus))
         ratio = Fraction(value)
         residues = [
             ratio.numerator * pow(ratio.denominator, -1, int(p)) % int(p)
@@ -265,6 +278,9 @@ class Residues(Semantics):
         """Uniformly random residues."""
         return random.integers(0, self.modulus, shape)
 
+    def expression(self, expr: Expr, args: Sequence[Array], size: SizeOf) -> Any:
+        return super().expression(with_tanh(expr), args, size)
+
     def applied(self, call: Call, args: Sequence[Any]) -> Any:
         match call:
             case Call("pow", (_, Const(value))) if value.is_integer():
@@ -272,6 +288,8 @@ class Residues(Semantics):
                 return self.power(x, abs(int(value)))
             case Call("pow", (_, Const(value))) if abs(value) == 0.5:
                 return self.scalars["sqrt" if value > 0 else "rsqrt"](args[0])
+            case Call("pow", (Const(2.0), exponent)) if not isinstance(exponent, Const):
+                return self.exp2(args[1])
             case Call("mul", (_, factor)) if is_positive(factor):
                 return self.scaled(*args)
             case Call("mul", (factor, _)) if is_positive(factor):
@@ -279,8 +297,8 @@ class Residues(Semantics):
         return super().applied(call, args)
 
     def scaled(self, x: Any, factor: Any) -> Any:
-        """x * factor, a positive number: an infinity stays what it is."""
-        return np.where(x < 0, x, self.mul(x, factor))
+        """A product of items with a positive factor."""
+        return self.times(x, factor)
 
 
 def known_numbers(whole: Any, symbols: Any) -> Array:

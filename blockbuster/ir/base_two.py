@@ -7,8 +7,9 @@ keep infinities in products with positive factors.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
-from blockbuster.ir.expr import Call, Const, Expr, Size, call
+from blockbuster.ir.expr import DEEPEST, Call, Const, Expr, Size, call, functions_of
 
 LOG2_E = math.log2(math.e)
 LARGEST = 3.4028234663852886e38
@@ -35,6 +36,24 @@ def made_finite(expr: Expr) -> Expr | None:
         case Call("where", (_, _, Call("where", (_, _, x)))) if expr == finite(x):
             return x
     return None
+
+
+def tanh_by(exponent: Expr) -> Call:
+    """tanh(x) for the ``exponent`` 2 x log2 e."""
+    return call("sub", 1.0, call("div", 2.0, call("add", 1.0, exp2(exponent))))
+
+
+@lru_cache(maxsize=1024)
+def with_tanh(expr: Expr) -> Expr:
+    """``expr`` with tanh written for what ``tanh_by`` makes."""
+    if not isinstance(expr, Call) or expr.depth > DEEPEST or "pow" not in functions_of(expr):
+        return expr
+    match expr.args:
+        case (_, Call("div", (_, Call("add", (_, Call("pow", (_, exponent))))))):
+            if expr == tanh_by(exponent):
+                scaled = call("div", with_tanh(exponent), call("mul", 2.0, LOG2_E))
+                return call("tanh", scaled)
+    return Call(expr.fn, tuple(map(with_tanh, expr.args)))
 
 
 def is_positive(expr: Expr) -> bool:

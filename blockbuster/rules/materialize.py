@@ -93,6 +93,17 @@ class Materialize(Rule):
             for found in statistics(self, graph, position, unheard):
                 yield self._match(graph, found, "value")
 
+    def of_operands(self, graph: Graph) -> Iterator[Match]:
+        """The sites whose values are operands."""
+        for position, _ in graph.of_type(Map):
+            for found in operands(self, graph, position, unheard):
+                yield self._match(graph, found, "operand")
+
+    @staticmethod
+    def values(match: Match) -> tuple[Path, tuple[Value, ...]]:
+        """The path of the level that has the values of a site, and the values."""
+        return _site(match)
+
     def apply(self, match: Match) -> Graph:
         path, values = _site(match)
         graph, node = match.graph, match.graph.nodes[path[0]]

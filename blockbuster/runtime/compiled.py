@@ -25,7 +25,7 @@ from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.run_plan import run_on_host
 from blockbuster.runtime.saved import write_plan
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
-from blockbuster.selection.choice import CPU
+from blockbuster.selection.candidate import CPU
 from blockbuster.selection.plan import Plan, Sizes
 from blockbuster.selection.report import Report, report
 

@@ -40,7 +40,7 @@ from blockbuster.ir.reading import (
 )
 from blockbuster.ir.saving import Classes, function_to_json, read_function, read_rule, rule_to_json
 from blockbuster.ir.types import size_class
-from blockbuster.selection.choice import CPU
+from blockbuster.selection.candidate import CPU
 from blockbuster.selection.pieces import Axes, Call, Seen
 from blockbuster.selection.plan import File, Plan
 

@@ -25,13 +25,11 @@ MORE_WARPS = 2 * WARPS
 class Form:
     """How a snapshot becomes a kernel: ``tiles`` and ``warps`` where they are not the default.
 
-    ``padded``: dims whose tiles are wider than the default, and what is loaded into them counts.
     ``words`` follow the snapshot's name.
     """
 
     tiles: Mapping[Dim, int] = field(default_factory=dict)
     warps: int | None = None
-    padded: tuple[Dim, ...] = ()
     words: str = ""
 
 
@@ -45,7 +43,7 @@ def alternatives(scheduled: Scheduled) -> Iterator[Form]:
         if not padded:
             continue
         words = f" with {SWIZZLED} lanes for {', '.join(padded)}"
-        yield Form(tiles=dict.fromkeys(padded, SWIZZLED), padded=padded, words=words)
+        yield Form(tiles=dict.fromkeys(padded, SWIZZLED), words=words)
 
 
 def _padded(scheduled: Scheduled, summed: bool) -> tuple[Dim, ...]:

@@ -1,22 +1,70 @@
-"""Which exponentials are made in base 2: all whose results do not show the rounding of exp."""
+"""Which exponentials are made in base 2, and which tanh of them.
+
+Exponentials: all whose results do not show the rounding of exp. tanh: where nothing but maxima and
+exponentials reads its values, such as scores of attention with a soft cap: there an absolute error
+of a unit in the last place of 1 is as small as the rounding of the scores themselves.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from blockbuster.emit.closing.accurate_functions import not_shown
 from blockbuster.emit.schedule.factor import Factor
+from blockbuster.emit.schedule.lets import parts_of, readers_of, replaced
 from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.spell import Spell, tanhs_of
+from blockbuster.emit.tile.program import Let, Nest, Stmt, Tile, statements
 from blockbuster.emit.tile.typed import is_accurate
+from blockbuster.ir.expr import Call, Const, Expr, arguments
+from blockbuster.ir.ops import Functional, Pointwise
 
-FACTOR = Factor()
+FACTOR, SPELL = Factor(), Spell()
 
 
 def in_base_two(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with its exponentials in base 2, wherever exp need not be accurate."""
-    exact = is_accurate(scheduled.draft)
-    for site in list(FACTOR.sites(scheduled)):
-        if not site.nest:
-            continue
-        draft = scheduled.draft
-        if not exact or not_shown("exp", draft, draft.nests[site.nest - 1]):
-            scheduled = FACTOR.apply(scheduled, site)
+    for move in (SPELL, FACTOR):
+        for site in [site for site in move.sites(scheduled) if site.nest]:
+            nest = scheduled.draft.nests[site.nest - 1]
+            if move is SPELL and not feeds_exponentials(nest):
+                continue
+            if not is_accurate(scheduled.draft) or not_shown("exp", scheduled.draft, nest):
+                scheduled = move.apply(scheduled, site)
     return scheduled
+
+
+def feeds_exponentials(nest: Nest) -> bool:
+    """True if exponentials and maxima alone read what the tanh of ``nest`` make."""
+    readers = readers_of(nest.body)
+    return all(
+        _is_exponent(stmt.target, readers)
+        for stmt in statements(nest.body)
+        if isinstance(stmt, Let) and tanhs_of(stmt)
+    )
+
+
+def _is_exponent(tile: Tile, readers: Mapping[Tile, Sequence[Stmt]]) -> bool:
+    """True if ``tile``, and what is computed of it, is read up to exponentials and maxima."""
+    waiting, seen = [tile], {tile}
+    while waiting:
+        tile = waiting.pop()
+        if not readers.get(tile):
+            return False
+        for stmt in readers[tile]:
+            match stmt:
+                case Let(op=Functional("row_max")):
+                    pass
+                case Let(target, Pointwise(expr), args):
+                    if target not in seen and _outside(expr, args, tile):
+                        seen.add(target)
+                        waiting.append(target)
+                case _:
+                    return False
+    return True
+
+
+def _outside(expr: Expr, args: Sequence[Tile], tile: Tile) -> bool:
+    """True if ``expr`` reads ``tile`` elsewhere than in exponents."""
+    powers = {p: Const(0.0) for p in parts_of(expr) if isinstance(p, Call) and p.fn == "exp"}
+    return any(args[at] == tile for at in arguments(replaced(expr, powers)))

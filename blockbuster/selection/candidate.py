@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, prod
 from typing import Any
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given
-from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.program import Buffer, TileProgram
 from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -25,6 +25,14 @@ from blockbuster.selection.numpy_tiles import numpy_schedule, numpy_tiling
 CPU = "cpu"
 Key = tuple[Any, ...]
 
+LARGE = 1.5
+"""How many times faster a program has to be that stores arrays between its kernels which are larger
+than every input and output, if another makes their values again: such arrays grow with the product
+of two sizes, and before long the memory is full.
+"""
+
+STORED = "what it stores between kernels is larger than all that it is given"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -35,7 +43,8 @@ class Choice:
     from, its warps among them, ``stable`` the safe form of ``graph`` that became it. ``price``:
     what it costs, in microseconds or, on the CPU, in elements moved, and what that is in words;
     ``cost`` has more of it. ``again``: what it repeats. ``usual``: it is in no other form that a
-    compiler's refusal asked for. ``schedules``: among which its own was chosen, or why it was not.
+    compiler's refusal asked for. ``weight``: how many times its
+    microseconds count. ``schedules``: among which its own was chosen, or why it was not.
     """
 
     graph: Graph = field(repr=False)
@@ -56,6 +65,7 @@ class Choice:
     cost: Cost | None = field(default=None, repr=False)
     again: Repeated | None = None
     usual: bool = False
+    weight: float = 1.0
     schedules: str = ""
 
     @property
@@ -72,7 +82,8 @@ class Choice:
     def amount(self) -> str:
         """What it costs, in words."""
         if self.cost is not None:
-            return f"{self.name} {self.cost}"
+            times = f", counted {self.weight} times: {STORED}" if self.weight > 1.0 else ""
+            return f"{self.name} {self.cost}{times}"
         return f"{self.name} moves {self.moved}"
 
 
@@ -148,3 +159,18 @@ def candidate(scheduled: Scheduled, cost: Cost | None, tiles: Mapping[Dim, int])
         scheduled,
         cost,
     )
+
+
+def is_large(program: TileProgram, sizes: Mapping[Dim, int]) -> bool:
+    """True if a program stores arrays between kernels that are larger than every input and output.
+
+    Parts of chunks do not count, of which there are few. ``sizes``: by size class.
+    """
+
+    def entries(buffer: Buffer) -> int:
+        return prod(sizes[size_class(axis.dim)] for axis in buffer.axes if axis.dim is not None)
+
+    most = max(map(entries, (*program.inputs, *program.outputs)))
+    parts = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
+    inner = (b for b in program.workspaces if parts.isdisjoint(axis.dim for axis in b.axes))
+    return any(entries(buffer) > most for buffer in inner)

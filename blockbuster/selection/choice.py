@@ -27,10 +27,12 @@ from blockbuster.selection.apart import LOSES, Apart, statistics_apart
 from blockbuster.selection.beside import Beside, beside_snapshots
 from blockbuster.selection.candidate import (
     CPU,
+    LARGE,
     Candidate,
     Choice,
     Key,
     Setting,
+    is_large,
     on_a_gpu,
     on_the_cpu,
 )
@@ -229,6 +231,7 @@ class Fused:
             found = on_a_gpu(start, setting, form)
             if number in self._whole and (reason := rows_too_wide(found.program)):
                 raise EmitError(reason)
+        weight = self._weight(found)
         return Choice(
             graph=lowered.graph,
             stable=lowered.stable,
@@ -238,7 +241,7 @@ class Fused:
             tiles=found.tiles,
             blocks=found.blocks,
             moved=found.moved,
-            price=found.price,
+            price=found.price * weight,
             processors=1 if on_cpu else target_of(setting.target).processors,
             kernels=found.kernels,
             key=(number, *found.key),
@@ -248,7 +251,14 @@ class Fused:
             cost=found.cost,
             again=self._again(one, found) if isinstance(one, Again) else None,
             usual=not form.words,
+            weight=weight,
         )
+
+    def _weight(self, found: Candidate) -> float:
+        """How many times the microseconds of a candidate count."""
+        if found.scheduled is None or self._again_whole is None:
+            return 1.0
+        return LARGE if is_large(found.program, found.scheduled.sizes) else 1.0
 
     def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written.

@@ -19,6 +19,9 @@ from blockbuster.selection.variations import Variation, preferred, variations
 CONTENDERS = 3
 """Candidates whose schedules are varied, at most."""
 
+TRIED = 3
+"""Schedules near a candidate's own that are tried where compilers refuse them, one by one."""
+
 MODELLED = ("sm_80", "sm_90")
 """Targets whose matrix units the closed form knows: others keep the default schedule."""
 
@@ -56,7 +59,7 @@ def best_schedule(default: Scheduled) -> Scheduled:
         cost = cost_of(default)
     except ValueError:  # a program does not fit, which its compiler says
         return default
-    found = () if why_default(default, cost) else preferred(variations(default, refined=1))
+    found = () if why_default(default, cost) else preferred(variations(default))
     return grouped(found[0].scheduled) if found else default
 
 
@@ -82,7 +85,7 @@ def _may_win(choice: Choice, best: Choice) -> bool:
     """False if no schedule of ``choice`` can be better than ``best``."""
     if choice.cost is None or len(choice.unsafe) > len(best.unsafe):
         return False
-    return choice.cost.least < best.price
+    return choice.cost.least * choice.weight < best.price
 
 
 def _at_its_best(choice: Choice, setting: Setting, refused: Collection[Key]) -> Choice:
@@ -91,8 +94,8 @@ def _at_its_best(choice: Choice, setting: Setting, refused: Collection[Key]) -> 
         return choice
     if reason := why_default(choice.scheduled, choice.cost):
         return replace(choice, schedules=f"the default schedule: {reason}")
-    found = variations(choice.scheduled, refined=1, in_chunks=setting.in_chunks)
-    for one in preferred(found):
+    found = variations(choice.scheduled, in_chunks=setting.in_chunks)
+    for one in preferred(found)[:TRIED]:
         made = _with(choice, one, len(found))
         if made.key not in refused and (setting.in_chunks or made.kernels == choice.kernels):
             return made
@@ -106,7 +109,7 @@ def _with(choice: Choice, one: Variation, count: int) -> Choice:
         program=made.program,
         blocks=made.blocks,
         moved=made.moved,
-        price=made.price,
+        price=made.price * choice.weight,
         kernels=made.kernels,
         key=(choice.snapshot, *made.key),
         scheduled=made.scheduled,

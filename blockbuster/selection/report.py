@@ -129,6 +129,7 @@ def _file(file: File, plan: Plan) -> list[str]:
     count = len(best.graph.nodes)
     operations = "1 top-level operation" if count == 1 else f"{count} top-level operations"
     lines.append(f"    {operations} after fusion; tiles: {tiles}")
+    lines += [f"    schedule: {best.schedules}"] if best.schedules else []
     masks = list(narrowed_loops(best.program, plan.sizes, best.blocks))
     masks += whole_loops(_with_groups(best.scheduled)) if best.scheduled is not None else ()
     lines += [f"    {said}" for said in masks]

@@ -71,12 +71,14 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Variation:
-    """A schedule with its cost, and what it was made from."""
+    """A schedule with its cost, and what it was made from. ``unusual``: kernels whose number of
+    warps is not the usual one."""
 
     scheduled: Scheduled
     cost: Cost
     arrangement: Arrangement
     settings: tuple[KernelSetting, ...]
+    unusual: int = 0
 
     @property
     def microseconds(self) -> float:
@@ -92,7 +94,7 @@ def preferred(found: Sequence[Variation]) -> list[Variation]:
     """Variations, the cheapest of which is the first, in the order in which they are taken.
 
     First those that cost about as little: of them, the one that moves least between memory and
-    processors, then the one with fewer warps, which issue less, and the more usual stages.
+    processors, then the one with the more usual numbers of warps and stages.
     """
     limit = NEAR * found[0].microseconds if found else 0.0
     near = [one for one in found if one.microseconds <= limit]
@@ -101,20 +103,17 @@ def preferred(found: Sequence[Variation]) -> list[Variation]:
 
 def _preference(one: Variation) -> tuple[int, int, int]:
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    return one.cost.moved, sum(setting.warps for setting in one.settings), stages
+    return one.cost.moved, one.unusual, stages
 
 
-def variations(
-    scheduled: Scheduled, *, refined: int = REFINED, in_chunks: bool = True
-) -> tuple[Variation, ...]:
+def variations(scheduled: Scheduled, *, in_chunks: bool = True) -> tuple[Variation, ...]:
     """At most ``MOST`` schedules of the program of ``scheduled``, the cheapest first.
 
-    ``refined``: arrangements of which chunks, warps and stages are varied. ``in_chunks``: loops may
-    be run in chunks. None of the schedules
-    wants more registers or shared memory than a program can have; there are none at all if none
-    that was looked at fits, or the machine lacks a rate that the program needs.
+    ``in_chunks``: loops may be run in chunks. None of the schedules wants more registers or shared
+    memory than a program can have; there are none at all if none that was looked at fits, or the
+    machine lacks a rate that the program needs.
     """
-    search = _Search(replace(scheduled, draft=scheduled.start, moves=()), refined, in_chunks)
+    search = _Search(replace(scheduled, draft=scheduled.start, moves=()), in_chunks)
     search.walk()
     search.vary_chunks()
     search.vary_settings()
@@ -124,8 +123,8 @@ def variations(
 class _Search:
     """What was costed, by the text of its schedule; None: it does not fit, or is not possible."""
 
-    def __init__(self, bare: Scheduled, refined: int, in_chunks: bool) -> None:
-        self.bare, self.refined = bare, refined
+    def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
+        self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
         self.roles = _Roles.of(bare)
         self.arranged: dict[Arrangement, Scheduled | None] = {}
@@ -153,7 +152,7 @@ class _Search:
         """Half and twice the chunks of the best, and none."""
         if self.default.chunks is not None:
             return
-        for one in self.ranked()[: self.refined]:
+        for one in self.ranked()[:REFINED]:
             counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
             for chunks in _other_chunks(counts):
                 self._costed(replace(one.arrangement, chunks=chunks))
@@ -176,7 +175,7 @@ class _Search:
         best: dict[Arrangement, Variation] = {}
         for one in self.ranked():
             best.setdefault(one.arrangement, one)
-        return list(best.values())[: self.refined]
+        return list(best.values())[:REFINED]
 
     def _costed(
         self, arrangement: Arrangement, settings: tuple[KernelSetting, ...] | None = None
@@ -185,13 +184,16 @@ class _Search:
         made = self._arranged(arrangement)
         if made is None:
             return None
-        settings = settings or usual(made)
+        known = usual(made)
+        settings = settings or known
         scheduled = overlapped(with_settings(made, settings))
         text = scheduled.schedule
         if text not in self.found and len(self.found) < MOST:
             cost = _fitting(scheduled)
-            known = cost and Variation(scheduled, cost, arrangement, settings)
-            self.found[text] = known
+            unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
+            self.found[text] = (
+                Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
+            )
         return self.found.get(text)
 
     def _arranged(self, arrangement: Arrangement) -> Scheduled | None:

@@ -17,7 +17,7 @@ from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.types import Dim
 from blockbuster.machines.machine import Machine
 from blockbuster.simulator.access import Access, Place, access
-from blockbuster.simulator.demand import Demand, deciding, demands, port, turns
+from blockbuster.simulator.demand import Demand, between, deciding, demands, port, turns
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,8 @@ class Body:
 
     ``ahead``: how many iterations the loads run ahead of their own. ``turns``: how often loads that
     do not are waited for in a run, on average: a compiler starts those of some iterations together.
-    ``port``: seconds of a processor for each byte that it loads or stores.
+    ``port``: seconds of a processor for each byte that it loads or stores. ``between``: seconds of
+    a run in which loads that run ahead are not under way.
     """
 
     loads: tuple[Access, ...]
@@ -62,6 +63,7 @@ class Body:
     ahead: int
     turns: float
     port: float
+    between: float
 
 
 def body_of(
@@ -126,6 +128,7 @@ class _Reader:
             max((stmt.ahead for stmt in loads if isinstance(stmt, Issue)), default=0),
             turns(phase, self.rates),
             port(phase, self.rates),
+            between(phase, self.rates) if phase.ahead else 0.0,
         )
 
     def _access(self, stmt: Load | Issue | Store, walked: frozenset[Dim]) -> Access:

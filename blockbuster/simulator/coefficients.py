@@ -13,7 +13,7 @@ from blockbuster.costs.coefficients import FITTED
 
 REACHED = replace(
     FITTED, matrix=1.0, apart=0.45, memory=0.96, cache=1.6, issue=0.8, queue=2.0, request=1.9,
-    begin=1000.0, alone=2.5, dot=250.0, fold=150.0, exchange=400.0, unrolled=3.5, start=5e-7,
+    begin=1000.0, alone=2.5, dot=250.0, fold=20.0, exchange=200.0, unrolled=3.5, start=5e-7,
 )  # fmt: skip
 """How near kernels come to a machine's rates, and how long they wait. Where programs contend is
 simulated, so that fewer waits have to stand for it than in the closed form.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from blockbuster.costs.operands import LANES
 from blockbuster.costs.phases import Phase
-from blockbuster.costs.steps import SCHEDULERS, Rates
+from blockbuster.costs.steps import SCHEDULERS, Rates, is_stream
 
 LOCAL = 2
 """Where a processor's own memory stands among the tiers of a machine."""
@@ -72,6 +72,19 @@ def demands(phase: Phase, rates: Rates) -> tuple[Demand, ...]:
 def turns(phase: Phase, rates: Rates) -> float:
     """How often a run waits for its loads: a compiler unrolls loops of loads without dots."""
     return 1.0 / rates.fitted.unrolled if phase.dims and not phase.dots else 1.0
+
+
+def between(phase: Phase, rates: Rates) -> float:
+    """Seconds of a run in which its program has no loads under way that run ahead by one.
+
+    They begin where a run ends and are waited for where the next begins; only the last dots of
+    four warps together go on meanwhile, or all that a run does if nothing waits for its dots.
+    """
+    if is_stream(phase):
+        return 0.0
+    own = sum(step.least for step in demands(phase, rates))
+    apart = phase.apart or not phase.dots
+    return own - (0.0 if apart else rates.computing(phase)["matrix"] / phase.runs / phase.dots)
 
 
 def port(phase: Phase, rates: Rates) -> float:

@@ -103,14 +103,17 @@ class Device:
         self._asked(processor, moved, turns * self._latency(moved), job)
         return job
 
-    def load_ahead(self, processor: int, moved: Moved, *, iterations: int, ahead: int) -> Job:
+    def load_ahead(
+        self, processor: int, moved: Moved, *, iterations: int, ahead: int, between: float
+    ) -> Job:
         """The loads of iterations, each of which starts when the one ``ahead`` before it has come.
 
         Few may be under way at once: however idle the machine is, each takes its time from the
-        first request to its last byte.
+        first request to its last byte, and starts ``between`` seconds after that one has come.
         """
         latency = self._latency(moved)
-        least = (iterations * latency + moved.seconds) / ahead
+        rounds = max(1.0, iterations / ahead)
+        least = rounds * (latency + between + moved.seconds / iterations)
         job = self.clock.joined(1, least=least)
         self._asked(processor, moved, latency, job)
         return job

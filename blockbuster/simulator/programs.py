@@ -165,19 +165,23 @@ class Programs:
         def issue(group: range) -> None:
             moved = self._fetched(loop.body, loads, blocks, group, here)
             job = device.load_ahead(
-                here.processor, moved, iterations=len(group), ahead=loop.body.ahead
+                here.processor,
+                moved,
+                iterations=len(group),
+                ahead=loop.body.ahead,
+                between=loop.body.between,
             )
             on_their_way.append((group.stop, job))
 
         for number in blocks[:ahead]:
             issue(range(number, number + 1))
         for group in self._groups(blocks):
-            later = range(group.start + ahead, min(group.stop + ahead, blocks.stop))
-            if later:
-                issue(later)
             while on_their_way[0][0] <= group.start:
                 yield on_their_way.popleft()[1]
             yield on_their_way[0][1]
+            later = range(group.start + ahead, min(group.stop + ahead, blocks.stop))
+            if later:
+                issue(later)
             yield from self._computed(loop.body, len(group), here)
             if stores:
                 yield self._store(loop.body, stores, blocks, group, here)

@@ -1,11 +1,13 @@
 """Fitting finds the coefficients that made the times, one along after the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pytest
 
-from bench.costs.fit import BOUNDS, fit, loss
+from bench.costs.fit import BOUNDS, FIXED, NEUTRAL, fit, loss
+from blockbuster.costs.coefficients import FITTED
 
+LIMITS = {"memory": (0.5, 1.0)}
 PAIRS = [(1.0, 8.0), (2.0, 3.0), (4.0, 1.0), (0.5, 9.0), (3.0, 3.0)]
 
 
@@ -41,7 +43,7 @@ def measured(made_by):
 def test_it_finds_what_made_the_times():
     truth = Two(memory=0.6, dot=0.5)
     groups = [measured(truth)]
-    found = fit(groups, predict, Two(), say=lambda _: None)
+    found = fit(groups, predict, Two(), LIMITS, say=lambda _: None)
 
     assert loss(groups, predict, found) < 0.02 < loss(groups, predict, Two())
     assert found.memory == pytest.approx(truth.memory, rel=0.08)
@@ -49,9 +51,16 @@ def test_it_finds_what_made_the_times():
 
 
 def test_fractions_stay_where_they_make_sense():
-    found = fit([measured(Two(memory=0.1, dot=20.0))], predict, Two(), say=lambda _: None)
+    found = fit([measured(Two(memory=0.1, dot=20.0))], predict, Two(), LIMITS, say=lambda _: None)
 
-    assert BOUNDS["memory"][0] <= found.memory <= BOUNDS["memory"][1]
+    assert 0.5 <= found.memory <= 1.0
+
+
+def test_the_start_and_what_was_found_lie_within_bounds():
+    for made in (NEUTRAL, FITTED):
+        for name, (low, high) in BOUNDS.items():
+            assert low <= getattr(made, name) <= high, name
+    assert {each.name for each in fields(NEUTRAL)} - set(BOUNDS) == {*FIXED, "request"}
 
 
 def test_what_spills_or_does_not_fit_is_left_out():

@@ -1,7 +1,7 @@
 """Where a compiler refuses a snapshot, other forms of it compete with the other snapshots."""
 
 import re
-from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from blockbuster.emit.target.shared_base import bases_of_two_swizzles
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import SWIZZLED, Uses
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.considered import NEAR
+from blockbuster.selection.contest import TRIED, best_of
 from tests.compile.functions import normal
 from tests.compile.test_refusals import refusing  # noqa: F401  a fixture
 
@@ -60,9 +62,8 @@ def test_a_refused_snapshot_has_other_forms_and_the_others_have_none():
     assert [{n.warps for n in c.scheduled.draft.nests} for c in (more, padded)] == [{8}, {4}]
     assert more.blocks == usual.blocks
     assert padded.blocks == {**usual.blocks, "L": 64}
-    x, a, w, out = 64 * 64, 64 * 33, 33 * 8, 64 * 8
-    assert usual.moved == more.moved == x + a + w + out
-    assert padded.moved == x + a + 8 * w + out  # zeros are loaded, and not stored
+    assert usual.moved == more.moved == padded.moved  # zeros are not loaded, but computed with
+    assert usual.price < padded.price
 
 
 def test_warps_are_part_of_the_key():
@@ -82,23 +83,25 @@ def test_the_cheapest_form_is_taken(rows):
     seen = []
     while not seen or seen[-1].snapshot == 2:
         considered = consider()
-        assert considered.best.cost == min(c.cost for c in all_of(considered).values())
+        assert considered.best is best_of([*all_of(considered).values()])
         seen.append(considered.best)
         fused.refuse(considered.best, "it is wrong")
 
-    costs = [choice.weighed for choice in seen]
-    assert costs == sorted(costs)
+    costs = [choice.price for choice in seen]
+    assert all(later >= cost / NEAR for cost, later in pairwise(costs))
     assert len({choice.key for choice in seen}) == len(seen)
 
 
-def test_warps_cost_where_they_share_rows():
+def test_schedules_near_the_default_one_are_tried_before_other_forms():
     fused, consider = chain(M=4096)
-    fused.refuse(consider().best, "it is wrong")
-    more = all_of(consider())["snapshot 2 with 8 warps"]
+    names = []
+    while not names or "64 lanes" not in names[-1]:
+        best = consider().best
+        names.append(best.name)
+        fused.refuse(best, "it is wrong")
 
-    assert [nest.crowded for nest in more.nests] == [True]
-    assert more.weighed == 2 * sum(replace(n, crowded=False).weighed(132) for n in more.nests)
-    assert "several warps share the rows of a dot" in more.amount
+    assert names[:TRIED] == ["snapshot 2"] * TRIED
+    assert len(names) <= 2 * TRIED + 3
 
 
 def test_warps_cost_nothing_without_dots():
@@ -108,8 +111,9 @@ def test_warps_cost_nothing_without_dots():
     fused.refuse(usual, "it is wrong")
     best = fused.consider(sizes, "float32", "sm_90").best
 
-    assert best.name == f"{usual.name} with 8 warps"
-    assert best.cost == usual.cost
+    assert best.key != usual.key
+    assert best.moved == usual.moved
+    assert best.price == pytest.approx(usual.price, rel=0.05)
 
 
 def test_all_padded_dots_swizzle_in_one_way():
@@ -156,7 +160,7 @@ def test_dims_that_are_summed_are_padded_only_beside_the_others():
     few, more = sorted((c for c in found.values() if "64 lanes" in c.name), key=lanes_of)
 
     assert few.tiles.items() < more.tiles.items()
-    assert few.weighed < more.weighed
+    assert few.price <= more.price
 
 
 def test_exact_dots_are_not_padded():

@@ -116,15 +116,6 @@ def test_rows_are_added_in_chunks():
     assert [nest.grid for nest in bind(made).nests] == [("M", "N_chunk"), ("M",)]
 
 
-def test_a_tile_of_partial_results_lies_together():
-    """Chunk by chunk it is stored and loaded in one piece; numbers of a row lie side by side."""
-    product = chunked(SPLIT_K, asked={"K": 2}, size=64)
-    rows = chunked(ROWS, size=32)
-
-    assert [[axis.dim for axis in b.axes] for b in product.workspaces] == [["K_chunk", "M", "N"]]
-    assert [[axis.dim for axis in b.axes] for b in rows.workspaces] == [["M", "N_chunk"]]
-
-
 def test_what_follows_is_run_in_chunks_too():
     """Every chunk of the second loop combines what the chunks of the first found."""
     made = chunked(CENTERED, size=64)

@@ -133,6 +133,19 @@ def test_a_subroutine_called_twice_is_no_loop():
     assert not found
 
 
+def test_a_wait_that_asks_again_is_no_loop_but_part_of_the_one_around():
+    lines = (
+        ".L_x_1:", "MUFU.EX2 R1, R1", ".L_x_2:",
+        "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR13+0x24000], R5", "@!P0 BRA `(.L_x_2)",
+        "@P1 BRA `(.L_x_1)", "EXIT",
+    )  # fmt: skip
+    (function,) = functions(code(*lines))
+    (found,) = loops_of(function)
+
+    assert (found.innermost, found.code.issue) == (True, 4)
+    assert straight_code(function).issue == 1
+
+
 @dataclass(frozen=True)
 class Seq:
     """Instructions; or a loop, or a branch, around parts."""

@@ -1,6 +1,7 @@
 """The move overlap: nests wait in time, whatever order kernels run in; devices without are left."""
 
 import re
+from types import FunctionType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.memory import Hazard
 from blockbuster.emit.interpret.proof import prove_tiles
+from blockbuster.emit.target.compiler import compiled_entry, target_of
+from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile import verify_waits
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.parse import parse_tiles
@@ -265,6 +268,46 @@ def test_a_kernel_that_begins_early_waits_and_the_first_begins_as_usual(graph):
     assert "early = {}\n        grid" in kernel.source
 
 
+def launched(source, overlaps, **sizes):
+    """Each kernel that the launcher starts for arrays of these sizes, with what it is told."""
+    module, found = load_module(source), []
+
+    class Kernel(SimpleNamespace):
+        def __getitem__(self, _):
+            return lambda *_, **options: found.append((self.name, options))
+
+    names = [entry["function"].__name__ for entry in module.KERNELS]
+    stubs = {name: Kernel(name=name) for name in names}
+    stubs |= {"check_array": noted_sizes, "can_overlap": lambda _: overlaps}
+    launch = FunctionType(module.launch.__code__, {**vars(module), **stubs}, argdefs=(None,))
+    launch(*(np.zeros([sizes[d] for d in dims.split()], "float32") for dims in DIMS.values()))
+    return found
+
+
+def noted_sizes(name, array, axes, like, size):
+    size.update(zip(axes, array.shape, strict=True))
+
+
+def test_a_launcher_says_which_kernels_begin_early(graph):
+    source = scheduled(graph).source
+    (first, plain), (second, early) = launched(source, True, **SIZES)
+    assert (first, second) == ("I1_kernel", "out_kernel")
+    assert early.pop("launch_pdl") is True
+    assert plain["OVERLAPS"] is early["OVERLAPS"] is True
+    assert "launch_pdl" not in plain
+
+    for _, options in launched(source, False, **SIZES):
+        assert "launch_pdl" not in options
+        assert options["OVERLAPS"] is False
+
+
+def test_a_kernel_with_none_before_it_begins_as_usual(graph):
+    """An empty grid is not started: what the caller launched before is then what comes before."""
+    ((name, options),) = launched(scheduled(graph).source, True, **{**SIZES, "N": 0})
+    assert name == "out_kernel"
+    assert "launch_pdl" not in options
+
+
 def test_without_the_move_nothing_of_it_is_printed(graph):
     source = scheduled(graph, "").source
     assert not re.search(r"gdc|OVERLAPS|\bearly\b|overlaps", source)
@@ -277,9 +320,6 @@ def test_by_default_kernels_overlap_where_they_read_what_the_one_before_wrote(gr
 
 def test_machine_code_waits_before_it_touches_memory(graph):
     """Loads and stores of the compiler's text follow the wait where nothing may go before."""
-    from blockbuster.emit.target.compiler import compiled_entry, target_of
-    from blockbuster.emit.target.load import load_module
-
     kernel = scheduled(graph)
     _, entry = load_module(kernel.source).KERNELS
     ptx = compiled_entry(entry, target_of("sm_90"))[0].asm["ptx"]

@@ -96,31 +96,11 @@ def layer_norm_matmul():
 
 
 def test_a_kernel_of_few_programs_is_not_chosen_for_its_traffic_alone():
-    fused = layer_norm_matmul()
     sizes = {"M": 2048, "K": 512, "N": 1024}
-    large = {**sizes, "M": 2048 * 32}
-    best, other = (
-        fused.consider(s, "float16", "sm_90", one_kernel=True).best for s in (sizes, large)
-    )
-    chunked = fused.consider(sizes, "float16", "sm_90").best
+    found = layer_norm_matmul().consider(sizes, "float16", "sm_90", one_kernel=True)
 
-    assert (best.snapshot, other.snapshot) == (2, 1)
-    assert "with statistics apart" in chunked.name
-    assert "counts as" not in best.amount
-    assert best.weighed == best.moved
-    assert best.program.chunks == other.program.chunks == ()
-    assert [c.dim for c in chunked.program.chunks] == ["N"]
-    assert chunked.weighed < best.weighed
-
-
-def test_long_loops_of_dots_that_wait_for_arithmetic_count_twice():
-    found = layer_norm_matmul().consider({"M": 2048, "K": 1024, "N": 1024}, "float16", "sm_90")
-
-    other, whole, _ = sorted(found.others, key=lambda choice: choice.snapshot)
-    assert "with statistics apart" in found.best.name
-    assert [nest.pipelined for nest in whole.nests] == [True]
-    assert [nest.pipelined for nest in other.nests] == [True, True, False]
-    assert other.moved < whole.moved < other.weighed
-    assert other.weighed == other.moved + other.nests[-1].elements
-    assert "not pipelined" in other.amount
-    assert "idle" not in other.amount
+    (other,) = (choice for choice in found.others if choice.snapshot == 1)
+    assert found.best.snapshot == 2
+    assert found.best.program.chunks == other.program.chunks == ()
+    assert other.moved < found.best.moved
+    assert other.price > found.best.price

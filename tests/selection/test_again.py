@@ -57,15 +57,16 @@ def test_where_arithmetic_is_long_values_are_stored():
 def test_the_reason_says_what_counts():
     reason = considered("attention").reason
 
-    assert "what is stored between kernels is large or wide" in reason
-    assert re.search("the program with larger values made again, D.* in one block moves ", reason)
+    assert "counted 1.5 times: what it stores between kernels is larger than all that it" in reason
+    assert re.search("with larger values made again, D.* in one block [0-9.]+ us", reason)
 
 
 def test_the_report_names_what_is_made_again():
     program = traced("statistics")
     report = str(bb.compile(program, sized(program, LARGE), "float16", "h200").report)
 
-    assert "ds and what they take are made again: 1.2e+11 operations instead of 8.6e+10" in report
+    said = "ds and what they take are made again: 1.[0-9]+e.11 operations instead of 8.6e.10"
+    assert re.search(said, report)
 
 
 def test_nothing_is_made_again_on_the_cpu():
@@ -80,7 +81,7 @@ def test_programs_that_store_nothing_large_cost_what_they_did():
     found = one.consider(dict(M=64, N=64, D=32, L=32), "float16", "sm_90")
 
     assert not any(isinstance(beside, Again) for beside in one.beside)
-    assert all(nest.heavy == nest.computed == 0 for nest in found.best.nests)
+    assert all(choice.weight == 1.0 for choice in (found.best, *found.others))
 
 
 def test_numbers_do_not_depend_on_which_sizes_come_first():

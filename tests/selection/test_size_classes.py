@@ -139,7 +139,7 @@ def test_a_plan_of_another_class_does_not_serve():
     (ragged,) = known.like(sizes(2047)).files
 
     assert not_served(aligned.considered.best, sizes(2047)) == (
-        "N is 2047: it has to be a multiple of 64"
+        "N is 2047: it has to be a multiple of 128"
     )
     assert not_served(ragged.considered.best, sizes(2048)) == ""
     assert not_served(ragged.considered.best, {**sizes(2047), "D": 129}) == (

@@ -14,6 +14,7 @@ RAGGED = dict(H=3, M=200, N=333, D=64, L=64, K=100, J=77)
 IDEAL = replace(
     REACHED, matrix=1.0, apart=1.0, memory=1.0, cache=1.0, issue=1.0, queue=1.0, request=0.0,
     begin=0.0, alone=1.0, dot=0.0, fold=0.0, exchange=0.0, start=0.0, overlap=200.0, spill=0.0,
+    streams=200.0, burst=1000.0,
 )  # fmt: skip
 """Kernels that reach every rate and wait for nothing."""
 

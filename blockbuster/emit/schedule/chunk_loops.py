@@ -38,7 +38,7 @@ from blockbuster.emit.schedule.chunkable import (
     not_side_by_side,
     totals_of,
 )
-from blockbuster.emit.schedule.combine import combined, no_rows
+from blockbuster.emit.schedule.combine import AT_ONCE, combined, no_rows
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
 from blockbuster.emit.tile.cut import Body, Workspaces, pieces
@@ -75,21 +75,18 @@ from blockbuster.ir.types import Dim
 NAME = "chunk-loops"
 """What the comments of an emitted file call this move."""
 
-AT_ONCE = ("at", "once")
-"""The words of a schedule that ask for rows of partial results in one tile."""
-
 Part = tuple[tuple[Dim, ...], Body]
 """Parallel loops, inside those of the nest, and what they hold."""
 
 
 class ChunkLoop(Move):
     """Run a loop in ``count`` chunks. ``at_once``: rows of partial results are reduced in one tile,
-    where that can be; else they are folded chunk by chunk.
+    where that can be, and with ``blocks`` blocks are, too; else they are folded chunk by chunk.
     """
 
     name: ClassVar[str] = "chunk"
     takes: ClassVar[str] = LOOP
-    form: ClassVar[str] = "COUNT [at once]"
+    form: ClassVar[str] = "COUNT [[all] at once]"
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """Loops that can be run in chunks."""
@@ -98,9 +95,9 @@ class ChunkLoop(Move):
                 yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Powers of two, combined in either way."""
-        for at_once in (False, True):
-            yield from ({"count": 1 << power, "at_once": at_once} for power in range(1, 11))
+        """Powers of two, combined in any way."""
+        for power in range(1, 11):
+            yield from ({"count": 1 << power, **_ways(words)} for words in AT_ONCE)
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop's results can be combined, and what stands around it can run apart from it."""
@@ -113,13 +110,14 @@ class ChunkLoop(Move):
         reason = not_chunked_here(loop, body_inside_grid(nest)[1])
         if reason or not args.get("at_once"):
             return reason
-        return not_at_once(loop, nest) or not_agreeing(self.rewritten(scheduled, site, **args))
+        made = self.rewritten(scheduled, site, **args)
+        return not_at_once(loop, nest, in_words(**args)) or not_agreeing(made)
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
         """The nests that take the place of one: chunks, and what combines them."""
         draft, loop = scheduled.draft, loop_at(scheduled.draft, site)
         assert loop is not None
-        writer = _Writer(draft, loop, args["count"], args.get("at_once", False))
+        writer = _Writer(draft, loop, args["count"], in_words(**args))
         nests = tuple(
             made
             for number, nest in enumerate(draft.nests, start=1)
@@ -128,14 +126,25 @@ class ChunkLoop(Move):
         return writer.finished(nests)
 
     def show(self, **args: Any) -> str:
-        """``8`` or ``8 at once``."""
-        return f"{args['count']}{' at once' if args.get('at_once') else ''}"
+        """``8``, ``8 at once`` or ``8 all at once``."""
+        return f"{args['count']} {in_words(**args)}".rstrip()
 
     def read(self, words: Sequence[str]) -> Args:
-        """One number, and whether rows are reduced at once."""
-        at_once = tuple(words[1:]) == AT_ONCE
-        count = read_number(words[:1] if at_once else words, "the number of chunks")
-        return {"count": count, "at_once": at_once}
+        """One number, and what is combined at once."""
+        known = " ".join(words[1:]) in AT_ONCE
+        count = read_number(words[:1] if known else words, "the number of chunks")
+        return {"count": count, **_ways(" ".join(words[1:]))}
+
+
+def in_words(*, at_once: bool = False, blocks: bool = False, **_: object) -> str:
+    """What is combined in one tile, in the words of a schedule."""
+    return ("all at once" if blocks else "at once") if at_once else ""
+
+
+def _ways(words: str) -> dict[str, bool]:
+    """The arguments that ``in_words`` gives these words for."""
+    ways = ({"at_once": False}, {"at_once": True}, {"at_once": True, "blocks": True})
+    return dict(zip(AT_ONCE, ways, strict=True))[words]
 
 
 def body_inside_grid(nest: Nest) -> tuple[list[For], Body]:
@@ -180,9 +189,10 @@ def not_chunked_here(loop: For, body: Body) -> str:
     )
 
 
-def not_at_once(loop: For, nest: Nest) -> str:
-    """Why no partial results of ``loop`` can be combined in one tile, or ""."""
-    reasons = [no_rows(fold) for fold in totals_of(loop, tuple(statements(nest.body)))]
+def not_at_once(loop: For, nest: Nest, words: str) -> str:
+    """Why no partial results of ``loop`` can be combined in one tile, or ""; ``words`` as asked."""
+    totals = totals_of(loop, tuple(statements(nest.body)))
+    reasons = [AT_ONCE[words](fold) for fold in totals]
     if "" in reasons:
         return ""
     return (*reasons, f"the loop over {loop.dim} accumulates nothing")[0]
@@ -193,7 +203,7 @@ class _Writer:
     program: TileProgram
     loop: For
     count: int
-    at_once: bool
+    at_once: str
     made: list[Chunks] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -257,7 +267,7 @@ class _Writer:
         stores, combining = list[Stmt](), list[Stmt]()
         for fold in totals:
             origin = Origin(NAME, (fold.origin,))
-            rows = self.at_once and not no_rows(fold)
+            rows = bool(self.at_once) and not no_rows(fold)
             views = {
                 tile: self._spaces.new(
                     in_memory(path, chunks.number, tile, rows=rows), tile.axes, tile.dtype

@@ -1,16 +1,18 @@
 """What the chunks of a loop accumulated becomes one result: in one tile, or chunk by chunk.
 
-An accumulator that is a number or a vector is loaded with an entry per chunk in every row, and its
-rows are reduced. A block of numbers, or what would not fit in registers so, is folded chunk by
-chunk: with the statement that the loop itself has, groups that share a running exponent included.
+In one tile an accumulator is loaded with an entry per chunk behind each of its elements, and these
+are reduced: all loads are under way at once. Chunk by chunk it is folded with the statement that
+the loop itself has, groups that share a running exponent included: no more is held than the loop
+holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from blockbuster.emit.schedule.defer_lane_sums import REDUCTION
+from blockbuster.emit.tile.dataflow import folded
 from blockbuster.emit.tile.program import Chunks, Fold, For, Init, Let, Load, Stmt, Tile, View
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.origin import Origin
@@ -25,25 +27,37 @@ def combined(
     names: Iterator[str],
     origin: Origin,
     *,
-    at_once: bool,
+    at_once: str,
 ) -> list[Stmt]:
     """Statements that make the accumulators of ``fold`` from the workspaces ``views``.
 
-    ``at_once``: in one tile, if they are rows.
+    ``at_once``: which of them in one tile, in the words of a schedule.
     """
-    if at_once and not no_rows(fold):
+    if not AT_ONCE[at_once](fold):
         return _at_once(fold, views, chunks, names, origin)
     return _one_by_one(fold, views, chunks, names, origin)
 
 
-def no_rows(fold: Fold) -> str:
-    """Why partial results of ``fold`` cannot lie side by side in the rows of one tile, or ""."""
-    for tile in (fold.target, *(member.target for member in fold.members)):
-        if len(tile.axes) > 1:
-            return f"{tile.name} is a block"
+def not_in_one_tile(fold: Fold) -> str:
+    """Why partial results of ``fold`` cannot be combined in one tile each, or ""."""
+    for tile in (member.target for member in fold.members):
         if not set(fold.target.axes) <= set(tile.axes):
             return f"{tile.name} lacks an axis of {fold.target.name}"
     return ""
+
+
+def no_rows(fold: Fold) -> str:
+    """Why partial results of ``fold`` cannot lie side by side in the rows of one tile, or ""."""
+    block = next((tile.name for tile in folded(fold) if len(tile.axes) > 1), "")
+    return f"{block} is a block" if block else not_in_one_tile(fold)
+
+
+AT_ONCE: Mapping[str, Callable[[Fold], str]] = {
+    "": lambda fold: f"{fold.target.name} is combined chunk by chunk",
+    "at once": no_rows,
+    "all at once": not_in_one_tile,
+}
+"""By the words of a schedule: why partial results of a fold are not combined in one tile, or ""."""
 
 
 def _loaded(tile: Tile, view: View, names: Iterator[str], origin: Origin) -> Load:

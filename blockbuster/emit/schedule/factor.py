@@ -27,10 +27,11 @@ from typing import Any, ClassVar, TypeAlias
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
-from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of, unread
+from blockbuster.emit.schedule.lets import lets_of, readers_of, replaced, without_unread
+from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
-from blockbuster.emit.tile.dataflow import folded, fresh_names, operands
+from blockbuster.emit.tile.dataflow import folded, fresh_names
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
 from blockbuster.ir.expr import DEEPEST, Arg, Call, Const, Expr, call, substitute
@@ -152,11 +153,9 @@ def is_factorable(nest: Nest) -> bool:
 def factored(nest: Nest, names: Iterator[str]) -> Nest:
     """``nest``, whose groups are taken apart, with its powers in base 2."""
     lets = lets_of(nest.body)
-    readers = _readers_of(nest.body)
-    writer = _Writer(lets, readers, names)
-    body = writer.walked(nest.body, {})
-    body = writer.with_maxima(body)
-    return replace(nest, body=_without_unread(body, set(lets)))
+    writer = _Writer(lets, readers_of(nest.body), names)
+    body = writer.with_maxima(writer.walked(nest.body, {}))
+    return replace(nest, body=without_unread(body, nest.body))
 
 
 @dataclass
@@ -199,7 +198,7 @@ class _Writer:
                 made[expr] = self._power(power, known[by], pool)
         if made:
             assert isinstance(let.op, Pointwise)
-            expr, args = compacted(_replaced(let.op.expr, made), tuple(pool))
+            expr, args = compacted(replaced(let.op.expr, made), tuple(pool))
             let = replace(let, op=replace(let.op, expr=expr), args=args)
         yield let
 
@@ -282,43 +281,3 @@ class _Writer:
                 stmt = replace(stmt, op=op, args=(most,))
             out.append(stmt)
         return tuple(out)
-
-
-def _replaced(expr: Expr, made: Mapping[Expr, Expr]) -> Expr:
-    """``expr`` with ``made[e]`` for each part e of it that is there."""
-    if expr in made:
-        return made[expr]
-    if not isinstance(expr, Call):
-        return expr
-    return Call(expr.fn, tuple(_replaced(arg, made) for arg in expr.args))
-
-
-def lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
-    """How the tiles of ``body`` are made that operators make."""
-    return {stmt.target: stmt for stmt in statements(body) if isinstance(stmt, Let)}
-
-
-def _readers_of(body: tuple[Stmt, ...]) -> dict[Tile, list[Stmt]]:
-    found: dict[Tile, list[Stmt]] = {}
-    for stmt in statements(body):
-        for tile in operands(stmt):
-            found.setdefault(tile, []).append(stmt)
-    return found
-
-
-def _without_unread(body: tuple[Stmt, ...], before: set[Tile]) -> tuple[Stmt, ...]:
-    """``body`` without operators of ``before`` whose tiles nothing reads any more."""
-    count = {tile: len(readers) for tile, readers in _readers_of(body).items()}
-    lets = {tile: let for tile, let in lets_of(body).items() if tile in before}
-    gone = set(unread(lets, count))
-    return _kept(body, gone)
-
-
-def _kept(body: tuple[Stmt, ...], gone: set[Tile]) -> tuple[Stmt, ...]:
-    out = list[Stmt]()
-    for stmt in body:
-        if isinstance(stmt, For):
-            out.append(replace(stmt, body=_kept(stmt.body, gone)))
-        elif not (isinstance(stmt, Let) and stmt.target in gone):
-            out.append(stmt)
-    return tuple(out)

@@ -7,7 +7,7 @@ t7 = dot(q,k); t8 = t7 * |D| ** -0.5; t9 = where(i >= j, t8, -inf) is where(i >=
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from blockbuster.emit.tile.program import Let, Tile
@@ -84,16 +84,3 @@ def _taken_apart(
             found, factors = _taken_apart(value, pool, lets, is_private)
             return call("where", mask, other, found), factors
     return expr, ()
-
-
-def unread(lets: Mapping[Tile, Let], read: Mapping[Tile, int]) -> Iterator[Tile]:
-    """Those of the tiles that ``lets`` make that nothing reads, once the unread ones are gone."""
-    count = dict(read)
-    waiting = [tile for tile in lets if not count.get(tile)]
-    while waiting:
-        tile = waiting.pop()
-        yield tile
-        for arg in lets[tile].args:
-            count[arg] -= 1
-            if not count[arg] and arg in lets:
-                waiting.append(arg)

@@ -31,6 +31,7 @@ from blockbuster.emit.schedule.part import Part
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.spell import Spell
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
@@ -42,8 +43,8 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(),
-    ChunkLoop(), Recut(), DeferLaneSums(), Part(), Factor(), OrderBlocks(), GroupBlocks(),
-    Warps(), Stage(), Overlap(),
+    ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(), OrderBlocks(),
+    GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

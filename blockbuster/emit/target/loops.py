@@ -154,7 +154,10 @@ def code_of(instructions: Iterable[Instruction]) -> Code:
 
 
 def loops_of(function: Function) -> tuple[Loop, ...]:
-    """The loops of a kernel in order of their addresses, outer ones first."""
+    """The loops of a kernel in order of their addresses, outer ones first.
+
+    A wait for a load that asks again until it is done counts as done at once, and as no loop.
+    """
     code, after = function.code, _successors(function)
     heads: dict[int, set[int]] = {}
     before = _predecessors(after)
@@ -164,6 +167,7 @@ def loops_of(function: Function) -> tuple[Loop, ...]:
             continue  # the endless loop behind the end
         heads.setdefault(head, set()).update(_body(source, head, before))
         jumps[head] = max(jumps.get(head, 0), source)
+    heads = {head: body for head, body in heads.items() if not _asks(function, body)}
     found = []
     for head in sorted(heads, key=lambda at: (at, -len(heads[at]))):
         body = heads[head]
@@ -181,8 +185,14 @@ def straight_code(function: Function) -> Code:
     after = _successors(function)
     before = _predecessors(after)
     for source, head in _back_edges(after):
-        inside.update(_body(source, head, before))
+        body = _body(source, head, before)
+        inside.update(set() if _asks(function, body) else body)
     return code_of(at for number, at in enumerate(function.code) if number not in inside)
+
+
+def _asks(function: Function, body: Iterable[int]) -> bool:
+    """True for a wait for a load: is it done, else once more."""
+    return [function.code[at].stem for at in sorted(body)] == ["SYNCS", "BRA"]
 
 
 def _successors(function: Function) -> list[tuple[int, ...]]:

@@ -57,6 +57,17 @@ class Layout:
         """How many warps lie along ``dim``."""
         return 1 << sum(along == dim for along, _ in self.warps)
 
+    def shuffles(self, dim: Dim, widths: Mapping[Dim, int]) -> int:
+        """How often lanes hand on what they have to fold a tile along ``dim``: each row that a lane
+        holds, once for each digit of its place along ``dim`` that lanes tell apart.
+
+        ``widths``: lanes of the tile along each of its dims.
+        """
+        digits = {(d, at) for d, count in widths.items() for at in range(_digits(count))}
+        across = digits - self.registers - self.warps
+        rows = sum(d != dim for d, _ in digits & self.registers)
+        return sum(d == dim for d, _ in across) << rows
+
     def crosses(self, to: Layout, lanes: Collection[Dim]) -> bool:
         """True if a tile over ``lanes`` that takes another layout passes from warp to warp."""
         if self.dense == to.dense != "":

@@ -39,10 +39,10 @@ class Operand:
 
 
 def spread(lanes: Lanes, target: Lanes) -> str:
-    """What makes lanes line up with those of ``target``."""
-    if len(target) < 2 or len(lanes) != 1:
+    """What makes lanes, in the order of those of ``target``, line up with them."""
+    if not lanes or len(lanes) >= len(target):
         return ""
-    return "[:, None]" if lanes[0] == target[0] else "[None, :]"
+    return f"[{', '.join(':' if dim in lanes else 'None' for dim in target)}]"
 
 
 _PRODUCT = Call("mul", (Arg(0), Arg(1)))

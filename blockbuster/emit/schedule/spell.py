@@ -1,0 +1,92 @@
+"""spell: tanh by an exponential in base 2.
+
+before   t5 = tanh(t4 * |D| ** -0.5 / 50)
+after    t5 = 1 - 2 / (1 + 2 ** (t4 * (2 log2 e * |D| ** -0.5 / 50)))
+
+Takes two operations of special units and five others where tanh takes some twenty: tanh as targets
+spell it has a polynomial besides, for small arguments. The error is a unit or two in the last place
+of 1, so that small results lose digits. That is no loss where they are scaled scores, whose
+exponentials follow; results of a program are better left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import NEST, Move, no_such_place
+from blockbuster.emit.schedule.lets import lets_of, parts_of, readers_of, replaced, without_unread
+from blockbuster.emit.schedule.scaling import compacted, scaled_of
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.tile.dataflow import mapped
+from blockbuster.emit.tile.program import Let, Nest, Stmt, TileProgram, statements
+from blockbuster.ir.base_two import LOG2_E, tanh_by
+from blockbuster.ir.expr import DEEPEST, Arg, Call, Expr, call, substitute
+from blockbuster.ir.ops import Pointwise
+
+SPELLED = "tanh"
+
+
+class Spell(Move):
+    """Make tanh of an exponential in base 2."""
+
+    name: ClassVar[str] = "spell"
+    takes: ClassVar[str] = NEST
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """All nests, and each, with a tanh."""
+        nests = range(1, len(scheduled.draft.nests) + 1)
+        for site in (EVERYWHERE, *map(Site, nests)):
+            if not self.why_not(scheduled, site):
+                yield site
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """There is a tanh."""
+        chosen = nests_at(scheduled.draft, site)
+        if not chosen:
+            return no_such_place(self, site)
+        bodies = (scheduled.draft.nests[at].body for at in chosen)
+        if not any(tanhs_of(stmt) for body in bodies for stmt in statements(body)):
+            return f"there is no {SPELLED}"
+        return ""
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The draft without the tanh of these nests."""
+        draft, chosen = scheduled.draft, nests_at(scheduled.draft, site)
+        nests = (spelled(nest) if at in chosen else nest for at, nest in enumerate(draft.nests))
+        return replace(draft, nests=tuple(nests))
+
+
+def tanhs_of(stmt: Stmt) -> tuple[Call, ...]:
+    """The parts of ``stmt`` that are a tanh."""
+    if not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
+        return ()
+    expr = stmt.op.expr
+    if isinstance(expr, Call) and expr.depth > DEEPEST:
+        return ()
+    return tuple(p for p in parts_of(expr) if isinstance(p, Call) and p.fn == SPELLED)
+
+
+def spelled(nest: Nest) -> Nest:
+    """``nest`` with every tanh made of an exponential; its argument's scale is folded in."""
+    lets, readers = lets_of(nest.body), readers_of(nest.body)
+
+    def change(stmt: Stmt) -> Stmt:
+        found = tanhs_of(stmt)
+        if not found or not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
+            return stmt
+        pool = {tile: Arg(index) for index, tile in enumerate(stmt.args)}
+        made = dict[Expr, Expr]()
+        for part in reversed(found):  # inner ones first
+            inner = replaced(part.args[0], made)
+            x = scaled_of(inner, tuple(pool), lets, lambda tile: len(readers[tile]) == 1)
+            args = [pool.setdefault(tile, Arg(len(pool))) for tile in x.args]
+            scale = x.scaling(call("mul", 2.0, LOG2_E))
+            made[part] = tanh_by(call("mul", substitute(x.expr, args), scale))
+        expr, args_read = compacted(replaced(stmt.op.expr, made), tuple(pool))
+        return replace(stmt, op=replace(stmt.op, expr=expr), args=args_read)
+
+    body = mapped(nest.body, change)
+    return replace(nest, body=without_unread(body, nest.body))

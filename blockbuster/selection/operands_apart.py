@@ -1,0 +1,71 @@
+"""Snapshots whose dots read values that a kernel before has stored: candidates beside the others.
+
+A norm that is fused into a product is computed again for each block of the columns of the result,
+between memory and the matrix units, where it waits for loads that could run ahead. Stored once, in
+the dtype that the dots read, it costs a kernel and a pass through memory, and the product is a loop
+of plain dots. ``Materialize`` stores it; which is cheaper depends on sizes, and is for choice.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockbuster.ir.graph import Graph
+from blockbuster.ir.ops import Functional
+from blockbuster.rules import Derivation, Match, Materialize, safe
+
+MOST = 2
+"""Such programs that are looked at: each is lowered and scheduled for every choice."""
+
+
+@dataclass(frozen=True)
+class OperandsApart:
+    """The safe form of snapshot ``number``, counted from 1, with operands of its dots stored.
+
+    ``derivation`` begins with that form and ends with the steps that do so.
+    """
+
+    number: int
+    derivation: Derivation
+
+    @property
+    def graph(self) -> Graph:
+        """The program."""
+        return self.derivation.final
+
+    @property
+    def name(self) -> str:
+        """What it is called among the snapshots."""
+        return f"snapshot {self.number} with operands of dots stored"
+
+
+def operands_apart(derivation: Derivation) -> tuple[OperandsApart, ...]:
+    """The programs that store operands of dots, of the most fused snapshots that have any."""
+    found: dict[Graph, OperandsApart] = {}
+    for number in range(len(derivation.snapshots_after), 0, -1):
+        stable = safe(derivation.at_snapshot(number).final)
+        made = _with_operands_stored(Derivation(stable, (), (0,), {0: stable}))
+        if made.applications:
+            found.setdefault(made.final, OperandsApart(number, made))
+        if len(found) == MOST:
+            break
+    return tuple(found.values())
+
+
+def _with_operands_stored(derivation: Derivation) -> Derivation:
+    """With each value stored that a dot reads, and that a loop computes again."""
+    rule = Materialize()
+    while True:
+        sites = rule.of_operands(derivation.final)
+        found = next((site for site in sites if _feeds_a_dot(site)), None)
+        if found is None:
+            return derivation
+        derivation = derivation.then(found)
+
+
+def _feeds_a_dot(site: Match) -> bool:
+    """True if a dot of their level reads one of the values, which ``Materialize.values`` names."""
+    path, values = Materialize.values(site)
+    level = site.graph.at(path)
+    dots = (node for node in level.nodes if node.op == Functional("dot"))
+    return any(value in node.operands for node in dots for value in values)
