@@ -309,6 +309,7 @@ class Family:
         best = considered.best
         program = best.program
         blocks: Mapping[Dim, int] = {}
+        own = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
         if best.scheduled is None:
             text = numpy_text(program)
             whole = tuple(map(size_class, program.whole))
@@ -324,7 +325,7 @@ class Family:
                 tuple(None if a.dim is None else size_class(a.dim) for a in b.axes)
                 for b in program.outputs
             ),
-            dims_of(program),
+            tuple(dim for dim in dims_of(program) if dim not in own),
             blocks,
             best.kernels,
             considered,

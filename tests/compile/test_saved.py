@@ -20,6 +20,18 @@ from tests.parameters import rest_slow
 (x_of_all,) = (np.arange(24.0, dtype=np.float32).reshape(4, 6),)
 
 
+def test_a_kernel_with_loops_in_chunks_comes_back(tmp_path):
+    """How many chunks there are is the kernel's own: no array shows it."""
+    program = bb.trace(lambda x, w: x @ w, x="M K", w="K N")
+    compiled = bb.compile(program, dict(M=64, K=8192, N=64), machine="sm_90")
+    (file,) = compiled.plan.files
+    assert file.considered.best.program.chunks
+
+    loaded = bb.load(compiled.save(tmp_path / "a.json"))
+
+    assert loaded.plan == compiled.plan
+
+
 def turned_columns(x, w):
     """A slice, a split, a merge, and a concatenation that are copies."""
     y = bb.split_heads(x @ w, 2)
