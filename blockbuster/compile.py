@@ -42,7 +42,8 @@ from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.tensors import described, in_common, kind_of
 from blockbuster.selection.asked import Known
 from blockbuster.selection.candidate import CPU
-from blockbuster.selection.plan import Family, Plan, Sizes
+from blockbuster.selection.family import Family
+from blockbuster.selection.plan import Plan, Sizes
 from blockbuster.selection.report import Report, not_one_kernel
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.measuring import LIMIT, Tell

@@ -7,7 +7,7 @@ Dots of float32 are products and sums of the vector units. ``emit/tile/layouts.p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from blockbuster.emit.tile.layouts import COLUMNS, GROUP, GROUP_ROWS, HOPPER, ROWS, Layouts
@@ -30,19 +30,30 @@ READS = 5.6
 """Instructions beside a product of float32, times the root of the results that a lane has."""
 
 
+TF32 = "tf32"
+PRODUCTS = 3
+"""Products of parts of its operands that a split dot is made of."""
+
+TAKEN_APART = 2
+"""Instructions to take an element apart: a conversion and a subtraction."""
+
+
 @dataclass(frozen=True)
 class Dot:
     """One dot: its unit, bytes that are read from shared memory, instructions of lanes.
 
+    ``dtype``: what the unit multiplies, ``products``: how many times it makes the whole dot.
     ``apart``: each warp multiplies by itself, on units that four of them could use together.
     ``passed``: bytes of a computed left side that pass through shared memory, because warps lie
     along the columns and each needs all of its rows.
     """
 
     unit: str
+    dtype: str
     fetched: int
     instructions: int
     apart: bool = False
+    products: int = 1
     passed: int = 0
 
 
@@ -56,18 +67,47 @@ def dot_of(stmt: Let, layouts: Layouts) -> Dot:
     passed = 0 if loaded or across == 1 else tile_bytes(left, layouts.tiling)
     first = tile_bytes(left, layouts.tiling) * across if loaded or passed else 0
     second = tile_bytes(right, layouts.tiling)
+    if stmt.split:
+        split = _split(stmt, layouts, (rows, columns, depth), first)
+        return replace(split, passed=passed)
     if layouts.grouped(stmt):
         slices = -(-rows // GROUP_ROWS)
         steps = slices * across * -(-depth // DEPTH)
-        return Dot("matrix", first + second * slices, steps * GROUP * LANES, passed=passed)
+        instructions = steps * GROUP * LANES
+        return Dot("matrix", left.dtype, first + second * slices, instructions, passed=passed)
     fetched = first + second * down
     if left.dtype == FLOAT:
         each = rows * columns / (layouts.number * LANES)
         products = rows * columns * depth
-        return Dot("vector", fetched, int(products * (1 + READS / each**0.5)), passed=passed)
+        instructions = int(products * (1 + READS / each**0.5))
+        return Dot("vector", FLOAT, fetched, instructions, passed=passed)
     steps = -(-rows // ROWS) * -(-columns // COLUMNS) * -(-depth // DEPTH)
     apart = layouts.target == HOPPER
-    return Dot("matrix", fetched, steps * LANES + fetched // READ, apart, passed)
+    instructions = steps * LANES + fetched // READ
+    return Dot("matrix", left.dtype, fetched, instructions, apart, passed=passed)
+
+
+def _split(stmt: Let, layouts: Layouts, shape: tuple[int, int, int], first: int) -> Dot:
+    """A dot of float32 as products of tf32, of which an instruction takes half as many.
+
+    Where four warps multiply together, they have the first operand in registers; the second is
+    read, written in two parts, of which one is read by two products and the other by one.
+    """
+    (rows, columns, depth), (down, across) = shape, layouts.warps(stmt)
+    second = tile_bytes(stmt.args[1], layouts.tiling)
+    apart = TAKEN_APART * depth * (rows * across + columns)
+    depths = PRODUCTS * -(-depth // (DEPTH // 2))
+    if layouts.grouped(stmt):
+        slices = -(-rows // GROUP_ROWS)
+        steps = slices * across * depths
+        fetched = first + second * (PRODUCTS + PRODUCTS * slices)
+        return Dot("matrix", TF32, fetched, steps * GROUP * LANES + apart, products=PRODUCTS)
+    apart += TAKEN_APART * depth * columns * (down - 1)
+    fetched = first + second * down
+    steps = -(-rows // ROWS) * -(-columns // COLUMNS) * depths
+    instructions = steps * LANES + fetched // READ + apart
+    alone = layouts.target == HOPPER
+    return Dot("matrix", TF32, fetched, instructions, alone, PRODUCTS)
 
 
 def crowding(layouts: Layouts) -> int:

@@ -198,8 +198,8 @@ class _Walk:
 
     def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
         dot = dot_of(stmt, self.layouts)
-        operations = 2 * runs * self.lanes(*stmt.args)
-        sums.operations[dot.unit, stmt.args[0].dtype] += operations
+        operations = 2 * runs * self.lanes(*stmt.args) * dot.products
+        sums.operations[dot.unit, dot.dtype] += operations
         sums.apart += operations if dot.apart else 0
         sums.fetched += runs * dot.fetched
         sums.copied += runs * dot.passed

@@ -22,6 +22,7 @@ class Step:
 
     ``chain``: seconds in which one thing waits for another. ``runs``: in a program, on average;
     ``each``: in each program, where they differ. ``overlap``: how well the parts overlap.
+    ``streams``: nothing waits for what is computed, so the chain delays no resource.
     """
 
     runs: float
@@ -29,20 +30,27 @@ class Step:
     chain: float
     each: tuple[int, ...] = ()
     overlap: float = math.inf
+    streams: bool = False
 
     def seconds(self, programs: int) -> float:
         """Of one run in each of so many programs, side by side on a processor."""
-        return self.combined([*(programs * each for each in self.resources.values()), self.chain])
+        return self.combined([programs * each for each in self.resources.values()], self.chain)
 
-    def combined(self, parts: Sequence[float]) -> float:
+    def combined(self, parts: Sequence[float], chain: float) -> float:
         """Seconds in which all of this passes: between the longest, as the rest takes place
         meanwhile (``overlap`` without bounds), and the sum of all (1).
         """
-        longest = max(parts, default=0.0)
-        if not longest or math.isinf(self.overlap):
-            return longest
-        total = sum((part / longest) ** self.overlap for part in parts)
-        return float(longest * total ** (1 / self.overlap))
+        if self.streams:
+            return max(_mean(parts, self.overlap), chain)
+        return _mean((*parts, chain), self.overlap)
+
+
+def _mean(parts: Sequence[float], exponent: float) -> float:
+    longest = max(parts, default=0.0)
+    if not longest or math.isinf(exponent):
+        return longest
+    total = sum((part / longest) ** exponent for part in parts)
+    return float(longest * total ** (1 / exponent))
 
 
 @dataclass(frozen=True)
@@ -91,8 +99,9 @@ class Rates:
         each = {name: seconds / phase.runs for name, seconds in found.items()}
         chain = self._chain(phase, each) + self._fill(phase, each)
         runs = phase.runs / self.work.programs
-        overlap = self.fitted.streams if is_stream(phase) else self.fitted.overlap
-        return Step(runs, each, chain, phase.each, overlap)
+        streams = is_stream(phase)
+        overlap = self.fitted.streams if streams else self.fitted.overlap
+        return Step(runs, each, chain, phase.each, overlap, streams)
 
     def _moving(self, phase: Phase, active: int) -> dict[str, float]:
         """Seconds of all runs, if one processor did them with its share of the tiers."""

@@ -104,7 +104,8 @@ def overlapped(steps: tuple[Step, ...], programs: int) -> float:
     names = dict.fromkeys(name for step in steps for name in step.resources)
     busy = [sum(s.runs * s.resources.get(name, 0.0) for s in steps) for name in names]
     chain = sum(step.runs * step.chain for step in steps)
-    return steps[0].combined([*(programs * each for each in busy), chain])
+    longest = max(steps, key=lambda step: step.runs * step.seconds(programs))
+    return longest.combined([programs * each for each in busy], chain)
 
 
 def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> float:

@@ -17,7 +17,8 @@ from pathlib import Path
 from blockbuster.errors import shown
 from blockbuster.selection.asked import Asked
 from blockbuster.selection.candidate import Choice
-from blockbuster.selection.plan import Family, File, Plan
+from blockbuster.selection.family import Family
+from blockbuster.selection.plan import File, Plan
 from blockbuster.tuning.bench import Bench, Times
 from blockbuster.tuning.entry import LONGEST, Config, Entry, Key
 from blockbuster.tuning.forks import LATE

@@ -14,7 +14,8 @@ from blockbuster.machines.present import gpu_name
 from blockbuster.runtime.compiled import Compiled
 from blockbuster.selection.asked import Asked
 from blockbuster.selection.candidate import CPU
-from blockbuster.selection.plan import Family, Plan
+from blockbuster.selection.family import Family
+from blockbuster.selection.plan import Plan
 from blockbuster.tuning.entry import Entry
 from blockbuster.tuning.known import KnownResults
 from blockbuster.tuning.measuring import LIMIT, Save, Tell

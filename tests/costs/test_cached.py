@@ -23,7 +23,8 @@ def loads(grid, varying, each, unique, stored=None):
     loaded = {name: count * programs for name, count in each.items()}
     phase = Phase((), programs, loaded, stored or {}, {})
     footprint = Footprint(shared=0, registers=32, warps=4)
-    return Work(programs, 4, (phase,), unique, footprint, grid, varying, "sm_90")
+    walked = tuple(grid.items())
+    return Work(programs, 4, (phase,), unique, footprint, walked, varying, "sm_90")
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())

@@ -153,7 +153,7 @@ ALL = TileProgram(
                 For(N, True, (Store(View(KEPT, (M, "C"), "kept"), D),)),
                 Iota(F, M, at=LAST),
                 BlockOf(G, N, F),
-                For(N, False, (), span=(F, G)),
+                For(N, False, (), span=(F, G), full=True),
                 For(N, False, (), span=(None, G)),
                 For(N, False, (), span=(F, None)),
             ),
@@ -308,7 +308,7 @@ def test_random_programs_hold_what_there_is_to_hold():
     """So that the test above reads back more than loads and stores."""
     held = set()
 
-    @settings(max_examples=80, derandomize=True, database=None)
+    @settings(max_examples=400, derandomize=True, database=None)
     @given(data=st.data())
     def note(data):
         for program in moved(data.draw(graphs), data.draw):

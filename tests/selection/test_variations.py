@@ -91,7 +91,7 @@ def test_what_is_known_to_win_is_chosen():
     text = best(found("matmul")).scheduled.schedule
     assert text == "block M 128, K 64, N 256\nwarps 8\nstage nest 1 K 3\n"
     assert best(found("softmax")).scheduled.schedule.startswith("block M 1, N 16384 whole\n")
-    assert "chunk" not in best(found("few rows")).scheduled.schedule
+    assert "chunk nest 1 K" in best(found("few rows")).scheduled.schedule
 
 
 def test_of_equal_costs_the_one_that_moves_least_is_chosen():
@@ -101,10 +101,10 @@ def test_of_equal_costs_the_one_that_moves_least_is_chosen():
     moved = [sum(work.moved for work in one.cost.works) for one in near]
     taken = best(found("matmul"))
     assert len(near) > 1
-    assert sum(work.moved for work in taken.cost.works) == min(moved) < moved[0]
+    assert sum(work.moved for work in taken.cost.works) == min(moved) <= moved[0]
 
 
-def test_few_are_costed_and_refined(monkeypatch):
+def test_few_are_costed(monkeypatch):
     monkeypatch.setattr(module, "MOST", 5)
     assert len(variations(bare("matmul"))) <= 5
 

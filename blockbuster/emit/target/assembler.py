@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blockbuster.emit.target import driver
-from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.program import Let, TileProgram, statements
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.uses import Uses
@@ -62,7 +62,9 @@ def dots_may_break(program: TileProgram, target: str) -> bool:
 
     Those of narrow dtypes whose operands are swizzled in several ways (shared_base.py).
     """
-    if target not in CHOSEN_FOR or program.dtype == FLOAT:
+    dots = (s for nest in program.nests for s in statements(nest.body) if isinstance(s, Let))
+    exact = program.dtype == FLOAT and not any(dot.split for dot in dots)
+    if target not in CHOSEN_FOR or exact:
         return False
     uses = (Uses(nest, tiling_of(program, nest)) for nest in program.nests)
     return any(use.dots_of_several_widths() for use in uses)

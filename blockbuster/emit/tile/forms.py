@@ -52,7 +52,8 @@ STATEMENTS: dict[type, str] = {
     Iota: "{target:made} = index {dim:dim}~ at {at:word}~",
     BlockOf: "{target:made} = block {dim:dim} of {value:tile}",
     Store: "store {view:view} = {value:tile}",
-    Let: "{target:made} = {op,args:operator}~ into {into:tile}~~ apart {apart:word}~",
+    Let: "{target:made} = {op,args:operator}~ into {into:tile}~~ apart {apart:word}~"
+    "~ split{split:flag}~",
     Guard: "{target:made} = guard {value:tile} along {dim:dim} with {fill:scalar}",
     Init: "{target:made} = init {monoid:monoid}",
     Fold: "{target:tile} {monoid:monoid}= {value:tile}~ onto {onto:tile}~~ ahead{ahead:flag}~"
@@ -60,7 +61,7 @@ STATEMENTS: dict[type, str] = {
     Wait: "wait",
     Release: "release",
     For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~~ from {span:span}~"
-    "~ settled {settled:tiles}~ {body:body}",
+    "~ full{full:flag}~~ settled {settled:tiles}~ {body:body}",
 }
 
 FORMS: dict[type, str] = STATEMENTS | {

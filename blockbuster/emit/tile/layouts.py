@@ -75,6 +75,11 @@ class Layout:
         return of_lanes(self.warps, lanes) != of_lanes(to.warps, lanes)
 
 
+def on_vector_units(dot: Let) -> bool:
+    """True for a dot of float32 that is not split: no matrix unit multiplies exactly enough."""
+    return dot.args[0].dtype == FLOAT and not dot.split
+
+
 def of_lanes(digits: frozenset[Bit], lanes: Collection[Dim]) -> frozenset[Bit]:
     """The digits of a layout that tell elements of a tile over ``lanes`` apart."""
     return frozenset(digit for digit in digits if digit[0] in lanes)
@@ -101,7 +106,7 @@ class Layouts:
         """True if four warps multiply together, with operands in shared memory."""
         rows = self.lanes(self.tiling.lanes(dot.target)[0])
         whole = rows >= GROUP_ROWS and self.number % GROUP == 0
-        return self.target == HOPPER and whole and dot.args[0].dtype != FLOAT
+        return self.target == HOPPER and whole and not on_vector_units(dot)
 
     def warps(self, dot: Let) -> tuple[int, int]:
         """How many warps lie along the rows, and the columns, of a dot's result."""
@@ -172,7 +177,7 @@ class Layouts:
     def _of_dot(self, dot: Let) -> Layout:
         """Two columns and two rows, eight apart, to a lane; more of them beyond what warps take."""
         rows, columns = self.tiling.lanes(dot.target)
-        if dot.args[0].dtype == FLOAT:
+        if on_vector_units(dot):
             return self.blocked((rows, columns), WORD)
         down, across = self.warps(dot)
         high, wide = map(_digits, (self.lanes(rows), self.lanes(columns)))

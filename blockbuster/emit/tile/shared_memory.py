@@ -4,6 +4,7 @@
   where matrix units read it there: other readers have it in registers before the next load starts.
 - A tile that is loaded for dots, from its load to the last dot that reads it.
 - An operand of dots that is computed, unless it lies as the matrix units want their first operand.
+- Both parts of the second operand of a split dot, for its time.
 - For the time of one statement: what warps reduce together, and tiles that change their layout,
   because they meet a tile of another one or are stored.
 
@@ -36,6 +37,9 @@ from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.ops import Cast, Functional
 from blockbuster.ir.views import dims_along
+
+PARTS = 2
+"""Parts of a split dot's second operand, which matrix units read from shared memory."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,8 @@ class _Memory:
                 case Let(target, Cast()) if self._in_memory(target):
                     yield self._until_read(target, at)
                 case Let() if is_matrix_dot(stmt, self.tiling):
-                    pass
+                    if stmt.split and self.layouts.grouped(stmt):
+                        yield Held(at, at, PARTS * tile_bytes(stmt.args[1], self.tiling))
                 case Let(target, Functional(), args):
                     yield Held(at, at, self._reduced(target, args[0]))
                 case Let():
@@ -102,7 +107,7 @@ class _Memory:
 
     def _ring(self, stmt: Issue) -> int:
         dots = [use for use, _ in self.uses.of(self.arrived[stmt.token])]
-        kept = any(isinstance(d, Let) and self._is_grouped(d) for d in dots)
+        kept = any(isinstance(d, Let) and not d.split and self._is_grouped(d) for d in dots)
         return tile_bytes(stmt.tile, self.tiling) * (stmt.ahead + (1 if kept else 0))
 
     def _is_grouped(self, stmt: Let) -> bool:

@@ -175,7 +175,8 @@ class _KernelPrinter:
     def _value(self, stmt: Let, lanes: Lanes, total: str = "") -> Text:
         args = [self._tiles[arg] for arg in stmt.args]
         if is_matrix_dot(stmt, self._tiling):
-            return self._ops.matrix_dot(args[0], args[1], stmt.args[1] in self._columns, total)
+            columns = stmt.args[1] in self._columns
+            return self._ops.matrix_dot(args[0], args[1], columns, total, split=stmt.split)
         return self._ops.text(stmt.op, args, lanes, apart=bool(stmt.apart))
 
     def _guard(self, stmt: Guard) -> None:

@@ -20,6 +20,9 @@ from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpo
 from blockbuster.ir.types import Dim
 
 Lanes = tuple[Dim, ...]
+EXACT, SPLIT = "ieee", "tf32x3"
+"""How Triton makes a dot of float32: on vector units, or of three products on matrix units."""
+
 _FOLDS = {"+": "add", "max": "maximum", "min": "minimum"}
 
 
@@ -94,12 +97,14 @@ class OpPrinter:
         twice = Call(fn, (Call(fn, (Arg(0), Arg(1))), again))
         return self.scalars.text(twice, [left, right])
 
-    def matrix_dot(self, a: Operand, b: Operand, columns: bool, total: str = "") -> Text:
-        """A dot on the matrix units, added to ``total``; ``columns``: b was loaded as columns."""
+    def matrix_dot(
+        self, a: Operand, b: Operand, columns: bool, total: str = "", *, split: bool = False
+    ) -> Text:
+        """A dot of two blocks, added to ``total``; ``columns``: b was loaded as columns."""
         left, right = a.text, b.text if columns else _transposed(b.text)
         parts = [left.text, right.text, *([total] if total else [])]
         if left.dtype == FLOAT:
-            parts.append('input_precision="ieee"')
+            parts.append(f'input_precision="{SPLIT if split else EXACT}"')
         return Text(f"tl.dot({', '.join(parts)})")
 
     def _dot(self, a: Operand, b: Operand, lanes: Lanes, apart: bool) -> Text:
