@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 from itertools import islice
 
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.errors import EmitError
 from blockbuster.machines import Machine
 from blockbuster.selection.asked import Asked, rescheduled
 from blockbuster.selection.candidate import Choice
@@ -34,17 +33,17 @@ def candidates(
 ) -> list[Choice]:
     """The model's choice, and at most ``BEST`` others, those that it ranks first in front.
 
-    ``executor`` compiles; ``near`` gives the schedules near one. No choice that is refused.
+    ``executor`` compiles; ``near`` gives the schedules near one. No choice that is refused. Raises
+    EmitError if none of them compiles, or none in time.
     """
     default = asked.considered.best
     found: dict[Scheduled, Choice] = {}
     near_best = (one for one in asked.choices() if one.price <= WORST * default.price)
     for choice in islice(near_best, FORMS):
         found |= dict(_near(choice, near, asked))
-    try:
-        ranking = rank([*found], machine, keep=KEPT, best=BEST, executor=executor)
-    except (EmitError, ValueError):
-        return [default]  # none of them compiles, or fits its sizes
+    if len(found) == 1:
+        return [default]
+    ranking = rank([*found], machine, keep=KEPT, best=BEST, executor=executor)
     ranked = [found[place.scheduled] for place in ranking.best if place.binaries]
     others = [choice for choice in ranked if choice.key != default.key]
     return [default, *others]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from blockbuster.errors import EmitError, shown_lines
 from blockbuster.machines import known_device, machine_of
 from blockbuster.selection.family import Family
 from blockbuster.selection.plan import File, Plan
@@ -62,6 +63,9 @@ class Tuner:
             entry = self.measuring.entry(family, plan, file, asked, key=full, save=save)
         except Unsaved as error:
             _warn(plan, f"it cannot be measured in a process of its own: {error}")
+            return None
+        except EmitError as error:
+            _warn(plan, f"its schedules were not ranked: {shown_lines(str(error))[0]}")
             return None
         finally:
             self.measuring.bench.end()

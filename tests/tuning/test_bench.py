@@ -78,7 +78,9 @@ def plans(monkeypatch):
     """Plans by their paths, which are numbers."""
     monkeypatch.setattr(process, "Clock", Clock)
     monkeypatch.setattr(process, "_read", lambda path: (path, "its program"))
-    monkeypatch.setattr(process, "_ready", lambda plan, device: lambda: float(plan))
+    monkeypatch.setattr(process, "_ready", lambda plan, gpu, tensors: lambda: float(plan))
+    monkeypatch.setattr(process, "Gpu", lambda device: "gpu")
+    monkeypatch.setattr(process, "drawn", lambda plan, device: "arrays")
 
 
 def test_rounds_go_over_all_plans(plans, tmp_path):
@@ -97,7 +99,7 @@ def test_the_first_rounds_are_made_in_any_case(plans, tmp_path):
 def ready(finding=None, refused=""):
     """What stands for running a plan first: it compares, or is refused."""
 
-    def run(plan, device, compare):
+    def run(plan, gpu, tensors, compare):
         if refused:
             raise Refused((), refused, wrong=True)
         if finding is not None:
@@ -119,6 +121,8 @@ def test_only_what_was_compared_is_right(monkeypatch, run, said):
     finding = run.__closure__[0].cell_contents
     monkeypatch.setattr(process, "_read", lambda path: ("plan", "its program"))
     monkeypatch.setattr(process, "_ready", run)
+    monkeypatch.setattr(process, "Alone", lambda device: "gpu")
+    monkeypatch.setattr(process, "drawn", lambda plan, device: "arrays")
     monkeypatch.setattr(process, "comparison", lambda program: lambda *_: finding)
     assert said in process.check("0", 0)
     assert bool(said) is bool(process.check("0", 0))

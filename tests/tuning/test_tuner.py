@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import blockbuster as bb
-from blockbuster.errors import LaunchError
+from blockbuster.errors import EmitError, LaunchError
 from blockbuster.tuning.candidates import candidates
 from blockbuster.tuning.forks import LATE
 from tests.tuning.benches import (
@@ -216,13 +216,34 @@ def test_compile_and_jit_use_what_is_known(measured, monkeypatch):
 # candidates ------------------------------------------------------------------------------
 
 
-def test_candidates_without_a_compiler_are_the_default(tmp_path):
-    family = family_of(product())
+def asked_of(program):
+    family = family_of(program)
     plan = family.at(SIZES)
-    asked = family.asked(plan, plan.files[0])
-    near = lambda scheduled: [with_warps(asked.considered.best, 8).scheduled]  # noqa: E731
-    found = candidates(asked, Uncompiled(), machine=bb.machine("h200"), near=near)
-    assert found == [asked.considered.best]
+    return family.asked(plan, plan.files[0])
+
+
+def test_candidates_that_no_compiler_takes_in_time(tmp_path):
+    asked = asked_of(product())
+    best = asked.considered.best
+    near = lambda scheduled: [with_warps(best, 8).scheduled]  # noqa: E731
+    with pytest.raises(EmitError, match="nothing compiles here"):
+        candidates(asked, Uncompiled(), machine=bb.machine("h200"), near=near)
+
+    def none(asked, executor):
+        return candidates(asked, Uncompiled(), machine=bb.machine("h200"), near=near)
+
+    ours = tuner(tmp_path, Benches(), choose=none)
+    with pytest.warns(RuntimeWarning, match="its schedules were not ranked: none of"):
+        plan = tuned(ours, product(), SIZES)
+    assert schedule_of(plan) == best.scheduled.schedule
+    assert not [*ours.known.store.entries()]
+
+
+def test_a_schedule_without_others_near_is_the_only_candidate():
+    asked = asked_of(product())
+    asked = replace(asked, considered=replace(asked.considered, others=()))
+    alone = candidates(asked, Uncompiled(), machine=bb.machine("h200"), near=lambda scheduled: [])
+    assert alone == [asked.considered.best]
 
 
 # where there is no GPU -------------------------------------------------------------------
