@@ -104,7 +104,16 @@ def _report(
     moved = _summed(time.bytes for time in times)
     busy = {name: part / seconds for name, part in _summed(t.busy for t in times).items()}
     busy["launch"] = launched / seconds
-    return Report(device.name, seconds * 1e6, moved, busy, limiting(busy), assumed=assumed)
+    return Report(
+        device.name,
+        seconds * 1e6,
+        moved,
+        busy,
+        limiting(busy),
+        assumed=assumed,
+        waves=tuple(time.waves for time in times),
+        tail=tuple(time.tail for time in times),
+    )
 
 
 def _launches(

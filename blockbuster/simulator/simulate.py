@@ -152,7 +152,8 @@ def _plan(
         if not warm:
             device.cache.lack(apart(touched, at))
         yield programs.run(places(kernel.extents), kernel.work.programs, kernel.resident)
-        ran.append(Ran(programs, kernel.resident, length, launched, start, device.clock.now))
+        count, ended = kernel.work.programs, device.clock.now
+        ran.append(Ran(programs, count, kernel.resident, length, launched, start, ended))
         device.cache.settle(sizes)
         device.tally.bytes[device.machine.tiers[LOCAL].name] += kernel.local
 
