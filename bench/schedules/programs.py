@@ -27,6 +27,12 @@ def attention(q: Array, k: Array, v: Array) -> Array:
     return bb.softmax(s, axis=-1) @ v
 
 
+def grouped_attention(q: Array, k: Array, v: Array) -> Array:
+    """Attention of heads in groups, as models write it: each group has keys and values."""
+    s = (q @ k[:, None].swapaxes(-1, -2)) * q.shape[-1] ** -0.5
+    return bb.softmax(s, axis=-1) @ v[:, None]
+
+
 def causal_attention(q: Array, k: Array, v: Array) -> Array:
     s = (q @ k.swapaxes(-1, -2)) * q.shape[-1] ** -0.5
     seen = bb.arange(q.shape[-2])[:, None] >= bb.arange(k.shape[-2])
@@ -85,8 +91,8 @@ class Case:
 
     ``snapshot``: which of the fused graphs is scheduled (-1: the last), with the values of the
     names in ``apart`` made by maps of their own. ``hand`` and ``reference``
-    name a tuple of forms and a function of a module of ``bench.schedules.hand``; ``options`` are
-    further arguments of the reference. ``library`` is the best call of torch's.
+    name a tuple of forms (none: "") and a function of a module of ``bench.schedules.hand``;
+    ``options`` are further arguments of the reference. ``library`` is the best call of torch's.
     ``small``: sizes at which hand forms are tested without a GPU; ``few``: sizes at which the
     schedule is, which as a rule are one or two blocks of it.
     """
@@ -137,7 +143,7 @@ class Case:
 
     def forms(self) -> tuple[Any, ...]:
         """The hand forms. Imports Triton."""
-        return _of(self.hand)
+        return _of(self.hand) if self.hand else ()
 
     def oracle(self, *, small: bool = False) -> Callable[..., tuple[Array, ...]]:
         """The plain function of whole arrays, in the dtype of its arguments."""
@@ -199,6 +205,11 @@ def _window_mask(n: int, window: int, device: Any) -> Array:
         distance = at[:, None] - at
         _MASKS[n, window] = (distance >= 0) & (distance < window)
     return _MASKS[n, window]
+
+
+def _decoding_sdpa(q: Array, k: Array, v: Array) -> Array:
+    """q[H, G, 1, D]."""
+    return _grouped_sdpa(q[:, :, 0], k, v)[:, :, None]
 
 
 def _grouped_sdpa(q: Array, k: Array, v: Array) -> Array:
@@ -301,6 +312,14 @@ CASES = (
          dict(H=8, G=8, N=32768, D=128, L=128), dict(H=2, G=3, N=70, D=16, L=16),
          "decode.FORMS", "decode.reference", _grouped_sdpa,
          dict(H=2, G=8, N=2048, D=128, L=128)),
+    Case("grouped-decode", grouped_attention, dict(q="H G M D", k="H N D", v="H N L"),
+         dict(H=8, G=8, M=1, N=32768, D=128, L=128), dict(H=2, G=3, M=1, N=70, D=16, L=16),
+         "", "attention.grouped", _decoding_sdpa,
+         dict(H=2, G=8, M=1, N=2048, D=128, L=128)),
+    Case("attention-80", attention, HEADS, dict(H=16, M=256, N=256, D=80, L=80), FEW,
+         "", "attention.reference", _sdpa, dict(FEW_HEADS, D=80, L=80)),
+    Case("long-attention-80", attention, HEADS, dict(H=16, M=4096, N=4096, D=80, L=80), FEW,
+         "", "attention.reference", _sdpa, dict(FEW_HEADS, D=80, L=80)),
     Case("chain-one-kernel", chain, dict(x="M K", w="K N", u="N H"),
          dict(M=512, K=64, N=256, H=64), dict(M=24, K=24, N=40, H=24),
          "chain.G1_FORMS", "chain.reference", _chain,

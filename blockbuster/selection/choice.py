@@ -9,7 +9,7 @@ tie. Where a compiler refuses a snapshot, other forms of it (alternatives.py) co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from blockbuster.emit.target.compiler import target_of
@@ -19,7 +19,7 @@ from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.typed import is_accurate
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.graph import Graph
-from blockbuster.ir.types import Dim
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.rules import Derivation, fuse, overflowing, safe
 from blockbuster.selection.again import Again, AgainWhole, Repeated, repeated
 from blockbuster.selection.alternatives import Form, alternatives
@@ -37,7 +37,7 @@ from blockbuster.selection.candidate import (
     on_the_cpu,
 )
 from blockbuster.selection.considered import Considered, Refusals
-from blockbuster.selection.contest import best_of, contest
+from blockbuster.selection.contest import at_other_sizes, best_of, contest
 from blockbuster.selection.default_tiles import halved_tiles, rows_too_wide
 from blockbuster.selection.whole import Whole, WholeDims
 
@@ -92,6 +92,14 @@ class Fused:
     def refuse(self, choice: Choice, reason: str) -> None:
         """Never choose this again: a compiler does not take it."""
         self._refused[choice.key] = reason
+
+    def at_other_sizes(self, considered: Considered, sizes: Mapping[Dim, int]) -> Considered | None:
+        """The same choice at other sizes of its class; None if it has to be made anew there."""
+        known = {size_class(dim): size for dim, size in sizes.items()}
+        best = at_other_sizes(considered.best, known)
+        if best is None or best.key in self._refused:
+            return None
+        return replace(considered, best=best)
 
     def consider(
         self,

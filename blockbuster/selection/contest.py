@@ -6,10 +6,15 @@ look for a schedule takes a tenth of a second or two, so only those are varied t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
-from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
+from blockbuster.emit.schedule.script import replayed
+from blockbuster.errors import EmitError
+from blockbuster.ir.types import Dim
+from blockbuster.selection.by_descriptors import by_descriptors
 from blockbuster.selection.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import is_tie
 from blockbuster.selection.cost import Cost, cost_of
@@ -40,7 +45,7 @@ def contest(choices: Sequence[Choice], setting: Setting, refused: Collection[Key
     for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
         if best is not None and not _may_win(choice, best):
             continue
-        made = _at_its_best(choice, setting, refused)
+        made = _at_its_best(choice, setting, refused, best)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
@@ -60,7 +65,12 @@ def best_schedule(default: Scheduled) -> Scheduled:
     except ValueError:  # a program does not fit, which its compiler says
         return default
     found = () if why_default(default, cost) else preferred(variations(default))
-    return grouped(found[0].scheduled) if found else default
+    return _laid_out(found[0]) if found else default
+
+
+def _laid_out(one: Variation) -> Scheduled:
+    """A chosen schedule with what changes neither its loops nor its cost by the closed form."""
+    return by_descriptors(grouped(one.scheduled), one.cost)
 
 
 def why_default(scheduled: Scheduled, cost: Cost | None) -> str:
@@ -88,22 +98,45 @@ def _may_win(choice: Choice, best: Choice) -> bool:
     return choice.cost.least * choice.weight < best.price
 
 
-def _at_its_best(choice: Choice, setting: Setting, refused: Collection[Key]) -> Choice:
-    """``choice`` with the best schedule near its own that a compiler has not refused."""
+def _at_its_best(
+    choice: Choice, setting: Setting, refused: Collection[Key], best: Choice | None
+) -> Choice:
+    """``choice`` with the best schedule near its own that a compiler has not refused.
+
+    ``best``: the best that is known of other candidates.
+    """
     if choice.scheduled is None or not choice.usual:
         return choice
     if reason := why_default(choice.scheduled, choice.cost):
         return replace(choice, schedules=f"the default schedule: {reason}")
-    found = variations(choice.scheduled, in_chunks=setting.in_chunks)
+    other = best.price / choice.weight if best else inf
+    found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
     for one in preferred(found)[:TRIED]:
-        made = _with(choice, one, len(found))
+        words = f"the best of {len(found)} schedules by the closed form"
+        made = replace(with_schedule(choice, _laid_out(one), one.cost), schedules=words)
         if made.key not in refused and (setting.in_chunks or made.kernels == choice.kernels):
             return made
     return choice
 
 
-def _with(choice: Choice, one: Variation, count: int) -> Choice:
-    made = candidate(grouped(one.scheduled), one.cost, {})
+def at_other_sizes(choice: Choice, sizes: Mapping[Dim, int]) -> Choice | None:
+    """``choice`` with its schedule replayed at other sizes (by size class), so that it is the same.
+
+    None for one of the CPU's, and where a move does not apply at these sizes.
+    """
+    if choice.scheduled is None:
+        return None
+    before = unscheduled(choice.scheduled.start, sizes, choice.scheduled.target)
+    try:
+        scheduled = replayed(before, choice.scheduled.schedule)
+        return with_schedule(choice, scheduled, cost_of(scheduled))
+    except (EmitError, ValueError):
+        return None
+
+
+def with_schedule(choice: Choice, scheduled: Scheduled, cost: Cost) -> Choice:
+    """``choice`` with another schedule."""
+    made = candidate(scheduled, cost, {})
     return replace(
         choice,
         program=made.program,
@@ -114,5 +147,4 @@ def _with(choice: Choice, one: Variation, count: int) -> Choice:
         key=(choice.snapshot, *made.key),
         scheduled=made.scheduled,
         cost=made.cost,
-        schedules=f"the best of {count} schedules by the closed form",
     )

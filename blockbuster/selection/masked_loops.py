@@ -75,7 +75,10 @@ def _unparted(program: TileProgram, site: Site, loop: For) -> TileProgram:
 
 def _told(parts: tuple[For, ...], nest: Nest, known: KnownBounds) -> str:
     """How many blocks of a loop are left, on average over its rows, and how many of them whole."""
-    dim = parts[0].dim
+    dim, formulas = parts[0].dim, Formulas(nest)
+    if not any(conditions(part, formulas) for part in parts):
+        last = f"the last of {len(known.firsts(dim))} blocks"
+        return f"a loop over {dim} looks at lanes past its end in {last} alone"
     of = f"{sum(map(known.trips, parts)):.3g} of {len(known.firsts(dim))} blocks"
     if not all(tile in known.known for part in parts for tile in part.bounds):
         whole = ", and which whole: these run without it" if len(parts) > 1 else ""

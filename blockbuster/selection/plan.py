@@ -192,7 +192,9 @@ class Family:
         self._given = self._given_dtypes(input_dtypes)
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
-        self._classes = PlanClasses(self._considered, self._planned, self.rules)
+        self._classes = PlanClasses(
+            self._considered, self._at_other_sizes, self._planned, self.rules
+        )
 
     def _given_dtypes(self, input_dtypes: Mapping[str, str]) -> tuple[Given, ...]:
         """What the kernels of each piece are told of the dtypes of their arrays."""
@@ -236,6 +238,14 @@ class Family:
             fused.consider(sizes, given, self.target, one_kernel=one_kernel)
             for fused, given in zip(self.fused, self._given, strict=True)
         ]
+
+    def _at_other_sizes(
+        self, chosen: Sequence[Considered], sizes: Sizes
+    ) -> list[Considered] | None:
+        pairs = zip(self.fused, chosen, strict=True)
+        found = [fused.at_other_sizes(considered, sizes) for fused, considered in pairs]
+        kept = [one for one in found if one is not None]
+        return kept if len(kept) == len(found) else None
 
     def _planned(self, sizes: Sizes, chosen: Sequence[Considered], one_kernel: bool) -> Plan:
         key = (one_kernel, *(considered.best.key for considered in chosen))

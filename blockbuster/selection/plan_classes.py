@@ -28,6 +28,7 @@ _Entry = TypeVar("_Entry")
 KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
 
 Consider = Callable[[Sizes, bool], list[Considered]]
+Again = Callable[[Sequence[Considered], Sizes], list[Considered] | None]
 Make = Callable[[Sizes, Sequence[Considered], bool], "Plan"]
 
 
@@ -57,11 +58,12 @@ class _Group:
 class PlanClasses:
     """What was chosen for classes of sizes; ``forget`` it where a candidate is no choice any more.
 
-    ``consider`` chooses for some sizes (and for one kernel, if possible); ``make`` makes the plan.
+    ``consider`` chooses for some sizes (and for one kernel, if possible); ``again`` takes the same
+    choice at other sizes, if it can; ``make`` makes the plan.
     """
 
-    def __init__(self, consider: Consider, make: Make, rules: Sequence[Rule]) -> None:
-        self._consider, self._make, self._rules = consider, make, rules
+    def __init__(self, consider: Consider, again: Again, make: Make, rules: Sequence[Rule]) -> None:
+        self._consider, self._again, self._make, self._rules = consider, again, make, rules
         self._groups: dict[tuple[bool, tuple[int, ...]], _Group] = {}
         self._exact: dict[tuple[bool, tuple[int, ...]], Plan] = {}
 
@@ -99,8 +101,11 @@ class PlanClasses:
         stands = representative(sizes, self._rules, group.blocks)
         if stands is None:
             return None
-        same = stands == group.stands
-        chosen = group.considered if same else self._tried(stands, one_kernel)
+        if stands == group.stands:
+            chosen: Sequence[Considered] | None = group.considered
+        else:
+            known = self._again(group.considered, stands) if group.considered else None
+            chosen = known or self._tried(stands, one_kernel)
         new = blocks_of([one.best for one in chosen or ()])
         if any(not {*lanes} <= {*group.blocks.get(dim, ())} for dim, lanes in new.items()):
             return None  # a block that the class does not tell: it may divide some of its sizes

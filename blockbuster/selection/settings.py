@@ -51,9 +51,13 @@ def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
 
 
 def others(setting: KernelSetting, nest: Nest, tiling: Tiling) -> Iterator[KernelSetting]:
-    """What else is tried for a kernel: other stages, and half and twice the warps."""
+    """What else is tried for a kernel: other stages, and half and twice the warps.
+
+    Threads without an element of their own do what others do: they make no kernel faster.
+    """
     dots = Uses(nest, tiling).fewest_rows() > 0
-    least, most = (WARPS, 2 * WARPS) if dots else (FEW, MANY)
+    busy = max(setting.warps, min(MANY, _widest(nest, tiling) // THREADS))
+    least, most = (WARPS, 2 * WARPS) if dots else (FEW, busy)
     counts = (setting.warps, 2 * setting.warps, setting.warps // 2)
     for warps in (count for count in counts if least <= count <= most):
         for stages in STAGES if dots else (setting.stages,):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
+from math import inf
 
 from blockbuster.costs import time_of
 from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
@@ -43,6 +44,9 @@ WALKED = 24
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
+
+HOPELESS = 1.6
+"""How many times as long as another program the first schedules may take for more to be tried."""
 
 WIDEST = 256
 """Lanes of a dim of dots, at most."""
@@ -86,8 +90,10 @@ class Variation:
         return self.cost.microseconds
 
 
-NEAR = 1.03
-"""How many times the least cost counts as equal: the closed form tells no less apart."""
+NEAR = 1.05
+"""How many times the least cost counts as equal: the closed form tells no less apart. It takes two
+programs of 128 x 128 to a processor for 4% faster than one of 128 x 256, the best of all measured.
+"""
 
 
 def preferred(found: Sequence[Variation]) -> list[Variation]:
@@ -106,28 +112,37 @@ def _preference(one: Variation) -> tuple[int, int, int]:
     return one.cost.moved, one.unusual, stages
 
 
-def variations(scheduled: Scheduled, *, in_chunks: bool = True) -> tuple[Variation, ...]:
+def variations(
+    scheduled: Scheduled, *, in_chunks: bool = True, other: float = inf
+) -> tuple[Variation, ...]:
     """At most ``MOST`` schedules of the program of ``scheduled``, the cheapest first.
 
-    ``in_chunks``: loops may be run in chunks. None of the schedules wants more registers or shared
-    memory than a program can have; there are none at all if none that was looked at fits, or the
-    machine lacks a rate that the program needs.
+    ``in_chunks``: loops may be run in chunks. ``other``: the microseconds of another program, which
+    is the better one if the first schedules are much slower: then these are all. None of the
+    schedules wants more registers or shared memory than a program can have; there are none at all
+    if none that was looked at fits, or the machine lacks a rate that the program needs.
     """
     search = _Search(replace(scheduled, draft=scheduled.start, moves=()), in_chunks)
-    search.walk()
+    starts = search.starts()
+    if min((one.microseconds for one in starts), default=0.0) > HOPELESS * other:
+        return search.ranked()
+    for start in starts:
+        search.walk(start)
     search.vary_chunks()
     search.vary_settings()
     return search.ranked()
 
 
 class _Search:
-    """What was costed, by the text of its schedule; None: it does not fit, or is not possible."""
+    """What was costed, by the text of its schedule; None: it does not fit. ``texts``: by the text
+    of the moves before warps and stages, and by these."""
 
     def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
         self.roles = _Roles.of(bare)
         self.arranged: dict[Arrangement, Scheduled | None] = {}
+        self.texts: dict[tuple[str, tuple[KernelSetting, ...]], str] = {}
         self.found: dict[str, Variation | None] = {}
 
     def ranked(self) -> tuple[Variation, ...]:
@@ -135,18 +150,20 @@ class _Search:
         fit = (one for one in self.found.values() if one is not None)
         return tuple(sorted(fit, key=lambda one: one.microseconds))
 
-    def walk(self) -> None:
-        """From each start to better lanes, one dim at a time."""
+    def starts(self) -> list[Variation]:
+        """The default arrangement and a wider one, as far as they fit."""
         first = self._costed(self.default)
         lanes = dict(self._lanes(self.default))
         wide = {dim: self.roles.wider(dim, count) for dim, count in lanes.items()}
         second = self._costed(replace(self.default, lanes=tuple(wide.items())))
-        for start in (first, second):
-            here = start
-            while here is not None and len(self.found) < WALKED:
-                near = [self._costed(one) for one in self._neighbours(here.arrangement)]
-                better = [one for one in near if one and one.microseconds < here.microseconds]
-                here = min(better, key=lambda one: one.microseconds, default=None)
+        return [one for one in (first, second) if one is not None]
+
+    def walk(self, here: Variation | None) -> None:
+        """From a start to better lanes, one dim at a time."""
+        while here is not None and len(self.found) < WALKED:
+            near = [self._costed(one) for one in self._neighbours(here.arrangement)]
+            better = [one for one in near if one and one.microseconds < here.microseconds]
+            here = min(better, key=lambda one: one.microseconds, default=None)
 
     def vary_chunks(self) -> None:
         """Half and twice the chunks of the best, and none."""
@@ -186,14 +203,16 @@ class _Search:
             return None
         known = usual(made)
         settings = settings or known
+        key = made.schedule, settings
+        if key in self.texts:
+            return self.found.get(self.texts[key])
         scheduled = overlapped(with_settings(made, settings))
-        text = scheduled.schedule
+        text = self.texts[key] = scheduled.schedule
         if text not in self.found and len(self.found) < MOST:
             cost = _fitting(scheduled)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
-            self.found[text] = (
-                Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
-            )
+            one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
+            self.found[text] = one
         return self.found.get(text)
 
     def _arranged(self, arrangement: Arrangement) -> Scheduled | None:

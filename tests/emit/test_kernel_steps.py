@@ -24,7 +24,13 @@ def attention(q, k, v):
 
 
 FUSED = bb.fuse(bb.lower(bb.trace(attention, q="M D", k="N D", v="N L")))
-KERNEL = bb.emit(FUSED, SIZES, chunks={"N": 4})
+TEXT = """\
+block M 64, N 64, D 64 whole, L 64 whole
+chunk nest 1 N 4
+warps 4
+stage nest 1 N 2
+"""
+KERNEL = bb.emit(FUSED, SIZES, schedule=TEXT)
 STEPS = KERNEL.derivation.steps
 
 

@@ -153,7 +153,7 @@ ALL = TileProgram(
                 For(N, True, (Store(View(KEPT, (M, "C"), "kept"), D),)),
                 Iota(F, M, at=LAST),
                 BlockOf(G, N, F),
-                For(N, False, (), span=(F, G)),
+                For(N, False, (), span=(F, G), full=True),
                 For(N, False, (), span=(None, G)),
                 For(N, False, (), span=(F, None)),
             ),
@@ -166,6 +166,7 @@ ALL = TileProgram(
                 Let(Tile("t6", (M,)), Cast("float16"), (C,)),
                 Let(Tile("t7", ("M'",)), Relabel("M", "M'"), (C,)),
                 Let(Tile("t8", (M,)), Functional("add"), (C, C), into=C, apart="from_zero"),
+                Let(Tile("t13", (M,)), Functional("dot"), (C, C), split=True),
                 Let(Tile("t9", (M,)), Elementwise(call("sub", Arg(1), Arg(0))), (C, C)),
                 Let(Tile("t10", (M,)), Pointwise(call("sub", Arg(1), Arg(0)), (M,)), (C, C)),
                 Let(Tile("t11", (M,)), Elementwise(call("exp", Arg(0))), (C,)),
@@ -308,7 +309,7 @@ def test_random_programs_hold_what_there_is_to_hold():
     """So that the test above reads back more than loads and stores."""
     held = set()
 
-    @settings(max_examples=80, derandomize=True, database=None)
+    @settings(max_examples=400, derandomize=True, database=None)
     @given(data=st.data())
     def note(data):
         for program in moved(data.draw(graphs), data.draw):

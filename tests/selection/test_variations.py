@@ -104,7 +104,7 @@ def test_of_equal_costs_the_one_that_moves_least_is_chosen():
     assert sum(work.moved for work in taken.cost.works) == min(moved) <= moved[0]
 
 
-def test_few_are_costed_and_refined(monkeypatch):
+def test_few_are_costed(monkeypatch):
     monkeypatch.setattr(module, "MOST", 5)
     assert len(variations(bare("matmul"))) <= 5
 

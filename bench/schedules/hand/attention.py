@@ -34,6 +34,11 @@ def reference(q: Array, k: Array, v: Array, seen: int = ALL, window: int = 0) ->
     return (torch.softmax(s, dim=-1) @ v,)
 
 
+def grouped(q: Array, k: Array, v: Array) -> tuple[Array, ...]:
+    """q[H, G, M, D] with k[H, N, D], v[H, N, L]: the heads of a group share keys and values."""
+    return reference(q, k[:, None], v[:, None])
+
+
 def soft_cap_reference(q: Array, k: Array, v: Array) -> tuple[Array, ...]:
     """The same with scores 50 tanh(s / 50)."""
     import torch

@@ -108,7 +108,8 @@ class _Writer:
         out: list[Stmt] = []
         for stmt in body:
             if isinstance(stmt, For):
-                out.append(replace(stmt, body=self.body(stmt.body, made)))
+                with self.lanes.inside(stmt):
+                    out.append(replace(stmt, body=self.body(stmt.body, made)))
                 continue
             if isinstance(stmt, Let | Fold):
                 stmt = self._guarded(stmt, made, out)

@@ -24,6 +24,7 @@ from blockbuster.emit.interpret.scope import Scope
 from blockbuster.emit.interpret.shapes import shape_of
 from blockbuster.emit.interpret.slots import Ring
 from blockbuster.emit.tile.program import (
+    END,
     LAST,
     Await,
     BlockOf,
@@ -169,6 +170,8 @@ class TileInterpreter:
         for iteration in range(len(order)):
             inner = later(iteration)
             assert inner is not None
+            if loop.full and inner.real(loop.dim) < inner.blocks[loop.dim]:
+                self._at(loop, partial(_refuse, f"the last block of {loop.dim} is not full"))
             self._body(loop.body, frame.inside(inner, rings, iteration, later))
         for issue in issues:
             self._at(issue, rings[issue.token].finish)
@@ -255,6 +258,9 @@ class TileInterpreter:
 
     def _iota(self, stmt: Iota, frame: Frame) -> None:
         scope = frame.scope
+        if stmt.at == END:
+            self._places(stmt.target, stmt.dim, scope.size(stmt.dim), frame)
+            return
         last = scope.real(stmt.dim) - 1 if stmt.at == LAST else 0
         lanes = last if stmt.at else np.arange(*scope.extents(stmt.target))
         self._places(stmt.target, stmt.dim, scope.start(stmt.dim) + lanes, frame)
@@ -358,6 +364,10 @@ class TileInterpreter:
         value = aligned(value, member.value.axes, axes)
         added = value if ahead else rescaled(value, own)
         total.array = wide.fold(member.monoid, rescaled(total.array, old), added)
+
+
+def _refuse(reason: str) -> None:
+    raise Hazard(reason)
 
 
 MEANING: dict[type, Callable[..., None]] = {

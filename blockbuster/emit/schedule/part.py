@@ -12,7 +12,9 @@ before   for n in range(0, t9):           after   t10 = block(n,first(m) + 1)
 
 Which blocks these are follows from the mask, as for ``narrow``: whole_blocks.py. Those before them
 and those behind keep the mask; all fold into the same accumulators, in the same order. Every result
-is the same to the bit. Saves the comparisons and the choices in whole blocks; costs the code of
+is the same to the bit. A last block that may have lanes past the end of the dim is not whole: the
+whole ones run without guards, and without masks of their loads, too. For a serial loop over such a
+dim this is reason enough. Saves the comparisons and the choices in whole blocks; costs the code of
 another loop, which starts to load when it begins.
 """
 
@@ -34,6 +36,7 @@ from blockbuster.emit.schedule.whole_blocks import whole_blocks
 from blockbuster.emit.tile.dataflow import defined, mapped, retargeted
 from blockbuster.emit.tile.program import For, Issue, Span, TileProgram, statements
 from blockbuster.emit.tile.spanned import parts_of
+from blockbuster.emit.tile.tiling import tiling_of
 
 
 class Part(Move):
@@ -67,6 +70,8 @@ def not_partable(program: TileProgram, site: Site) -> str:
         return f"the loop over {loop.dim} is one of several parts already"
     if any(isinstance(stmt, Issue) for stmt in statements(loop.body)):
         return f"loads of the loop over {loop.dim} run ahead: part it before that"
+    if is_ragged_loop(program, site):
+        return ""
     if not any(map(compares, statements(nest.body))):
         return no_mask(loop)
     program = hoist(program)  # what does not change in the loop stands before it
@@ -80,17 +85,28 @@ def not_partable(program: TileProgram, site: Site) -> str:
     return ""
 
 
+def is_ragged_loop(program: TileProgram, site: Site) -> bool:
+    """True for a serial loop whose last block may have lanes past the end of its dim."""
+    loop = loop_at(program, site)
+    ragged = tiling_of(program, program.nests[site.nest - 1]).ragged
+    return loop is not None and not (loop.parallel or loop.full) and ragged(loop.dim)
+
+
 def parted(program: TileProgram, site: Site) -> TileProgram:
     """``program`` with the loop at ``site``, which has to be partable, in parts."""
     program = hoist(program)
     loop, formulas = loop_at(program, site), Formulas(program.nests[site.nest - 1])
     assert loop is not None
     writer = writer_of(loop, formulas, program, alone=True)
-    found = whole_blocks(loop, formulas, writer)
-    before, whole, behind = _spans(loop, writer.span(found.others), writer)
+    found, ragged = whole_blocks(loop, formulas, writer), is_ragged_loop(program, site)
+    behind, before = writer.span(found.others)
+    if ragged:
+        short = writer.short()
+        behind = short if behind is None else writer.within(behind, (None, short))
+    before, whole, behind = _spans(loop, (behind, before), writer)
     parts = [_copied(replace(loop, span=before), writer)] if before is not None else []
     body = under(loop.body, found.known, formulas)
-    parts.append(_copied(replace(loop, span=whole, body=body), writer))
+    parts.append(_copied(replace(loop, span=whole, body=body, full=ragged), writer))
     parts += [replace(loop, span=behind)] if behind is not None else []
     made = replaced_by(formulas.nest.body, loop, (*writer.made, *parts))
     return with_body(program, site, made)

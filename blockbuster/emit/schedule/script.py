@@ -34,6 +34,7 @@ from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.spell import Spell
 from blockbuster.emit.schedule.split import Split
 from blockbuster.emit.schedule.split_float import SplitFloat
+from blockbuster.emit.schedule.split_lanes import SplitLanes
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
@@ -43,9 +44,9 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    GroupHeads(), Spread(), BlockDims(), FinishRows(), Keep(), Split(), Narrow(), Fill(),
-    ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(), OrderBlocks(),
-    GroupBlocks(), Warps(), Stage(), Overlap(),
+    GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Narrow(),
+    Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(),
+    OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

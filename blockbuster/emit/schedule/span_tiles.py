@@ -15,6 +15,7 @@ from blockbuster.emit.schedule.conditions import Formulas
 from blockbuster.emit.schedule.scan_nest import ScanWriter
 from blockbuster.emit.schedule.whole_numbers import Leaf, extreme, is_whole, of_indices, plus
 from blockbuster.emit.tile.program import (
+    END,
     FIRST,
     LAST,
     BlockOf,
@@ -59,6 +60,11 @@ class SpanWriter:
         """The tiles of the first block and of the one behind the last, where there are bounds."""
         low, high = (None if b is None else self._number(b) for b in (found.low, found.high))
         return low, high
+
+    def short(self) -> Tile:
+        """The number of the first block that is not full: as many blocks are."""
+        behind = self._add(Iota(self._tile(), self.dim, self.origin, END))
+        return self._block_of(behind)
 
     def known(self, bound: Bound | None) -> Bound | None:
         """``bound`` without what is not known before the loop; None if nothing is left."""

@@ -61,7 +61,7 @@ STATEMENTS: dict[type, str] = {
     Wait: "wait",
     Release: "release",
     For: "{parallel:either forall for} {dim:block}~ in chunk {chunk:dim}~~ from {span:span}~"
-    "~ settled {settled:tiles}~ {body:body}",
+    "~ full{full:flag}~~ settled {settled:tiles}~ {body:body}",
 }
 
 FORMS: dict[type, str] = STATEMENTS | {

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from blockbuster.emit.tile.dataflow import bounding
 from blockbuster.emit.tile.program import (
+    END,
     LAST,
     BlockOf,
     For,
@@ -138,6 +139,8 @@ class KnownBounds:
     def _edge(self, stmt: Iota, loops: tuple[Dim, ...]) -> PerBlock:
         """The first or last index of each block of a dim; of the whole dim without a loop."""
         size = self.size(stmt.dim)
+        if stmt.at == END:
+            return PerBlock((), np.asarray(float(size)))
         firsts = self.firsts(stmt.dim) if stmt.dim in loops else np.zeros(1, int)
         lanes = self.blocks[stmt.dim] if stmt.dim in loops else size
         edges = np.minimum(firsts + lanes, size) - 1 if stmt.at == LAST else firsts

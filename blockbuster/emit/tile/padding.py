@@ -8,13 +8,15 @@ is known, DATA (the operand has no such axis: a real value of the program) or UN
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from blockbuster.emit.tile.program import (
     Await,
     BlockOf,
     Fold,
+    For,
     Guard,
     Init,
     Iota,
@@ -52,6 +54,15 @@ class LaneState:
         self.ragged = tuple(ragged)
         self.of: dict[Tile, Lanes] = {}
 
+    @contextmanager
+    def inside(self, loop: For) -> Iterator[None]:
+        """Where a loop runs over full blocks, their dim has no lanes past its end."""
+        around = self.ragged
+        if loop.full:
+            self.ragged = tuple(dim for dim in around if dim != loop.dim)
+        yield
+        self.ragged = around
+
     def lane(self, tile: Tile, dim: Dim) -> Lane:
         """What the lanes of ``tile`` past the end of ``dim`` hold."""
         return self.of.get(tile, {}).get(dim, UNKNOWN) if dim in tile.axes else DATA
@@ -73,6 +84,8 @@ class LaneState:
                 sides = (stmt.value,) if stmt.onto is None else (stmt.value, stmt.onto)
                 kept = {d for d in stmt.target.axes if all(self.lane(x, d) == start for x in sides)}
                 self._set(stmt.target, lambda d: start if d in kept else UNKNOWN)
+                full = (d for d in stmt.target.per_lane if d not in self.ragged)
+                self.of[stmt.target].update(dict.fromkeys(full, start))
                 for member in stmt.members:
                     self._set(member.target, lambda _: UNKNOWN)
             case Let():

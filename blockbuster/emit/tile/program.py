@@ -66,8 +66,7 @@ class Buffer:
 class View:
     """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
 
-    It differs from the buffer's own dim where the access is relabeled; it is strided where the
-    access is to a slice or a split axis.
+    It is another one than the buffer's where that is relabeled, strided for slices and split axes.
     """
 
     buffer: Buffer
@@ -154,15 +153,15 @@ class Await:
     columns: bool = False
 
 
-FIRST, LAST = "first", "last"
+FIRST, LAST, END = "first", "last", "end"
 
 
 @dataclass(frozen=True)
 class Iota:
-    """The indices of the current block of ``dim``: no memory behind it.
+    """The indices of the current block of ``dim``, which no memory holds.
 
-    ``at``: only the ``FIRST`` or the ``LAST`` of them, without an axis. Lanes past the end of the
-    dim have no index: the last one is that of an element.
+    ``at``: only the ``FIRST`` or the ``LAST`` of them, or that behind the last of the whole dim
+    (``END``), without an axis. Lanes past the end have no index: the last is that of an element.
     """
 
     target: Tile
@@ -292,7 +291,7 @@ class For:
 
     ``span``: (begin, end), numbers of blocks, each a tile without axes made before the loop. It
     runs over those of its blocks with begin <= number < end, and over none where there are none.
-    None for begin or end: from the first block on, or up to the last.
+    None for begin or end: from the first, up to the last. ``full``: no block has lanes past it.
     """
 
     dim: Dim
@@ -302,6 +301,7 @@ class For:
     chunk: Dim | None = None
     settled: tuple[Tile, ...] = ()
     span: Span | None = None
+    full: bool = False
 
     @property
     def bounds(self) -> tuple[Tile, ...]:

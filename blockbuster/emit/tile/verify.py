@@ -16,6 +16,7 @@ from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.monoids import COMBINED
 from blockbuster.emit.tile.pointwise import in_tiles
 from blockbuster.emit.tile.program import (
+    END,
     FIRST,
     INPUT,
     LAST,
@@ -283,7 +284,7 @@ def indices_fit_their_tiles(program: TileProgram) -> Iterator[str]:
         for stmt in statements(nest.body):
             match stmt:
                 case Iota(target, dim, at=at):
-                    if at not in ("", FIRST, LAST):
+                    if at not in ("", FIRST, LAST, END):
                         yield f"{target.name} is the index of {dim} at {at!r}"
                     if target.axes != (() if at else (dim,)):
                         yield f"{target.name}, of indices of {dim}, has the axes {target.axes}"

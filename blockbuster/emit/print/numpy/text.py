@@ -24,6 +24,7 @@ from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.names import note_of
 from blockbuster.emit.tile.program import (
+    END,
     LAST,
     Await,
     BlockOf,
@@ -282,7 +283,8 @@ class _Text:
         start, extent = self._start(stmt.dim, scope), self._extent(stmt.dim, scope)
         if stmt.at:
             last = f" + {extent} - 1" if stmt.at == LAST else ""
-            return [f"{stmt.target.name} = {start or 0}{last}"]
+            place = self._size(stmt.dim) if stmt.at == END else f"{start or 0}{last}"
+            return [f"{stmt.target.name} = {place}"]
         extent = self._blocks[stmt.dim] if self._padded else extent
         steps = f"{start}, {start} + {extent}" if start else extent
         return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]

@@ -10,6 +10,7 @@ from blockbuster.emit.tile.grid_order import grouped_dims
 from blockbuster.emit.tile.group import Group
 from blockbuster.emit.tile.names import Names, dim_word
 from blockbuster.emit.tile.program import (
+    END,
     FIRST,
     Await,
     Buffer,
@@ -51,6 +52,7 @@ class Places:
         self._numbers: dict[Dim, str] = {}  # of each dim that a loop or the grid walks
         self._starts: dict[Dim, str] = {}  # the first element of its block
         self._indices: dict[Dim, str] = {}
+        self._full: dict[Dim, None] = {}  # of which the current block has no lanes past the end
         self._extents: dict[Dim, str] = {}
         self._wide: dict[Dim, None] = {}  # of which loops begin at positions, perhaps of 64 bits
         self.parameters = Parameters()
@@ -150,6 +152,8 @@ class Places:
         self._numbers[dim] = start
         if stmt.span is not None:
             self._wide[dim] = None
+        if stmt.full:
+            self._full[dim] = None
         if not self._tiling.is_unit(dim):
             steps += f", {self.block(dim)}"
             self._numbers[dim] = f"({start} // {self.block(dim)})"
@@ -184,14 +188,16 @@ class Places:
             yield name
 
     def edge(self, dim: Dim, at: str) -> str:
-        """The index of the first or last element of the current block."""
+        """The index of the first or last element of the current block, or behind all elements."""
+        if at == END:
+            return self.size(dim)
         if self._tiling.is_unit(dim):
             return self.index(dim)
         start = self._starts.get(dim, "")
         if at == FIRST:
             return start or "tl.full((), 0, INDEX)"
         behind = f"{start} + {self.block(dim)}" if start else self.block(dim)
-        if not self._tiling.ragged(dim):
+        if not self._ragged(dim):
             return f"{behind} - 1"
         return f"tl.minimum({behind}, {self.size(dim)}) - 1"
 
@@ -200,6 +206,7 @@ class Places:
         self._lines.depth -= 1
         del self._numbers[stmt.dim]
         self._wide.pop(stmt.dim, None)
+        self._full.pop(stmt.dim, None)
         self._starts.pop(stmt.dim, None)
         self._indices.pop(stmt.dim, None)
 
@@ -218,7 +225,7 @@ class Places:
         lanes = f"tl.arange(0, {self.block(dim)})"
         vector = f"({start} + {lanes})" if start else lanes
         self._lines.line(f"{self.offsets(dim)} = {vector}.to(INDEX)")
-        if self._tiling.ragged(dim):
+        if self._ragged(dim):
             self._lines.line(f"{self._inside(dim)} = {self.offsets(dim)} < {self.size(dim)}")
 
     def _addressed(self, body: tuple[Stmt, ...]) -> dict[Dim, None]:
@@ -245,9 +252,12 @@ class Places:
     def _inside(self, dim: Dim) -> str:
         return self._names.of(("mask", dim), f"mask_{dim_word(dim).lower()}")
 
+    def _ragged(self, dim: Dim) -> bool:
+        return self._tiling.ragged(dim) and dim not in self._full
+
     def mask(self, dims: Lanes, lanes: Lanes) -> str:
         """The lanes of a tile that lie inside each of ``dims``; empty where all do."""
-        ragged = [dim for dim in lanes if dim in dims and self._tiling.ragged(dim)]
+        ragged = [dim for dim in lanes if dim in dims and self._ragged(dim)]
         return " & ".join(f"{self._inside(dim)}{spread((dim,), lanes)}" for dim in ragged)
 
     def address(self, view: View, lanes: Lanes) -> str:

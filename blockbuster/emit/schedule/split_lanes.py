@@ -1,0 +1,289 @@
+"""split-lanes: a dim that is one block becomes two: its first elements, and the rest.
+
+before   q = load(Q[m,:])      [M, D 128]     after   q0 = load(Q[m,:64])   [M, D_to64 64]
+         k = load(K[n,:])      [N, D 128]             q1 = load(Q[m,64:])   [M, D_from64 16]
+         s = dot(q, k)         [M, N]                 s  = dot(q0, k0)      [M, N]
+                                                      s += dot(q1, k1)
+
+Tiles have a power of two of lanes, so that heads of 80 elements are padded to 128: three fifths of
+the work is done again on zeros. In blocks of 64 and 16 there is none. Costs twice as many loads
+and dots, of which the second are narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar
+
+from blockbuster.emit.schedule.base import NEST, Args, Move, no_such_place, not_a_power_of_two
+from blockbuster.emit.schedule.block import LEAST, dims_of_dots
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site, nest_at
+from blockbuster.emit.tile.dataflow import (
+    accessed,
+    defined,
+    folded,
+    fresh_names,
+    operands,
+    retargeted,
+)
+from blockbuster.emit.tile.names import dim_word
+from blockbuster.emit.tile.program import (
+    Block,
+    Fold,
+    For,
+    Init,
+    Let,
+    Load,
+    Member,
+    Nest,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
+from blockbuster.emit.tile.tiling import power_of_two
+from blockbuster.emit.tile.trips import sized
+from blockbuster.ir.lengths import ZERO, Length, Rule, size, whole
+from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Transpose
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.views import AxisView, Run, Strided
+
+MONOIDS = {"dot": "+", "row_sum": "+", "row_max": "max", "row_min": "min"}
+"""What adds up the parts of what takes all of a dim."""
+
+
+class SplitLanes(Move):
+    """Hold a dim in two tiles, of its first ``lanes`` elements and of all others."""
+
+    name: ClassVar[str] = "split-lanes"
+    takes: ClassVar[str] = NEST
+    form: ClassVar[str] = "DIM LANES"
+
+    def sites(self, scheduled: Scheduled) -> Iterator[Site]:
+        """The nests with a dim that can be split."""
+        for at in range(1, len(scheduled.draft.nests) + 1):
+            if any(True for _ in self.arguments(scheduled, Site(at))):
+                yield Site(at)
+
+    def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
+        """Half of a block, or a quarter of it, for each dim that can be split there."""
+        nest = nest_at(scheduled.draft, site)
+        for block in nest.blocks if nest else ():
+            for lanes in (block.lanes // 2, block.lanes // 4):
+                if not self.why_not(scheduled, site, dim=block.dim, lanes=lanes):
+                    yield {"dim": block.dim, "lanes": lanes}
+
+    def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
+        """The dim is one block, with more elements, and each statement can be done in two parts."""
+        draft, dim, lanes = scheduled.draft, args["dim"], args["lanes"]
+        nest = nest_at(draft, site)
+        if nest is None:
+            return no_such_place(self, site)
+        least = LEAST if dim in dims_of_dots(nest, draft.units) else 1
+        found = (not_in_parts(stmt, dim) for stmt in statements(nest.body))
+        return (
+            not_one_block(nest, dim)
+            or not_a_power_of_two(lanes, f"the first part of {dim}", least)
+            or no_rest(scheduled.sizes[size_class(dim)], dim, lanes)
+            or _names_taken(draft, dim, lanes)
+            or next(filter(None, found), "")
+        )
+
+    def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
+        """The nest with each of its tiles in two parts."""
+        draft, halves = scheduled.draft, Halves(args["dim"], args["lanes"])
+        nests = list(draft.nests)
+        writer = _Writer(halves, fresh_names(draft))
+        left = scheduled.sizes[size_class(halves.dim)] - halves.lanes
+        nests[site.nest - 1] = writer.nest(nests[site.nest - 1], left)
+        return replace(
+            draft,
+            nests=tuple(nests),
+            whole=tuple(dict.fromkeys((*draft.whole, *halves.dims))),
+            rules=tuple(dict.fromkeys((*draft.rules, *halves.rules))),
+        )
+
+    def read(self, words: Sequence[str]) -> Args:
+        """One dim with the number of its first elements."""
+        if len(words) != 2 or not words[1].isdigit():
+            raise ValueError(f"expected DIM LANES, got {' '.join(words)!r}")
+        return {"dim": words[0], "lanes": int(words[1])}
+
+
+@dataclass(frozen=True)
+class Halves:
+    """``dim`` as its first ``lanes`` elements and the others, under dims of their own."""
+
+    dim: Dim
+    lanes: int
+
+    @property
+    def dims(self) -> tuple[Dim, Dim]:
+        """The dims of the parts."""
+        word = dim_word(self.dim)
+        return f"{word}_to{self.lanes}", f"{word}_from{self.lanes}"
+
+    @property
+    def rules(self) -> tuple[Rule, Rule]:
+        """The sizes of the parts."""
+        first, rest = self.dims
+        left = size(size_class(self.dim)) - whole(self.lanes)
+        return Rule(first, whole(self.lanes)), Rule(rest, left)
+
+    def view(self, view: View, part: int) -> View:
+        """An access to all of ``dim``, as one to a part."""
+        axes = zip(view.dims, view.buffer.axes, strict=True)
+        dims = tuple(self._axis(dim, axis.dim, part) for dim, axis in axes)
+        return replace(view, dims=dims)
+
+    def _axis(self, axis: AxisView, array: Dim | None, part: int) -> AxisView:
+        new, behind = self.dims[part], whole(self.lanes) if part else ZERO
+        if axis == self.dim:
+            assert array is not None
+            return Strided(array, (Run(new),), behind)
+        if not isinstance(axis, Strided) or self.dim not in (run.dim for run in axis.runs):
+            return axis
+        step: Length = next(run.step for run in axis.runs if run.dim == self.dim)
+        runs = (Run(new, None, r.step) if r.dim == self.dim else r for r in axis.runs)
+        return replace(axis, runs=tuple(runs), start=axis.start + behind * step)
+
+
+class _Writer:
+    def __init__(self, halves: Halves, names: Iterator[str]) -> None:
+        self._halves, self._names = halves, names
+        self._parts: dict[Tile, tuple[Tile, Tile]] = {}
+
+    def nest(self, nest: Nest, left: int) -> Nest:
+        """``nest`` in parts, the second of which has ``left`` elements."""
+        first, rest = self._halves.dims
+        lanes = power_of_two(left, LEAST)
+        blocks = (
+            Block(first, self._halves.lanes, whole=True, ragged=False),
+            Block(rest, lanes, whole=True, ragged=left != lanes),
+        )
+        return replace(nest, body=self._body(nest.body), blocks=(*nest.blocks, *blocks))
+
+    def _body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(chain.from_iterable(map(self._statement, body)))
+
+    def _statement(self, stmt: Stmt) -> Iterator[Stmt]:
+        if isinstance(stmt, For):
+            yield replace(stmt, body=self._body(stmt.body))
+        elif not any(self._halves.dim in tile.axes for tile in named_in(stmt)):
+            yield stmt
+        elif isinstance(stmt, Let) and self._halves.dim not in stmt.target.axes:
+            yield from self._added(stmt)
+        elif isinstance(stmt, Fold) and self._halves.dim not in stmt.target.axes:
+            members = chain.from_iterable(map(self._members, stmt.members))
+            yield replace(stmt, members=tuple(members))
+        else:
+            yield from (self._half(stmt, part) for part in (0, 1))
+
+    def _part(self, tile: Tile, part: int) -> Tile:
+        """A part of ``tile``, which may have all of its elements along other dims."""
+        if self._halves.dim not in tile.axes:
+            return tile
+        if tile not in self._parts:
+            axes = [
+                tuple(new if dim == self._halves.dim else dim for dim in tile.axes)
+                for new in self._halves.dims
+            ]
+            first = replace(tile, axes=axes[0])
+            self._parts[tile] = first, replace(tile, axes=axes[1], name=next(self._names))
+        return self._parts[tile][part]
+
+    def _half(self, stmt: Stmt, part: int) -> Stmt:
+        made = retargeted(stmt, {tile: self._part(tile, part) for tile in named_in(stmt)})
+        match made:
+            case Load(view=view) | Store(view=view):
+                return replace(made, view=self._halves.view(view, part))
+            case Let(target, op):
+                return replace(made, op=_on(op, target))
+        return made
+
+    def _members(self, member: Member) -> tuple[Member, ...]:
+        if self._halves.dim not in member.target.axes:
+            return (member,)
+        pairs = ((self._part(member.target, p), self._part(member.value, p)) for p in (0, 1))
+        return tuple(replace(member, target=target, value=value) for target, value in pairs)
+
+    def _added(self, let: Let) -> Iterator[Stmt]:
+        """What takes all of the dim: that of its parts, folded."""
+        assert isinstance(let.op, Functional)
+        monoid = MONOIDS[let.op.name]
+        yield Init(let.target, monoid)
+        for part in (0, 1):
+            value = replace(let.target, name=next(self._names), hint="")
+            args = tuple(self._part(arg, part) for arg in let.args)
+            yield replace(let, target=value, args=args)
+            yield Fold(let.target, monoid, value, origin=let.origin)
+
+
+def named_in(stmt: Stmt) -> tuple[Tile, ...]:
+    """The tiles that ``stmt`` itself makes, reads, folds or stores."""
+    made = defined(stmt)
+    return (*operands(stmt), *folded(stmt), *((made,) if made is not None else ()))
+
+
+def _on(op: Op, target: Tile) -> Op:
+    """``op`` with the axes of what it makes."""
+    return replace(op, axes=target.axes) if isinstance(op, Pointwise | Transpose) else op
+
+
+# predicates ------------------------------------------------------------------------
+
+
+def not_one_block(nest: Nest, dim: Dim) -> str:
+    """Why ``nest`` does not hold all of ``dim`` in tiles, or ""."""
+    block = next((block for block in nest.blocks if block.dim == dim), None)
+    if block is None or not any(dim in t.axes for s in statements(nest.body) for t in named_in(s)):
+        return f"no tile of {dim} is cut here"
+    return "" if block.whole else f"{dim} is walked in blocks: split what is one block"
+
+
+def no_rest(size: int, dim: Dim, lanes: int) -> str:
+    """Why no elements of ``dim`` are left behind the first ``lanes``, or ""."""
+    return f"{dim} has {size} elements: none are left behind {lanes}" if size <= lanes else ""
+
+
+def _names_taken(program: TileProgram, dim: Dim, lanes: int) -> str:
+    """Why the names of the parts mean something else, or ""."""
+    halves = Halves(dim, lanes)
+    known = [rule for rule in program.rules if rule.dim in halves.dims]
+    taken = [name for name in halves.dims if name in sized(program)]
+    if taken and any(rule not in known for rule in halves.rules):
+        return f"{taken[0]} is a dim of the program already"
+    return ""
+
+
+def not_in_parts(stmt: Stmt, dim: Dim) -> str:
+    """Why ``stmt`` cannot be done for two parts of ``dim``, one after the other, or ""."""
+    tiles = named_in(stmt)
+    match stmt:
+        case Load() | Store():
+            for used, axis in zip(stmt.view.dims, stmt.view.buffer.axes, strict=True):
+                if axis.per_block and dim in (used, axis.dim):
+                    return f"{stmt.view.buffer.name} has an entry per block of {dim}"
+            if dim in stmt.view.runs and dim not in accessed(stmt).axes:
+                return f"{stmt.view.buffer.name} is accessed at one element of {dim}"
+        case Let(target, op) if dim not in target.axes and any(dim in t.axes for t in tiles):
+            if not isinstance(op, Functional) or op.name not in MONOIDS:
+                return f"{target.name} is made of all of {dim} at once"
+        case Let(target, op) if dim in target.axes:
+            if not isinstance(op, Functional | Pointwise | Transpose | Cast):
+                return f"{target.name} has {dim} under another name"
+        case Fold(target, members=members) if dim in target.axes:
+            if any(dim not in member.target.axes for member in members):
+                return f"{target.name} is a running exponent for each of {dim}"
+        case Init() | Fold():
+            return ""
+        case For(dim=walked) if walked == dim:
+            return f"a loop runs over {dim}"
+        case _ if any(dim in tile.axes for tile in tiles):
+            return f"{tiles[-1].name} is scheduled already, or holds positions along {dim}"
+    return ""

@@ -1,0 +1,123 @@
+"""The best few candidates are compared at their best; what keeps its default schedule says why."""
+
+from dataclasses import replace
+from functools import cache
+from math import inf
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.selection.choice import Fused
+from blockbuster.selection.considered import NEAR
+from blockbuster.selection.contest import TRIED, at_other_sizes, best_of
+from blockbuster.selection.variations import variations
+from tests.selection.test_variations import PROGRAMS, bare
+
+SIZES = dict(M=2048, K=1024, N=1024)
+
+
+@cache
+def fused(name="matmul"):
+    fn, inputs, _ = PROGRAMS[name]
+    return Fused(bb.lower(bb.trace(fn, **inputs)))
+
+
+@cache
+def chosen(dtype="float16", target="sm_90", **sizes):
+    return fused().consider({**SIZES, **sizes}, dtype, target).best
+
+
+def test_the_best_schedule_is_another_than_the_default_one():
+    best = chosen()
+
+    assert "schedules by the closed form" in best.schedules
+    assert best.price == best.cost.microseconds
+    text = bb.emit(best.graph, SIZES, tiles={}).schedule
+    default = bb.emit(best.graph, SIZES, schedule=text).cost(launch="graph").time_us
+    assert best.price < 0.8 * default
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"M": 64, "K": 64, "N": 64}, "it has too little to do"),
+        ({"dtype": "float32"}, "the closed form does not tell dots of float32 apart"),
+        ({"target": "sm_100"}, "the closed form does not know the matrix units of sm_100"),
+        ({"target": "gfx942"}, "the closed form does not know the matrix units of gfx942"),
+    ],
+)
+def test_some_keep_the_default_schedule_and_say_why(asked, reason):
+    best = chosen(**asked)
+
+    assert best.schedules == f"the default schedule: {reason}"
+    assert "stage nest 1 K 2" in best.scheduled.schedule
+
+
+def test_a_plan_says_how_its_schedule_was_found():
+    program = bb.trace(PROGRAMS["matmul"][0], x="M K", w="K N")
+    report = str(bb.compile(program, SIZES, "float16", "h200").report)
+
+    assert "    schedule: the best of " in report
+
+
+def test_emitted_kernels_have_the_best_schedule_unless_tiles_are_asked_for():
+    graph = bb.fuse(bb.lower(bb.trace(PROGRAMS["matmul"][0], x="M K", w="K N"))).final
+
+    assert bb.emit(graph, SIZES).schedule == chosen().scheduled.schedule
+    assert bb.emit(graph, SIZES, tiles={"M": 64}).tiles["N"] == 64
+
+
+def test_refused_schedules_are_replaced_by_the_next_ones_and_then_by_the_default_one():
+    fused = Fused(bb.lower(bb.trace(PROGRAMS["matmul"][0], x="M K", w="K N")))
+    found = []
+    for _ in range(TRIED + 1):
+        best = fused.consider(SIZES, "float16", "sm_90").best
+        fused.refuse(best, "it is wrong")
+        found.append(best)
+
+    assert len({choice.key for choice in found}) == TRIED + 1
+    assert all("by the closed form" in choice.schedules for choice in found[:TRIED])
+    assert found[TRIED].schedules == ""
+
+
+def test_one_kernel_has_no_chunks():
+    few = dict(M=16, K=4096, N=4096)
+    best = fused().consider(few, "float16", "sm_90").best
+    single = fused().consider(few, "float16", "sm_90", one_kernel=True).best
+
+    assert best.program.chunks
+    assert single.kernels == 1
+    assert not single.program.chunks
+    assert best.price < single.price < inf
+
+
+def test_of_equals_the_more_fused_is_best():
+    one = chosen()
+    slower = replace(one, snapshot=one.snapshot + 1, price=one.price * (NEAR - 0.01))
+    slow = replace(slower, price=one.price * (NEAR + 0.01))
+
+    assert best_of([one, slower]) is slower
+    assert best_of([one, slow]) is one
+    assert best_of([one, replace(slower, kernels=2)]) is one
+    assert best_of([one, replace(slower, price=one.price / 9, unsafe=("y",))]) is one
+
+
+def test_no_more_is_tried_of_what_is_much_slower_than_another_program():
+    assert len(variations(bare("matmul"), other=1.0)) == 2
+
+
+def test_a_schedule_is_the_same_at_other_sizes_of_a_class():
+    best = chosen()
+    other = at_other_sizes(best, {**SIZES, "M": 1999})
+
+    assert other.scheduled.schedule == best.scheduled.schedule
+    assert other.key != best.key  # rows past the end are masked
+    assert at_other_sizes(replace(best, scheduled=None), SIZES) is None
+    assert at_other_sizes(best, {**SIZES, "K": 1}) is not None
+
+
+def test_what_does_not_apply_at_other_sizes_is_chosen_anew():
+    best = fused("softmax").consider(dict(M=256, N=1024), "float16", "sm_90").best
+
+    assert "whole" in best.scheduled.schedule
+    assert at_other_sizes(best, dict(M=256, N=4096)) is None
