@@ -165,6 +165,13 @@ def test_a_kernel_that_overlaps_the_one_before_begins_sooner():
     assert times[0] - times[1] == pytest.approx(1e6 * saved)
 
 
+def test_dependent_launches_are_those_of_kernels_that_overlap():
+    text = BY_NAME["decode"].text
+    ways = [(text, "dependent"), (text + "overlap\n", "dependent"), (text + "overlap\n", "graph")]
+    times = {cost(works("decode", made), H200, launch=way).time_us for made, way in ways}
+    assert len(times) == 1
+
+
 def test_a_warm_cache_saves_what_it_holds():
     cold, warm = kernel("row-softmax").cost(), kernel("row-softmax").cost(warm=True)
     assert warm.bytes["hbm"] < cold.bytes["hbm"]
@@ -192,8 +199,8 @@ def test_bad_input_is_refused_in_words():
         made.cost("h20")
     with pytest.raises(ValueError, match="cpu runs no kernels"):
         made.cost("cpu")
-    with pytest.raises(ValueError, match="unknown launch 'dependent'"):
-        made.cost(launch="dependent")
+    with pytest.raises(ValueError, match="unknown launch 'fast'"):
+        made.cost(launch="fast")
     bare = replace(H200, compute={"vector": {"float32": 6e13}})
     with pytest.raises(ValueError, match="h200 has no rate of matrix units for float16"):
         made.cost(bare)
