@@ -38,6 +38,9 @@ TOTALS, OTHERS, FRAGMENTS, PLACES = 1.2, 0.51, 0.24, 0.94
 hold themselves, and for each 16 bytes that a thread loads.
 """
 
+SPLIT = 1.5
+"""Registers for each word that a thread has of the operands of a split dot, to take it apart."""
+
 HELD = 128
 """Words of operands that count at most: the rest is read from shared memory step by step."""
 
@@ -62,6 +65,7 @@ def registers(program: TileProgram, nest: Nest, target: str) -> int:
         + TOTALS * totals
         + OTHERS * others
         + FRAGMENTS * min(HELD, _fragments(dots, Layouts(nest, tiling, target)))
+        + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
         + PLACES * sum(max(1.0, load) for load in loads)
     )
     return int(max(FEWEST, found))
@@ -75,6 +79,11 @@ def _fragments(dots: list[Let], layouts: Layouts) -> float:
             shares = zip(dot.args, layouts.warps(dot), strict=True)
             found += sum(tile_bytes(tile, layouts.tiling) / share for tile, share in shares)
     return found / WORD / LANES
+
+
+def _to_split(dot: Let, tiling: Tiling) -> float:
+    """Words of the operands of a dot that is split, all threads together; 0 of another."""
+    return sum(_words(tile, tiling) for tile in dot.args) if dot.split else 0.0
 
 
 def _peak(nest: Nest, tiling: Tiling) -> float:

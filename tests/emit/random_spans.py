@@ -28,13 +28,17 @@ class Spanning:
         self.made = 0
 
     def body(self, body, around=()):
-        """``body`` with spans on some of its loops, inside loops over ``around``."""
+        """``body`` with spans on some of its loops, inside loops over ``around``.
+
+        No mask depends on the number of a chunk: inside one, its blocks are those of the dim.
+        """
         out = []
         for stmt in body:
             if not isinstance(stmt, For):
                 out.append(stmt)
                 continue
-            stmt = replace(stmt, body=self.body(stmt.body, (*around, stmt.dim)))
+            inside = (*(dim for dim in around if dim != stmt.chunk), stmt.dim)
+            stmt = replace(stmt, body=self.body(stmt.body, inside))
             if self.fits(stmt) and self.random.random() < self.share:
                 before, span = self.span(stmt.dim, around)
                 out += before

@@ -87,7 +87,7 @@ def returned(q, k, v):
     ("fn", "dtype", "used"),
     [
         (capped, "float16", True),
-        (capped, "float32", True),  # behind a dot
+        (capped, "float32", False),  # it shows: 1.5 times the error of eager on an H200
         (returned, "float16", False),
         (squashed, "float16", False),
         (nested, "float32", False),

@@ -166,6 +166,7 @@ ALL = TileProgram(
                 Let(Tile("t6", (M,)), Cast("float16"), (C,)),
                 Let(Tile("t7", ("M'",)), Relabel("M", "M'"), (C,)),
                 Let(Tile("t8", (M,)), Functional("add"), (C, C), into=C, apart="from_zero"),
+                Let(Tile("t13", (M,)), Functional("dot"), (C, C), split=True),
                 Let(Tile("t9", (M,)), Elementwise(call("sub", Arg(1), Arg(0))), (C, C)),
                 Let(Tile("t10", (M,)), Pointwise(call("sub", Arg(1), Arg(0)), (M,)), (C, C)),
                 Let(Tile("t11", (M,)), Elementwise(call("exp", Arg(0))), (C,)),

@@ -55,6 +55,17 @@ def dots_take_one_dtype(program: TileProgram) -> Reasons:
                     yield f"{arg.name}, of {arg.dtype}, is read by a dot of {program.dtype}"
 
 
+def split_dots_take_float32(program: TileProgram) -> Reasons:
+    """A split statement is a dot of two blocks of float32."""
+    for stmt in _all(program):
+        if isinstance(stmt, Let) and stmt.split:
+            name = stmt.target.name
+            if not takes_matrix_units(stmt, program.units):
+                yield f"{name} is split, but no dot of two blocks"
+            elif any(arg.dtype != FLOAT for arg in stmt.args):
+                yield f"{name} is split, but its operands are no float32"
+
+
 def sums_are_wide(program: TileProgram) -> Reasons:
     """Accumulators are in float32, or float64."""
     for stmt in _all(program):
@@ -122,6 +133,7 @@ DTYPE_CHECKS: tuple[Callable[[TileProgram], Reasons], ...] = (
     operators_give_their_dtype,
     guards_keep_the_dtype,
     dots_take_one_dtype,
+    split_dots_take_float32,
     sums_are_wide,
 )
 """In this order: the later ones look dtypes up that the first has found known."""
