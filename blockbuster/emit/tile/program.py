@@ -201,19 +201,17 @@ class Store:
 class Let:
     """A block operator applied to tiles.
 
-    ``op`` is local: Pointwise, a Functional that is a dot or reduces rows, Cast, Transpose or
-    Relabel (``pointwise.py``).
+    ``op`` is local: Pointwise, a Functional (a dot, or it reduces rows), Cast, Transpose, Relabel.
 
     It computes in float32, or float64 where its target is that: operands are converted first, and
     the result is converted to the dtype of its target. Two cases are exact in narrower dtypes, and
-    computed there: indices, which are added and compared as integers; and a dot on the matrix
-    units, whose operands are both in the dtype of the program (its products are added in float32).
+    computed there: indices, as integers; and a dot on the matrix units, whose operands are both in
+    the dtype of the program (its products are added in float32).
     ``result_dtypes.py`` says which dtype each operator gives: a cast its own, a comparison "bool".
 
     ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
     ``apart``: why its products are rounded before they are added to others (workarounds.py).
-    ``split``: a dot of float32 that the matrix units take, as three products of parts of its
-    operands; it errs as one in float32 does, within a small factor.
+    ``split``: a dot of float32 that matrix units take, as three products (split_float.py).
     """
 
     target: Tile
