@@ -110,13 +110,13 @@ def test_exact_semantics_read_it_as_tanh():
 
 
 def test_a_statement_may_read_a_tile_twice():
-    def masked(x, y, u):
+    def masked(x, y, z, u):
         above = bb.arange(x.shape[0])[:, None] >= bb.arange(y.shape[0])
         ahead = bb.arange(x.shape[0])[:, None] - bb.arange(y.shape[0]) < 1
         scores = bb.where(~above | ahead, 5.0 * bb.tanh(x @ y.T * 0.025), -INF)
-        return bb.softmax(scores, axis=-1) * u
+        return (bb.softmax(scores, axis=-1) * u / 0.9) @ z
 
-    program = bb.trace(masked, x="M D", y="N D", u="M N")
+    program = bb.trace(masked, x="M D", y="N D", z="N D", u="M N")
     sizes = dict(M=33, N=130, D=64)
 
     assert "spell" in emit(bb.fuse(bb.lower(program)).final, sizes, "bfloat16").schedule
