@@ -1,8 +1,8 @@
 """Statistics apart: which programs have such a form, what its kernels do, and when it is chosen."""
 
-from functools import re
+import re
+from functools import cache
 
-import cache
 import numpy as np
 import pytest
 
