@@ -99,9 +99,9 @@ def test_what_is_stored_by_choice_is_said_to_be():
     lines = str(compiled("normed").report).splitlines()
 
     assert "NOT FUSED" not in "\n".join(lines + parts)
-    assert lines[1].startswith("  stores 65536 (r[M]; 524.3 kB), by choice: snapshot 2 does ")
-    assert " without and costs 1." in lines[1]
-    assert "(I1[M, N_chunk], I3[M, N_chunk]; 1.0 kB), by choice: partial results" in parts[2]
+    assert lines[1].startswith("  stores 65536 (r[M]; 524.3 kB), by choice: snapshot 1 does ")
+    assert " without and costs 2." in lines[1]
+    assert "(I1[N_chunk, M], I3[N_chunk, M]; 1.0 kB), by choice: partial results" in parts[2]
 
 
 @pytest.mark.parametrize("machine", ["h200", "cpu"])
@@ -149,5 +149,5 @@ def test_many_values_are_summed_up():
 def test_an_emitted_file_says_what_it_stores():
     text = compiled("few rows").source
 
-    assert "16 x 8 (I1[M, N_chunk], I3[M, N_chunk]; 1.0 kB), partial results of 8 chunks" in text
+    assert "8 x 16 (I1[N_chunk, M], I3[N_chunk, M]; 1.0 kB), partial results of 8 chunks" in text
     assert "Stored on the way" not in compiled("softmax").source
