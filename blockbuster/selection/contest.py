@@ -14,11 +14,12 @@ from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
+from blockbuster.selection.by_descriptors import by_descriptors
 from blockbuster.selection.candidate import Choice, Key, Setting, candidate
 from blockbuster.selection.considered import is_tie
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.grouped_grid import grouped
-from blockbuster.selection.variations import preferred, variations
+from blockbuster.selection.variations import Variation, preferred, variations
 
 CONTENDERS = 3
 """Candidates whose schedules are varied, at most."""
@@ -64,7 +65,12 @@ def best_schedule(default: Scheduled) -> Scheduled:
     except ValueError:  # a program does not fit, which its compiler says
         return default
     found = () if why_default(default, cost) else preferred(variations(default))
-    return grouped(found[0].scheduled) if found else default
+    return _laid_out(found[0]) if found else default
+
+
+def _laid_out(one: Variation) -> Scheduled:
+    """A chosen schedule with what changes neither its loops nor its cost by the closed form."""
+    return by_descriptors(grouped(one.scheduled), one.cost)
 
 
 def why_default(scheduled: Scheduled, cost: Cost | None) -> str:
@@ -107,7 +113,7 @@ def _at_its_best(
     found = variations(choice.scheduled, in_chunks=setting.in_chunks, other=other)
     for one in preferred(found)[:TRIED]:
         words = f"the best of {len(found)} schedules by the closed form"
-        made = replace(with_schedule(choice, grouped(one.scheduled), one.cost), schedules=words)
+        made = replace(with_schedule(choice, _laid_out(one), one.cost), schedules=words)
         if made.key not in refused and (setting.in_chunks or made.kernels == choice.kernels):
             return made
     return choice

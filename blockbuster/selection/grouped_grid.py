@@ -21,7 +21,7 @@ GROUP = GroupBlocks()
 SIZES = (8, 4, 16)
 """Blocks of a group that are looked at; of equally good ones the first."""
 
-ENOUGH = 0.75
+ENOUGH = 0.9
 """The bytes from memory, of those row by row, up to which groups are worth their divisions: the
 counts know no better which programs run at a time.
 """

@@ -7,14 +7,14 @@ a group, reads what the dots share once more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from blockbuster.emit.schedule.block import LEAST, dims_of_dots
 from blockbuster.emit.schedule.group_heads import DOT, GroupHeads, varying
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE
 from blockbuster.emit.tile.program import Let, Nest, statements
-from blockbuster.emit.tile.trips import dims_in
+from blockbuster.emit.tile.trips import dims_in, dims_of
 from blockbuster.ir.types import Dim, size_class
 
 GROUP = GroupHeads()
@@ -25,20 +25,34 @@ def heads_grouped(scheduled: Scheduled, tiles: Mapping[Dim, int]) -> Scheduled:
 
     ``tiles``: lanes that are asked for, by dim or size class; such a dim keeps lanes.
     """
-    while True:
-        pairs = [
-            (args["heads"], args["rows"])
-            for args in GROUP.arguments(scheduled, EVERYWHERE)
-            if not does_not_pay(scheduled, args["heads"], args["rows"], tiles)
-        ]
-        if not pairs:
-            return scheduled
+    while pairs := [pair for pair in _few_rows(scheduled) if _pays(scheduled, *pair, tiles)]:
         heads, rows = max(pairs, key=lambda pair: saving(scheduled, *pair))
         scheduled = GROUP.apply(scheduled, EVERYWHERE, heads=heads, rows=rows)
+    return scheduled
+
+
+def _few_rows(scheduled: Scheduled) -> Iterator[tuple[Dim, Dim]]:
+    """Pairs of a list-only dim and one of few elements: by sizes alone, it pays to exchange them.
+
+    A dim that fills the rows of a matrix instruction stays.
+    """
+    draft = scheduled.draft
+    dims = dims_of(draft)
+    for rows in (dim for dim in dims if 0 < scheduled.sizes[size_class(dim)] < LEAST):
+        for heads in (dim for dim in dims if size_class(dim) in draft.units):
+            if saving(scheduled, heads, rows) > 1:
+                yield heads, rows
+
+
+def _pays(scheduled: Scheduled, heads: Dim, rows: Dim, tiles: Mapping[Dim, int]) -> bool:
+    return not (
+        does_not_pay(scheduled, heads, rows, tiles)
+        or GROUP.why_not(scheduled, EVERYWHERE, heads=heads, rows=rows)
+    )
 
 
 def does_not_pay(scheduled: Scheduled, heads: Dim, rows: Dim, tiles: Mapping[Dim, int]) -> str:
-    """Why tiles do better with the rows that they have, or ""."""
+    """Why tiles do better with the rows that they have, whatever their number, or ""."""
     draft = scheduled.draft
     nests = [nest for nest in draft.nests if rows in dims_in(nest)]
     if not any(rows in dims_of_dots(nest, draft.units) for nest in nests):
@@ -48,10 +62,6 @@ def does_not_pay(scheduled: Scheduled, heads: Dim, rows: Dim, tiles: Mapping[Dim
     asked = {dim: tiles.get(dim, tiles.get(size_class(dim), 0)) for dim in (heads, rows)}
     if asked[rows] > 1 or asked[heads] == 1:
         return f"lanes of {rows} are asked for"
-    if scheduled.sizes[size_class(rows)] >= LEAST:
-        return f"{rows} fills the rows of a matrix instruction"
-    if saving(scheduled, heads, rows) <= 1:
-        return "there would be as many tiles of rows as before"
     return ""
 
 

@@ -63,7 +63,7 @@ def test_a_refused_snapshot_has_other_forms_and_the_others_have_none():
     assert more.blocks == usual.blocks
     assert padded.blocks == {**usual.blocks, "L": 64}
     assert usual.moved == more.moved == padded.moved  # zeros are not loaded, but computed with
-    assert usual.price < padded.price
+    assert usual.price <= padded.price
 
 
 def test_warps_are_part_of_the_key():

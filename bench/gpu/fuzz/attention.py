@@ -22,14 +22,14 @@ def attention(pen: Pen) -> str:
     lead = pen.pick((), (), (pen.pick(1, 2, 3),), (pen.pick(1, 2), pen.pick(1, 2, 4)))
     q, k = pen.fresh(*lead, queries, width), pen.fresh(*lead, keys, width)
     v = pen.fresh(*lead, keys, value)
-    scores = _changed(pen, f"({q} @ {k}.mT) * {width**-0.5:.4g}", q, k, (queries, keys))
+    scores = changed(pen, f"({q} @ {k}.mT) * {width**-0.5:.4g}", q, k, (queries, keys))
     body = f"bb.softmax({scores}, axis=-1) @ {v}"
     if not lead and pen.chance(0.25):
         return f"({body}) @ {pen.weight(value, pen.pick(8, 64, 130))}"
     return body
 
 
-def _changed(pen: Pen, scores: str, q: str, k: str, shape: tuple[int, int]) -> str:
+def changed(pen: Pen, scores: str, q: str, k: str, shape: tuple[int, int]) -> str:
     """Scores with a mask, a bias or a cap, or as they are."""
     rows, columns = f"bb.arange({q}.shape[-2])[:, None]", f"bb.arange({k}.shape[-2])"
     form = pen.random.randrange(7)
@@ -54,7 +54,7 @@ def _grouped(pen: Pen, queries: int, keys: int, width: int, value: int) -> str:
     q, k = pen.fresh(batch, kv, group, queries, width), pen.fresh(batch, kv, keys, width)
     v = pen.fresh(batch, kv, keys, value)
     scores = f"({q} @ {k}[:, :, None].mT) * {width**-0.5:.4g}"
-    scores = _changed(pen, scores, q, k, (queries, keys))
+    scores = changed(pen, scores, q, k, (queries, keys))
     return f"bb.softmax({scores}, axis=-1) @ {v}[:, :, None]"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from bench.gpu.fuzz.attention import attention
 from bench.gpu.fuzz.broad import broad
+from bench.gpu.fuzz.decode import decode
 from bench.gpu.fuzz.dots import dots
 from bench.gpu.fuzz.everyday import everyday
 from bench.gpu.fuzz.found import found
@@ -40,6 +41,7 @@ FAMILIES: Mapping[str, Family] = {
     "columns": Family(columns, 10, LONG, retiled=0.6),
     "dots": Family(dots, 28, HALF),
     "attention": Family(attention, 10, HALF),
+    "decode": Family(decode, 8, HALF),
     "broad": Family(broad, 20, ANY),
     "found": Family(found, 7, HALF),
     "everyday": Family(everyday, 25, HALF),

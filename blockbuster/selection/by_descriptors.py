@@ -1,0 +1,45 @@
+"""Which kernels load the operands of their dots by descriptors: those that run long enough.
+
+On an H200 descriptors took attention of 4096 positions from 298 to 265 microseconds, a product of
+2048 x 4096 x 4096 from 99.5 to 95.1, and two products of one operand from 245 to 236
+(bench/results/2026-11-22-h200-kernels). But the host makes one for each array and launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockbuster.costs import time_of
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.script import Line, parsed
+from blockbuster.emit.schedule.stage import Stage
+from blockbuster.selection.cost import Cost
+
+LONG = 20.0
+"""Microseconds of a kernel from which on the host is ready before the kernel before it has ended:
+a launch of three arrays takes it 6.7, as many more as descriptors take it longer."""
+
+
+def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
+    """``scheduled``, which costs ``cost``, with the stages of long kernels by descriptors.
+
+    Loops whose arrays no descriptor takes keep their pointers.
+    """
+    times = [time_of(work, cost.machine).seconds * 1e6 for work in cost.works]
+    long = [number for number, time in enumerate(times, start=1) if time >= LONG]
+    lines = tuple(parsed(scheduled.schedule))
+    if not any(_is_stage(line, long) for line in lines):
+        return scheduled
+    made = replace(scheduled, draft=scheduled.start, moves=())
+    for line in lines:
+        args = line.args
+        if _is_stage(line, long):
+            described = {**args, "described": True}
+            if not line.move.why_not(made, line.site, **described):
+                args = described
+        made = line.move.apply(made, line.site, **args)
+    return made
+
+
+def _is_stage(line: Line, nests: list[int]) -> bool:
+    return line.move.name == Stage.name and line.site.nest in nests
