@@ -43,6 +43,7 @@ from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.heads_as_rows import heads_grouped
 from blockbuster.selection.longest_first import longest_first
 from blockbuster.selection.overlapping import overlapped
+from blockbuster.selection.split_floats import split_floats
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -81,7 +82,7 @@ def arranged(
 
     ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone.
     """
-    scheduled = heads_grouped(scheduled, {**(of_dots or {}), **tiles})
+    scheduled = heads_grouped(split_floats(scheduled), {**(of_dots or {}), **tiles})
     scheduled = cut(spread_out(scheduled), tiles, of_dots or {})
     if is_accurate(scheduled.start):
         scheduled = finished(scheduled)

@@ -98,7 +98,9 @@ def choose_tiling(
     start = _Start(sizes, program.units)
     shape = _shape_of(program, start.tiling)
     chosen = {d: tiles.get(d, tiles.get(size_class(d), 0)) for d in dims_of(program)}
-    usual = _usual(shape, start, dtype, device.processors)
+    lets = (s for n in program.nests for s in statements(n.body) if isinstance(s, Let))
+    exact = dtype.name == "float32" and not any(let.split for let in lets)
+    usual = _usual(shape, start, device.processors) if exact else lambda _: USUAL
     blocks = {d: lanes or _default(d, shape, start, usual(d)) for d, lanes in chosen.items()}
     free = [d for d in shape.columns if d in shape.rows and not chosen[d]]
     free = [d for d in free if d not in (*shape.dots, *shape.unlooped)]
@@ -253,14 +255,12 @@ def _loads(body: tuple[Stmt, ...]) -> Iterator[Load]:
     return (stmt for stmt in statements(body) if isinstance(stmt, Load))
 
 
-def _usual(shape: _Shape, start: _Start, dtype: Dtype, processors: int) -> Callable[[Dim], int]:
-    """Lanes of the dims of dots.
+def _usual(shape: _Shape, start: _Start, processors: int) -> Callable[[Dim], int]:
+    """Lanes of the dims of exact dots of float32.
 
-    In float32 those of a product alone get more: not where a dot is in another's loop, so that it
-    may sum over a whole dim, nor where one reads what another made.
+    Those of a product alone get more: not where a dot is in another's loop, so that it may sum over
+    a whole dim, nor where one reads what another made.
     """
-    if dtype.name != "float32":
-        return lambda _: USUAL
     programs = math.prod(-(-start.size(d) // USUAL) for d in shape.kept)
     chained = shape.summed.keys() & shape.kept.keys()
     if shape.repeated or chained or programs < processors:
