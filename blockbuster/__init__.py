@@ -16,7 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__version__ = "0.1.0.dev0"
+from blockbuster.version import VERSION
+
+__version__ = VERSION
 
 __all__ = [
     # array programs
@@ -36,7 +38,7 @@ __all__ = [
     "traffic", "Traffic", "machine", "Machine", "simulate",
     # kernels
     "emit", "Kernel", "check_schedule", "check_kernel", "KernelReport",
-    "jit", "compile", "load", "Jitted", "Compiled", "Plan",
+    "jit", "compile", "tune", "load", "Jitted", "Compiled", "Plan",
     # errors
     "BlockbusterError", "TraceError", "VerifyError", "ParseError", "RuleError", "FusionError",
     "EmitError", "LaunchError", "DrawError",

@@ -1,8 +1,9 @@
 """Where each public name comes from: `__init__.py` loads a name when it is first used."""
 
 from .check.kernel import check_kernel as check_kernel
+from .check.loading import load as load
 from .check.report import KernelReport as KernelReport
-from .compile import Jitted as Jitted, compile as compile, jit as jit, load as load
+from .compile import Jitted as Jitted, compile as compile, jit as jit, tune as tune
 from .emission import check_schedule as check_schedule, emit as emit
 from .emit.kernel import Kernel as Kernel
 from .errors import (

@@ -11,11 +11,10 @@ import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MethodType
 from typing import Any, overload
 
-from blockbuster.check.first_result import compare_first
+from blockbuster.check.loading import axes_of, comparison
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import FusionError, message
 from blockbuster.frontend import ArrayProgram, lower
@@ -24,7 +23,6 @@ from blockbuster.frontend.arguments import (
     Shape,
     leaves,
     program_key,
-    shape_again,
     shape_from_names,
     trace_call,
 )
@@ -32,22 +30,24 @@ from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.fixed import static
 from blockbuster.frontend.program import check_program
 from blockbuster.frontend.reads import Reads, reads_of
-from blockbuster.frontend.saved_program import read_program
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.ir.lengths import completed
-from blockbuster.ir.reading import Wrong
 from blockbuster.ir.types import Dim
-from blockbuster.runtime.compiled import SAVED, Compiled, keep
+from blockbuster.machines import AUTO
+from blockbuster.runtime.compiled import Compiled, keep
 from blockbuster.runtime.first_launch import Compare
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import known_machine, target_for
 from blockbuster.runtime.recorder import Refused
-from blockbuster.runtime.saved import read_plan
 from blockbuster.runtime.tensors import described, in_common, kind_of
+from blockbuster.selection.asked import Known
 from blockbuster.selection.candidate import CPU
-from blockbuster.selection.pieces import Axes
-from blockbuster.selection.plan import Family, Plan, Sizes
+from blockbuster.selection.family import Family
+from blockbuster.selection.plan import Plan, Sizes
 from blockbuster.selection.report import Report, not_one_kernel
+from blockbuster.tuning.entry import Entry
+from blockbuster.tuning.measuring import LIMIT, Tell
+from blockbuster.tuning.setting import MEASURE, Tuning, check_tune, saved_with, tuning_for
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class _Traced:
     shape: Shape
     program: ArrayProgram
     compare: Compare | None
+    tuning: Tuning
     compiled: list[Compiled] = field(default_factory=list)
 
 
@@ -65,13 +66,19 @@ class Jitted:
     """A function that is traced, fused and compiled when it is called; see ``jit``."""
 
     def __init__(
-        self, fn: Callable[..., Any], *, one_kernel: bool, machine: str, check: bool
+        self,
+        fn: Callable[..., Any],
+        *,
+        one_kernel: bool,
+        tune: str,
+        machine: str,
+        check: bool,
+        graph: bool,
     ) -> None:
         functools.update_wrapper(self, fn)
         self._fn = fn
-        self._one_kernel = one_kernel
-        self._machine = machine
-        self._check = check
+        self._one_kernel, self._tune, self._machine = one_kernel, tune, machine
+        self._check, self._graph = check, graph
         self._ready: dict[Any, tuple[Ready, Reads]] = {}
         self._known: dict[Any, list[KnownCall[_Traced]]] = {}
         self._traced: dict[Any, _Traced] = {}
@@ -197,38 +204,43 @@ class Jitted:
         key = (program_key(program, shape), arrays.dtype, others, target)
         traced = self._traced.get(key)
         if traced is None:
-            family = _family(program, arrays.dtype, target, arrays.others)
-            compare = _compare(program) if self._check else None
-            traced = _Traced(family, shape, program, compare)
+            index = arrays.device.index if arrays.on_gpu else None
+            tuning = tuning_for(self._tune, self._machine, target, index)
+            family = _family(program, arrays.dtype, target, tuning.known, arrays.others)
+            compare = comparison(program) if self._check else None
+            traced = _Traced(family, shape, program, compare, tuning)
             keep(self._traced, key, traced)
         return traced, facts
 
     def _compiled_at(self, traced: _Traced, sizes: Sizes) -> Compiled:
         """What a trace was compiled to for the class of these sizes: once for equal plans."""
         with self._lock:
-            plan = self._plan(traced.family, sizes)
+            plan = self._plan(traced, sizes)
             for compiled in reversed(traced.compiled):  # growing sizes ask for the newest
                 if compiled.plan is plan:
                     return compiled
-            instead = functools.partial(self._instead, traced.family)
+            instead = functools.partial(self._instead, traced)
             traced.compiled.append(
                 Compiled(
                     plan, traced.shape, instead=instead, compare=traced.compare,
-                    program=traced.program,
+                    program=traced.program, graph=self._graph,
                 )
             )  # fmt: skip
             return traced.compiled[-1]
 
-    def _plan(self, family: Family, sizes: Sizes) -> Plan:
-        plan = family.like(sizes, one_kernel=self._one_kernel)
+    def _plan(self, traced: _Traced, sizes: Sizes) -> Plan:
+        like = functools.partial(traced.family.like, sizes, one_kernel=self._one_kernel)
+        plan = traced.tuning.plan(
+            traced.family, like, saved_with(traced.shape, traced.program), one=self._one_kernel
+        )
         if self._one_kernel and (plan.kernels > 1 or plan.calls):
             raise FusionError(not_one_kernel(plan, sizes))
         return plan
 
-    def _instead(self, family: Family, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
+    def _instead(self, traced: _Traced, plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
         with self._lock:
-            family.refuse(plan, refused.files, refused.reason)
-            return self._plan(family, sizes)
+            traced.family.refuse(plan, refused.files, refused.reason)
+            return self._plan(traced, sizes)
 
 
 def _sizes(traced: _Traced, arrays: Sequence[Any]) -> dict[Dim, int]:
@@ -241,7 +253,12 @@ def _sizes(traced: _Traced, arrays: Sequence[Any]) -> dict[Dim, int]:
 def jit(fn: Callable[..., Any], /) -> Jitted: ...
 @overload
 def jit(
-    *, one_kernel: bool = False, tune: str = "model", machine: str = "auto", check: bool = True
+    *,
+    one_kernel: bool = False,
+    tune: str = "model",
+    machine: str = "auto",
+    check: bool = True,
+    graph: bool = False,
 ) -> Callable[[Callable[..., Any]], Jitted]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
@@ -251,6 +268,7 @@ def jit(
     tune: str = "model",
     machine: str = "auto",
     check: bool = True,
+    graph: bool = False,
 ) -> Any:
     """``fn`` compiled when it is called: NumPy on the CPU, Triton for CUDA tensors.
 
@@ -261,21 +279,29 @@ def jit(
     cast says so.
 
     ``one_kernel`` raises FusionError, with the reasons, where the result would be several.
-    ``machine`` names what is compiled for; "auto" is where the arrays are. ``tune`` is "model".
+    ``machine`` names what is compiled for; "auto" is where the arrays are.
+
+    ``tune="model"`` takes schedules that were measured for this program before, and chooses others
+    by the cost model. ``tune="measure"`` measures those that are not known when they are needed
+    first, some ten seconds a kernel, and keeps the results on disk; it needs a GPU.
 
     On a GPU the first result of each compiled kernel is compared with ``fn`` run by torch before it
     is returned; a wrong one is a warning, and other kernels take its place. ``check=False`` returns
     it unchecked. Functions of whole arrays (``bb.custom``) are called several times for that.
+
+    ``graph=True`` replays whole calls as CUDA graphs: pass the same tensors again and write new
+    values into them; the results of a call are overwritten by the next one (runtime/graphs.py).
     """
-    if tune != "model":
-        known = "tune='measure' comes with the tuner" if tune == "measure" else f"{tune!r} is none"
-        raise ValueError(message(f"{known}: only tune='model' is there yet"))
+    check_tune(tune)
     known_machine(machine)
+    options: dict[str, Any] = dict(
+        one_kernel=one_kernel, tune=tune, machine=machine, check=check, graph=graph
+    )
     if fn is None:
-        return functools.partial(jit, one_kernel=one_kernel, machine=machine, check=check)
+        return functools.partial(jit, **options)
     if not callable(fn):
         raise TypeError(f"bb.jit takes a function, not a {type(fn).__name__}")
-    return Jitted(fn, one_kernel=one_kernel, machine=machine, check=check)
+    return Jitted(fn, **options)
 
 
 def compile(
@@ -284,17 +310,66 @@ def compile(
     dtype: str = "float16",
     machine: str = "auto",
     *,
+    tune: str = "model",
     check: bool = True,
+    graph: bool = False,
 ) -> Compiled:
     """An array program compiled ahead of time, for sizes of the class of ``sizes``.
 
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
-    ValueError for unknown or missing dims, dtypes and machines. ``check`` is that of ``jit``.
+    ValueError for unknown or missing dims, dtypes and machines. ``tune``, ``check`` and ``graph``
+    are those of ``jit``.
     """
+    check_tune(tune)
     check_program(program)
     target = target_for(machine)
     if target != CPU or dtype != "float64":
         dtype_of(dtype)
+    bound = _bound(program, sizes)
+    tuning = tuning_for(tune, machine, target)
+    family = _family(program, dtype, target, tuning.known)
+    shape = shape_from_names([output.name for output in program.outputs])
+
+    def planned(sizes: Sizes) -> Plan:
+        at = functools.partial(family.at, sizes)
+        return tuning.plan(family, at, saved_with(shape, program), one=False)
+
+    def instead(plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
+        family.refuse(plan, refused.files, refused.reason)
+        return planned(sizes)
+
+    compare = comparison(program) if check else None
+    return Compiled(
+        planned(bound), shape, instead=instead, compare=compare, program=program, graph=graph
+    )
+
+
+def tune(
+    program: ArrayProgram,
+    sizes: Mapping[str, int],
+    dtype: str = "float16",
+    *,
+    limit: float = LIMIT,
+    tell: Tell = lambda _: None,
+) -> tuple[Entry, ...]:
+    """What is known of a program's kernels on the GPU here; what is not is measured and kept.
+
+    ``limit``: seconds that a kernel takes, about; ``tell`` hears what is done. Raises LaunchError
+    where there is no GPU, and what ``compile`` raises.
+    """
+    check_program(program)
+    dtype_of(dtype)
+    target = target_for(AUTO)
+    tuning = tuning_for(MEASURE, AUTO, target, limit=limit, tell=tell)
+    family = _family(program, dtype, target, tuning.known)
+    shape = shape_from_names([output.name for output in program.outputs])
+    at = functools.partial(family.at, _bound(program, sizes))
+    plan = tuning.plan(family, at, saved_with(shape, program), one=False)
+    return tuple(filter(None, (tuning.entry(family.asked(plan, file)) for file in plan.files)))
+
+
+def _bound(program: ArrayProgram, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The size of every dim. Raises ValueError for unknown or missing dims."""
     bound = completed({**program.sizes, **sizes}, program.rules)
     wrong = [d for d in bound if d not in program.dims] or [
         d for d in program.dims if d not in bound
@@ -302,74 +377,23 @@ def compile(
     if wrong or any(bound[d] != n for d, n in program.sizes.items()):
         what = f"sizes and dims differ in {', '.join(wrong)}" if wrong else "a fixed size differs"
         raise ValueError(message(what, value=dict(sizes), hint=f"dims: {', '.join(program.dims)}"))
-    family = _family(program, dtype, target)
-
-    def instead(plan: Plan, refused: Refused, sizes: Sizes) -> Plan:
-        family.refuse(plan, refused.files, refused.reason)
-        return family.at(sizes)
-
-    shape = shape_from_names([output.name for output in program.outputs])
-    compare = _compare(program) if check else None
-    return Compiled(family.at(bound), shape, instead=instead, compare=compare, program=program)
-
-
-UNCHECKED = "first results are not compared: the file holds no array program"
-
-
-def load(path: str | Path, check: bool = True) -> Compiled:
-    """What ``Compiled.save`` wrote. Loading runs no code: the file is read as data.
-
-    Calling the result runs what the file says, as an import does: the emitted modules in it, and
-    the functions of whole arrays that it names. Load and call only files that you trust; the
-    checksum in them shows damage, not who wrote them. Raises LaunchError, with the file and the
-    place in it, for a file that cannot be read or is not what ``Compiled.save`` writes.
-
-    ``check`` is that of ``jit``: the file holds the array program too. It holds no other kernels,
-    so a wrong first result is an EmitError, which names the file that reproduces it.
-    """
-    plan, shape, program = read_plan(Path(path), SAVED, program=_program_for)
-    made = shape_again(shape["kind"], shape["keys"])
-    if program is None:
-        said = (UNCHECKED,) if check and plan.target != CPU else ()
-        return Compiled(plan, made, said=said)
-    return Compiled(plan, made, compare=_compare(program) if check else None, program=program)
-
-
-def _program_for(data: Any, plan: Plan) -> ArrayProgram | None:
-    """The array program of a file, if it is one that ``plan`` may compute. Raises Wrong."""
-    if data is None:
-        return None
-    program = read_program(data, SAVED)
-    if _axes(program) != plan.inputs or [*_axes(program)] != [*plan.inputs]:
-        raise Wrong("has other inputs than the plan", ".inputs")
-    if tuple(output.name for output in program.outputs) != plan.names:
-        raise Wrong("has other outputs than the plan", ".outputs")
-    if not {*program.rules} <= {*plan.rules}:
-        raise Wrong("has other rules than the plan", ".rules")
-    return program
-
-
-def _axes(program: ArrayProgram) -> dict[str, Axes]:
-    """The dims of the inputs' axes, as plans have them."""
-    return {
-        given.name: tuple(axis if isinstance(axis, str) else None for axis in given.shape)
-        for given in program.inputs
-    }
+    return bound
 
 
 def _family(
-    program: ArrayProgram, dtype: str, target: str, others: Mapping[str, str] | None = None
+    program: ArrayProgram,
+    dtype: str,
+    target: str,
+    known: Known | None = None,
+    others: Mapping[str, str] | None = None,
 ) -> Family:
     return Family(
         lower(program),
-        _axes(program),
+        axes_of(program),
         name=program.name,
         dtype=dtype,
         target=target,
         input_dtypes=others or {},
         rules=program.rules,
+        known=known,
     )
-
-
-def _compare(program: ArrayProgram) -> Compare:
-    return functools.partial(compare_first, program)

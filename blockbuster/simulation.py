@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from blockbuster.costs.launches import LAUNCHES
 from blockbuster.costs.report import Report
 from blockbuster.costs.sizes import own_sizes
 from blockbuster.emit.kernel import Kernel
@@ -15,7 +16,7 @@ from blockbuster.machines import machine as machine_of
 from blockbuster.selection.candidate import CPU
 from blockbuster.selection.pieces import Call
 from blockbuster.selection.plan import File, Plan
-from blockbuster.simulator import LAUNCHES, Sized, simulated
+from blockbuster.simulator import Sized, simulated
 
 
 def simulate(

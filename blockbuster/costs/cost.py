@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from blockbuster.costs.cached import room_of
+from blockbuster.costs.launches import LAUNCHES, launching
 from blockbuster.costs.report import Report, limiting
 from blockbuster.costs.tiered import NestTime, time_of
 from blockbuster.costs.work import Work
@@ -23,9 +24,6 @@ class Timer(Protocol):
     def __call__(self, work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime: ...
 
 
-LAUNCHES = ("plain", "graph")
-
-
 def cost(
     works: Sequence[Work],
     on: str | Path | Machine = "h200",
@@ -37,12 +35,12 @@ def cost(
 ) -> Report:
     """What kernels cost on a machine, by the closed form; ``works`` are in the order they run.
 
-    ``launch``: "plain", from the host, or "graph"; in both a kernel that overlaps the one before
-    begins sooner. ``warm``: before the first, the cache holds what was used last of their arrays;
-    else all inputs come from global memory. ``assumed``: what else the report says is taken for
-    granted. ``timers``: what tells the time of each kernel, instead of the closed form. Raises
-    ValueError for an unknown machine or launch, a CPU, no kernel at all, a rate that the machine
-    lacks, or a program that does not fit it.
+    ``launch``: "plain", from the host, "graph", or "dependent", a graph where each kernel overlaps
+    the one before; in the others those that are emitted so do. ``warm``: before the first, the
+    cache holds what was used last of their arrays; else all inputs come from global memory.
+    ``assumed``: what else the report says is taken for granted. ``timers``: what tells the time of
+    each kernel, instead of the closed form. Raises ValueError for an unknown machine or launch, a
+    CPU, no kernel at all, a rate that the machine lacks, or a program that does not fit it.
     """
     device = machine(on)
     check_runs_kernels(device)
@@ -104,19 +102,27 @@ def _report(
     moved = _summed(time.bytes for time in times)
     busy = {name: part / seconds for name, part in _summed(t.busy for t in times).items()}
     busy["launch"] = launched / seconds
-    return Report(device.name, seconds * 1e6, moved, busy, limiting(busy), assumed=assumed)
+    return Report(
+        device.name,
+        seconds * 1e6,
+        moved,
+        busy,
+        limiting(busy),
+        assumed=assumed,
+        waves=tuple(time.waves for time in times),
+        tail=tuple(time.tail for time in times),
+    )
 
 
 def _launches(
     works: Sequence[Work], seconds: Sequence[float], device: Machine, launch: str
 ) -> float:
-    """Seconds in which no kernel runs; the host prepares a launch while another kernel runs."""
-    costs = device.launch
-    least = [costs.dependent if work.overlaps else costs.graph for work in works]
-    if launch == "graph":
-        return sum(least)
-    pairs = zip(least[1:], seconds[:-1], strict=True)
-    return costs.plain + sum(max(short, costs.plain - before) for short, before in pairs)
+    """Seconds in which no kernel runs."""
+    befores = (None, *seconds[:-1])
+    return sum(
+        launching(device, launch, before, overlaps=work.overlaps)
+        for work, before in zip(works, befores, strict=True)
+    )
 
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:

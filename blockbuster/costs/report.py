@@ -40,7 +40,9 @@ class Report:
     "vector", "special", "issue", "launch") the fraction of the time that it works. ``critical``:
     the resource that decides, or "latency". ``timeline``: events in order of their starts.
     ``use``: for each resource the fraction that works in each of equal parts of the time; both are
-    empty for the closed form. ``assumed``: what was taken for granted, in words.
+    empty for the closed form. ``assumed``: what was taken for granted, in words. Of each kernel,
+    ``waves``: how many times its programs fill all processors, and ``tail``: the part of the
+    processors' time that passes after the last program of each.
     """
 
     machine: str
@@ -51,6 +53,8 @@ class Report:
     timeline: tuple[Event, ...] = field(default=(), repr=False)
     use: Mapping[str, tuple[float, ...]] = field(default_factory=dict, hash=False, repr=False)
     assumed: tuple[str, ...] = ()
+    waves: tuple[float, ...] = ()
+    tail: tuple[float, ...] = ()
 
     def plot(self) -> Figure:
         """A figure of matplotlib: each processor over time, and the use of each resource.
@@ -71,6 +75,8 @@ class Report:
         for name, fraction in self.busy.items():
             moved = f"  {_megabytes(self.bytes[name])}" if name in self.bytes else ""
             lines.append(f"  {name:9} {fraction:5.0%}{moved}")
+        for number, (waves, tail) in enumerate(zip(self.waves, self.tail, strict=True), 1):
+            lines.append(f"  kernel {number}: {waves:.2g} waves, tail {tail:.0%}")
         lines += [f"  assumed: {what}" for what in self.assumed]
         return "\n".join(lines)
 

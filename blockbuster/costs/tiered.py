@@ -29,13 +29,16 @@ class NestTime:
     """Seconds of one kernel without its launch.
 
     ``bytes``: by tier. ``busy``: seconds in which each resource works. ``resident``: programs that
-    a processor runs side by side.
+    a processor runs side by side. ``waves``: how many times the programs fill all processors;
+    ``tail``: the part of the processors' time that passes after the last program of each.
     """
 
     seconds: float
     bytes: Mapping[str, int] = field(hash=False)
     busy: Mapping[str, float] = field(hash=False)
     resident: int
+    waves: float = 1.0
+    tail: float = 0.0
 
 
 def time_of(
@@ -72,24 +75,25 @@ class Stepping(Protocol):
 
 def passed(work: Work, machine: Machine, rates: Stepping, resident: int, start: float) -> NestTime:
     """How long a kernel takes whose steps are known, ``resident`` programs to a processor."""
-    seconds = _rounds(work, machine, rates, resident) + start
+    seconds, idle = _rounds(work, machine, rates, resident)
     busy = {name: rates.total(name) for name in rates.resources}
-    return NestTime(seconds, rates.moved(), busy, resident)
+    waves = work.programs / (machine.processors * resident)
+    return NestTime(seconds + start, rates.moved(), busy, resident, waves, idle / (seconds + start))
 
 
-def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> float:
-    """Seconds until the last program is done."""
+def _rounds(work: Work, machine: Machine, rates: Stepping, resident: int) -> tuple[float, float]:
+    """Seconds until the last program is done; of these, those after a processor's last program."""
     side = min(resident, -(-work.programs // machine.processors))
     if any(phase.each for phase in work.phases):
         return _listed(work, machine, rates, side)
     full, left = divmod(work.programs, machine.processors * resident)
-    found = 0.0
+    found = last = 0.0
     if full:
         round_ = rates.steps(machine.processors)
         found += together(round_, resident) + (full - 1) * overlapped(round_, resident)
     if left:
-        found += together(rates.steps(left), -(-left // machine.processors))
-    return found
+        last = together(rates.steps(left), -(-left // machine.processors))
+    return found + last, last * max(0.0, 1.0 - left / machine.processors)
 
 
 def together(steps: tuple[Step, ...], programs: int) -> float:
@@ -108,7 +112,7 @@ def overlapped(steps: tuple[Step, ...], programs: int) -> float:
     return longest.combined([programs * each for each in busy], chain)
 
 
-def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> float:
+def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> tuple[float, float]:
     """The same where programs differ: each slot takes the next one as soon as it is free."""
     steps = rates.steps(min(work.programs, machine.processors))
     lengths = [0.0] * work.programs
@@ -116,7 +120,7 @@ def _listed(work: Work, machine: Machine, rates: Stepping, side: int) -> float:
         runs = step.each or (step.runs,) * work.programs
         each = step.seconds(side)
         lengths = [length + count * each for length, count in zip(lengths, runs, strict=True)]
-    slots = [0.0] * min(machine.processors * side, work.programs)
+    slots = [0.0] * (machine.processors * side)
     for length in lengths:
         heapq.heapreplace(slots, slots[0] + length)
-    return max(slots)
+    return max(slots), max(slots) - sum(slots) / len(slots)

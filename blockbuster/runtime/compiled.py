@@ -18,6 +18,7 @@ from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.saved_program import program_to_json
 from blockbuster.runtime.first_launch import Compare
+from blockbuster.runtime.graphs import Graphed
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
@@ -48,7 +49,8 @@ class Compiled:
     for the sizes at hand.
     ``compare`` judges the first results of new kernels; without it they are returned unchecked.
     ``program`` is what the plan computes, which is saved with it; ``said`` is for the report.
-    ``shaped`` puts the outputs in order together as the function returned them.
+    ``shaped`` puts the outputs in order together as the function returned them. ``graph``: calls
+    after the first with tensors of a layout are CUDA graphs (graphs.py).
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Compiled:
         compare: Compare | None = None,
         program: ArrayProgram | None = None,
         said: tuple[str, ...] = (),
+        graph: bool = False,
     ) -> None:
         self.plan = plan
         self.shaped = shape.make
@@ -67,6 +70,7 @@ class Compiled:
         self._instead = instead
         self._compare = compare
         self._program, self._said = program, said
+        self._graph = graph
         self._runs: dict[Any, Run] = {}
         self._gpus: dict[int, OnGpu] = {}
         self._lock = threading.RLock()
@@ -137,6 +141,7 @@ class Compiled:
                     self.plan = self._instead(self.plan, refused, sizes)
                     self._runs, self._gpus = {}, {}
                 else:
+                    run = self._graphed(run)
                     keep(self._runs, key, run)
                     return run, results
 
@@ -174,6 +179,15 @@ class Compiled:
             on_gpu = self._gpus[device.index] = OnGpu(plan, Gpu(device.index), self._compare)
         return Replay(on_gpu, sizes)
 
+    def _graphed(self, run: Run) -> Run:
+        """``run``, which ran, as graphs from now on, if that is asked for."""
+        if not self._graph:
+            return run
+        if not isinstance(run, Replay):
+            hint = "pass tensors on a GPU, or leave graph=True"
+            raise LaunchError(message(f"{self.plan.name} has no graph on the CPU", hint=hint))
+        return Graphed(run, run.gpu)
+
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.
 
@@ -200,7 +214,9 @@ class Compiled:
         gives = "Tensor" if single else f"({', '.join('Tensor' for _ in plan.results)})"
 
         def compute(*tensors: Any) -> Any:
-            results = [made.contiguous() for made in self.run([t.detach() for t in tensors])]
+            made = self.run([t.detach() for t in tensors])
+            # what a graph writes is overwritten by its next replay, and torch knows nothing of that
+            results = [one.clone() if self._graph else one.contiguous() for one in made]
             return results[0] if single else tuple(results)
 
         def fake(*tensors: Any) -> Any:

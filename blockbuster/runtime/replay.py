@@ -62,12 +62,22 @@ class Replay:
         self._calls: tuple[DeviceCall, ...] = ()
 
     @property
+    def gpu(self) -> Gpu:
+        """The device that it runs on."""
+        return self._of.gpu
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the calls turned out to need."""
         found = [call.note for call in self._calls]
         found += [note for recording in self._recordings for note in recording.notes]
         found += [self._checks.note] if self._checks else []
         return tuple(dict.fromkeys(filter(None, found)))
+
+    @property
+    def on_host(self) -> tuple[str, ...]:
+        """Which functions of whole arrays run on the host, and why."""
+        return tuple([call.note for call in self._calls if call.note])
 
     @property
     def assemblers(self) -> tuple[str, ...]:

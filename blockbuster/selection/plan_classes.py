@@ -28,7 +28,7 @@ _Entry = TypeVar("_Entry")
 KEPT = 4096  # classes, and sizes that stand for themselves, that a family remembers
 
 Consider = Callable[[Sizes, bool], list[Considered]]
-Again = Callable[[Sequence[Considered], Sizes], list[Considered] | None]
+Again = Callable[[Sequence[Considered], Sizes, bool], list[Considered] | None]
 Make = Callable[[Sizes, Sequence[Considered], bool], "Plan"]
 
 
@@ -104,7 +104,8 @@ class PlanClasses:
         if stands == group.stands:
             chosen: Sequence[Considered] | None = group.considered
         else:
-            known = self._again(group.considered, stands) if group.considered else None
+            before = group.considered
+            known = self._again(before, stands, one_kernel) if before else None
             chosen = known or self._tried(stands, one_kernel)
         new = blocks_of([one.best for one in chosen or ()])
         if any(not {*lanes} <= {*group.blocks.get(dim, ())} for dim, lanes in new.items()):

@@ -1,5 +1,5 @@
 """Kernels on an abstract machine, event by event."""
 
-from blockbuster.simulator.simulate import LAUNCHES, Sized, simulated
+from blockbuster.simulator.simulate import Sized, simulated
 
-__all__ = ["LAUNCHES", "Sized", "simulated"]
+__all__ = ["Sized", "simulated"]

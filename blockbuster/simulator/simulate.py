@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.cost import check_runs_kernels, not_its_own
+from blockbuster.costs.launches import launching
 from blockbuster.costs.report import Report
 from blockbuster.costs.sizes import fitting
 from blockbuster.costs.steps import Rates
@@ -26,8 +27,6 @@ from blockbuster.simulator.grid import places
 from blockbuster.simulator.programs import Programs
 from blockbuster.simulator.summary import Ran, summary
 from blockbuster.simulator.touched import Touched, apart, in_order, touched_by
-
-LAUNCHES = ("plain", "graph", "dependent")
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,9 @@ def _plan(
     sizes = in_order(touched)
     for at, kernel in enumerate(kernels):
         before = ran[-1].ended - ran[-1].started if ran else None
-        overlaps = launch == "dependent" or kernel.work.overlaps
-        cost = _launch(device.machine, launch, before, overlaps) + device.coefficients.start
+        overlaps = kernel.work.overlaps
+        cost = launching(device.machine, launch, before, overlaps=overlaps)
+        cost += device.coefficients.start
         launched = device.clock.now
         if cost:
             yield device.clock.job((), least=cost)
@@ -152,22 +152,10 @@ def _plan(
         if not warm:
             device.cache.lack(apart(touched, at))
         yield programs.run(places(kernel.extents), kernel.work.programs, kernel.resident)
-        ran.append(Ran(programs, kernel.resident, length, launched, start, device.clock.now))
+        count, ended = kernel.work.programs, device.clock.now
+        ran.append(Ran(programs, count, kernel.resident, length, launched, start, ended))
         device.cache.settle(sizes)
         device.tally.bytes[device.machine.tiers[LOCAL].name] += kernel.local
-
-
-def _launch(machine: Machine, launch: str, before: float | None, overlaps: bool) -> float:
-    """Seconds before a kernel starts; ``before``: those of the kernel before it, if there is one.
-
-    The host prepares a launch while another kernel runs. Nothing comes before the first kernel that
-    it could depend on.
-    """
-    costs = machine.launch
-    if before is None:
-        return costs.plain if launch == "plain" else costs.graph
-    least = costs.dependent if overlaps else costs.graph
-    return max(least, costs.plain - before) if launch == "plain" else least
 
 
 def _stored(kernels: Sequence[Launched]) -> frozenset[str]:

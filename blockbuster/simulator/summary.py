@@ -23,10 +23,12 @@ SLICES = 200
 class Ran:
     """A kernel that ran: seconds of its launch, of its first program's start, of its end.
 
-    ``resident``: programs of a processor side by side. ``group``: iterations taken together.
+    ``count``: its programs; ``resident``: those of a processor side by side. ``group``: iterations
+    taken together.
     """
 
     programs: Programs
+    count: int
     resident: int
     group: int
     launched: float
@@ -50,7 +52,19 @@ def summary(device: Device, kernels: Sequence[Ran], assumed: tuple[str, ...]) ->
         timeline=tuple(sorted(_events(kernels), key=lambda event: event.start)),
         use={name: _use(used, end) for name, used in uses.items()},
         assumed=(*assumed, *_grouped(kernels)),
+        waves=tuple(ran.count / (device.machine.processors * ran.resident) for ran in kernels),
+        tail=tuple(_tail(ran, device.machine.processors) for ran in kernels),
     )
+
+
+def _tail(ran: Ran, processors: int) -> float:
+    """The part of the processors' time that passes after the last program of each."""
+    ends: dict[int, float] = {}
+    for stretch in ran.programs.stretches:
+        ends[stretch.processor] = max(stretch.end, ends.get(stretch.processor, 0.0))
+    took = ran.ended - ran.started
+    passed = sum(ran.ended - end for end in ends.values()) + took * (processors - len(ends))
+    return passed / (took * processors) if took else 0.0
 
 
 def _bytes(device: Device) -> dict[str, float]:

@@ -25,6 +25,8 @@ COMMANDS = {
     "simulate": "a program's kernel on a machine, event by event: time, traffic, what limits it",
     "view": "the explorer of a derivation that was written as JSON, as one HTML page",
     "calibrate": "measure the GPU or CPU, for the machine 'auto' of the cost models",
+    "tune": "measure a program's kernels on the GPU ahead of time, for some sizes",
+    "cache": "what was measured of kernels: list it, clear it, carry it to another computer",
     "doctor": "what is installed and what will be used",
 }
 """The commands, each with what it does; its module in ``commands`` is loaded when it is asked."""

@@ -1,16 +1,14 @@
 """First results on a GPU: wrong ones are not returned, faults stay in another process."""
 
-import importlib
-
 import pytest
 
 import blockbuster as bb
+from blockbuster.check import loading
 from blockbuster.runtime.first_launch import Finding
 from blockbuster.runtime.trial import fault_in_trial
 from tests.compile.functions import attention, close
 
 pytestmark = pytest.mark.gpu
-compile_module = importlib.import_module("blockbuster.compile")  # the package has a function
 
 
 @pytest.fixture
@@ -28,13 +26,13 @@ def check(torch, got, arrays):
 
 def test_a_right_result_is_compared_once(torch, arrays, monkeypatch):
     check(torch, bb.jit(attention)(*arrays), arrays)
-    monkeypatch.setattr(compile_module, "compare_first", lambda *_: pytest.fail("compared again"))
+    monkeypatch.setattr(loading, "compare_first", lambda *_: pytest.fail("compared again"))
     check(torch, bb.jit(attention)(*arrays), arrays)
 
 
 def test_a_wrong_result_is_not_returned(torch, arrays, monkeypatch):
     findings = iter([Finding("out is off"), *[Finding()] * 9])
-    monkeypatch.setattr(compile_module, "compare_first", lambda *_: next(findings))
+    monkeypatch.setattr(loading, "compare_first", lambda *_: next(findings))
     jitted = bb.jit(attention)
 
     with pytest.warns(RuntimeWarning, match=r"for out is not used, .* out is off"):

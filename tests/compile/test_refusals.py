@@ -1,6 +1,5 @@
 """Where Triton refuses a kernel, the next best choice runs, and the report says why."""
 
-import importlib
 import os
 import re
 import subprocess
@@ -11,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import blockbuster as bb
+from blockbuster.check import loading
 from blockbuster.emit.target.compiler import Compilation, Refusal, accepted
 from blockbuster.emit.target.inspection import Findings
 from blockbuster.emit.target.load import load_module
@@ -20,7 +20,6 @@ from blockbuster.runtime.tensors import Arrays
 from tests.compile.functions import attention, doubled, normal, with_custom
 from tests.compile.stand_ins import Started
 
-compile_module = importlib.import_module("blockbuster.compile")  # the package has a function
 NOTHING_FOUND = SimpleNamespace(finished=Findings)
 COMPLAINT = b"triton: /x/Pass.cpp:341: void run(): Assertion `loopResult.hasOneUse()' failed.\n"
 
@@ -179,7 +178,7 @@ def checking(refusing, tmp_path, monkeypatch):
 
         monkeypatch.setattr(recorder, "compiled_for_launch", code)
         monkeypatch.setattr(recorder, "poison", lambda tensor: tensor)  # the kernels do nothing
-        monkeypatch.setattr(compile_module, "compare_first", compare)
+        monkeypatch.setattr(loading, "compare_first", compare)
         vars(compiled.Gpu(0)).update(
             name="a device", versions="versions", is_probed=lambda assemblers: True,
             is_capturing=lambda: False, fault=lambda: "",
@@ -298,7 +297,7 @@ def test_what_was_loaded_is_compared_with_its_program(saved, tensors, tmp_path, 
         programs.append(program)
         return Finding()
 
-    monkeypatch.setattr(compile_module, "compare_first", compare)
+    monkeypatch.setattr(loading, "compare_first", compare)
     loaded = bb.load(path)
     loaded(*tensors)
     loaded(*tensors)
@@ -375,6 +374,7 @@ def test_what_triton_says_itself_is_the_reason(torch):
 
 SUMS = """
 import blockbuster as bb
+from blockbuster.check import loading
 from blockbuster.emit.target.compiler import compile_kernel
 for axis in (0, 1):
     def function(x):

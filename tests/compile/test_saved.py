@@ -1,7 +1,6 @@
 """Saved programs are read as data: whatever a file holds, loading runs nothing of it."""
 
 import hashlib
-import importlib
 import json
 import os
 import random
@@ -12,12 +11,25 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
+from blockbuster.check import loading
 from blockbuster.check.first_result import compare_first
 from blockbuster.runtime.first_launch import Finding
 from tests.compile.functions import attention, doubled, several, with_custom
 from tests.parameters import rest_slow
 
 (x_of_all,) = (np.arange(24.0, dtype=np.float32).reshape(4, 6),)
+
+
+def test_a_kernel_with_loops_in_chunks_comes_back(tmp_path):
+    """How many chunks there are is the kernel's own: no array shows it."""
+    program = bb.trace(lambda x, w: x @ w, x="M K", w="K N")
+    compiled = bb.compile(program, dict(M=64, K=8192, N=64), machine="sm_90")
+    (file,) = compiled.plan.files
+    assert file.considered.best.program.chunks
+
+    loaded = bb.load(compiled.save(tmp_path / "a.json"))
+
+    assert loaded.plan == compiled.plan
 
 
 def turned_columns(x, w):
@@ -228,9 +240,8 @@ def test_an_array_program_of_another_plan(place, value, reason, tmp_path, no_cod
 
 def test_a_loaded_program_judges_as_the_traced_one(torch, tmp_path, no_code, monkeypatch):
     """Also where it calls functions of whole arrays, which it knows by name."""
-    compile_module = importlib.import_module("blockbuster.compile")  # the package has a function
     programs = []
-    monkeypatch.setattr(compile_module, "_compare", programs.append)
+    monkeypatch.setattr(loading, "comparison", programs.append)
     for name in ("custom", "copies"):
         function, arrays = PROGRAMS[name]
         _, path = saved(tmp_path, function, *arrays)

@@ -13,7 +13,7 @@ from bench.schedules.programs import BY_NAME
 from blockbuster.costs import cost, time_of, work_of
 from blockbuster.costs.coefficients import FITTED
 from blockbuster.costs.report import LATENCY
-from blockbuster.costs.steps import Step
+from blockbuster.costs.steps import Rates, Step
 from blockbuster.machines import machine
 
 H200 = machine("h200")
@@ -101,7 +101,7 @@ def test_long_programs_first_leave_a_shorter_tail():
 
 
 def test_warps_that_share_rows_do_the_same_work():
-    text = kernel("attention").schedule.replace("warps 4", "warps 8")
+    text = BY_NAME["attention"].text.replace("warps 4", "warps 8")
     (crowded,), (usual,) = works("attention", text), works("attention")
     assert (crowded.crowded, usual.crowded) == (2, 1)
     assert seconds("attention", schedule=text) > 1.15 * seconds("attention")
@@ -144,7 +144,8 @@ def test_it_is_json():
 def test_it_prints_a_line_for_each_resource():
     lines = str(kernel("matmul").cost()).splitlines()
     assert lines[0].endswith(f"us on h200, limited by {kernel('matmul').cost().critical}")
-    assert [line.split()[0] for line in lines[2:-1]] == [*kernel("matmul").cost().busy]
+    assert [line.split()[0] for line in lines[2:-2]] == [*kernel("matmul").cost().busy]
+    assert lines[-2].startswith("  kernel 1: 1.9 waves, tail ")
 
 
 def test_launches_in_a_graph_cost_less():
@@ -162,6 +163,13 @@ def test_a_kernel_that_overlaps_the_one_before_begins_sooner():
     times = [cost(kernels, H200, launch="graph").time_us for kernels in (late, early)]
     saved = H200.launch.graph - H200.launch.dependent
     assert times[0] - times[1] == pytest.approx(1e6 * saved)
+
+
+def test_dependent_launches_are_those_of_kernels_that_overlap():
+    text = BY_NAME["decode"].text
+    ways = [(text, "dependent"), (text + "overlap\n", "dependent"), (text + "overlap\n", "graph")]
+    times = {cost(works("decode", made), H200, launch=way).time_us for made, way in ways}
+    assert len(times) == 1
 
 
 def test_a_warm_cache_saves_what_it_holds():
@@ -191,8 +199,8 @@ def test_bad_input_is_refused_in_words():
         made.cost("h20")
     with pytest.raises(ValueError, match="cpu runs no kernels"):
         made.cost("cpu")
-    with pytest.raises(ValueError, match="unknown launch 'dependent'"):
-        made.cost(launch="dependent")
+    with pytest.raises(ValueError, match="unknown launch 'fast'"):
+        made.cost(launch="fast")
     bare = replace(H200, compute={"vector": {"float32": 6e13}})
     with pytest.raises(ValueError, match="h200 has no rate of matrix units for float16"):
         made.cost(bare)
@@ -251,6 +259,27 @@ def test_parts_take_between_the_longest_and_their_sum():
     assert times[1] == pytest.approx(29**0.5)
     assert 4.0 <= times[2] < 4.01
     assert times[3] == 4.0
+
+
+def test_what_streams_is_not_delayed_by_its_chain():
+    parts = {"hbm": 3.0, "matrix": 4.0}
+    times = [Step(1.0, parts, chain, overlap=2.0, streams=True).seconds(1) for chain in (4.0, 6.0)]
+    assert times == [5.0, 6.0]
+
+
+def test_loads_one_ahead_of_a_softmax_wait_for_their_latency():
+    """They begin where an iteration ends; those two ahead come while the next one computes."""
+    texts = [BY_NAME["attention"].text.replace("N 3", f"N {stages}") for stages in (2, 3, 4)]
+    quick = replace(H200, tiers=tuple(replace(t, latency=0.0) for t in H200.tiers))
+
+    def chain(text, on):
+        (one,) = works("attention", text)
+        return Rates(one, on, FITTED, dict.fromkeys(one.loaded, 0)).steps(132)[1].chain
+
+    one, two, three = (chain(text, H200) for text in texts)
+    assert one > two + H200.tiers[1].latency
+    assert two == pytest.approx(three, rel=0.05)
+    assert chain(texts[0], quick) < one - H200.tiers[1].latency
 
 
 def test_a_kernel_that_wants_more_registers_than_there_are_is_slower():

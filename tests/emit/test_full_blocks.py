@@ -142,6 +142,14 @@ def test_what_is_said_of_it():
     assert line == "a loop over K looks at lanes past its end in the last of 3 blocks alone"
 
 
+@pytest.mark.parametrize(("keys", "parted"), [(8180, True), (8192, False), (500, False)])
+def test_long_loops_with_guards_are_parted(keys, parted):
+    graph = bb.fuse(bb.lower(bb.trace(attention, **DIMS))).final
+    sizes = dict(H=16, M=4096, N=keys, D=128, L=128)
+
+    assert ("part nest 1 N" in bb.emit(graph, sizes, "float16").schedule) == parted
+
+
 def agrees(name):
     """Whether what part makes is proved."""
     start, site = scheduled(name)

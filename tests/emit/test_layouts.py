@@ -118,3 +118,19 @@ def test_a_result_passes_through_shared_memory_in_turns(rows, columns, warps, ta
     tiles = 2 * 16 * (rows + columns)
 
     assert shared_bytes(program, program.nests[0], target) == max(bytes, tiles)
+
+
+@pytest.mark.parametrize(
+    ("rows", "warps", "expected"),
+    [(64, 4, 4), (128, 4, 8), (128, 8, 4), (16, 4, 4)],
+)
+def test_shuffles_fold_each_row_of_a_lane_over_the_lanes_of_a_row(rows, warps, expected):
+    """Four lanes share a row of what matrix units give: two shuffles for each that a lane holds."""
+    text = f"block M {rows}, D 64 whole, N 64, L 64 whole\nwarps {warps}"
+    layouts = layouts_of(program_of("attention", text), "sm_90")
+    scores = dots(layouts)[0].target
+    widths = {dim: layouts.lanes(dim) for dim in layouts.tiling.lanes(scores)}
+    (columns,) = (dim for dim in widths if dim.startswith("N"))
+
+    assert layouts.known[scores].shuffles(columns, widths) == expected
+    assert layouts.known[scores].shuffles(columns, {**widths, columns: 1}) == 0

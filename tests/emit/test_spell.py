@@ -87,7 +87,7 @@ def returned(q, k, v):
     ("fn", "dtype", "used"),
     [
         (capped, "float16", True),
-        (capped, "float32", True),  # behind a dot
+        (capped, "float32", False),  # it shows: 1.5 times the error of eager on an H200
         (returned, "float16", False),
         (squashed, "float16", False),
         (nested, "float32", False),
@@ -107,3 +107,16 @@ def test_exact_semantics_read_it_as_tanh():
     assert read == call("exp", call("tanh", call("div", x, call("mul", 2.0, LOG2_E))))
     other = call("sub", 1.0, call("div", 3.0, call("add", 1.0, call("pow", 2.0, x))))
     assert with_tanh(other) == other
+
+
+def test_a_statement_may_read_a_tile_twice():
+    def masked(x, y, z, u):
+        above = bb.arange(x.shape[0])[:, None] >= bb.arange(y.shape[0])
+        ahead = bb.arange(x.shape[0])[:, None] - bb.arange(y.shape[0]) < 1
+        scores = bb.where(~above | ahead, 5.0 * bb.tanh(x @ y.T * 0.025), -INF)
+        return (bb.softmax(scores, axis=-1) * u / 0.9) @ z
+
+    program = bb.trace(masked, x="M D", y="N D", z="N D", u="M N")
+    sizes = dict(M=33, N=130, D=64)
+
+    assert "spell" in emit(bb.fuse(bb.lower(program)).final, sizes, "bfloat16").schedule

@@ -335,7 +335,7 @@ def attention(q, k, v):
     return bb.softmax(q @ k.T / 8.0) @ v
 
 
-@pytest.mark.parametrize("size", [4096, 4000])
+@pytest.mark.parametrize("size", [4096, 1000])  # longer loops whose last block is short are parted
 def test_attention_fits_on_one_screen(size):
     program = bb.fuse(bb.lower(bb.trace(attention, q="M D", k="N D", v="N L"))).final
     kernel = bb.emit(program, {"M": size, "N": size, "D": 64, "L": 64}, chunks={})
@@ -346,7 +346,7 @@ def test_attention_fits_on_one_screen(size):
     assert len(lines) <= 44
     assert max(map(len, lines)) <= 100
     assert any(isinstance(s, Issue) for n in kernel.tile_program.nests for s in statements(n.body))
-    assert ("?" in text) == (size == 4000)
+    assert ("?" in text) == (size == 1000)
 
 
 def test_long_lines_are_continued():

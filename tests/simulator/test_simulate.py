@@ -105,6 +105,22 @@ def agrees(made, on):
     assert simulated.bytes == closed.bytes
 
 
+@pytest.mark.parametrize(
+    ("rows", "waves", "tail"), [(6, 0.5, 0.5), (12, 1.0, 0.0), (18, 1.5, 0.25)]
+)
+def test_waves_and_tail_are_those_of_the_closed_form(rows, waves, tail):
+    """Programs of 128 x 256, of which one fits a processor: rows of 11 on 132 processors."""
+    made = kernel("matmul", dict(M=128 * rows, N=256 * 11, K=4096), tiles=dict(M=128, N=256))
+    simulated = run(made, unshared(132), launch="graph", coefficients=IDEAL)
+    (work,) = work_of(made.tile_program, made.sizes, made.target)
+    closed = time_of(work, unshared(132), coefficients=IDEAL)
+
+    assert simulated.waves == (closed.waves,) == (waves,)
+    assert closed.tail == pytest.approx(tail, abs=0.03)
+    assert simulated.tail == pytest.approx((tail,), abs=0.03)
+    assert f"kernel 1: {waves:.2g} waves, tail" in str(simulated)
+
+
 @pytest.mark.parametrize("launch", ["plain", "graph", "dependent"])
 def test_kernels_follow_one_another(launch):
     made = kernel("matmul", LONG, chunks={"K": 16})

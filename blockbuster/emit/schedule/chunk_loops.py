@@ -95,14 +95,10 @@ class ChunkLoop(Move):
                 yield site
 
     def arguments(self, scheduled: Scheduled, site: Site) -> Iterator[Args]:
-        """Powers of two, combined in any way."""
-        known = [
-            ways
-            for ways in map(_ways, AT_ONCE)
-            if not self.why_not(scheduled, site, count=2, **ways)
-        ]
+        """Powers of two, combined in each way that there is."""
         for power in range(1, 11):
-            yield from ({"count": 1 << power, **ways} for ways in known)
+            ways = ({"count": 1 << power, **_ways(words)} for words in AT_ONCE)
+            yield from (args for args in ways if not self.why_not(scheduled, site, **args))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """The loop's results can be combined, and what stands around it can run apart from it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blockbuster.emit.tile.program import Let, Tile
 from blockbuster.ir.base_two import is_positive
@@ -46,6 +46,13 @@ def scaled_of(
     pool: dict[Tile, int] = {}
     found, factors = _taken_apart(_pooled(expr, args, pool), pool, lets, is_private)
     return Scaled(*compacted(found, tuple(pool)), factors)
+
+
+def reading_once(let: Let, op: Pointwise) -> Let:
+    """``let``, whose operator is ``op``, with each operand once, though it may be read twice."""
+    pool: dict[Tile, int] = {}
+    expr = _pooled(op.expr, let.args, pool)
+    return replace(let, op=replace(op, expr=expr), args=tuple(pool))
 
 
 def compacted(expr: Expr, tiles: tuple[Tile, ...]) -> tuple[Expr, tuple[Tile, ...]]:

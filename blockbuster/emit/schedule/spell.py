@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.lets import lets_of, parts_of, readers_of, replaced, without_unread
-from blockbuster.emit.schedule.scaling import compacted, scaled_of
+from blockbuster.emit.schedule.scaling import compacted, reading_once, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
 from blockbuster.emit.tile.dataflow import mapped
@@ -74,9 +74,11 @@ def spelled(nest: Nest) -> Nest:
     lets, readers = lets_of(nest.body), readers_of(nest.body)
 
     def change(stmt: Stmt) -> Stmt:
-        found = tanhs_of(stmt)
-        if not found or not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
+        if not tanhs_of(stmt) or not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
             return stmt
+        stmt = reading_once(stmt, stmt.op)
+        assert isinstance(stmt.op, Pointwise)
+        found = tanhs_of(stmt)
         pool = {tile: Arg(index) for index, tile in enumerate(stmt.args)}
         made = dict[Expr, Expr]()
         for part in reversed(found):  # inner ones first

@@ -57,7 +57,9 @@ class SplitFloat(Move):
         draft, at = scheduled.draft, nests_at(scheduled.draft, site)
 
         def split(stmt: Stmt) -> Stmt:
-            return replace(stmt, split=True) if is_whole(stmt, draft) else stmt
+            if isinstance(stmt, Let) and is_whole(stmt, draft):
+                return replace(stmt, split=True)
+            return stmt
 
         nests = (
             replace(nest, body=mapped(nest.body, split)) if number in at else nest

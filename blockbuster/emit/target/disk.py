@@ -76,6 +76,22 @@ class Folder:
             with suppress(OSError):
                 (place / name).unlink()
 
+    def trim(self, most: int) -> None:
+        """Take the oldest files away until those that are left have at most ``most`` bytes."""
+        for place in self._places():
+            files: list[tuple[int, str, int]] = []
+            for name in filter(NAME.fullmatch, _listed(place)):
+                with suppress(OSError):
+                    about = (place / name).lstat()
+                    files.append((about.st_mtime_ns, name, about.st_size))
+            held = sum(size for _, _, size in files)
+            for _, name, size in sorted(files):
+                if held <= most:
+                    break
+                held -= size
+                with suppress(OSError):
+                    (place / name).unlink()
+
     def clear(self) -> None:
         """Take all files away, and what an interrupted writer left. Other folders stay."""
         for place in self._places():

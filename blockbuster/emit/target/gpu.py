@@ -99,6 +99,18 @@ class Gpu:
         """True while what is launched becomes part of a CUDA graph."""
         return bool(self._torch.cuda.is_current_stream_capturing())
 
+    def recorded(self, work: Callable[[], _T]) -> tuple[Callable[[], None], _T]:
+        """``work``, all of which runs on this device, as a CUDA graph: what starts it, its result.
+
+        The result is written when the graph has run. Raises RuntimeError, from torch, for work that
+        waits for the device.
+        """
+        torch = self._torch
+        graph = torch.cuda.CUDAGraph()
+        with self.current(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            made = work()
+        return graph.replay, made
+
     def fault(self) -> str:
         """Wait for the device; what it says of a launch that failed, "" where none did."""
         try:

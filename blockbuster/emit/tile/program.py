@@ -5,8 +5,7 @@ is decided about a kernel is a pass over this data; listing, NumPy text and Trit
 from it, and printers decide nothing.
 
 A *tile* is the local item of the current iteration: for each of its axes the block of that dim that
-the enclosing loop is at (or the whole dim where no loop runs over it; or, of an accumulator, a full
-block of partial results).
+the enclosing loop is at (the whole dim without such a loop; of an accumulator, partial results).
 
 How an access finds its place: an element axis whose dim is among the tile's axes is the slice of
 the current block (the whole axis where no enclosing loop or grid dim runs over it); an element axis
@@ -25,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from blockbuster.emit.tile.group import Group
-from blockbuster.emit.tile.waits import Release, Wait
+from blockbuster.emit.tile.waits import Between
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.ops import Op
@@ -122,12 +121,11 @@ class Load:
 
 @dataclass(frozen=True)
 class Issue:
-    """Start to load the tile of a later iteration of the loop that holds this statement.
+    """Start to load the tile of ``ahead`` iterations later of the loop that holds this statement.
 
-    The tile is that of ``ahead`` iterations later; those of the first ``ahead`` iterations are
-    started before the loop. It arrives in one of ``slots`` places, that of its iteration's number
-    modulo ``slots``, at any time from here on until it is awaited. ``token`` names the ring.
-    ``described``: a descriptor of the array loads the tile as a whole, where its layout allows.
+    Those of the first ``ahead`` iterations are started before the loop. The tile arrives in one of
+    ``slots`` places, that of its iteration's number modulo ``slots``, at any time until it is
+    awaited. ``token`` names the ring. ``described``: by a descriptor, where the layout has one.
     """
 
     token: str
@@ -201,8 +199,7 @@ class Store:
 class Let:
     """A block operator applied to tiles.
 
-    ``op`` is local: Pointwise, a Functional that is a dot or reduces rows, Cast, Transpose or
-    Relabel (``pointwise.py``).
+    ``op`` is local: Pointwise, a dot, a reduction of rows, Cast, Transpose, Relabel (pointwise.py).
 
     It computes in float32, or float64 where its target is that: operands are converted first, and
     the result is converted to the dtype of its target. Two cases are exact in narrower dtypes, and
@@ -322,9 +319,7 @@ class Chunks:
     lanes: Dim
 
 
-Stmt = (
-    Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Wait | Release
-)
+Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold | For | Between
 
 
 @dataclass(frozen=True)
@@ -348,10 +343,9 @@ class Nest:
     ``grid``: the parallel loops bound to the launch grid, outermost first; empty until ``bind``.
     ``blocks``: how it cuts the dims whose blocks are more than one element; empty until ``block``.
     ``last_first``: parallel dims whose blocks the grid takes from the last to the first. ``group``:
-    a parallel dim, not the last on the grid, whose blocks it takes in groups.
-    ``warps``: of a program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are
-    computed to the accuracy of float32; for others the target's approximations do. ``overlaps``: it
-    shall begin before the nest before it has ended; ``place_waits`` says where it waits for that.
+    a parallel dim, not the last on the grid, whose blocks it takes in groups. ``warps``: of a
+    program of its grid; 0 until ``warps``. ``accurate``: scalar functions that are as accurate as
+    float32; others are approximations. ``overlaps``: it begins before the nest before has ended.
     """
 
     body: tuple[Stmt, ...]
@@ -368,11 +362,10 @@ class Nest:
 class TileProgram:
     """Nests in order, and the buffers they share.
 
-    ``whole``: dims that are one block, so that no loop over them remains.
-    ``units``: list-only dims (batch, heads), whose blocks have one element. ``rules``: what slices
-    and split axes say about sizes, and how many chunks there are. ``chunks``: what loops are run
-    in. ``dtype``: what dots take on the matrix units; empty in a program without dtypes. Arithmetic
-    is float64 where that is, else float32.
+    ``whole``: dims that are one block, without a loop. ``units``: list-only dims (batch, heads):
+    blocks of one element. ``rules``: what slices and split axes say about sizes, and how many
+    chunks there are. ``chunks``: what loops are run in. ``dtype``: what dots take on the matrix
+    units; empty in a program without dtypes. Arithmetic is float64 where that is, else float32.
     """
 
     inputs: tuple[Buffer, ...]

@@ -22,3 +22,7 @@ class Wait:
 @dataclass(frozen=True)
 class Release:
     """The next nest may begin as soon as all programs of this one have come this far, or ended."""
+
+
+Between = Wait | Release
+"""What is said to the nests around."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from blockbuster.costs.launches import LAUNCHES
 from blockbuster.machines import NAMES
 from blockbuster.simulation import simulate
-from blockbuster.simulator import LAUNCHES
 from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted, gpu
 from blockbuster.view.terminal import Screen, say, warn
 

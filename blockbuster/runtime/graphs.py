@@ -1,0 +1,82 @@
+"""Whole calls as CUDA graphs: ``jit(graph=True)``.
+
+A graph holds the addresses of what it reads and writes, so it serves calls with the same tensors:
+write new values into them (``x.copy_(new)``). The results of a call lie where those of the call
+before it lie, which they overwrite; clone what is needed longer. A call with tensors elsewhere is
+recorded anew, for the next one: the latest recordings of a layout are kept, with all the memory
+that they read and write. Calls from several threads disturb each other's results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from blockbuster.emit.target.gpu import Gpu
+from blockbuster.errors import LaunchError, message
+from blockbuster.runtime.replay import Replay
+
+Tensor = Any
+KEPT = 8
+"""Recordings of one layout, at most."""
+
+
+class Recorded(NamedTuple):
+    """A call as a graph: ``replay`` starts it, ``results`` are where it writes.
+
+    ``reads``: the tensors that it reads, which must live as long as it does.
+    """
+
+    replay: Callable[[], None]
+    results: list[Tensor]
+    reads: tuple[Tensor, ...]
+
+
+class Graphed:
+    """What runs a plan for tensors of one layout, which ran before: as a graph from now on."""
+
+    __slots__ = ("_gpu", "_recorded", "_run")
+
+    def __init__(self, run: Replay, gpu: Gpu) -> None:
+        self._run, self._gpu = run, gpu
+        self._recorded: dict[tuple[int, ...], Recorded] = {}
+
+    def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The outputs, which the next call overwrites.
+
+        Inside a graph of the caller's it is a part of that one. Raises LaunchError if a function of
+        whole arrays runs on the host.
+        """
+        if self._gpu.is_capturing():
+            return self._run(tensors)
+        known = self._recorded.get(tuple([tensor.data_ptr() for tensor in tensors]))
+        if known is None:
+            known = self._record(tensors)
+        if self._gpu.elsewhere():
+            with self._gpu.current():
+                known.replay()
+        else:
+            known.replay()
+        return [*known.results]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the calls turned out to need."""
+        return self._run.notes
+
+    @property
+    def assemblers(self) -> tuple[str, ...]:
+        """What made the machine code of the kernels."""
+        return self._run.assemblers
+
+    def _record(self, tensors: Sequence[Tensor]) -> Recorded:
+        for note in self._run.on_host:
+            hint = "write it with functions that take tensors, or leave graph=True"
+            raise LaunchError(message(f"this call cannot become a graph: {note}", hint=hint))
+        replay, results = self._gpu.recorded(lambda: self._run(tensors))
+        if len(self._recorded) >= KEPT:
+            del self._recorded[next(iter(self._recorded))]
+        reads = tuple([tensor.detach() for tensor in tensors])
+        made = Recorded(replay, results, reads)
+        self._recorded[tuple([tensor.data_ptr() for tensor in tensors])] = made
+        return made

@@ -1,0 +1,51 @@
+"""Which dots of float32 are split for the matrix units by default: those of long enough sums.
+
+A split product is rounded to fewer digits than float32 has, a long sum of them less often
+(emit/schedule/split_float.py). From ``LEAST`` summands on the error is about that of one float32
+sum, where summands are alike in magnitude; of shorter sums it may be several times as large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.schedule.split_float import SplitFloat, is_whole
+from blockbuster.emit.tile.program import Let, Nest, TileProgram, statements
+from blockbuster.ir.types import Dim, size_class
+
+SPLIT_FLOAT = SplitFloat()
+
+LEAST = 64
+"""Elements that each dot of a kernel sums, at least."""
+
+
+def split_floats(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with the float32 dots of those kernels split in which all sums are long."""
+    program = scheduled.draft
+    for number, nest in enumerate(program.nests, start=1):
+        sums = list(_summands(program, nest, scheduled))
+        if sums and min(sums) >= LEAST and not SPLIT_FLOAT.why_not(scheduled, Site(number)):
+            scheduled = SPLIT_FLOAT.apply(scheduled, Site(number))
+    return scheduled
+
+
+def _summands(program: TileProgram, nest: Nest, scheduled: Scheduled) -> Iterator[int]:
+    """How many elements each dot of a nest sums over all blocks."""
+    for stmt in statements(nest.body):
+        if isinstance(stmt, Let) and is_whole(stmt, program):
+            yield _elements(_summed(stmt, program), scheduled)
+
+
+def _summed(dot: Let, program: TileProgram) -> list[Dim]:
+    left, right = dot.args
+    both = [dim for dim in left.axes if dim in right.axes]
+    return [d for d in both if d not in dot.target.axes and size_class(d) not in program.units]
+
+
+def _elements(dims: list[Dim], scheduled: Scheduled) -> int:
+    found = 1
+    for dim in dims:
+        found *= scheduled.sizes[size_class(dim)]
+    return found

@@ -1,0 +1,99 @@
+"""What a tuning run works with: processes that compile, that check and that time plans on a GPU.
+
+Three callables, so that a test, or a cluster, can take the place of each.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from blockbuster.tuning import process
+from blockbuster.tuning.forks import (
+    LATE,
+    RUNNING,
+    Compilers,
+    Gone,
+    Lost,
+    called,
+    called_for_each,
+    dismiss,
+    prepare,
+)
+
+SIDE_BY_SIDE = 8
+"""Plans that are checked at once. Most of a check is compiling."""
+
+PATIENCE = 5.0
+"""Seconds that a process may take longer than its budget: what it has not said by then is lost."""
+
+Times = list[tuple[float, ...] | str]
+"""For each plan its times in microseconds, round by round, or why there are none."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """``compilers``: an executor for calls that end at some time; ``check``: why a plan must not be
+    used, or ""; ``time``: the times of plans. Both take files of plans and when to stop.
+    ``begin`` is called before, ``end`` behind all that.
+    """
+
+    compilers: Callable[[float], Executor]
+    check: Callable[[Sequence[Path], float], list[str]]
+    time: Callable[[Sequence[Path], float], Times]
+    begin: Callable[[], None] = lambda: None
+    end: Callable[[], None] = lambda: None
+
+
+def gpu_bench(device: int) -> Bench:
+    """A bench for a GPU of this host, by its number."""
+    return Bench(
+        Compilers,
+        partial(checked, device=device),
+        partial(timed, device=device),
+        partial(prepare, RUNNING),
+        partial(dismiss, RUNNING),
+    )
+
+
+def checked(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
+    """Each plan checked in a process of its own, some at a time."""
+    check = partial(process.check, device=device)
+    names = [str(path) for path in paths]
+    said = called_for_each(RUNNING, until, check, names, count=SIDE_BY_SIDE)
+    return [one.reason if isinstance(one, Gone) else one for one in said]
+
+
+def timed(paths: Sequence[Path], until: float, *, device: int) -> Times:
+    """All plans timed in one process, in rounds; what was timed before it was lost counts."""
+    if not paths:
+        return []
+    with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
+        report = Path(name, "times")
+        given = ([str(path) for path in paths], device, until, str(report))
+        reason = LATE
+        try:
+            called(RUNNING, max(until, time.monotonic()) + PATIENCE, process.time_rounds, *given)
+        except Lost as lost:
+            reason = str(lost)
+        found = _read(report)
+    rounds = {at: tuple(us for number, us in found if number == at) for at in range(len(paths))}
+    return [rounds[at] or reason for at in range(len(paths))]
+
+
+def _read(report: Path) -> list[tuple[int, float]]:
+    """The lines of a report; the last one may be cut off."""
+    found: list[tuple[int, float]] = []
+    lines = report.read_text(encoding="utf-8").split("\n") if report.exists() else []
+    for line in lines:
+        with suppress(ValueError):
+            at, us = json.loads(line)
+            found.append((int(at), float(us)))
+    return found

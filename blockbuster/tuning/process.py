@@ -1,0 +1,109 @@
+"""What the processes of a tuning run do on a GPU: check one plan, or time several in rounds.
+
+A plan comes as a file that ``Compiled.save`` wrote, with the array program that says what is right.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from blockbuster.check.loading import comparison, program_for
+from blockbuster.emit.target.gpu import Gpu
+from blockbuster.frontend.program import ArrayProgram
+from blockbuster.ir.types import size_class
+from blockbuster.runtime.compiled import SAVED
+from blockbuster.runtime.first_launch import Compare, Finding
+from blockbuster.runtime.recorder import Refused
+from blockbuster.runtime.replay import OnGpu, Replay
+from blockbuster.runtime.saved import read_plan
+from blockbuster.selection.plan import Plan
+from blockbuster.tuning.clock import Clock
+
+NOTHING = "nothing says what is right: the program has no form in a file"
+ROUNDS = (3, 9)
+"""Rounds of times, at least and at most."""
+
+SCALE = 0.25
+"""Of drawn numbers: products of several matrices stay in the range of float16."""
+
+
+class Alone(Gpu):
+    """A GPU in a process whose faults are nobody else's: no kernel needs a trial before."""
+
+    def is_probed(self, assemblers: Iterable[str]) -> bool:
+        """True: a launch that faults ends this process, and is its answer."""
+        return True
+
+
+def check(path: str, device: int) -> str:
+    """Why a plan must not be used; "" if its results are right.
+
+    What it allocates is poisoned, two runs are compared bit by bit, errors with those of eager.
+    """
+    plan, program = _read(path)
+    if program is None:
+        return NOTHING
+    findings: list[Finding] = []
+    compared = comparison(program)
+
+    def compare(*given: Any) -> Finding:
+        findings.append(compared(*given))
+        return findings[-1]
+
+    try:
+        _ready(plan, Alone(device), drawn(plan, device), compare)
+    except Refused as refused:
+        return refused.reason
+    return next((one.note for one in findings if one.note), "")
+
+
+def time_rounds(paths: Sequence[str], device: int, until: float, report: str) -> None:
+    """Time plans in turn, round by round; a line of ``report`` for each time: [plan, us].
+
+    Every plan is timed once in a round, so a device that slows down slows all. No round begins
+    after ``until`` of the monotonic clock, but for the first ones.
+    """
+    clock, gpu = Clock(device), Gpu(device)
+    plans = [_read(path)[0] for path in paths]
+    tensors = drawn(plans[0], device)  # they compute the same
+    timers = [clock.timer(_ready(plan, gpu, tensors)) for plan in plans]
+    with Path(report).open("a", encoding="utf-8") as file:
+        for number in range(ROUNDS[1]):
+            if number >= ROUNDS[0] and time.monotonic() > until:
+                return
+            for at, timer in enumerate(timers):
+                file.write(json.dumps([at, round(timer(), 3)]) + "\n")
+                file.flush()
+
+
+def _read(path: str) -> tuple[Plan, ArrayProgram | None]:
+    plan, _, program = read_plan(Path(path), SAVED, program=program_for)
+    return plan, program
+
+
+def _ready(
+    plan: Plan, gpu: Gpu, tensors: list[Any], compare: Compare | None = None
+) -> Callable[[], list[Any]]:
+    """A plan that ran once on these inputs, and runs on them again."""
+    replay = Replay(OnGpu(plan, gpu, compare), plan.sizes)
+    replay(tensors)
+    return partial(replay, tensors)
+
+
+def drawn(plan: Plan, device: int) -> list[Any]:
+    """Normally distributed inputs of a plan, the same at each call."""
+    import torch
+
+    torch.cuda.set_device(device)
+    random = torch.Generator("cuda").manual_seed(1)
+    found = []
+    for name, axes in plan.inputs.items():
+        shape = [1 if axis is None else plan.sizes[size_class(axis)] for axis in axes]
+        made = torch.randn(shape, generator=random, device="cuda", dtype=torch.float32) * SCALE
+        found.append(made.to(getattr(torch, plan.input_dtypes.get(name, plan.dtype))))
+    return found

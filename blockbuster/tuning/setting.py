@@ -1,0 +1,90 @@
+"""What a program is tuned for: the device that its kernels run on, and how they are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from blockbuster.emit.target.gpu import Gpu
+from blockbuster.errors import LaunchError, message
+from blockbuster.frontend.arguments import Shape
+from blockbuster.frontend.program import ArrayProgram
+from blockbuster.machines import AUTO, NAMES, built_in
+from blockbuster.machines.present import gpu_name
+from blockbuster.runtime.compiled import Compiled
+from blockbuster.selection.asked import Asked
+from blockbuster.selection.candidate import CPU
+from blockbuster.selection.family import Family
+from blockbuster.selection.plan import Plan
+from blockbuster.tuning.entry import Entry
+from blockbuster.tuning.known import KnownResults
+from blockbuster.tuning.measuring import LIMIT, Save, Tell
+from blockbuster.tuning.tuner import Tuner, tuner_for
+
+MODEL, MEASURE = "model", "measure"
+NO_GPU = "pass tensors on a GPU, or leave tune='model', which needs none"
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the kernels of a family are chosen: by what is ``known``, or by a ``tuner`` as well."""
+
+    known: KnownResults | None = None
+    tuner: Tuner | None = None
+
+    def plan(self, family: Family, plan: Callable[[], Plan], save: Save, *, one: bool) -> Plan:
+        """The plan that ``plan`` gives, tuned if there is a tuner. ``one``: it is one kernel."""
+        return self.tuner.tuned(family, plan, save, one_kernel=one) if self.tuner else plan()
+
+    def entry(self, asked: Asked) -> Entry | None:
+        """What was measured for a kernel; None where nothing is known of it."""
+        return self.known.entry(asked) if self.known else None
+
+
+def tuning_for(
+    tune: str,
+    machine: str,
+    target: str,
+    index: int | None = None,
+    *,
+    limit: float = LIMIT,
+    tell: Tell = lambda _: None,
+) -> Tuning:
+    """How kernels for a target are chosen. ``machine`` is as the user named it.
+
+    ``index``: the number of the GPU that holds the arrays; None where there are no arrays yet.
+    Raises LaunchError where kernels have to be measured and this computer has no such GPU.
+    """
+    device = device_name(machine, target, index)
+    known = KnownResults(device, target) if device else None
+    if tune != MEASURE:
+        return Tuning(known)
+    here = gpu_name()
+    if known is None or not here or (index is None and here != device):
+        place = "the CPU" if target == CPU else device or target
+        found = f"here is {here}" if here else "there is no GPU here"
+        what = f"tune='measure' times kernels where they run: on {place}, but {found}"
+        raise LaunchError(message(what, hint=NO_GPU))
+    return Tuning(known, tuner_for(known, index or 0, limit=limit, tell=tell))
+
+
+def device_name(machine: str, target: str, index: int | None = None) -> str:
+    """What the driver calls the device that ``machine`` names; "" where it names no device."""
+    if target == CPU:
+        return ""
+    if machine == AUTO:
+        return gpu_name() if index is None else Gpu(index).name
+    devices = built_in(machine).devices if machine in NAMES else ()
+    return devices[0] if devices else ""
+
+
+def check_tune(tune: str) -> None:
+    """Raise ValueError for a way to choose that there is not."""
+    if tune not in (MODEL, MEASURE):
+        known = f"known: {MODEL!r}, {MEASURE!r}"
+        raise ValueError(message(f"unknown way to tune: {tune!r}", hint=known))
+
+
+def saved_with(shape: Shape, program: ArrayProgram) -> Save:
+    """What writes plans of a program into files, for processes that check and time them."""
+    return lambda plan, path: Compiled(plan, shape, program=program).save(path)

@@ -1,0 +1,151 @@
+"""Where measurements are kept: a file for each kernel in the user's cache, and files of ours.
+
+A file is replaced in one step, so writers do not disturb each other or a reader: the last one
+stays. A damaged file is taken away with a warning, and is there again when the kernel is measured
+again. What comes from the user's cache goes before what is part of Blockbuster.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from blockbuster.emit.target.disk import Folder, cache_folder, write_whole
+from blockbuster.errors import LaunchError, message, shown
+from blockbuster.ir.reading import Wrong, items, parse_json, record, text
+from blockbuster.machines import known_device
+from blockbuster.tuning.entry import Entry, Key, read_entry
+
+SCHEMA = "blockbuster.tuning/1"
+SCHEMA_OF_FILES = "blockbuster.tuning.file/1"
+MOST = 64 << 20
+"""Bytes that the cache holds of measurements; the oldest go first."""
+
+Shipped = Callable[[str], Sequence[Entry]]
+"""The entries that are part of Blockbuster, for a device."""
+
+
+@functools.cache
+def shipped(device: str) -> tuple[Entry, ...]:
+    """What is part of Blockbuster for a device, by the name that its driver gives it."""
+    machine = known_device(device)
+    if machine is None:
+        return ()
+    place = resources.files("blockbuster.tuning") / "shipped" / f"{machine.name}.json"
+    return read_file(place.read_bytes()) if place.is_file() else ()
+
+
+@dataclass(frozen=True)
+class Store:
+    """Measurements in a folder of the user's cache, and those that are part of Blockbuster."""
+
+    folder: Folder = field(default_factory=lambda: cache_folder("tuned"))
+    shipped: Shipped = shipped
+
+    def knows(self, device: str) -> bool:
+        """True if there is any measurement that may be one of this device."""
+        return bool(self.folder.names() or self.shipped(device))
+
+    def found(self, key: Key, versions: Callable[[], tuple[str, str]]) -> Entry | None:
+        """What was measured for a key, whose versions of Triton and the assembler come last.
+
+        ``versions`` is asked only where something is known of the program.
+        """
+        question = key.question
+        names = [name for name in self.folder.names() if name.startswith(question)]
+        ours = [one for one in self.shipped(key.device) if one.key.question == question]
+        if not names and not ours:
+            return None
+        triton, assembler = versions()
+        own = replace(key, triton=triton, assembler=assembler)
+        entry = self.read(own.name) if own.name in names else None
+        wanted = (triton, assembler)
+        return entry or next(
+            (one for one in ours if (one.key.triton, one.key.assembler) == wanted), None
+        )
+
+    def read(self, name: str) -> Entry | None:
+        """The entry in a file of the folder; None where there is none, or none of this version.
+
+        A damaged file is removed with a warning.
+        """
+        data = self.folder.read(name)
+        if data is None:
+            return None
+        try:
+            found = parse_json(data)
+            if isinstance(found, dict) and found.get("schema", SCHEMA) != SCHEMA:
+                return None  # of another version of ours
+            return _entry(found)
+        except Wrong as wrong:
+            self.folder.remove(name)
+            warnings.warn(
+                f"measurements in {shown(name)} are damaged and left out: {wrong}; "
+                "the kernel is measured again where tune='measure'",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
+
+    def write(self, entry: Entry) -> None:
+        """Keep an entry, instead of an earlier one for its key."""
+        content = entry.to_json()
+        document = {"schema": SCHEMA, "sha256": _digest(content), "entry": content}
+        self.folder.write(entry.key.name, (json.dumps(document, indent=1) + "\n").encode())
+        self.folder.trim(MOST)
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries of the folder that this version reads, by the names of their files."""
+        for name in self.folder.names():
+            if name.endswith(".json") and (entry := self.read(name)):
+                yield entry
+
+
+def _entry(data: Any) -> Entry:
+    found = record(data, schema=text, sha256=text, entry=read_entry)
+    if found["sha256"] != _digest(data["entry"]):
+        raise Wrong("does not have the checksum that it was written with", ".entry")
+    entry: Entry = found["entry"]
+    return entry
+
+
+def _digest(content: Any) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+# one file for many entries --------------------------------------------------------------
+
+
+def write_file(entries: Iterable[Entry], path: Path) -> Path:
+    """Write entries into one file that can be shipped with a program. Raises OSError."""
+    ordered = sorted(entries, key=lambda entry: (entry.kernel, entry.key.name))
+    document = {"schema": SCHEMA_OF_FILES, "entries": [entry.to_json() for entry in ordered]}
+    return write_whole(path, (json.dumps(document, indent=1) + "\n").encode())
+
+
+def read_file(data: bytes, path: str = "a file of measurements") -> tuple[Entry, ...]:
+    """The entries of such a file. Raises LaunchError, with the place, where it is none."""
+    try:
+        found = parse_json(data)
+        schema = found.get("schema") if isinstance(found, dict) else None
+        if schema != SCHEMA_OF_FILES:
+            raise Wrong(f"its schema is {shown(repr(schema), 80)}, expected {SCHEMA_OF_FILES!r}")
+        entries: tuple[Entry, ...] = record(found, schema=text, entries=items(read_entry))[
+            "entries"
+        ]
+    except Wrong as wrong:
+        raise LaunchError(
+            message(
+                f"{shown(path)} cannot be read: {wrong}",
+                hint="`blockbuster cache export FILE` writes such files",
+            )
+        ) from None
+    return entries

@@ -1,0 +1,96 @@
+"""``tune="measure"``: kernels of which nothing is known are measured before they run first."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from blockbuster.errors import EmitError, shown_lines
+from blockbuster.machines import known_device, machine_of
+from blockbuster.selection.family import Family
+from blockbuster.selection.plan import File, Plan
+from blockbuster.tuning.bench import gpu_bench
+from blockbuster.tuning.candidates import candidates
+from blockbuster.tuning.entry import Entry
+from blockbuster.tuning.known import KnownResults
+from blockbuster.tuning.measuring import LIMIT, Measuring, Save, Tell, Unsaved
+
+TWICE = 2
+"""A plan made anew may be for other sizes than the one that was measured, once."""
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """Measures what is not known, and keeps it.
+
+    ``asked_for``: the questions that were measured in this process, whatever came of it.
+    """
+
+    known: KnownResults
+    measuring: Measuring
+    asked_for: dict[str, None] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def tuned(
+        self, family: Family, plan: Callable[[], Plan], save: Save, *, one_kernel: bool = False
+    ) -> Plan:
+        """The plan that ``plan`` gives once its kernels were measured."""
+        with self.lock:
+            for _ in range(TWICE):
+                found = plan()
+                new = [file for file in found.files if self._is_new(family, found, file)]
+                if not new:
+                    return found
+                for file in new:
+                    self.measured(family, found, file, save, one_kernel=one_kernel)
+                family.forget()
+            return plan()
+
+    def measured(
+        self, family: Family, plan: Plan, file: File, save: Save, *, one_kernel: bool = False
+    ) -> Entry | None:
+        """What is measured for a file of a plan; it is kept if any schedule has a time."""
+        asked = family.asked(plan, file, one_kernel=one_kernel)
+        key = self.known.key(asked)
+        assert key is not None, "it is asked for by its key"
+        self.asked_for[key.question] = None
+        full = self.known.with_versions(key)
+        self.measuring.bench.begin()
+        try:
+            entry = self.measuring.entry(family, plan, file, asked, key=full, save=save)
+        except Unsaved as error:
+            _warn(plan, f"it cannot be measured in a process of its own: {error}")
+            return None
+        except EmitError as error:
+            _warn(plan, f"its schedules were not ranked: {shown_lines(str(error))[0]}")
+            return None
+        finally:
+            self.measuring.bench.end()
+        if not entry.ranked:
+            _warn(plan, f"no schedule could be timed: {entry.found[0].reason}")
+            return entry
+        self.known.store.write(entry)
+        return entry
+
+    def _is_new(self, family: Family, plan: Plan, file: File) -> bool:
+        asked = family.asked(plan, file)
+        key = self.known.key(asked)
+        if key is None or key.question in self.asked_for:
+            return False
+        return self.known.entry(asked) is None
+
+
+def _warn(plan: Plan, reason: str) -> None:
+    said = f"{plan.name} is not tuned, the model's choice is taken: {reason}"
+    warnings.warn(said, RuntimeWarning, stacklevel=5)
+
+
+def tuner_for(
+    known: KnownResults, device: int, *, limit: float = LIMIT, tell: Tell = lambda _: None
+) -> Tuner:
+    """A tuner for a GPU of this host, by its number."""
+    choose = partial(candidates, machine=known_device(known.device) or machine_of(known.target))
+    return Tuner(known, Measuring(gpu_bench(device), choose, limit, tell))

@@ -1,0 +1,66 @@
+"""`blockbuster tune`: measure the kernels of a program ahead of time, for some sizes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from blockbuster.compile import tune
+from blockbuster.tuning.entry import Entry
+from blockbuster.tuning.measuring import LIMIT
+from blockbuster.view.emitting import add_program
+from blockbuster.view.load import parse_sizes, trace_named
+from blockbuster.view.measurements import show
+from blockbuster.view.terminal import Screen, warn
+
+EXAMPLES = """examples:
+  blockbuster tune model.py:attention --dims q="M D" k="N D" v="N L" \\
+      --sizes "M=4096 N=4096 D=128 L=128" --sizes "M=8192 N=8192 D=128 L=128"
+  blockbuster tune model.py:mlp --dims x="M D" w="D K" --sizes M=128,D=512,K=2048 --json
+
+Results are kept in the cache, and used from then on wherever the program is compiled
+for such sizes. `blockbuster cache export FILE` writes them into a file to ship with it.
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_program(command)
+    command.add_argument(
+        "--sizes", action="append", default=[], required=True, metavar='"DIM=SIZE ..."',
+        help="the size of every dim; give it several times to tune for several sizes",
+    )  # fmt: skip
+    command.add_argument(
+        "--dtype", default="float16", help="float16 (default), float32 or bfloat16"
+    )
+    command.add_argument(
+        "--limit", type=float, default=LIMIT, metavar="SECONDS",
+        help=f"how long a kernel may take (default {LIMIT:g})",
+    )  # fmt: skip
+    command.add_argument("--json", action="store_true", help="print JSON, with all times")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure the kernels of a program for each set of sizes that is not known; print all."""
+    if not arguments.limit > 0:
+        raise ValueError(f"--limit {arguments.limit:g}: expected a number of seconds above 0")
+    wanted = [parse_sizes(text.split()) for text in arguments.sizes]
+    program = trace_named(arguments.program, arguments.dims)
+    found: list[Entry] = []
+    with telling(f"tuning {program.name}") as tell:
+        for sizes in wanted:
+            found += tune(program, sizes, arguments.dtype, limit=arguments.limit, tell=tell)
+    show(found, as_json=arguments.json)
+    return 0 if found else 1
+
+
+@contextmanager
+def telling(what: str) -> Iterator[Callable[[str], None]]:
+    """What shows how far work is: a spinner on a terminal, plain lines elsewhere."""
+    if not sys.stderr.isatty():
+        yield warn
+        return
+    with Screen(stderr=True).working(what) as tell:
+        yield tell

@@ -1,0 +1,51 @@
+"""Which float32 dots are split for the matrix units by default, where a caller asks for it."""
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.selection.split_floats import LEAST, split_floats
+
+
+def start(fn, dims, sizes, dtype="float32", target="sm_90"):
+    graph = bb.fuse(bb.lower(bb.trace(fn, **dims))).final
+    made = bb.emit(graph, sizes, dtype, target).derivation.start
+    return unscheduled(made.draft, made.sizes, target_of(target))
+
+
+
+def attention(q, k, v):
+    return bb.softmax(q @ k.T, axis=-1) @ v
+
+
+HEAD = dict(q="M D", k="N D", v="N L")
+
+
+def matmul(x, w):
+    return x @ w
+
+
+PRODUCT = dict(x="M K", w="K N")
+
+
+@pytest.mark.parametrize(("depth", "is_split"), [(LEAST, True), (LEAST - 16, False)])
+def test_long_sums_are_split(depth, is_split):
+    made = split_floats(start(matmul, PRODUCT, dict(M=64, K=depth, N=64)))
+    assert [move.move for move in made.moves] == ["split-float"] * is_split
+
+
+@pytest.mark.parametrize(("depth", "is_split"), [(64, True), (32, False)])
+def test_the_shortest_sum_of_a_kernel_decides(depth, is_split):
+    made = split_floats(start(attention, HEAD, dict(M=64, N=512, D=depth, L=64)))
+    assert bool(made.moves) is is_split
+
+
+def test_narrow_dtypes_rows_and_other_targets_stay():
+    sizes = dict(M=64, K=256, N=64)
+    for given in (
+        start(matmul, PRODUCT, sizes, "float16"),
+        start(matmul, PRODUCT, sizes, target="gfx942"),
+        start(lambda x: bb.softmax(x, axis=-1), dict(x="M N"), dict(M=64, N=256)),
+    ):
+        assert split_floats(given) == given

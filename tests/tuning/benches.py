@@ -1,0 +1,118 @@
+"""A bench that measures nothing: what it says of plans is a plain function of their texts."""
+
+import json
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+
+import blockbuster as bb
+from blockbuster.compile import _family
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.script import replayed
+from blockbuster.emit.target.disk import Folder
+from blockbuster.frontend.arguments import shape_from_names
+from blockbuster.selection.asked import rescheduled
+from blockbuster.tuning.bench import Bench
+from blockbuster.tuning.known import KnownResults
+from blockbuster.tuning.measuring import Measuring
+from blockbuster.tuning.setting import saved_with
+from blockbuster.tuning.store import Store
+from blockbuster.tuning.tuner import Tuner
+
+DEVICE, TARGET = "NVIDIA H200", "sm_90"
+VERSIONS = "3.6.0", "13.0.88"
+WARPS = (1, 2, 8, 16)
+
+
+def matmul(x, w):
+    return x @ w
+
+
+def product(dims=("M", "K", "N")):
+    """A matrix product with dims of these names."""
+    m, k, n = dims
+    return bb.trace(matmul, x=f"{m} {k}", w=f"{k} {n}")
+
+
+def warps_of(text):
+    """With how many warps a scheduled kernel, or an emitted text, is."""
+    return next(line.split()[-1] for line in text.split("\n") if line.startswith("warps "))
+
+
+def with_warps(choice, count):
+    """A choice with another number of warps."""
+    made = choice.scheduled
+    text = made.schedule.replace(f"warps {warps_of(made.schedule)}", f"warps {count}")
+    return rescheduled(choice, replayed(unscheduled(made.start, made.known, made.target), text))
+
+
+def choose(asked, executor):
+    """The model's choice, and others with other warps."""
+    best = asked.considered.best
+    return [best, *(with_warps(best, count) for count in WARPS)]
+
+
+@dataclass
+class Benches:
+    """Judges and times plans by the warps of their kernels; ``checked``, ``timed``: which were."""
+
+    wrong: tuple[str, ...] = ()
+    times: dict[str, tuple[float, ...] | str] = field(default_factory=dict)
+    checked: list[str] = field(default_factory=list)
+    timed: list[str] = field(default_factory=list)
+
+    def bench(self):
+        return Bench(lambda until: Executor(), self.check, self.time)
+
+    def check(self, paths, until):
+        warps = [*map(_warps, paths)]
+        self.checked += warps
+        return ["its results are wrong" if one in self.wrong else "" for one in warps]
+
+    def time(self, paths, until):
+        warps = [*map(_warps, paths)]
+        self.timed += warps
+        return [self.times.get(one, (99.0,)) for one in warps]
+
+
+def _warps(path):
+    steps = json.loads(path.read_text(encoding="utf-8"))["plan"]["steps"]
+    (text,) = (step["file"]["text"] for step in steps)
+    lines = [line for line in text.split("\n") if '"num_warps": ' in line]
+    found = lines[0].split('"num_warps": ')[1].split(",")[0].rstrip("}")
+    return found
+
+
+def store(path, entries=()):
+    """A store in a folder of the test's, with these entries as part of Blockbuster."""
+    return Store(Folder("tuned", path), lambda device: tuple(entries))
+
+
+def known(path, entries=(), **changes):
+    """What is known, in such a store."""
+    given = dict(device=DEVICE, target=TARGET, store=store(path, entries))
+    return KnownResults(**given | {"versions": lambda target: VERSIONS} | changes)
+
+
+def tuner(path, benches, *, choose=choose, **changes):
+    """A tuner that measures with these benches."""
+    return Tuner(known(path), Measuring(benches.bench(), choose, **changes))
+
+
+def family_of(program, known=None, dtype="float16"):
+    return _family(program, dtype, TARGET, known)
+
+
+def tuned(tuner, program, sizes, dtype="float16"):
+    """The plan of a program that this tuner tunes."""
+    family = family_of(program, tuner.known, dtype)
+    shape = shape_from_names([output.name for output in program.outputs])
+    return tuner.tuned(family, lambda: family.at(sizes), saved_with(shape, program))
+
+
+class Uncompiled(Executor):
+    """Compiles nothing: whatever it is given is refused."""
+
+    def submit(self, function, /, *given, **named):
+        made = Future()
+        made.set_result("nothing compiles here")
+        return made

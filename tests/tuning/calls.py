@@ -1,0 +1,36 @@
+"""What processes of the tests are asked to do: answer, raise, die, hang."""
+
+import os
+import signal
+import time
+
+
+def doubled(number):
+    return 2 * number
+
+
+def raising(number):
+    raise ValueError(f"{number} is refused")
+
+
+def dying(number):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def leaving(number):
+    os._exit(7)
+
+
+def hanging(number):
+    time.sleep(600)
+
+
+def by_number(number):
+    """Twice its number; 3 dies, 5 hangs, 7 raises."""
+    if number == 3:
+        dying(number)
+    if number == 5:
+        hanging(number)
+    if number == 7:
+        raise ValueError("seven is refused")
+    return doubled(number)

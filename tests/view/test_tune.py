@@ -1,0 +1,91 @@
+"""The commands `tune` and `cache`, as a shell would call them."""
+
+import json
+
+import pytest
+
+from blockbuster.tuning.store import Store
+from blockbuster.view.cli import main
+from tests.tuning.test_store import ENTRY
+
+PROGRAM = "def product(x, w):\n    return x @ w\n"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own, with one kernel measured."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    Store().write(ENTRY)
+    return Store()
+
+
+def test_list(cache, capsys):
+    assert main(["cache", "list"]) == 0
+    heads, line = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert heads.split() == (
+        ["kernel", "sizes", "device", "model", "us", "best", "us", "ratio", "measured", "seconds"]
+    )
+    assert line.split("  ")[0] == "matmul: out"
+    assert "9.5" in line
+    assert "7.2" in line
+    assert "1.31" in line
+    assert "2 of 3" in line
+
+
+def test_list_as_json(cache, capsys):
+    assert main(["cache", "list", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert [one["us"] for one in entry["found"]] == [9.5, 7.25, None]
+
+
+def test_path_and_clear(cache, capsys):
+    assert main(["cache", "path"]) == 0
+    assert capsys.readouterr().out.rstrip("\n") == str(cache.folder.path)
+    assert main(["cache", "clear"]) == 0
+    assert main(["cache", "list"]) == 0
+    assert capsys.readouterr().out == "nothing was measured\n"
+
+
+def test_export_and_import(cache, tmp_path, capsys):
+    path = tmp_path / "tuned.json"
+    assert main(["cache", "export", str(path)]) == 0
+    assert main(["cache", "clear"]) == 0
+    assert main(["cache", "import", str(path)]) == 0
+    assert [*cache.entries()] == [ENTRY]
+    said = capsys.readouterr().err
+    assert "wrote 1 kernels" in said
+    assert "imported 1 kernels" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export"], "cache export needs a FILE"),
+        (["list", "more.json"], "cache list takes no FILE"),
+    ],
+)
+def test_files_where_they_belong(cache, arguments, said, capsys):
+    assert main(["cache", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_import_of_something_else(cache, tmp_path, capsys):
+    path = tmp_path / "other.json"
+    path.write_text("{}")
+    assert main(["cache", "import", str(path)]) == 1
+    assert "cannot be read: its schema is None" in capsys.readouterr().err
+
+
+def test_tune_without_a_gpu(tmp_path, capsys):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    command = ["tune", f"{path}:product", "--dims", "x=M K", "w=K N", "--sizes", "M=64 K=64 N=64"]
+    assert main(command) == 1
+    assert "there is no GPU here" in capsys.readouterr().err
+    assert main([*command, "--limit", "0"]) == 2
+
+
+def test_tune_needs_sizes(capsys):
+    with pytest.raises(SystemExit):
+        main(["tune", "program.py:product"])
+    assert "--sizes" in capsys.readouterr().err
