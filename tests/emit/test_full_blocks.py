@@ -163,8 +163,8 @@ def agrees(name):
 
 
 MUTANTS = [
-    (part, "behind = short if behind is None", "behind = behind if behind is None", "matmul"),
-    (part, "writer.within(behind, (None, short))", "behind", "near"),
+    (part, "last = short if last is None", "last = last if last is None", "matmul"),
+    (part, "writer.within(last, (None, short))", "last", "near"),
     (padding, "if dim != loop.dim)", "if False)", "nested"),
 ]
 

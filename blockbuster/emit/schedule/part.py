@@ -99,15 +99,15 @@ def parted(program: TileProgram, site: Site) -> TileProgram:
     assert loop is not None
     writer = writer_of(loop, formulas, program, alone=True)
     found, ragged = whole_blocks(loop, formulas, writer), is_ragged_loop(program, site)
-    behind, before = writer.span(found.others)
+    last, first = writer.span(found.others)
     if ragged:
         short = writer.short()
-        behind = short if behind is None else writer.within(behind, (None, short))
-    first, whole, last = _spans(loop, (behind, before), writer)
-    parts = [_copied(replace(loop, span=first), writer)] if first is not None else []
+        last = short if last is None else writer.within(last, (None, short))
+    before, whole, behind = _spans(loop, (last, first), writer)
+    parts = [_copied(replace(loop, span=before), writer)] if before is not None else []
     body = under(loop.body, found.known, formulas)
     parts.append(_copied(replace(loop, span=whole, body=body, full=ragged), writer))
-    parts += [replace(loop, span=last)] if last is not None else []
+    parts += [replace(loop, span=behind)] if behind is not None else []
     made = replaced_by(formulas.nest.body, loop, (*writer.made, *parts))
     return with_body(program, site, made)
 
