@@ -12,8 +12,8 @@ from dataclasses import replace
 from blockbuster.costs.coefficients import FITTED
 
 REACHED = replace(
-    FITTED, matrix=1.0, apart=0.45, memory=0.96, cache=1.6, issue=0.8, queue=2.0, request=1.9,
-    begin=1000.0, alone=2.5, dot=250.0, fold=20.0, exchange=200.0, unrolled=3.5, start=5e-7,
+    FITTED, matrix=1.0, apart=0.45, memory=0.96, cache=1.6, issue=0.8, queue=1.76, request=1.9,
+    begin=1000.0, alone=1.5, dot=120.0, fold=18.0, exchange=200.0, unrolled=3.5, start=5e-7,
 )  # fmt: skip
 """How near kernels come to a machine's rates, and how long they wait. Where programs contend is
 simulated, so that fewer waits have to stand for it than in the closed form.
