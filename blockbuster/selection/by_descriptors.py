@@ -12,12 +12,20 @@ from dataclasses import replace
 from blockbuster.costs import time_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.script import Line, parsed
-from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.site import loop_at
+from blockbuster.emit.schedule.stage import Stage, staged_loads
+from blockbuster.emit.tile.shared_memory import tile_bytes
+from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.selection.cost import Cost
 
 LONG = 20.0
 """Microseconds of a kernel from which on the host is ready before the kernel before it has ended:
 a launch of three arrays takes it 6.7, as many more as descriptors take it longer."""
+
+
+WIDE = 1 << 14
+"""Bytes of a tile from which on descriptors help: attention of depth 64 in steps of 64 keys, 8 kB
+each, took 160 microseconds by pointers and 176 by descriptors."""
 
 
 def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
@@ -35,7 +43,7 @@ def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
         args = line.args
         if _is_stage(line, long):
             described = {**args, "described": True}
-            if not line.move.why_not(made, line.site, **described):
+            if _are_wide(made, line) and not line.move.why_not(made, line.site, **described):
                 args = described
         made = line.move.apply(made, line.site, **args)
     return made
@@ -43,3 +51,11 @@ def by_descriptors(scheduled: Scheduled, cost: Cost) -> Scheduled:
 
 def _is_stage(line: Line, nests: list[int]) -> bool:
     return line.move.name == Stage.name and line.site.nest in nests
+
+
+def _are_wide(scheduled: Scheduled, line: Line) -> bool:
+    """True if the tiles that the loop of ``line`` loads ahead are wide enough."""
+    loop = loop_at(scheduled.draft, line.site)
+    assert loop is not None
+    tiling = tiling_of(scheduled.draft, scheduled.draft.nests[line.site.nest - 1])
+    return all(tile_bytes(load.target, tiling) >= WIDE for load in staged_loads(loop, tiling))

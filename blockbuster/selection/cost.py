@@ -29,6 +29,8 @@ were compiled for an H200, 20 spilled that wanted less, and 126 of the 230 that 
 class Cost:
     """What each kernel of a schedule does, and what the closed form says of all together.
 
+    ``combined``: the loops whose chunks leave partial results, which a later kernel combines.
+
     Inputs come from global memory: of 18 programs on an H200 the first choice was within 15% of the
     best of some 24 schedules for 18 if they do, and for 15 if the cache holds them
     (bench/results/2026-11-22-h200-costs).
@@ -37,11 +39,12 @@ class Cost:
     works: tuple[Work, ...]
     report: Report
     machine: Machine
+    combined: int = 0
 
     @property
     def microseconds(self) -> float:
-        """How long the kernels take, launches included."""
-        return self.report.time_us
+        """How long the kernels take, launches included, and partial results are waited for."""
+        return self.report.time_us + COMBINING * self.combined
 
     @cached_property
     def moved(self) -> int:
@@ -73,6 +76,12 @@ class Cost:
         return f"{self.microseconds:.1f} us, limited by {self.report.critical}"
 
 
+COMBINING = 2.0
+"""Microseconds that partial results of chunks cost beyond what the closed form knows: on an H200
+self-attention in 8 chunks took 7.5 by 7.1 of the closed form, and 5.5 by 7.5 in one kernel; a chain
+of products 7.7 by 8.0, and 5.1 by 7.5 in two kernels without chunks.
+"""
+
 OPTIMISM = 3.0
 """How many times faster than a machine's rates the closed form lets matrix units and the cache be,
 at most (``matrix`` and ``cache`` of costs/coefficients.py)."""
@@ -86,7 +95,14 @@ def cost_of(scheduled: Scheduled) -> Cost:
     machine, works = machine_of(scheduled.target.name), work(scheduled)
     if any(one.footprint.shared > machine.limits.shared_per_program for one in works):
         raise ValueError(message(f"a program needs more shared memory than {machine.name} has"))
-    return Cost(works, cost(works, machine, launch=LAUNCH), machine)
+    return Cost(works, cost(works, machine, launch=LAUNCH), machine, _combined(scheduled))
+
+
+def _combined(scheduled: Scheduled) -> int:
+    """The loops of ``scheduled`` in chunks whose partial results lie in a workspace."""
+    draft = scheduled.draft
+    kept = {axis.dim for buffer in draft.workspaces for axis in buffer.axes}
+    return sum(chunks.number in kept for chunks in draft.chunks)
 
 
 def in_elements(work: Arithmetic, *, exact: bool) -> int:

@@ -99,8 +99,8 @@ programs of 128 x 128 to a processor for 4% faster than one of 128 x 256, the be
 def preferred(found: Sequence[Variation]) -> list[Variation]:
     """Variations, the cheapest of which is the first, in the order in which they are taken.
 
-    First those that cost about as little: of them, the one that moves least between memory and
-    processors, then the one with the more usual numbers of warps and stages.
+    First those that cost about as little: of them, the one with the usual numbers of warps, then
+    the one that moves least between memory and processors, or has the more usual stages.
     """
     limit = NEAR * found[0].microseconds if found else 0.0
     near = [one for one in found if one.microseconds <= limit]
@@ -109,7 +109,7 @@ def preferred(found: Sequence[Variation]) -> list[Variation]:
 
 def _preference(one: Variation) -> tuple[int, int, int]:
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    return one.cost.moved, one.unusual, stages
+    return one.unusual, one.cost.moved, stages
 
 
 def variations(
