@@ -181,6 +181,11 @@ def dot_dims(program: TileProgram) -> tuple[Dim, ...]:
     return tuple(_shape_of(program, Tiling({}, program.units)).dots)
 
 
+def repeated_dims(program: TileProgram) -> tuple[Dim, ...]:
+    """The dims that, cut into blocks, have a matrix dot done again for each block."""
+    return tuple(_shape_of(program, Tiling({}, program.units)).repeated)
+
+
 def choose_warps(nest: Nest, tiling: Tiling) -> int:
     """Twice the usual number of warps where the accumulators would fill the registers of four.
 

@@ -16,7 +16,7 @@ from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.program import Let, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
-from blockbuster.selection.default_tiles import THREADS, WARPS, choose_warps
+from blockbuster.selection.default_tiles import ROWS, THREADS, WARPS, choose_warps
 
 WARPS_MOVE, STAGE = Warps(), Stage()
 
@@ -39,14 +39,19 @@ class KernelSetting:
 
 
 def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
-    """What each kernel usually has: no more warps than its accumulators need registers of.
+    """What each kernel usually has: twice the warps where each then has rows for two dots.
 
-    Attention of depth 64 in tiles of 128 x 64 took an H200 169 microseconds with 4 warps and 181
-    with 8; a product of 8192 x 8192 x 8192 in tiles of 128 x 128 1546 and 1722.
+    With four warps there, a gated network of 2048 rows took an H200 1285 microseconds instead of
+    1113, and a product of float32 3691 instead of 2436; attention of depth 64 169 instead of 181.
     """
-    draft = scheduled.draft
-    warps = (choose_warps(nest, tiling_of(draft, nest)) for nest in draft.nests)
-    return tuple(KernelSetting(count, STAGES[0]) for count in warps)
+    found = []
+    for nest in scheduled.draft.nests:
+        tiling = tiling_of(scheduled.draft, nest)
+        warps = choose_warps(nest, tiling)
+        if Uses(nest, tiling).fewest_rows() >= 2 * WARPS * ROWS:
+            warps = max(warps, 2 * WARPS)
+        found.append(KernelSetting(warps, STAGES[0]))
+    return tuple(found)
 
 
 def others(setting: KernelSetting, nest: Nest, tiling: Tiling) -> Iterator[KernelSetting]:

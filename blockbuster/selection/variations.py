@@ -26,6 +26,7 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.default_schedule import arranged
+from blockbuster.selection.default_tiles import WHOLE, repeated_dims
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.settings import (
     STAGES,
@@ -99,8 +100,8 @@ programs of 128 x 128 to a processor for 4% faster than one of 128 x 256, the be
 def preferred(found: Sequence[Variation]) -> list[Variation]:
     """Variations, the cheapest of which is the first, in the order in which they are taken.
 
-    First those that cost about as little: of them, the one with the usual numbers of warps, then
-    the one that moves least between memory and processors, or has the more usual stages.
+    First those that cost about as little: of them, the one that moves least between memory and
+    processors, then the one with the more usual numbers of warps and stages.
     """
     limit = NEAR * found[0].microseconds if found else 0.0
     near = [one for one in found if one.microseconds <= limit]
@@ -109,7 +110,7 @@ def preferred(found: Sequence[Variation]) -> list[Variation]:
 
 def _preference(one: Variation) -> tuple[int, int, int]:
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    return one.unusual, one.cost.moved, stages
+    return one.cost.moved, one.unusual, stages
 
 
 def variations(
@@ -253,12 +254,16 @@ class _Search:
 @dataclass(frozen=True)
 class _Roles:
     """``varying``: the dims whose lanes vary, those of ``dots`` if there are any. ``rows``: of
-    results of dots. ``kept``: those that start wider, too: of results of dots, or along rows."""
+    results of dots. ``kept``: those that start wider, too: of results of dots, or along rows.
+    ``again``: those whose blocks have dots done again; they are not cut further than usual. Scores
+    made twice for halves of their columns took self-attention 7.4 microseconds instead of 5.5.
+    """
 
     varying: tuple[Dim, ...]
     dots: tuple[Dim, ...]
     rows: tuple[Dim, ...]
     kept: tuple[Dim, ...]
+    again: tuple[Dim, ...]
     sizes: Mapping[Dim, int]
 
     @staticmethod
@@ -272,12 +277,14 @@ class _Roles:
         free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
         results = _results(program)
         rows, kept = (tuple(d for d in free if d in found) for found in results)
-        return _Roles(tuple(free), dots, rows, kept, bare.sizes)
+        return _Roles(tuple(free), dots, rows, kept, repeated_dims(program), bare.sizes)
 
     def least(self, dim: Dim) -> int:
         """Lanes of a dim, at least."""
         if dim not in self.dots:
             return 1
+        if dim in self.again:
+            return min(WHOLE, self.most(dim))
         return LEAST if dim in self.rows else min(NARROWEST, self.most(dim))
 
     def most(self, dim: Dim) -> int:
