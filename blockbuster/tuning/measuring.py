@@ -27,7 +27,7 @@ from blockbuster.tuning.known import config_of
 LIMIT = 10.0
 """Seconds that tuning a kernel takes, about."""
 
-COMPILED, CHECKED = 0.4, 0.85
+COMPILED, CHECKED = 0.65, 0.88
 """Which part of the budget may have passed when all is compiled, and when all is checked."""
 
 Choose = Callable[[Asked, Executor], Sequence[Choice]]
