@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -28,11 +29,13 @@ from blockbuster.runtime.launch import server_environment
 T = TypeVar("T")
 A = TypeVar("A")
 
-COMPILING = ("triton", "triton.compiler")
-RUNNING = ("torch", *COMPILING)
+LOADED = ("torch", "triton", "triton.compiler")
+"""What servers load: Triton itself loads torch where there is a GPU, in each fork that has it not."""
 LATE = "no time was left for it"
 MOST = 16
 """Processes that compile side by side, at most."""
+LOADING = 60.0
+"""Seconds in which a server has loaded what it needs, also from a slow disk."""
 POLL = 0.005
 """Seconds between two looks at what processes have ended."""
 
@@ -86,9 +89,21 @@ def called_for_each(
         return [Gone(str(lost)) for _ in given]
 
 
-def prepare(modules: tuple[str, ...]) -> None:
-    """Start a server that has ``modules`` loaded by the time of the next call."""
-    worker.prepare(server(modules), server_environment(interpreted=False))
+def ready(modules: tuple[str, ...], count: int) -> None:
+    """Wait until ``count`` servers have ``modules`` loaded, or have had the time for that."""
+    until = time.monotonic() + LOADING
+
+    def load(_: int) -> None:
+        with suppress(Lost):  # the calls that follow say why
+            called(modules, until, os.getpid)
+
+    with ThreadPoolExecutor(count) as threads:
+        list(threads.map(load, range(count)))
+
+
+def compilers() -> int:
+    """How many processes compile side by side."""
+    return min(MOST, len(os.sched_getaffinity(0)))
 
 
 def dismiss(modules: tuple[str, ...]) -> None:
@@ -110,14 +125,14 @@ def _ended(status: int, log: Path) -> str:
 
 
 class Compilers(Executor):
-    """Calls side by side, in processes that have Triton. Those end with this context.
+    """Calls side by side, in processes that have Triton.
 
     A call that is lost gives the reason, as ``ranking.compiled`` gives that of a refusal.
     """
 
-    def __init__(self, until: float, count: int = 0) -> None:
+    def __init__(self, until: float) -> None:
         self._until = until
-        self._threads = ThreadPoolExecutor(count or min(MOST, len(os.sched_getaffinity(0))))
+        self._threads = ThreadPoolExecutor(compilers())
 
     def submit(self, function: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
         """Call ``function`` in a process."""
@@ -126,14 +141,13 @@ class Compilers(Executor):
 
     def _result(self, function: Callable[..., Any], *given: Any) -> Any:
         try:
-            return called(COMPILING, self._until, function, *given)
+            return called(LOADED, self._until, function, *given)
         except Lost as lost:
             return str(lost)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes."""
+        """Wait for calls that have begun."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
-        dismiss(COMPILING)
 
 
 # in a server -----------------------------------------------------------------------------
