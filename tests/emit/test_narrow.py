@@ -290,7 +290,8 @@ def test_a_report_says_what_masks_leave():
         return str(compiled.report)
 
     masked = said(-np.inf, "h200")
-    rows, columns = (int(re.search(rf"\b{dim} (\d+)", masked.split("tiles: ")[1])[1]) for dim in "MN")
+    tiles = dict(re.findall(r"(\w+) (\d+)", masked.split("tiles: ")[1]))
+    rows, columns = int(tiles["M"]), int(tiles["N"])
     left = np.mean([-(-end // columns) for end in range(rows, 2048 + 1, rows)])
     words = f"a loop over N runs over {left:g} of {2048 // columns} blocks: its mask empties"
     assert words in masked
