@@ -10,6 +10,8 @@ from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
+from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.tile.listing import listing
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import For, Load, Store, Tile, View, statements
@@ -17,6 +19,8 @@ from blockbuster.emit.tile.traffic import tile_traffic
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.ir.parse import parse
 from blockbuster.selection.choice import Fused
+from blockbuster.selection.cost import cost_of
+from blockbuster.selection.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, changed_by
 
 TWICE = """
@@ -125,9 +129,28 @@ def test_rows_that_fit_are_read_once(function):
     assert loads[2] >= 2 * 20_000_000
 
 
+def columns_of(rows):
+    sizes = {"M": rows, "N": 1000}
+    fused = Fused(bb.lower(bb.trace(lambda x: bb.softmax(x, axis=0), x="M N")))
+    return fused.consider(sizes, "float32", "sm_90").best, sizes
+
+
 def test_columns_are_not_read_in_one_piece():
     """A tile of whole columns would read a few elements of each row of memory."""
-    fused = Fused(bb.lower(bb.trace(lambda x: bb.softmax(x, axis=0), x="M N")))
-    best = fused.consider({"M": 1024, "N": 1000}, "float32", "sm_90").best
+    best, _ = columns_of(4096)
 
-    assert best.blocks["M"] < 1024
+    assert best.blocks["M"] < 4096
+
+
+def test_short_columns_are_read_once_but_several_at_a_time():
+    """The default schedule cuts them; in one piece they cost less, unless each is read alone."""
+    best, sizes = columns_of(1024)
+    before = unscheduled(best.scheduled.start, sizes, best.scheduled.target)
+    usual = default_schedule(best.scheduled.start, sizes, device=best.scheduled.target)
+    alone = replayed(before, "block M 1024 whole, N 1; warps 4")
+    moved = tile_traffic(best.program, sizes, best.blocks)[best.program.inputs[0].name]
+
+    assert usual.blocks["M"] < 1024 == best.blocks["M"]
+    assert best.blocks["N"] > 1
+    assert moved.elements_loaded == 1024 * 1000
+    assert best.cost.microseconds < cost_of(usual).microseconds < cost_of(alone).microseconds

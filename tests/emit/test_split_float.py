@@ -21,6 +21,7 @@ from blockbuster.emit.tile.shared_memory import shared_bytes
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, VerifyError
 from blockbuster.runtime.launch import run_interpreted
+from blockbuster.selection.split_floats import LEAST
 
 MATMUL = dict(M=128, K=64, N=128)
 SPLIT = "block M 128, N 64, K 32; split-float; warps 8; stage nest 1 K 3"
@@ -55,10 +56,19 @@ def test_the_text_says_it_and_reads_back(product):
 
 
 def test_without_it_dots_are_exact(product):
-    source = emit(product, MATMUL, "float32").source
+    source = emit(product, MATMUL, "float32", schedule=SPLIT.replace("split-float; ", "")).source
 
     assert 'input_precision="ieee"' in source
     assert "tf32" not in source
+
+
+@pytest.mark.parametrize("summands", [LEAST, LEAST - 1, LEAST // 2])
+def test_by_default_dots_of_short_sums_are_exact(product, summands):
+    source = emit(product, MATMUL | {"K": summands}, "float32").source
+    long = summands >= LEAST
+
+    assert ('input_precision="tf32x3"' in source) == long
+    assert ('input_precision="ieee"' in source) != long
 
 
 def test_values_stay(attention):

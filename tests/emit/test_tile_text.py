@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.emit.schedule.scheduled import unscheduled
-from blockbuster.emit.schedule.script import MOVES
+from blockbuster.emit.schedule.script import BY_NAME, MOVES
 from blockbuster.emit.schedule.steps import cost_of
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile import program as tile_programs
@@ -238,14 +238,15 @@ graphs = st.one_of(block_graphs(), st.sampled_from(FUSED).map(fused))
 def moved(graph, draw):
     """What random moves at random places make of a program: the draft, and what is printed.
 
-    A draft in which a dim is not cut has nothing to print.
+    Half of them end with kernels that overlap, if there are several: few would by chance. A draft
+    in which a dim is not cut has nothing to print.
     """
     program = typed_for_gpu(graph, lower_to_tiles(graph), given_by("float16"))
     sizes = fitted(dict.fromkeys(map(size_class, sized(program)), 96), program.rules)
     scheduled = unscheduled(program, sizes, target_of("sm_90"))
-    cut = [move for move in MOVES if move.name == "block"]
     more = draw(st.lists(st.sampled_from(MOVES), max_size=8), label="moves")
-    for move in (*cut, *more):
+    last = draw(st.sampled_from([(), (BY_NAME["overlap"],)]), label="last")
+    for move in (BY_NAME["block"], *more, *last):
         if sites := list(move.sites(scheduled)):
             site = draw(st.sampled_from(sites), label=f"place of {move.name}")
             if args := list(islice(move.arguments(scheduled, site), 4)):

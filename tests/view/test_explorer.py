@@ -147,7 +147,7 @@ def test_loops_and_kernel_lines_lead_to_their_operators():
         assert node_at(final, place).op == Functional("dot")
     for place in (*places(loops, "row_sum("), *places(kernel, "tl.sum(", *span)):
         assert node_at(final, place).op == Functional("row_sum")
-    (exp,) = places(kernel, "= tl.exp(t", *span)
+    (exp,) = places(kernel, "= tl.exp2(p", *span)
     assert exp in places(loops, "= exp(")
     (loop,) = places(kernel, "for n0 in", *span)
     assert node_at(final, loop).op.dim == "N"

@@ -227,7 +227,7 @@ def test_lines_of_the_kernel_show_their_node(attention):
     attention.click("#tab-kernel")
     assert attention.at == len(data("attention")["states"]) - 1
     attention.wait(lambda: attention.all("#canvas svg"))
-    (line,) = (li for li in attention.all("#panel-kernel li") if "= tl.exp(t" in li.text)
+    (line,) = (li for li in attention.all("#panel-kernel li") if "= tl.exp2(p" in li.text)
     place = line.get_attribute("data-place")
     attention.js("arguments[0].click()", line)
 
