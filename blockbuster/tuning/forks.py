@@ -30,7 +30,7 @@ T = TypeVar("T")
 A = TypeVar("A")
 
 LOADED = ("torch", "triton", "triton.compiler")
-"""What servers load: Triton itself loads torch where there is a GPU, in each fork that has it not."""
+"""What servers load: Triton loads torch where there is a GPU, in each fork that has it not."""
 LATE = "no time was left for it"
 MOST = 16
 """Processes that compile side by side, at most."""
