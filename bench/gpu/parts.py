@@ -22,7 +22,10 @@ from bench.gpu.everyday import DEPTH, HEADS, LARGEST
 
 ROUNDS = 7
 WARM, TIMED = 10, 60  # milliseconds of each clock
-FORMS = {"default": (), "4 warps": ((r"^warps .*", "warps 4"), (r"^(stage .*) \d+$", r"\1 3"))}
+FORMS = {
+    "default": (),
+    "4 warps": ((r"^warps .*", "warps 4"), (r"^(stage \S+ \S+ \S+) \d+", r"\1 3")),
+}
 
 
 def schedules(graph: Any, sizes: dict[str, int], *, masked: bool) -> dict[str, str]:
@@ -49,7 +52,7 @@ def in_parts(text: str) -> str:
     if loop is None:
         raise ValueError(f"expected a schedule that narrows a loop, got\n{text}")
     text = text.replace(loop[0], f"{loop[0]}\npart {loop[1]}")
-    return re.sub(rf"^stage {loop[1]} (\d+)$", rf"\g<0>\nstage {loop[1]}#2 \1", text, flags=re.M)
+    return re.sub(rf"^stage {loop[1]} (\d+.*)$", rf"\g<0>\nstage {loop[1]}#2 \1", text, flags=re.M)
 
 
 def measured(length: int) -> dict[str, Any]:

@@ -223,7 +223,7 @@ class _Search:
 
     def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
         chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
-        lanes = dict(arrangement.lanes)
+        lanes = {**self.roles.usual, **dict(arrangement.lanes)} if arrangement.lanes else {}
         dots, plain = (lanes, {}) if self.roles.dots else ({}, lanes)
         try:
             return arranged(self.bare, tiles=plain, of_dots=dots, chunks=chunks)
@@ -257,6 +257,7 @@ class _Roles:
     results of dots. ``kept``: those that start wider, too: of results of dots, or along rows.
     ``again``: those whose blocks have dots done again; they are not cut further than usual. Scores
     made twice for halves of their columns took self-attention 7.4 microseconds instead of 5.5.
+    ``usual``: no lanes asked for, for each dim; another of its size class would speak for it.
     """
 
     varying: tuple[Dim, ...]
@@ -264,6 +265,7 @@ class _Roles:
     rows: tuple[Dim, ...]
     kept: tuple[Dim, ...]
     again: tuple[Dim, ...]
+    usual: Mapping[Dim, int]
     sizes: Mapping[Dim, int]
 
     @staticmethod
@@ -277,7 +279,8 @@ class _Roles:
         free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
         results = _results(program)
         rows, kept = (tuple(d for d in free if d in found) for found in results)
-        return _Roles(tuple(free), dots, rows, kept, repeated_dims(program), bare.sizes)
+        again, usual = repeated_dims(program), dict.fromkeys(cut, 0)
+        return _Roles(tuple(free), dots, rows, kept, again, usual, bare.sizes)
 
     def least(self, dim: Dim) -> int:
         """Lanes of a dim, at least."""
