@@ -50,6 +50,15 @@ class Binary:
         return cls(name, digest[:40], compiled.asm)
 
 
+def together(binaries: Sequence[Binary]) -> Binary:
+    """What stands for several binaries of which any may be the wrong one; one stands for itself."""
+    if len(binaries) == 1:
+        return binaries[0]
+    keys = " ".join(sorted(binary.key for binary in binaries))
+    names = " with ".join(binary.name for binary in binaries)
+    return Binary(names, hashlib.sha256(keys.encode()).hexdigest()[:40], {})
+
+
 @dataclass(frozen=True)
 class Known:
     """What is remembered of a binary: its state, and what was wrong."""
@@ -111,17 +120,18 @@ def admit(
 ) -> list[Binary]:
     """Those of a file's binaries whose results have to be compared before they are returned.
 
-    Raises Faulty for one that is known to be wrong, or that fails its trial.
+    Raises Faulty for what is known to be wrong, alone or together, or what fails its trial.
     """
     known = [memory.read(binary) for binary in binaries]
-    for binary, entry in zip(binaries, known, strict=True):
-        if entry.state == WRONG:
-            raise Faulty(f"{binary.name} failed its check earlier: {entry.reason}")
     new = [b for b, entry in zip(binaries, known, strict=True) if entry.state != PASSED]
+    for one in (*new, together(new)) if new else ():
+        entry = memory.read(one)
+        if entry.state == WRONG:
+            raise Faulty(f"{one.name} failed its check earlier: {entry.reason}")
     if new and not (probed and all(entry.state != BEGUN for entry in known)):
         reason = trial()
         if reason:
-            memory.write(new if len(new) == 1 else (), WRONG, reason)
+            memory.write([together(new)], WRONG, reason)
             raise Faulty(reason)
     memory.write(new, BEGUN)
     return new
@@ -194,7 +204,7 @@ class FirstChecks:
                 trial=lambda: self._trial(file, made, tensors, sizes),
             )
         except Faulty as fault:
-            raise self._refused([(file, binaries)], str(fault)) from fault
+            raise self._shown([(file, binaries)], str(fault)) from fault
         if new:
             self._new.append((file, new))
             self._compilations += made
@@ -259,9 +269,17 @@ class FirstChecks:
             raise LaunchError(message(f"the first launch failed: {fault}", hint=hint))
 
     def _refused(self, new: Sequence[tuple[File, list[Binary]]], reason: str) -> Refused:
-        """What to raise; a single binary is remembered, of several any may be the wrong one."""
-        binaries = [binary for _, found in new for binary in found]
-        self._memory.write(binaries, WRONG if len(binaries) == 1 else UNKNOWN, reason)
+        """What to raise; a file's new binaries are remembered, of several files any may be wrong.
+
+        So are several binaries together: each alone, in another file, is compared again.
+        """
+        self._memory.write([b for _, found in new for b in found], UNKNOWN, reason)
+        if len(new) == 1:
+            self._memory.write([together(found) for _, found in new], WRONG, reason)
+        return self._shown(new, reason)
+
+    def _shown(self, new: Sequence[tuple[File, list[Binary]]], reason: str) -> Refused:
+        """What to raise, with the evidence on disk; nothing else is remembered."""
         path = ""
         for file, found in new:
             path = keep_evidence(file.text, found, reason, self._gpu.versions) or path

@@ -133,7 +133,7 @@ class Fused:
             origin = "\n".join(refusals.errors)
             raise EmitError(message("no kernel compiles and is right", origin=origin))
         single = [choice for choice in found if choice.kernels == 1] if one_kernel else []
-        contested = contest(single or found, setting, self._refused)
+        contested = contest(single or found, setting, self._refused, refusals)
         best = best_of(contested)
         others = tuple(choice for choice in contested if choice is not best)
         instead = best.name if refusals.by_compiler else ""

@@ -16,7 +16,7 @@ from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim
 from blockbuster.selection.by_descriptors import by_descriptors
 from blockbuster.selection.candidate import Choice, Key, Setting, candidate
-from blockbuster.selection.considered import is_tie
+from blockbuster.selection.considered import Refusals, is_tie
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.variations import Variation, preferred, variations
@@ -35,17 +35,20 @@ FEW_BYTES, FEW_OPERATIONS = 1 << 20, 1 << 24
 scheduled: less than a microsecond of an H200's bandwidth, a tenth of its matrix units'."""
 
 
-def contest(choices: Sequence[Choice], setting: Setting, refused: Collection[Key]) -> list[Choice]:
+def contest(
+    choices: Sequence[Choice], setting: Setting, refused: Mapping[Key, str], refusals: Refusals
+) -> list[Choice]:
     """``choices``, the best of them with the best schedules near their own.
 
-    What a compiler ``refused`` stays out, and with one kernel asked for, so do loops in chunks.
+    What a compiler ``refused`` stays out and is noted in ``refusals``, and with one kernel asked
+    for, loops in chunks stay out too.
     """
     found = {choice.key: choice for choice in choices}
     best: Choice | None = None
     for choice in sorted(choices, key=lambda one: one.rank)[:CONTENDERS]:
         if best is not None and not _may_win(choice, best):
             continue
-        made = _at_its_best(choice, setting, refused, best)
+        made = _at_its_best(choice, setting, refused, best, refusals)
         found[choice.key] = made
         best = made if best is None else best_of((best, made))
     return list(found.values())
@@ -99,11 +102,15 @@ def _may_win(choice: Choice, best: Choice) -> bool:
 
 
 def _at_its_best(
-    choice: Choice, setting: Setting, refused: Collection[Key], best: Choice | None
+    choice: Choice,
+    setting: Setting,
+    refused: Mapping[Key, str],
+    best: Choice | None,
+    refusals: Refusals,
 ) -> Choice:
     """``choice`` with the best schedule near its own that a compiler has not refused.
 
-    ``best``: the best that is known of other candidates.
+    ``best``: the best that is known of other candidates. ``refusals`` get what it refused.
     """
     if choice.scheduled is None or not choice.usual:
         return choice
@@ -114,7 +121,9 @@ def _at_its_best(
     for one in preferred(found)[:TRIED]:
         words = f"the best of {len(found)} schedules by the closed form"
         made = replace(with_schedule(choice, _laid_out(one), one.cost), schedules=words)
-        if made.key not in refused and (setting.in_chunks or made.kernels == choice.kernels):
+        if made.key in refused:
+            refusals.note_refused(made, refused[made.key])
+        elif setting.in_chunks or made.kernels == choice.kernels:
             return made
     return choice
 

@@ -129,7 +129,7 @@ def test_all_padded_dots_swizzle_in_one_way():
     padded = 0
     for function in functions:
         fused = Fused(bb.lower(bb.trace(function, **dims)))
-        for _ in range(3):
+        for _ in range(2):
             considered = fused.consider(sizes, "bfloat16", "sm_90")
             widest = {c.snapshot: c for c in sorted(all_of(considered).values(), key=lanes_of)}
             for choice in (c for c in widest.values() if "64 lanes" in c.name):
@@ -140,8 +140,9 @@ def test_all_padded_dots_swizzle_in_one_way():
                     for nest in scheduled.program.nests
                 ]
                 assert not any(use.dots_of_several_widths() for use in uses), choice.name
-            fused.refuse(considered.best, "it is wrong")
-    assert padded >= len(functions)
+            for choice in all_of(considered).values():
+                fused.refuse(choice, "it is wrong")
+    assert padded >= 2 * len(functions)
 
 
 def lanes_of(choice):

@@ -48,16 +48,30 @@ def test_few_are_looked_at(monkeypatch):
     assert over_ancestors(fused("residual-block").derivation) == ()
 
 
+EXTENDED = "snapshot 1 extended once over ancestors alone"
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_a_residual_block_is_two_kernels(dtype):
-    """Beside it: three kernels without the extension, and products that are computed again."""
-    workload = WORKLOADS["residual-block"]
-    one = fused("residual-block")
-    considered = one.consider(workload.sizes, dtype, "sm_90")
+    """Beside it: three kernels without the extension, and products that are computed again.
 
-    assert considered.best.name == "snapshot 1 extended once over ancestors alone"
-    assert considered.best.kernels == 2
-    assert len(considered.best.graph.buffered_edges()) == 1  # between the two products
+    In float32 the first of the three is faster with its sum in chunks, so three it is there; of
+    those that keep their default schedules the two kernels are the fastest.
+    """
+    workload = WORKLOADS["residual-block"]
+    considered = fused("residual-block").consider(workload.sizes, dtype, "sm_90")
+    found = (considered.best, *considered.others)
+    (extended,) = (choice for choice in found if choice.name == EXTENDED)
+
+    assert extended.kernels == 2
+    assert len(extended.graph.buffered_edges()) == 1  # between the two products
+    if dtype == "float16":
+        assert considered.best is extended
+        return
+    assert (considered.best.name, considered.best.kernels) == ("snapshot 1", 3)
+    assert considered.best.program.chunks
+    assert considered.best.price < extended.price
+    assert all(c.price >= extended.price for c in found if "best of" not in c.schedules)
 
 
 def test_a_repeated_product_is_taken_where_it_costs_less():
