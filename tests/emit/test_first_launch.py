@@ -192,6 +192,37 @@ def test_of_several_binaries_none_is_blamed(checks, memory):
     assert {memory.read(binary(code=code)).state for code in (b"1", b"2")} == {""}
 
 
+def test_several_binaries_that_were_wrong_never_run_together(checks, memory):
+    one, two, other = (binary(name, name.encode()) for name in ("one", "two", "other"))
+    with pytest.raises(Refused):
+        checks(Finding("off"), binaries=(b"one", b"two")).judge(Runs([RESULT]), [], [RESULT])
+
+    for pair in ([one, two], [two, one]):
+        with pytest.raises(Faulty, match=r"with .* failed its check earlier: off"):
+            admitted(pair, memory, trial=no_trial)
+    assert admitted([one, other], memory, trial=no_trial) == [one, other]
+    memory.write([one], PASSED)  # so it is two, alone, that is compared
+    assert admitted([one, two], memory, trial=no_trial) == [two]
+
+
+def test_a_refusal_forgets_nothing_of_other_binaries(checks, memory):
+    memory.write([binary(code=b"1")], PASSED)
+    memory.write([binary(code=b"2")], WRONG, "off")
+    with pytest.raises(Refused, match="failed its check earlier: off"):
+        checks(binaries=(b"1", b"2"))
+
+    assert memory.read(binary(code=b"1")) == Known(PASSED)
+    assert memory.read(binary(code=b"2")) == Known(WRONG, "off")
+
+
+def test_several_that_fail_their_trial_never_run_together(memory):
+    both = [binary(code=b"1"), binary(code=b"2")]
+    with pytest.raises(Faulty, match="it faults"):
+        admitted(both, memory, probed=False, trial=lambda: "it faults")
+    with pytest.raises(Faulty, match="failed its check earlier: it faults"):
+        admitted(both, memory, trial=no_trial)
+
+
 def test_a_failed_launch_says_what_to_do(checks, memory):
     with pytest.raises(LaunchError, match="illegal memory access"):
         checks(fault="CUDA error: an illegal memory access").judge(Runs([RESULT]), [], [RESULT])
