@@ -128,12 +128,12 @@ def test_shared_memory_is_what_a_compiler_takes_on_hopper(name):
     (record,) = (r for r in golden["records"] if (r["case"], r["target"]) == (case, "sm_90"))
     workload = WORKLOADS[name]
     program = bb.fuse(bb.lower(bb.trace(workload.fn, **workload.inputs))).final
-    kernel = bb.emit(program, workload.sizes_of("timed"), "float16", "sm_90")
+    kernel = bb.emit(program, workload.sizes_of("timed"), "float16", "sm_90", tiles={})
     ours = kernel.derivation.steps[-1].costs[1].shared
 
     assert len(ours) == len(record["functions"])
     for estimate, (_, taken, *_) in zip(ours, record["functions"], strict=True):
-        assert estimate == taken or (estimate == 0 and taken <= 512)
+        assert estimate == taken or max(estimate, taken) <= 512
 
 
 # where it is said ---------------------------------------------------------------------------
