@@ -193,4 +193,4 @@ for width in (64, 4096):
     for choice in sorted((considered.best, *considered.others), key=lambda c: c.snapshot):
         print(f"  {choice.amount}")
     assert considered.best.price <= 1.1 * min(choice.price for choice in considered.others)
-    assert "snapshot 3" != considered.best.name
+    assert considered.best.name != "snapshot 3"

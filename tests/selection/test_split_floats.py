@@ -14,7 +14,6 @@ def start(fn, dims, sizes, dtype="float32", target="sm_90"):
     return unscheduled(made.draft, made.sizes, target_of(target))
 
 
-
 def attention(q, k, v):
     return bb.softmax(q @ k.T, axis=-1) @ v
 
