@@ -178,12 +178,13 @@ for width, winner in zip(widths, winners, strict=True):
 assert winners[0] == "snapshot 3" and winners[-1] == "snapshot 1"
 
 # %% [markdown]
-# `bb.jit` makes this choice too, when it sees the arrays. It asks a model of the GPU at hand what the
-# kernels would take, in microseconds (notebook 07 is about that model), looks for the schedules that
-# suit the best few, and also knows programs that no snapshot is: a snapshot with its statistics in a
-# kernel apart, because sums of rows keep the loads of a loop of dots from running ahead; or the norm
-# extended into the loops of what reads it, and the last product left alone. Of candidates that the
-# model cannot tell apart the more fused one is taken. Here for an NVIDIA H100:
+# `bb.jit` makes this choice too, when it sees the arrays. It asks a model of the GPU at hand what
+# the kernels would take, in microseconds (notebook 07 is about that model), looks for the
+# schedules that suit the best few, and also knows programs that no snapshot is: a snapshot with
+# its statistics in a kernel apart, because sums of rows keep the loads of a loop of dots from
+# running ahead; or the norm extended into the loops of what reads it, and the last product left
+# alone. Of candidates that the model cannot tell apart the more fused one is taken. Here for an
+# NVIDIA H100:
 
 # %%
 fused = Fused(graph)

@@ -138,11 +138,11 @@ assert taken["a100", 2] < 0.95 * taken["a100", 1]
 assert taken["a100", 3] > taken["a100", 2]
 
 # %% [markdown]
-# With one stage a program waits for each block of keys before it computes. Loads run ahead from the
-# end of one iteration to the beginning of another: the second stage hides a part of the wait on both
-# machines. The third hides the rest on the H200, and makes the A100 slower: only one program fits on
-# a processor then, and while it waits for its own results, no other one
-# computes. The best schedule of one machine need not be that of another.
+# With one stage a program waits for each block of keys before it computes. Loads run ahead from
+# the end of one iteration to the beginning of another: the second stage hides a part of the wait
+# on both machines. The third hides the rest on the H200, and makes the A100 slower: only one
+# program fits on a processor then, and while it waits for its own results, no other one computes.
+# The best schedule of one machine need not be that of another.
 #
 # ## Unequal programs
 #
