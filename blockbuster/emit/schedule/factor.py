@@ -31,7 +31,7 @@ from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.lets import lets_of, readers_of, replaced, without_unread
 from blockbuster.emit.schedule.scaling import Scaled, compacted, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.schedule.site import Site, all_nests, nests_at
 from blockbuster.emit.tile.dataflow import folded, fresh_names
 from blockbuster.emit.tile.program import For, Let, Nest, Stmt, Tile, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, exp2, finite
@@ -55,10 +55,7 @@ class Factor(Move):
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """All nests, and each, with such an exponential."""
-        nests = range(1, len(scheduled.draft.nests) + 1)
-        for site in (EVERYWHERE, *map(Site, nests)):
-            if not self.why_not(scheduled, site):
-                yield site
+        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Some exponential takes the difference of a tile and a value of its row."""

@@ -61,6 +61,11 @@ def with_body(program: TileProgram, site: Site, body: tuple[Stmt, ...]) -> TileP
     return replace(program, nests=tuple(nests))
 
 
+def all_nests(program: TileProgram) -> tuple[Site, ...]:
+    """All nests at once, and then each by itself."""
+    return (EVERYWHERE, *map(Site, range(1, len(program.nests) + 1)))
+
+
 def nests_at(program: TileProgram, site: Site) -> tuple[int, ...]:
     """The positions of the nests of a place: all of them for the whole program."""
     if not site.nest:

@@ -19,7 +19,7 @@ from blockbuster.emit.schedule.base import NEST, Move, no_such_place
 from blockbuster.emit.schedule.lets import lets_of, parts_of, readers_of, replaced, without_unread
 from blockbuster.emit.schedule.scaling import compacted, reading_once, scaled_of
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import EVERYWHERE, Site, nests_at
+from blockbuster.emit.schedule.site import Site, all_nests, nests_at
 from blockbuster.emit.tile.dataflow import mapped
 from blockbuster.emit.tile.program import Let, Nest, Stmt, TileProgram, statements
 from blockbuster.ir.base_two import LOG2_E, tanh_by
@@ -37,10 +37,7 @@ class Spell(Move):
 
     def sites(self, scheduled: Scheduled) -> Iterator[Site]:
         """All nests, and each, with a tanh."""
-        nests = range(1, len(scheduled.draft.nests) + 1)
-        for site in (EVERYWHERE, *map(Site, nests)):
-            if not self.why_not(scheduled, site):
-                yield site
+        return (site for site in all_nests(scheduled.draft) if not self.why_not(scheduled, site))
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """There is a tanh."""
