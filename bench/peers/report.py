@@ -66,10 +66,10 @@ def geometric_mean(ratios: Iterable[float | None]) -> float | None:
 
 
 def table(records: Sequence[Record]) -> str:
-    """All tables, in Markdown."""
+    """All tables, as a page in Markdown."""
     timed = [record for record in records if record.get("state") == "timed"]
     parts = [by_family(timed), by_peer(timed), by_case(timed), failures(records)]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(["# Ours beside peers\n", *(part for part in parts if part)])
 
 
 def families(records: Sequence[Record]) -> dict[str, list[Record]]:
