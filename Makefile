@@ -63,7 +63,7 @@ targets: $(VENV)/.installed
 
 # --fresh-env: pages depend on code and on results, whose changes Sphinx does not see
 docs: $(VENV)/.installed-docs
-	rm -rf build/docs build/figures
+	rm -rf build/docs build/figures build/gallery
 	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/docs
 	@echo "wrote build/docs/index.html"
 
