@@ -1,4 +1,4 @@
-"""Python's search for cycles of dead objects, and where it can wait."""
+"""A context in which Python's garbage collector waits."""
 
 from __future__ import annotations
 
