@@ -381,11 +381,19 @@ class Graph:
 
         return to_networkx(self)
 
+    def __repr__(self) -> str:
+        return f"Graph({len(self.inputs)} inputs, {self.size} nodes, {len(self.outputs)} outputs)"
+
     def _repr_svg_(self) -> str | None:
         """What Jupyter shows: a picture, or the text form where no Graphviz is installed."""
         from blockbuster.view.draw import draw
 
         return draw(self)._repr_svg_()
+
+    def _repr_html_(self) -> str | None:
+        from blockbuster.view.notebook import graph_html
+
+        return graph_html(self)
 
 
 def _inputs_read(nodes: tuple[Node, ...]) -> dict[int, None]:

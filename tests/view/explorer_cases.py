@@ -20,9 +20,8 @@ SETTINGS = [
 SMALL = {
     "attention": SETTINGS[0][0],
     "heads": {"M": 32, "D": 16, "E": 32},
-    "residual": {"M": 32, "D": 16, "K": 32},
 }
-"""Sizes at which nobody looks for schedules: there is too little to do."""
+"""Sizes at which nobody looks for schedules: there is too little to do. Others have those of pages."""
 
 
 def two_heads(x, w):

@@ -90,7 +90,8 @@ def _texts(
     strings, table = Strings(), Table([*sizes])
     states, changes = states_data(graphs, [frame.start for frame in found], strings, table)
     final = choice.derivation.final
-    proofs, whole = [], None
+    proofs: list[Data] = []
+    whole: Data | None = None
     if prove:
         proofs, whole = proofs_data(found, derivation.start, final, setting, progress)
     progress("writing the kernel")

@@ -34,7 +34,10 @@ Stored = frozenset[Dim]
 
 
 def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
-    """What is born at each step, or "" for one that only prepares others."""
+    """What is born at each step, or "" for one that only prepares others.
+
+    Where ``sizes`` are known, values have numbers of entries.
+    """
     words: list[list[str]] = [[] for _ in found]
     said: set[str] = set()
     left = _left(found)
@@ -121,10 +124,10 @@ def _gone(frame: Frame, left: set[Stored], sizes: Mapping[Dim, int]) -> list[str
         if size_class(reduced) in dims and not any(dims <= other for other in left):
             words.append(f"Terms over {reduced} are summed as they are made, and none is stored")
         elif len(dims) > 1 and not any(dims <= other for other in left):
-            count = prod(sizes[dim] for dim in dims)
-            names = " × ".join(dim for dim in sizes if dim in dims)
-            entries = f"{count:,} entries"
-            words.append(f"Values over {names} ({entries}) no longer pass through global memory")
+            names = " × ".join(sorted(dims, key=[*sizes, *sorted(dims)].index))
+            known = all(dim in sizes for dim in dims)
+            count = f" ({prod(sizes[dim] for dim in dims):,} entries)" if known else ""
+            words.append(f"Values over {names}{count} no longer pass through global memory")
     return words
 
 
