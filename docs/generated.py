@@ -20,6 +20,7 @@ from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.closing.order import CLOSING
 from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.frontend.functions.table import PUBLIC
 from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS
 from blockbuster.ir.signatures import FUNCTIONALS
@@ -264,16 +265,18 @@ def api() -> str:
 
 
 def public_names() -> dict[str, list[str]]:
-    """The groups that the comments in ``__all__`` make, with their names."""
+    """Public names by group: those of the table of functions, then those that comments name."""
     source = inspect.getsource(bb)
-    listed = source[source.index("__all__ = [") :]
+    listed = source[source.index("_OTHERS = [") : source.index("def _modules")]
     groups: dict[str, list[str]] = {}
     for comment, name in re.findall(r"^ +# (.+)$|\"(\w+)\"", listed, re.MULTILINE):
         if comment:
             title = comment
         else:
             groups.setdefault(title, []).append(name)
-    assert [name for names in groups.values() for name in names] == bb.__all__
+    for name, row in PUBLIC.items():
+        groups.setdefault(f"functions: {row.group.lower()}", []).append(name)
+    assert {name for names in groups.values() for name in names} == {*bb.__all__}
     return groups
 
 
