@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from gallery import gallery
 from measured import fusing_times, kernel_runs, rules_checked
 
 import blockbuster as bb
@@ -42,6 +43,7 @@ __all__ = [
     "contents",
     "closing",
     "fusing_times",
+    "gallery",
     "kernel_runs",
     "moves",
     "rules",
@@ -54,7 +56,7 @@ ROOT = Path(__file__).parents[1]
 HELP_WIDTH = 88
 
 CONTENTS = {
-    "Start": ("docs/tutorial",),
+    "Start": ("docs/tutorial", "docs/gallery"),
     "How to": (
         "docs/read_an_explorer_page",
         "docs/use_jit",
