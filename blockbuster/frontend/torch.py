@@ -52,6 +52,14 @@ def tensor_along_axis(name: str, x: Tensor, axis: int | None) -> Tensor:
     return x.sort(over).values if name == "sort" else getattr(x, name)(over)
 
 
+def tensor_einsum(subscripts: str, operands: Sequence[Any]) -> Tensor:
+    """``torch.einsum`` of operands of which at least one is a tensor."""
+    import torch
+
+    like = _leading(operands)
+    return torch.einsum(subscripts, *(_tensor(torch, x, like) for x in operands))
+
+
 def _leading(operands: Sequence[Any]) -> Tensor:
     """The first tensor of numbers; where all are masks, the first."""
     tensors = [x for x in operands if is_tensor(x)]
