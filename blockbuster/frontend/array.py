@@ -101,6 +101,11 @@ class TracedArray:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return self.trace.transpose(self, tuple(order) if order else None)
 
+    def reshape(self, *shape: Any) -> TracedArray:
+        """The elements in order under other axes, given as a tuple or one by one."""
+        one = len(shape) == 1 and isinstance(shape[0], Sequence)
+        return self.trace.reshape(self, tuple(shape[0]) if one else shape)
+
     def swapaxes(self, axis1: int, axis2: int) -> TracedArray:
         """Two axes exchanged."""
         return self.trace.swapaxes(self, axis1, axis2)

@@ -87,7 +87,7 @@ class DimTable:
         self._lengths[raw] = length
         if all(dim in self._extent for dim in length.dims):
             if not self._asked("whole", length, ZERO):
-                raise Refused(f"{self._in_words(length)} is no whole number")
+                raise Refused(f"{self.in_words(length)} is no whole number")
             self._extent[raw] = length.value(self._extent)
             self._in_axes[raw] = length.replaced(self._in_axes.__getitem__)
         if length.constant is not None:
@@ -106,6 +106,22 @@ class DimTable:
     def normal(self, length: Length) -> Length:
         """``length`` in such terms."""
         return length.replaced(self.length)
+
+    def equal(self, left: Length, right: Length) -> bool | None:
+        """Whether two lengths are one number; None where that is not known."""
+        apart = self.normal(left) - self.normal(right)
+        if apart.constant is not None or not apart.dims:
+            return not apart.terms
+        if not all(dim in self._extent for dim in apart.dims):
+            return None
+        return self._asked("equal", self.normal(left), self.normal(right))
+
+    def is_whole(self, length: Length) -> bool:
+        """False if a length is known to be no whole number."""
+        exact = self.normal(length)
+        if not all(dim in self._extent for dim in exact.dims):
+            return True
+        return self._asked("whole", exact, ZERO)
 
     def extent(self, axis: Axis) -> int | None:
         """The number of elements where it is known, perhaps of an example only."""
@@ -206,9 +222,10 @@ class DimTable:
             return str(found)
         if self._is(found, self._extent.get(found, 0)):  # a user's function may read the word
             return str(self._extent[found])
-        return self._in_words(self.length(found))
+        return self.in_words(self.length(found))
 
-    def _in_words(self, length: Length) -> str:
+    def in_words(self, length: Length) -> str:
+        """A length as the user knows it."""
         terms = tuple((tuple(map(self.word, dims)), share) for dims, share in length.terms)
         return str(Length(terms)).replace("|", "")
 
@@ -218,7 +235,7 @@ class DimTable:
 
     def final_names(self, shapes: Iterable[Shape]) -> dict[Dim, Axis]:
         """The final name (or 1) of every raw dim; unnamed ones are A, B, ... as they appear."""
-        fresh = (w for w in _letters() if w not in self._parent)
+        fresh = (w for w in letters() if w not in self._parent)
         names: dict[Axis, Axis] = {1: 1}
         for shape in shapes:
             for axis in self.shape(shape):
@@ -263,6 +280,7 @@ def _is_named(dim: Dim) -> bool:
     return not dim.startswith("?")
 
 
-def _letters() -> Iterator[str]:
+def letters() -> Iterator[str]:
+    """A, B, ..., Z, AA, AB, ...: names for dims that the user gave none."""
     for length in count(1):
         yield from ("".join(word) for word in product(ascii_uppercase, repeat=length))

@@ -42,6 +42,12 @@ def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
     return apply("concat", *arrays, axis=axis)
 
 
+def reshape(x: Array, *shape: Any) -> Array:
+    """The elements of ``x`` in order under other axes: ints, sizes, their products, one -1."""
+    entries = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    return x.reshape(*entries) if isinstance(x, TracedArray) else apply("reshape", x, shape=entries)
+
+
 def split_heads(x: Array, h: int) -> Array:
     """(..., S, H*E) as (..., H, S, E) with H = ``h``: a view of an input or of a product."""
     return apply("split_heads", x, heads=h)
