@@ -54,7 +54,7 @@ def _longer_than_one(extents: Sequence[Length]) -> list[tuple[int, Length]]:
 def _quotient(extent: Length, by: Length, following: Sequence[tuple[int, Length]]) -> Length | None:
     """``extent`` over ``by`` where it is surely whole; ``following``: the axes behind ``by``."""
     found = extent.over(by)
-    if found is None or all(share.denominator == 1 for _, share in found.terms):
+    if found is None or found.is_integral:
         return found
     product = ONE
     for _, length in following:

@@ -12,9 +12,9 @@ from typing import Any
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.regrouping import parts_of
-from blockbuster.frontend.sizes import bound
+from blockbuster.frontend.sizes import scalar
 from blockbuster.frontend.source import Refused
-from blockbuster.ir.lengths import ONE, Length, Lengths, length_of, product_of, size, whole
+from blockbuster.ir.lengths import ONE, Length, Lengths, length_of, product_of, size
 
 _FORM = "entries are ints, sizes such as x.shape[0], their products and quotients, or one -1"
 
@@ -42,7 +42,7 @@ def wanted(dims: DimTable, shape: Shape, entries: Sequence[Any]) -> Lengths:
 
 def _extent(dims: DimTable, entry: object) -> Length | None:
     """The extent that an entry of a shape asks for; None for -1."""
-    expr = bound(entry) if not isinstance(entry, bool) else None
+    expr = scalar(entry) if not isinstance(entry, bool) else None
     length = length_of(expr) if expr is not None else None
     if length is None:
         raise Refused(f"{entry!r} as the extent of an axis", _FORM)
@@ -57,7 +57,7 @@ def _rest(dims: DimTable, shape: Shape, new: Sequence[Length | None], text: str)
     """The extent that is left for -1."""
     for fix in (False, True):
         if fix:
-            _fix(dims, [*(dims.length(axis) for axis in shape), *(n for n in new if n)])
+            dims.fix(dim for n in (*map(dims.length, shape), *new) if n for dim in n.dims)
         total = product_of(dims.length(axis) for axis in shape)
         given = product_of(dims.normal(n) for n in new if n is not None)
         found = total.over(given)
@@ -84,21 +84,12 @@ def _tie(dims: DimTable, shape: Shape, new: Sequence[Length], text: str) -> None
         total = product_of(dims.length(axis) for axis in axes)
         dims.unify(_dim_of(dims, lengths[0]) or 1, dims.derived(total, "elements", total))
     elif same:
-        _fix(dims, [*old, *new])
+        dims.fix(dim for length in (*old, *new) for dim in length.dims)
     else:
         counts = (dims.in_words(product_of(lengths)) for lengths in (old, new))
         hint = "take the extents from x.shape, or give the sizes numbers: D=64"
         reason = f"to {text}: {' and '.join(counts)} elements"
         raise Refused(f"{reason} {'differ' if same is False else 'may differ'}", hint)
-
-
-def _fix(dims: DimTable, lengths: Sequence[Length]) -> None:
-    """Fix the sizes of examples in ``lengths``: the program is for these alone."""
-    for length in lengths:
-        for dim in length.dims:
-            extent = dims.extent(dim)
-            if extent is not None:
-                dims.unify(dim, dims.derived(whole(extent), "fixed", extent))
 
 
 def _dim_of(dims: DimTable, length: Length) -> Axis | None:

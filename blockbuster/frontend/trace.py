@@ -152,7 +152,7 @@ class Trace:
         axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
         return x if axes == tuple(range(x.ndim)) else self.record("expand", (x,), {"axes": axes})
 
-    def _piece(self, x: TracedArray, axis: int, entry: slice | int) -> TracedArray:
+    def _piece(self, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
         found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
         if found is None:
             return x
@@ -199,6 +199,7 @@ class Trace:
         for equation in self._equations:
             self._check_slice(equation)
         shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
+        self.dims.check_whole(shapes)
         names = self.dims.final_names(shapes)
 
         def renamed(shape: Shape) -> Shape:

@@ -53,6 +53,11 @@ class Length(Polynomial[Dim, Fraction]):
             raise ValueError(f"{self} is {Fraction(total, divisor)} for {given}: no whole number")
         return total // divisor
 
+    @property
+    def is_integral(self) -> bool:
+        """True if it has no fractions, so that it is whole for all sizes."""
+        return all(share.denominator == 1 for _, share in self.terms)
+
     def over(self, other: Length) -> Length | None:
         """This length divided by another; None where the quotient is no polynomial.
 

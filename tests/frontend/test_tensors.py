@@ -26,6 +26,7 @@ ARGUMENTS = {
     "matmul": (X, Y.T),
     "concat": ([X, Y], 0),
     "split_heads": (X, 3),
+    "reshape": (X, -1, 2),
     "merge_heads": (RNG.normal(size=(2, 3, 4, 5)),),
     "where": (X > 0, X, -np.inf),
     "maximum": (X, Y),
