@@ -14,6 +14,7 @@ import numpy as np
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.indexing import piece, spread
 from blockbuster.frontend.program import (
     ArrayInput,
@@ -77,6 +78,8 @@ def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayPro
 
 class Trace:
     """The recording of one call: it grows while the function runs and then becomes a program."""
+
+    spellings = SPELLINGS
 
     def __init__(self) -> None:
         self.dims = DimTable()
