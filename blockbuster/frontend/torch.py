@@ -133,5 +133,6 @@ TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "concat": lambda torch, *tensors, axis: torch.cat(tensors, dim=axis),
     "split_heads": _split_heads,
     "merge_heads": lambda torch, x: x.transpose(-2, -3).flatten(-2),
+    "reshape": lambda torch, x, *, shape: x.reshape(shape),
     "cast": lambda torch, x, *, dtype: x.to(getattr(torch, dtype)),
 }  # fmt: skip
