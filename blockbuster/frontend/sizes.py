@@ -6,7 +6,6 @@ import numbers
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from blockbuster.frontend.protocols import UFUNCS
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.expr import DEEPEST, Call, Const, Expr, Size, calls, rewrite, show_expr
 
@@ -52,11 +51,11 @@ class SizeExpr:
         return show_expr(rewrite(self.expr, named), [])
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        name = UFUNCS.get(ufunc)
+        row = self.trace.spellings.numpy.get(ufunc)
         taken = [a for a in map(scalar, args) if a is not None]
-        if name is None or method != "__call__" or kwargs or len(taken) < len(args):
+        if row is None or method != "__call__" or kwargs or len(taken) < len(args):
             return NotImplemented
-        return SizeExpr(Call(name, tuple(taken)), self.trace)
+        return row.function(*args)
 
     __add__, __radd__ = _arithmetic("add"), _arithmetic("add", reflected=True)
     __sub__, __rsub__ = _arithmetic("sub"), _arithmetic("sub", reflected=True)

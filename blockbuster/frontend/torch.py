@@ -77,6 +77,12 @@ def custom_on_tensors(fn: Callable[..., Any], tensors: Sequence[Any]) -> Tensor:
     return torch.as_tensor(np.asarray(found), device=like.device)
 
 
+def tensor_along_axis(name: str, x: Tensor, axis: int | None) -> Tensor:
+    """A function of ``protocols.OPAQUE``."""
+    over = -1 if axis is None and x.ndim == 1 else axis
+    return x.sort(over).values if name == "sort" else getattr(x, name)(over)
+
+
 def _leading(operands: Sequence[Any]) -> Tensor:
     """The first tensor of numbers; where all are masks, the first."""
     tensors = [x for x in operands if is_tensor(x)]

@@ -14,6 +14,7 @@ from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.captured import UNNAMED, check_capture, word_for
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.indexing import piece, spread
 from blockbuster.frontend.parameters import bound_to, parameter_names
 from blockbuster.frontend.program import (
@@ -95,6 +96,8 @@ def _stand_in(recording: Trace, name: str, given: Any) -> Any:
 
 class Trace:
     """The recording of one call: it grows while the function runs and then becomes a program."""
+
+    spellings = SPELLINGS
 
     def __init__(self, roots: Mapping[str, Any] | None = None) -> None:
         self.dims = DimTable()

@@ -1,4 +1,4 @@
-"""What plans and array programs have in common in files: lengths, rules, functions of whole arrays.
+"""The parts that saved plans and saved array programs share: lengths, rules, opaque functions.
 
 Each value has a form in JSON and a reader (reading.py) that gives it back. A function of whole
 arrays is the name under which it can be imported; it is imported when it is first called.
