@@ -89,6 +89,7 @@ from .frontend.functions.shapes import (
     concatenate as concatenate,
     expand_dims as expand_dims,
     merge_heads as merge_heads,
+    reshape as reshape,
     split_heads as split_heads,
     swapaxes as swapaxes,
     transpose as transpose,
