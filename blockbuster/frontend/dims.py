@@ -138,7 +138,7 @@ class DimTable:
         if quotient is not None and quotient.is_integral:
             return quotient, 0
         if not all(dim in self._extent for dim in (*a.dims, *b.dims)):
-            return quotient and (quotient, None)
+            return None if quotient is None else (quotient, None)
         self.fix(b.dims)
         by = self.normal(b)
         if not by.constant or self.normal(a).constant is not None:
@@ -176,6 +176,10 @@ class DimTable:
         """The number of elements where it is known, perhaps of an example only."""
         found = self.find(axis)
         return self._extent.get(found) if isinstance(found, str) else 1
+
+    def is_unit(self, axis: Axis) -> bool:
+        """True if an axis is known to have one element."""
+        return self.length(axis) == ONE or self.has(axis, 2) is False
 
     def has(self, axis: Axis, number: int) -> bool | None:
         """Whether an axis has at least ``number`` elements; None where that is not known."""

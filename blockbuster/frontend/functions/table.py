@@ -10,6 +10,8 @@ import numpy as np
 
 from blockbuster.frontend.functions import (
     creation,
+    filled,
+    joins,
     normalizations,
     operators,
     pointwise,
@@ -22,7 +24,8 @@ from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
-    operators, pointwise, reductions, normalizations, products, shapes, searches, creation,
+    operators, pointwise, reductions, normalizations, products, shapes, joins, searches, filled,
+    creation,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
