@@ -17,7 +17,7 @@ from blockbuster.errors import message, shown
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Rule
+from blockbuster.ir.lengths import Length, Lengths, Rule
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim
@@ -152,7 +152,7 @@ class ArrayProgram:
             for equation in self.equations:
                 params = dict(equation.params)
                 for key, value in params.items():
-                    if isinstance(value, Length):
+                    if isinstance(value, Length | Lengths):
                         params[key] = value.value(sizes)
                     elif equation.op == "arange":
                         params[key] = int(number(value, sizes))
@@ -244,7 +244,7 @@ def _show_operand(operand: Operand, names: Mapping[Value, str]) -> str:
 
 
 def _show_param(value: Any) -> str:
-    if isinstance(value, Length):
+    if isinstance(value, Length | Lengths):
         return str(value)
     return show_expr(value, []) if isinstance(value, Const | Size | Call) else repr(value)
 

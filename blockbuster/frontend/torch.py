@@ -46,6 +46,20 @@ def custom_on_tensors(fn: Callable[..., Any], tensors: Sequence[Any]) -> Tensor:
     return torch.as_tensor(np.asarray(found), device=like.device)
 
 
+def tensor_along_axis(name: str, x: Tensor, axis: int | None) -> Tensor:
+    """A function of ``protocols.OPAQUE``."""
+    over = -1 if axis is None and x.ndim == 1 else axis
+    return x.sort(over).values if name == "sort" else getattr(x, name)(over)
+
+
+def tensor_einsum(subscripts: str, operands: Sequence[Any]) -> Tensor:
+    """``torch.einsum`` of operands of which at least one is a tensor."""
+    import torch
+
+    like = _leading(operands)
+    return torch.einsum(subscripts, *(_tensor(torch, x, like) for x in operands))
+
+
 def _leading(operands: Sequence[Any]) -> Tensor:
     """The first tensor of numbers; where all are masks, the first."""
     tensors = [x for x in operands if is_tensor(x)]
@@ -119,5 +133,6 @@ TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "concat": lambda torch, *tensors, axis: torch.cat(tensors, dim=axis),
     "split_heads": _split_heads,
     "merge_heads": lambda torch, x: x.transpose(-2, -3).flatten(-2),
+    "reshape": lambda torch, x, *, shape: x.reshape(shape),
     "cast": lambda torch, x, *, dtype: x.to(getattr(torch, dtype)),
 }  # fmt: skip

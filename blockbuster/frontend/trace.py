@@ -14,6 +14,7 @@ import numpy as np
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.indexing import piece, spread
 from blockbuster.frontend.program import (
     ArrayInput,
@@ -25,13 +26,14 @@ from blockbuster.frontend.program import (
     Shape,
 )
 from blockbuster.frontend.protocols import AlongAxis
+from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of, result_kind
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, definition, text_of, trace_error, user_line
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, length_of
+from blockbuster.ir.lengths import Length, Lengths, length_of
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
@@ -76,6 +78,8 @@ def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayPro
 
 class Trace:
     """The recording of one call: it grows while the function runs and then becomes a program."""
+
+    spellings = SPELLINGS
 
     def __init__(self) -> None:
         self.dims = DimTable()
@@ -132,6 +136,12 @@ class Trace:
         order[i], order[j] = j, i
         return self.transpose(x, tuple(order))
 
+    def reshape(self, x: TracedArray, entries: Sequence[Any]) -> TracedArray:
+        """The elements of ``x`` in order under other axes."""
+        shape = self._checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
+        same = shape.extents == tuple(self.dims.length(axis) for axis in x.axes)
+        return x if same else self.record("reshape", (x,), {"shape": shape})
+
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
         """``x[key]``: slices and single positions, one axis after the other, then new axes."""
         entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
@@ -145,7 +155,7 @@ class Trace:
         axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
         return x if axes == tuple(range(x.ndim)) else self.record("expand", (x,), {"axes": axes})
 
-    def _piece(self, x: TracedArray, axis: int, entry: slice | int) -> TracedArray:
+    def _piece(self, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
         found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
         if found is None:
             return x
@@ -192,6 +202,7 @@ class Trace:
         for equation in self._equations:
             self._check_slice(equation)
         shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
+        self.dims.check_whole(shapes)
         names = self.dims.final_names(shapes)
 
         def renamed(shape: Shape) -> Shape:
@@ -369,7 +380,7 @@ def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> dict[str, Any]
     )
 
     def renamed(value: Any) -> Any:
-        if isinstance(value, Length):
+        if isinstance(value, Length | Lengths):
             return value.replaced(lambda d: length_of(leaf(Size(d))) or Length())
         return rewrite(value, leaf) if isinstance(value, Const | Size | Call) else value
 

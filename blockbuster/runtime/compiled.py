@@ -12,7 +12,7 @@ from typing import Any
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.errors import LaunchError, message
 from blockbuster.frontend.arguments import Shape
-from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopySlice, CopySplit
+from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit
 from blockbuster.frontend.lower import WholeArrays
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis
@@ -33,7 +33,7 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 
 SAVED = {
     kind.__name__: kind
-    for kind in (AlongAxis, CopyJoin, CopyMerge, CopySlice, CopySplit, WholeArrays)
+    for kind in (AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, WholeArrays)
 }
 """The callable objects of ours that a saved program may hold, and no others."""
 
