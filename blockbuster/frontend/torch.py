@@ -26,6 +26,37 @@ def is_tensor(value: object) -> bool:
     return hasattr(value, "data_ptr") and hasattr(value, "requires_grad")
 
 
+def on_host(array: Any) -> Any:
+    """A tensor as a NumPy array; another value as it is."""
+    if not is_tensor(array):
+        return array
+    import torch
+
+    return _host(torch, array)
+
+
+def one_element(value: Any) -> Any:
+    """A tensor of one element on the CPU, which no gradient is recorded of, as a NumPy array."""
+    if not is_tensor(value) or value.numel() != 1 or value.device.type != "cpu":
+        return value
+    return value if value.requires_grad else on_host(value)
+
+
+def state_of(tensor: Tensor) -> tuple[Any, ...] | None:
+    """What changes with a tensor: its form, its memory, the number of changes in place.
+
+    Changes through ``tensor.data``, or through a NumPy array of the same memory, are not counted.
+    None for a tensor of inference mode, which counts none.
+    """
+    if tensor.is_inference():
+        return None
+    import torch
+
+    recorded = tensor.requires_grad and torch.is_grad_enabled()
+    form = tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device
+    return (*form, tensor.data_ptr(), recorded, tensor._version)
+
+
 def on_tensors(op: str, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     """The result of an array function, of whose operands at least one is a tensor."""
     import torch
