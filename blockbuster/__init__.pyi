@@ -59,6 +59,8 @@ from .frontend.functions.reductions import (
     sum as sum,
 )
 from .frontend.functions.searches import (
+    argmax as argmax,
+    argmin as argmin,
     sort as sort,
 )
 from .frontend.functions.shapes import (

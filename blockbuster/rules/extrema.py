@@ -15,7 +15,6 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Accumulate, Collect, Elementwise, Functional, Map, Pointwise
 from blockbuster.ir.ports import select_results
-from blockbuster.ir.types import Dim
 from blockbuster.rules.base import name_of
 from blockbuster.rules.element_formulas import Formulas
 from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
@@ -99,19 +98,14 @@ def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:
     leaf = made[extremum] = formulas.leaf(extremum)
     inside = formulas.of(_op(alone).body, _entering(formulas, alone, made))
 
-    x, axis = _folded(searched, extremum.port, known)
-    taken, other = _folded(alone, 0, inside)
-    if axis != other:
-        return f"is not folded along the axis of {name_of(graph, extremum)}"
+    x, taken = _folded(searched, extremum.port, known), _folded(alone, 0, inside)
     if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):
         return f"lacks an axis of {name_of(graph, extremum)}"
     neutral = Const(NEUTRAL[_monoid(alone, 0)])
     if not isinstance(taken, Call) or taken.fn != "where" or taken.args[2] != neutral:
-        return f"does not take {neutral.value} where no {name_of(graph, extremum)} is found"
-    if formulas.depends(taken.args[1], leaf):
-        return f"takes values that need all of {name_of(graph, extremum)}"
+        return f"does not take {neutral.value:g} where {name_of(graph, extremum)} is not"
     if (test := _test(taken.args[0], x, leaf)) is None:
-        return f"is not taken where {name_of(graph, extremum)} is found"
+        return f"compares with {name_of(graph, extremum)} what is not folded to it"
     return call("where", test, Arg(0), neutral)
 
 
@@ -133,15 +127,14 @@ def _entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> lis
     return [made.get(v) or formulas.leaf((v, walks)) for v, walks in given]
 
 
-def _folded(node: Node, port: int, formulas: Mapping[Value, Expr]) -> tuple[Expr, Dim | None]:
-    """What a result of a map is folded from, element by element, and the axis of its blocks."""
+def _folded(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
+    """What a result of a map is folded from, element by element."""
     body = _op(node).body
     value = body.outputs[port].value
     maker = body.nodes[value.node] if value.node >= 0 else None
     if maker is not None and maker.op == Functional(ROW_FOLDS[_monoid(node, port)]):
-        (rows,) = maker.operands
-        return formulas[rows], body.type_of(rows).axes[-1]
-    return formulas[value], None
+        value = maker.operands[0]
+    return formulas[value]
 
 
 def _monoid(node: Node, port: int) -> str:
