@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from blockbuster.frontend.array import apply, float_dtype
@@ -84,6 +85,54 @@ def minimum(x: Array, y: Array) -> Array:
     return apply("minimum", x, y)
 
 
+def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
+    """``x`` where it is between two bounds, and the nearer bound elsewhere."""
+    if min is None and max is None:
+        raise ValueError("clip needs a bound: min, max, or both")
+    x = x if min is None else maximum(x, min)
+    return x if max is None else minimum(x, max)
+
+
+def sign(x: Array) -> Array:
+    """1 for numbers above 0, -1 for those below, and 0 for 0."""
+    return where(x > 0, 1.0, where(x < 0, -1.0, x))
+
+
+def exp2(x: Array) -> Array:
+    """2 to the power of ``x``."""
+    return exp(x * math.log(2))
+
+
+def log2(x: Array) -> Array:
+    """The logarithm to base 2."""
+    return log(x) * (1 / math.log(2))
+
+
+def log10(x: Array) -> Array:
+    """The logarithm to base 10."""
+    return log(x) * (1 / math.log(10))
+
+
+def hypot(x: Array, y: Array) -> Array:
+    """The root of the sum of two squares."""
+    return sqrt(square(x) + square(y))
+
+
+def isnan(x: Array) -> Array:
+    """The mask of the elements that are not a number."""
+    return x != x
+
+
+def isinf(x: Array) -> Array:
+    """The mask of the elements that are infinite."""
+    return abs(x) == math.inf
+
+
+def isfinite(x: Array) -> Array:
+    """The mask of the elements that are neither infinite nor NaN."""
+    return abs(x) < math.inf
+
+
 def where(condition: Array, x: Array, y: Array) -> Array:
     """``x`` where the mask holds and ``y`` elsewhere."""
     return apply("where", condition, x, y)
@@ -95,6 +144,7 @@ def astype(x: Array, dtype: Any) -> Array:
 
 
 _ANY, _POSITIVE, _PAIR = (example("M N"),), (example("positive: M N"),), (example("M N", "N"),)
+_ROUNDED = "A factor is rounded: a rounding apart from NumPy's."
 _GROUP = "Of each element"
 
 ROWS = (
@@ -120,6 +170,18 @@ ROWS = (
         examples=_POSITIVE),
     Row(maximum, _GROUP, ("maximum",), torch=("maximum",), examples=_PAIR),
     Row(minimum, _GROUP, ("minimum",), torch=("minimum",), examples=_PAIR),
+    Row(clip, _GROUP, ("clip",), ("clip",), ("clamp", "clip", "Tensor.clamp"),
+        (example("M N", -0.5, 1.0), example("M N", min=0.25), example("M N", None, "N"))),
+    Row(sign, _GROUP, ("sign",), torch=("sign", "sgn", "Tensor.sign"), examples=_ANY),
+    Row(exp2, _GROUP, ("exp2",), torch=("exp2", "Tensor.exp2"), examples=_ANY, note=_ROUNDED),
+    Row(log2, _GROUP, ("log2",), torch=("log2", "Tensor.log2"), examples=_POSITIVE, note=_ROUNDED),
+    Row(log10, _GROUP, ("log10",), torch=("log10", "Tensor.log10"), examples=_POSITIVE,
+        note=_ROUNDED),
+    Row(hypot, _GROUP, ("hypot",), torch=("hypot", "Tensor.hypot"), examples=_PAIR,
+        note="The squares may overflow where NumPy's do not."),
+    Row(isnan, _GROUP, ("isnan",), torch=("isnan", "Tensor.isnan"), examples=_ANY),
+    Row(isinf, _GROUP, ("isinf",), torch=("isinf", "Tensor.isinf"), examples=_ANY),
+    Row(isfinite, _GROUP, ("isfinite",), torch=("isfinite", "Tensor.isfinite"), examples=_ANY),
     Row(where, _GROUP, ("where",), torch=("where",), examples=(example("bool: M N", "M N", "N"),)),
     Row(astype, _GROUP, ("astype",), ("astype",), examples=(example("M N", Text("float32")),)),
 )  # fmt: skip

@@ -28,6 +28,17 @@ def expand_dims(x: Array, axis: int) -> Array:
     return x[(*(slice(None),) * before, None)]
 
 
+def reshape(x: Array, shape: Any, *more: Any) -> Array:
+    """The elements in order under other axes: ints, sizes, their products, one -1.
+
+    Splits and merges of axes are free where ``concat`` is.
+    """
+    entries = (*shape, *more) if isinstance(shape, tuple | list) else (shape, *more)
+    if isinstance(x, TracedArray):
+        return x.trace.reshape(x, entries)
+    return apply("reshape", x, shape=entries)
+
+
 def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
     """Arrays one behind the other along an axis; their other axes are the same.
 
@@ -67,6 +78,10 @@ ROWS = (
         examples=(example("B M N", -1, 0),)),
     Row(expand_dims, _GROUP, ("expand_dims",), torch=("unsqueeze", "Tensor.unsqueeze"),
         examples=(example("M N", 0), example("M N", axis=-1))),
+    Row(reshape, _GROUP, ("reshape",), ("reshape", "view"), ("reshape",),
+        (example("M L", (-1, 2, 3)), example("B M N", (6, 4)), example("B M N", 2, -1)),
+        reference=lambda x, *shape: np.reshape(x, shape if len(shape) > 1 else shape[0]),
+        note=_FREE),
     Row(concat, _GROUP, examples=(example(("M N", "M K")),), reference=_concat, note=_FREE),
     Row(concatenate, _GROUP, ("concatenate", "concat"), (), ("cat", "concat", "concatenate"),
         (example(("M N", "K N")), example(("M N", "M K"), axis=1)), note=_FREE),

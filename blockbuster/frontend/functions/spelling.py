@@ -16,8 +16,11 @@ from blockbuster.frontend.source import trace_error
 REDUCTIONS: Mapping[Any, Any] = {np.add: np.sum, np.maximum: np.max, np.minimum: np.min}
 """The functions that ``ufunc.reduce`` is."""
 
-RENAMED = {"dim": "axis", "keepdim": "keepdims", "dims": "axes"}
-"""Torch's names of parameters."""
+RENAMED = {
+    "dim": "axis", "keepdim": "keepdims", "dims": "axes", "correction": "ddof",
+    "a_min": "min", "a_max": "max",
+}  # fmt: skip
+"""Our names of libraries' parameters."""
 
 FIRST = ("a", "x", "input", "self", "arr", "m", "ary", "array", "x1")
 """What libraries call the first array."""
