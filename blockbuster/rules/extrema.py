@@ -79,9 +79,9 @@ def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waitin
 def _waits_for_more(graph: Graph, extremum: Value, alone: Node) -> str:
     """All else that the fold reads is there, iteration by iteration, as the extremum is folded."""
     first = extremum.node
-    for value, walks in zip(alone.operands, _op(alone).iterated, strict=True):
+    for value in alone.operands:
         if value.node == first and value != extremum:
-            if not isinstance(map_at(graph, first).results[value.port], Collect) or not walks:
+            if not isinstance(map_at(graph, first).results[value.port], Collect):
                 return f"waits for {name_of(graph, value)}, too"
         elif value.node not in (first, -1) and graph.reaches(first, value.node):
             return f"waits for {name_of(graph, value)}, which depends on the same loop"
