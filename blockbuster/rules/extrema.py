@@ -101,24 +101,28 @@ def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:
     x, taken = _folded(searched, extremum.port, known), _folded(alone, 0, inside)
     if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):
         return f"lacks an axis of {name_of(graph, extremum)}"
-    neutral = Const(NEUTRAL[_monoid(alone, 0)])
+    monoid = _monoid(alone, 0)
+    neutral = Const(NEUTRAL[monoid])
     if not isinstance(taken, Call) or taken.fn != "where" or taken.args[2] != neutral:
         return f"does not take {neutral.value:g} where {name_of(graph, extremum)} is not"
-    if (test := _test(taken.args[0], x, leaf)) is None:
-        return f"compares with {name_of(graph, extremum)} what is not folded to it"
-    return call("where", test, Arg(0), neutral)
-
-
-def _test(condition: Expr, x: Expr, extremum: Expr) -> Expr | None:
-    """``condition``, that ``x`` is the extremum, asked of the leads r and r2; None for another."""
-    found = (call("eq", x, extremum), call("eq", extremum, x))
+    found = (call("eq", x, leaf), call("eq", leaf, x))
     missing = call("ne", x, x)
-    alike, absent = call("eq", Arg(1), Arg(2)), call("ne", Arg(1), Arg(1))
-    if condition in found:
+    alike, or_missing = at_lead(monoid)
+    if taken.args[0] in found:
         return alike
-    if condition in [call("or", *pair) for f in found for pair in ((f, missing), (missing, f))]:
-        return call("or", alike, absent)
-    return None
+    if taken.args[0] in [call("or", *p) for f in found for p in ((f, missing), (missing, f))]:
+        return or_missing
+    return f"compares with {name_of(graph, extremum)} what is not folded to it"
+
+
+def at_lead(monoid: str) -> tuple[Call, Call]:
+    """The factors that make x neutral unless its lead r is the folded lead r2, or is missing."""
+    alike, missing = call("eq", Arg(1), Arg(2)), call("ne", Arg(1), Arg(1))
+    neutral = Const(NEUTRAL[monoid])
+    return (
+        call("where", alike, Arg(0), neutral),
+        call("where", call("or", alike, missing), Arg(0), neutral),
+    )
 
 
 def _entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
