@@ -122,6 +122,8 @@ from .frontend.functions.reductions import (
     var as var,
 )
 from .frontend.functions.searches import (
+    argmax as argmax,
+    argmin as argmin,
     sort as sort,
 )
 from .frontend.functions.shapes import (
