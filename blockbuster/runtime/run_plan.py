@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 Known = dict[str, Array]
-Step = Callable[[Known], Mapping[str, Array]]
+Step = Callable[[Known], Collection[Array]]  # the arrays that it writes, in order
 Keep = Callable[[Array], Array]
 
 
@@ -42,9 +42,8 @@ class OnHost:
         """The outputs of the plan."""
         known = dict(zip(self.plan.inputs, arrays, strict=True))
         for step, kept in self._steps:
-            made = step(known)
-            for name, keep in kept:
-                known[name] = keep(made[name])
+            for (name, keep), array in zip(kept, step(known), strict=True):
+                known[name] = keep(array)
         return [
             keep(known[name] if seen is None else shown(known[name], seen))
             for name, seen, keep in self._results
@@ -56,9 +55,7 @@ class OnHost:
         plan = self.plan
         return [
             (
-                partial(_called, plan, step, sizes=self.sizes)
-                if isinstance(step, Call)
-                else self._file(step),
+                self._call(step) if isinstance(step, Call) else self._file(step),
                 [(name, keeper(plan.kept[name])) for name in step.writes],
             )
             for step in plan.steps
@@ -75,21 +72,24 @@ class OnHost:
             for seen, k in pairs
         ]
 
+    def _call(self, call: Call) -> Step:
+        return lambda known: _called(self.plan, call, known, self.sizes).values()
+
     def _file(self, file: File) -> Step:
         dtype, sizes = np.dtype(self.plan.arithmetic), self.sizes
         run = load_module(file.text).run
         whole = {dim: sizes[size_class(dim)] or 1 for dim in file.dims}
         blocks = {dim: file.blocks.get(size_class(dim), n) for dim, n in whole.items()}
 
-        def step(known: Known) -> Mapping[str, Array]:
+        def step(known: Known) -> Collection[Array]:
             given = {
                 name: array
                 if (array := known[name]).dtype is dtype and type(array) is np.ndarray
                 else np.asarray(array).astype(dtype, copy=False)
                 for name in file.reads
             }
-            found = run(given, sizes, blocks, dtype=dtype.type).values()
-            return dict(zip(file.writes, found, strict=True))
+            made: dict[str, Array] = run(given, sizes, blocks, dtype=dtype.type)
+            return made.values()
 
         return step
 

@@ -32,7 +32,7 @@ TABLES = {
 """Where names of operators and functions belong: beside their spelling."""
 
 SPELLERS = {
-    "numpy/spelling.py": {"number": ("pow", "where"), "truth": ("and", "or", "not")},
+    "numpy/spelling.py": {"number": ("pow", "where", "eq"), "truth": ("and", "or", "not")},
     "triton/ops.py": {"text": ("dot",)},
     "triton/scalars.py": {
         "text": ("pow",),

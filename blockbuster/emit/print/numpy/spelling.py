@@ -38,7 +38,7 @@ INTO_TEXT = {"add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div":
 EXACT_FUNCTIONAL = {"row_sum": "row_sum", "dot": "dot"}
 WIDE_FUNCTIONAL = {"row_sum": "wide_row_sum", "dot": "wide_dot"}
 EXACT_CALL_TEXT = {
-    "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
+    "exp": "exp", "log": "log", "sigmoid": "near_sigmoid", "silu": "near_silu",
     "gelu": "near_gelu", "sub0": "minus",
 }  # fmt: skip
 
@@ -57,7 +57,7 @@ CALL_TEXT: dict[str, str] = {
 }  # fmt: skip
 
 
-INTO_HELPERS = ("exp", "log", "tanh", "minus", "dot")  # with a parameter for that memory
+INTO_HELPERS = ("exp", "log", "minus", "dot")  # with a parameter for that memory
 
 
 def _near(name: str) -> str:
@@ -81,7 +81,6 @@ def _nearest(name: str) -> str:
 HELPERS: dict[str, str] = {
     "exp": _nearest("exp"),
     "log": _nearest("log"),
-    "tanh": _nearest("tanh"),
     **{f"near_{name}": _near(name) for name in ("sigmoid", "silu", "gelu")},
     "near_power": (
         "def near_power(x, y):\n"
@@ -101,12 +100,7 @@ HELPERS: dict[str, str] = {
     ),
     "product": (
         "def product(a, b, out=None):\n"
-        '    """a @ b.T; None if it is small: libraries differ most in small sums of float32.\n'
-        "\n"
-        "    Longer sums are parts of 256 terms, which err less than a chain of them all.\n"
-        '    """\n'
-        "    if a.size * b.size <= 262144 * a.shape[-1]:\n"
-        "        return None\n"
+        '    """a @ b.T in float32: parts of 256 terms err less than a chain of them all."""\n'
         "    made = np.matmul(a[..., :256], b[..., :256].T, out=out)\n"
         "    for k in range(256, a.shape[-1], 256):\n"
         "        made += np.matmul(a[..., k : k + 256], b[..., k : k + 256].T)\n"
@@ -114,11 +108,10 @@ HELPERS: dict[str, str] = {
     ),
     "dot": (
         "def dot(a, b, out=None):\n"
-        '    """a @ b.T; a small one is rounded once, from float64."""\n'
-        "    made = product(a, b, out)\n"
-        "    if made is not None:\n"
-        "        return made\n"
-        "    wide = a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
+        '    """a @ b.T; a small one is rounded once: in float32, libraries differ most there."""\n'
+        "    if a.size * b.size > 262144 * a.shape[-1]:\n"
+        "        return product(a, b, out)\n"
+        "    wide = np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
         "    if out is None:\n"
         "        return wide.astype(a.dtype, copy=False)\n"
         "    out[...] = wide\n"
@@ -127,10 +120,16 @@ HELPERS: dict[str, str] = {
     "wide_dot": (
         "def wide_dot(a, b):\n"
         '    """a @ b.T as a part of a sum; a small one is not rounded."""\n'
-        "    made = product(a, b)\n"
-        "    if made is not None:\n"
-        "        return made\n"
-        "    return a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
+        "    if a.size * b.size > 262144 * a.shape[-1]:\n"
+        "        return product(a, b)\n"
+        "    return np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
+    ),
+    "replaced": (
+        "def replaced(x, old, new):\n"
+        '    """`x` with `new` where it is `old`."""\n'
+        "    made = np.array(x)\n"
+        "    made[made == old] = new\n"
+        "    return made\n"
     ),
     "reciprocal": "def reciprocal(x):\n    return 1 / x\n",
     "rsqrt": "def rsqrt(x):\n    return 1 / np.sqrt(x)\n",
@@ -315,6 +314,11 @@ class Spelling:
                 return f"{self.dtype}({self._size_name(dim)})"
             case Const(value):
                 return _constant(value, floor)
+            case Call(
+                "where", (Call("eq", (Arg() as x, Const() as old)), Const() as new, same)
+            ) if self._exact and x == same:
+                given = ", ".join(self.number(part, names) for part in (x, old, new))
+                return f"{self.helper('replaced')}({given})"
             case Call("where", (condition, a, b)):
                 text = f"np.where({self.truth(condition, names)}, "
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
