@@ -81,7 +81,7 @@ class _Walk:
         if value not in self._made:
             tensor = self._given[value.port].detach()
             cut = rows_of(tensor, self._program.inputs[value.port].shape, self._rows)
-            self._made[value] = cut.double() if self._exact else cut
+            self._made[value] = cut.double() if self._exact and not _is_mask(cut) else cut
         return self._made[value]
 
     def step(self, position: int) -> None:
@@ -157,6 +157,10 @@ def rows_of(tensor: Tensor, shape: Shape, rows: Rows) -> Tensor:
         if isinstance(dim, str) and dim in rows:
             tensor = tensor.index_select(axis, rows[dim])
     return tensor
+
+
+def _is_mask(tensor: Tensor) -> bool:
+    return str(tensor.dtype) == "torch.bool"
 
 
 def _positions(count: int, like: Tensor) -> Tensor:
@@ -238,6 +242,7 @@ EAGER: Mapping[str, Callable[..., Tensor]] = {
     "eq": operator.eq, "ne": operator.ne,
     "and": _logical(operator.and_), "or": _logical(operator.or_), "not": lambda x: x == 0,
     "matmul": _widest(_torch("matmul")),
+    "floordiv": operator.floordiv, "mod": operator.mod, "whole": lambda x: x,
     "expand": _expand, "slice": _slice, "custom": _custom,
 }  # fmt: skip
 """Every operator but ``arange``, as torch has it."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from blockbuster.errors import message, shown
 from blockbuster.frontend.numerics import NUMPY, number
+from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Rule
@@ -37,11 +38,16 @@ Params = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class ArrayInput:
-    """An input array; ``dtype`` is that of the example it was traced with, or empty."""
+    """An input array; ``dtype`` is that of the example it was traced with, or empty for floats."""
 
     name: str
     shape: Shape
     dtype: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Its dtype for masks and integers, as ``kinds.py`` has them; else "float"."""
+        return "mask" if self.dtype == TRUTH else self.dtype if self.dtype in OWN else "float"
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Equation:
     params: Params
     shape: Shape
     kind: str = "float"
-    """``float``, ``index`` (a position along a dim) or ``mask`` (a truth value)."""
+    """``float``, ``mask`` (a truth value), ``index`` or the dtype of integers: see ``kinds.py``."""
     hint: str = field(default="", compare=False)
     where: SourceLine | None = field(default=None, compare=False, repr=False)
 
@@ -122,6 +128,12 @@ class ArrayProgram:
             return self.inputs[value.port].shape
         return self.equations[value.node].shape
 
+    def kind_of(self, value: Value) -> str:
+        """The kind of an input or of an equation's result: see ``kinds.py``."""
+        if value.node < 0:
+            return self.inputs[value.port].kind
+        return self.equations[value.node].kind
+
     def bind(self, inputs: Mapping[str, ArrayLike]) -> dict[Dim, int]:
         """The size of every dim for these arrays.
 
@@ -137,16 +149,18 @@ class ArrayProgram:
     def numpy(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         """The oracle: every equation in whole-array NumPy and double precision.
 
-        ``inputs`` maps names to arrays of any floating dtype. Returns the outputs by name.
+        ``inputs`` maps names to arrays of any dtype. Masks and integers stay what they are; all
+        else is float64. Returns the outputs by name.
         """
         sizes = self.bind(inputs)
-        given = [np.asarray(inputs[i.name], dtype=np.float64) for i in self.inputs]
+        given = [np.asarray(inputs[i.name], dtype=_exact(i.dtype)) for i in self.inputs]
         made: list[NDArray[Any]] = []
 
-        def taken(operand: Operand) -> Any:
+        def taken(operand: Operand, kind: str = "") -> Any:
             if isinstance(operand, Value):
                 return given[operand.port] if operand.node < 0 else made[operand.node]
-            return None if operand is None else number(operand, sizes)
+            plain = None if operand is None else number(operand, sizes)
+            return int(plain) if plain is not None and kind in ("index", *INTEGERS) else plain
 
         with np.errstate(all="ignore"):
             for equation in self.equations:
@@ -156,17 +170,21 @@ class ArrayProgram:
                         params[key] = value.value(sizes)
                     elif equation.op == "arange":
                         params[key] = int(number(value, sizes))
-                result = np.asarray(NUMPY[equation.op](*map(taken, equation.operands), **params))
+                operands = [taken(operand, equation.kind) for operand in equation.operands]
+                result = np.asarray(NUMPY[equation.op](*operands, **params))
                 if equation.op in FUNCTIONS:  # a constant of shape (1, 1) adds axes
                     result = result[(None,) * (len(equation.shape) - result.ndim)]
                 self._expect_extents(equation, result.shape, sizes)
-                made.append(result if result.dtype.kind == "b" else result.astype(np.float64))
+                mask = result.dtype.kind == "b"
+                made.append(result if mask else result.astype(_exact(equation.kind)))
         return {output.name: taken(output.value) for output in self.outputs}
 
     def listing(self) -> str:
         """The equations as text, one per line, with the shapes of their results."""
         names = self._names()
-        heads = [f"{i.name}: {show_shape(i.shape, self.sizes)}" for i in self.inputs]
+        own = [f"{i.dtype} " if i.dtype in OWN else "" for i in self.inputs]
+        shapes = [show_shape(i.shape, self.sizes) for i in self.inputs]
+        heads = [f"{i.name}: {o}{s}" for i, o, s in zip(self.inputs, own, shapes, strict=True)]
         lines = [f"{self.name}({', '.join(heads)}) {{"]
         for position, equation in enumerate(self.equations):
             result = f"{names[Value(position)]}: {show_shape(equation.shape)}"
@@ -206,6 +224,11 @@ class ArrayProgram:
                 f"{equation.param('name') or equation.op} gave an array of shape {extents}, "
                 f"expected {show_shape(equation.shape)} = {wanted}"
             )
+
+
+def _exact(dtype: str) -> str:
+    """The dtype in which the oracle holds an array of a dtype or kind."""
+    return dtype if dtype in OWN else "int64" if dtype == "index" else "float64"
 
 
 def show_shape(shape: Shape, sizes: Mapping[Dim, int] | None = None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 UFUNCS: Mapping[Any, str] = {
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "div",
+    np.floor_divide: "floordiv", np.remainder: "mod",
     np.power: "pow", np.float_power: "pow", np.negative: "neg",
     np.exp: "exp", np.log: "log", np.sqrt: "sqrt", np.tanh: "tanh", np.absolute: "abs",
     np.fabs: "abs", np.square: "square", np.reciprocal: "reciprocal",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Context, Decimal, DecimalException, Overflow, localcontext
+from decimal import ROUND_FLOOR, Context, Decimal, DecimalException, Overflow, localcontext
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,11 @@ def compared(holds: Callable[[Decimal, Decimal], bool]) -> Callable[[Decimal, De
     return compare
 
 
+def quotient(x: Any, y: Any) -> Any:
+    """The whole number below x / y, or that number."""
+    return (x / y).to_integral_value(ROUND_FLOOR)
+
+
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
     "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x / y),
@@ -94,6 +99,8 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "and": (2, lambda x, y: Decimal(int(x != 0 and y != 0))),
     "or": (2, lambda x, y: Decimal(int(x != 0 or y != 0))), "not": (1, lambda x: Decimal(x == 0)),
     "where": (3, lambda c, x, y: x if c != 0 else y),
+    "floordiv": (2, quotient), "mod": (2, lambda x, y: x - y * quotient(x, y)),
+    "whole": (1, lambda x: x),
 }  # fmt: skip
 
 

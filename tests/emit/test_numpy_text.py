@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from blockbuster.emit.closing.wide_sums import wide_sums
-from blockbuster.emit.print.numpy.text import numpy_text, reference_text
+from blockbuster.emit.print.numpy.reference import reference_text
+from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.lower import lower_to_tiles

@@ -193,4 +193,5 @@ EXACT: Mapping[str, Callable[..., float]] = {
     "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
     "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b), "not": lambda a: not a,
+    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "whole": lambda x: x,
 }  # fmt: skip

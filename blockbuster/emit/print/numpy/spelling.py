@@ -41,6 +41,7 @@ CALL_TEXT: dict[str, str] = {
     "neg": "np.negative", "reciprocal": "reciprocal", "rsqrt": "rsqrt", "relu": "relu",
     "sigmoid": "sigmoid", "silu": "silu", "gelu": "gelu", "erf": "erf",
     "sub0": "sub0", "recip0": "recip0",
+    "floordiv": "np.floor_divide", "mod": "np.mod", "whole": "whole",
 }  # fmt: skip
 
 
@@ -92,6 +93,7 @@ HELPERS: dict[str, str] = {
         '    """a @ b.T, not rounded: a part of a sum."""\n'
         "    return a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
     ),
+    "whole": "def whole(x):\n    return np.asarray(x).astype(np.int64)\n",
     "reciprocal": "def reciprocal(x):\n    return 1 / x\n",
     "rsqrt": "def rsqrt(x):\n    return 1 / np.sqrt(x)\n",
     "relu": "def relu(x):\n    return np.maximum(x, 0)\n",

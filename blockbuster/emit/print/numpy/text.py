@@ -1,8 +1,6 @@
 """NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
 
-Tiles are slices of arrays, so a ragged last block needs no padding. The same printer writes the
-whole-array reference of emitted kernels (*terse*): with every dim one block only the loops over
-list-only dims are left.
+Tiles are slices of arrays, so a ragged last block needs no padding.
 """
 
 from __future__ import annotations
@@ -11,6 +9,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from blockbuster.emit.print.integers import integer_literal
+from blockbuster.emit.print.numpy.mixed import (
+    COUNTED,
+    converted,
+    has_integers,
+    integer_functional,
+)
 from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
     HELPERS,
@@ -20,9 +25,8 @@ from blockbuster.emit.print.numpy.spelling import (
     Spelling,
     aligned,
 )
-from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.names import note_of
+from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import (
     END,
     LAST,
@@ -48,7 +52,7 @@ from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.graph import Graph
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
@@ -68,7 +72,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
     GPU's lanes do.
     """
-    printer = _Text(program, padded)
+    printer = Text(program, padded)
     body = [
         "@np.errstate(all='ignore')",
         "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
@@ -80,33 +84,9 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     return printer.module(body)
 
 
-def reference_text(program: Graph | TileProgram, name: str = "reference") -> str:
-    """A module's source with a plain function of whole arrays, one argument per source.
+class Text:
+    """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
 
-    Returns one array, or a tuple of several. Dims that show in no argument are keyword arguments.
-    """
-    tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
-    dims = (dim for dim in dims_of(tiles) if size_class(dim) not in tiles.units)
-    tiles = drop_unit_loops(tiles, tuple(dims))
-    printer = _Text(tiles, padded=False, terse=True)
-    shapes, missing = printer.shapes()
-    arguments = [printer.names[b] for b in tiles.inputs]
-    options = "".join(f", {size}" for size in missing)
-    results = ", ".join(printer.names[b] for b in tiles.outputs)
-    body = [
-        "@np.errstate(all='ignore')",
-        f"def {name}({', '.join(arguments)}, *{options}, dtype=np.float64):",
-        f'    """{results} for whole arrays {", ".join(arguments)}."""',
-        *(f"    {a} = np.asarray({a}, dtype)" for a in arguments),
-        *shapes,
-        *(printer.allocation(b, "np.empty") for b in (*tiles.outputs, *tiles.workspaces)),
-        *printer.body(),
-        f"    return {results}",
-    ]
-    return printer.module(body)
-
-
-class _Text:
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
         self._program = program
         self._padded = padded
@@ -119,6 +99,7 @@ class _Text:
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
+        self._integers = has_integers(program)
 
     def _unique(self, name: str) -> str:
         # ASCII only: Python takes some letters for others, so that two names would be one
@@ -169,7 +150,7 @@ class _Text:
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
         extents = listed([self._whole_extent(axis) for axis in buffer.axes])
-        return f"    {self.names[buffer]} = {empty}({extents}, {self._spell(buffer).dtype})"
+        return f"    {self.names[buffer]} = {empty}({extents}, {self._dtype(buffer)})"
 
     def _whole_extent(self, axis: BufferAxis) -> str:
         if axis.dim is None or (axis.per_block and axis.dim in self._program.whole):
@@ -287,7 +268,8 @@ class _Text:
             return [f"{stmt.target.name} = {place}"]
         extent = self._blocks[stmt.dim] if self._padded else extent
         steps = f"{start}, {start} + {extent}" if start else extent
-        return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
+        dtype = "np.int64" if self._integers else "dtype"
+        return [f"{stmt.target.name} = np.arange({steps}, dtype={dtype})"]
 
     def _block_of(self, stmt: BlockOf, scope: Scope) -> list[str]:
         whole = stmt.dim in self._program.whole and not self._padded
@@ -301,13 +283,14 @@ class _Text:
             return [f"{stmt.target.name} = {value}"]
         block, extent = self._blocks[stmt.dim], self._extent(stmt.dim, scope)
         inside = aligned(f"(np.arange({block}) < {extent})", (stmt.dim,), stmt.value.axes)
-        fill = str(stmt.fill).replace("inf", "np.inf")
-        return [f"{stmt.target.name} = np.where({inside}, {value}, dtype({fill}))"]
+        fill = self._number(stmt.target, str(stmt.fill).replace("inf", "np.inf"), stmt.fill)
+        other = f"{self._dtype(stmt.target)}({fill})"
+        return [f"{stmt.target.name} = np.where({inside}, {value}, {other})"]
 
     def _init(self, stmt: Init, scope: Scope) -> list[str]:
-        shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
-        made = f"np.full({shape}, {start}, {self._spell(stmt.target).dtype})"
-        return [f"{stmt.target.name} = {made}"]
+        shape, fill = self._shape(stmt.target, scope), IDENTITY[stmt.monoid]
+        start = self._number(stmt.target, IDENTITY_TEXT[stmt.monoid], fill)
+        return [f"{stmt.target.name} = np.full({shape}, {start}, {self._dtype(stmt.target)})"]
 
     def _is_wide(self, made: Tile | Buffer) -> bool:
         """True for float64 in a program that computes in float32."""
@@ -315,6 +298,13 @@ class _Text:
 
     def _spell(self, made: Tile | Buffer) -> Spelling:
         return self._spelling.of(wide=self._is_wide(made))
+
+    def _dtype(self, made: Tile | Buffer) -> str:
+        return f"np.{made.dtype}" if made.dtype in INTEGERS else self._spell(made).dtype
+
+    def _number(self, made: Tile, text: str, value: float) -> str:
+        """A number in a tile: ``text``, but for integers."""
+        return integer_literal(value, made.dtype) if made.dtype in INTEGERS else text
 
     def _read(self, tile: Tile, target: Tile) -> str:
         """``tile`` as what computes ``target`` reads it: rounded, unless that is wide, too."""
@@ -349,13 +339,14 @@ class _Text:
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        text = SPELLING[type(stmt.op)](self, stmt, scope)
-        return [f"{stmt.target.name} = {text}"]
+        return [f"{stmt.target.name} = {SPELLING[type(stmt.op)](self, stmt, scope)}"]
 
     # operators -------------------------------------------------------------------
 
     def _functional(self, stmt: Let, scope: Scope) -> str:
         assert isinstance(stmt.op, Functional)
+        if stmt.args[0].dtype in INTEGERS and stmt.op.name != "dot":
+            return integer_functional(stmt.op.name, stmt.args[0].name, stmt.args[0].dtype)
         return self._spell(stmt.target).functional(stmt.op.name, self._operands(stmt))
 
     def _pointwise(self, stmt: Let, scope: Scope) -> str:
@@ -363,7 +354,10 @@ class _Text:
         assert isinstance(op, Pointwise)
         given = zip(self._operands(stmt), stmt.args, strict=True)
         names = [aligned(name, arg.axes, op.axes) for name, arg in given]
-        text = self._spell(stmt.target).value(op.expr, names)
+        expr, spell = op.expr, self._spell(stmt.target)
+        if self._integers:
+            expr, names = converted(expr, names, [arg.dtype for arg in stmt.args], spell)
+        text = spell.value(expr, names)
         if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
             return text
         return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
@@ -371,7 +365,10 @@ class _Text:
     def _cast(self, stmt: Let, scope: Scope) -> str:
         assert isinstance(stmt.op, Cast)
         (text,), given = self._operands(stmt), stmt.args[0].dtype
-        if given and WIDTHS[given] < WIDTHS[stmt.op.dtype]:
+        if self._program.dtype and stmt.op.dtype in INTEGERS:
+            return f"{text}.astype(np.{stmt.op.dtype})"
+        counted = self._integers and given in COUNTED
+        if given and not counted and WIDTHS[given] < WIDTHS[stmt.op.dtype]:
             return text
         return f"{self._spelling.helper('rounded')}({text}, {stmt.op.dtype!r}).astype(dtype)"
 
@@ -379,22 +376,22 @@ class _Text:
         return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
 
 
-WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
-    Load: _Text._load,
+WRITERS: dict[type, Callable[[Text, Any, Scope], list[str]]] = {
+    Load: Text._load,
     **dict.fromkeys((Issue, Wait, Release), lambda *_: []),  # nests and loads run in turn
-    Await: _Text._load,
-    Iota: _Text._iota,
-    BlockOf: _Text._block_of,
-    Store: _Text._store,
-    Let: _Text._let,
-    Guard: _Text._guard,
-    Init: _Text._init,
-    Fold: _Text._fold,
+    Await: Text._load,
+    Iota: Text._iota,
+    BlockOf: Text._block_of,
+    Store: Text._store,
+    Let: Text._let,
+    Guard: Text._guard,
+    Init: Text._init,
+    Fold: Text._fold,
 }
-SPELLING: dict[type, Callable[[_Text, Let, Scope], str]] = {
-    Functional: _Text._functional,
-    Pointwise: _Text._pointwise,
-    Cast: _Text._cast,
-    Transpose: _Text._transposed,
+SPELLING: dict[type, Callable[[Text, Let, Scope], str]] = {
+    Functional: Text._functional,
+    Pointwise: Text._pointwise,
+    Cast: Text._cast,
+    Transpose: Text._transposed,
     Relabel: lambda text, stmt, _: text._operands(stmt)[0],
 }
