@@ -8,7 +8,7 @@
 # make prove  the thorough profile: 20,000 random programs, 100,000 checked steps (ARGS="--seed 1")
 # make docs   the documentation site, in build/docs: strict, and without the network
 # make pictures  draw the pictures of the documents again
-# make notebooks  run the sources in notebooks/ and write the .ipynb beside them (NAMES="03 puzzles")
+# make notebooks  run the sources in notebooks/ and write the .ipynb beside them (NAMES="03 07")
 # make check-notebooks  run them, write nothing, fail where a notebook is not what its source gives
 # make lint   ruff        make types   mypy --strict        make clean   remove what make made
 #
@@ -63,7 +63,7 @@ targets: $(VENV)/.installed
 
 # --fresh-env: pages depend on code and on results, whose changes Sphinx does not see
 docs: $(VENV)/.installed-docs
-	rm -rf build/docs build/figures
+	rm -rf build/docs build/figures build/gallery
 	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/docs
 	@echo "wrote build/docs/index.html"
 

@@ -17,44 +17,85 @@ from .errors import (
     TraceError as TraceError,
     VerifyError as VerifyError,
 )
-from .frontend import (
-    ArrayProgram as ArrayProgram,
-    abs as abs,
+from .frontend.functions.creation import (
     arange as arange,
-    astype as astype,
-    concat as concat,
     custom as custom,
+)
+from .frontend.functions.normalizations import (
+    layer_norm as layer_norm,
+    log_softmax as log_softmax,
+    rms_norm as rms_norm,
+    softmax as softmax,
+)
+from .frontend.functions.pointwise import (
+    abs as abs,
+    astype as astype,
+    clip as clip,
     erf as erf,
     exp as exp,
+    exp2 as exp2,
     gelu as gelu,
-    layer_norm as layer_norm,
+    hypot as hypot,
+    isfinite as isfinite,
+    isinf as isinf,
+    isnan as isnan,
     log as log,
-    log_softmax as log_softmax,
-    logsumexp as logsumexp,
-    lower as lower,
-    matmul as matmul,
-    max as max,
+    log10 as log10,
+    log2 as log2,
     maximum as maximum,
-    mean as mean,
-    merge_heads as merge_heads,
-    min as min,
     minimum as minimum,
     reciprocal as reciprocal,
     relu as relu,
-    rms_norm as rms_norm,
     rsqrt as rsqrt,
     sigmoid as sigmoid,
+    sign as sign,
     silu as silu,
-    softmax as softmax,
-    split_heads as split_heads,
     sqrt as sqrt,
     square as square,
-    sum as sum,
     tanh as tanh,
-    trace as trace,
-    transpose as transpose,
     where as where,
 )
+from .frontend.functions.products import (
+    dot as dot,
+    einsum as einsum,
+    inner as inner,
+    matmul as matmul,
+    norm as norm,
+    outer as outer,
+    tensordot as tensordot,
+    vdot as vdot,
+)
+from .frontend.functions.reductions import (
+    all as all,
+    any as any,
+    average as average,
+    count_nonzero as count_nonzero,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    logsumexp as logsumexp,
+    max as max,
+    mean as mean,
+    min as min,
+    prod as prod,
+    std as std,
+    sum as sum,
+    var as var,
+)
+from .frontend.functions.searches import (
+    sort as sort,
+)
+from .frontend.functions.shapes import (
+    concat as concat,
+    concatenate as concatenate,
+    expand_dims as expand_dims,
+    merge_heads as merge_heads,
+    split_heads as split_heads,
+    swapaxes as swapaxes,
+    transpose as transpose,
+)
+from .frontend.lower import lower as lower
+from .frontend.program import ArrayProgram as ArrayProgram
+from .frontend.trace import trace as trace
 from .interp import (
     Float16 as Float16,
     Float32 as Float32,

@@ -1,19 +1,20 @@
-"""One block program as one Triton file: ``bb.emit``."""
+"""One program as one Triton file: ``bb.emit``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from blockbuster.emit.kernel import Kernel, written
 from blockbuster.emit.schedule.block import LEAST
-from blockbuster.emit.schedule.scheduled import unscheduled
+from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import checked_complete, replayed
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import dims_of, named, sized
-from blockbuster.errors import message
+from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.interp.report import ProofReport
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
@@ -21,9 +22,27 @@ from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.verify import check_graph
 from blockbuster.rules import Derivation, overflowing, safe
+from blockbuster.selection.choice import Fused
 from blockbuster.selection.contest import best_schedule
 from blockbuster.selection.default_schedule import default_schedule
 from blockbuster.selection.default_tiles import dot_dims
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What a kernel is emitted from.
+
+    ``graph`` became ``stable``, which became ``program``. ``fused`` is how it was fused, ``best``
+    the schedule that it was chosen with and ``chosen`` why it was, where there was a choice.
+    """
+
+    graph: Graph
+    stable: Graph
+    program: TileProgram
+    notes: tuple[str, ...]
+    fused: Derivation | None = None
+    best: Scheduled | None = None
+    chosen: str = ""
 
 
 def emit(
@@ -36,10 +55,13 @@ def emit(
     chunks: Mapping[Dim, int] | None = None,
     schedule: str | None = None,
 ) -> Kernel:
-    """The Triton kernel of ``graph``, after the numerical-safety pass.
+    """The Triton file of ``graph``, after the numerical-safety pass.
 
-    Of a derivation, that is the kernel of its last snapshot, and ``kernel.derivation`` goes on
-    where it ends.
+    A graph is emitted as it is given. Of a derivation, the program is emitted that costs least at
+    these sizes, as ``jit`` chooses it: a snapshot, or a form beside the snapshots
+    (selection/choice.py). ``kernel.chosen`` and the head of the file say which one, and
+    ``kernel.derivation`` begins with the steps that lead to it. Where several kernels cost least
+    they stand in one file, with one schedule, one tile program and one launcher.
 
     ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
     some dims (powers of two), ``chunks`` in how many chunks loops over some dims are run (powers of
@@ -48,36 +70,97 @@ def emit(
     inputs, or those of some inputs and outputs by name (array_dtypes.py says what follows).
     ``schedule`` is the text of another schedule, which says all of this instead of the default:
     the one that a kernel shows as ``kernel.schedule`` gives that kernel again, byte for byte.
+    ``tiles``, ``chunks`` and ``schedule`` are for the program that is chosen without them; for
+    another one, give that: ``derivation.final``, ``derivation.snapshots[0]``.
+
     ``reference`` is what the file checks itself against: another graph, or the text of a module
-    with a function ``reference``. Raises ValueError for unknown or missing dims, dtypes and
-    targets; EmitError for programs that have no Triton form, or no such loops, and for a move of
-    the schedule that does not apply; ParseError for a schedule that cannot be read.
+    with a function ``reference``. By default that is the program before it was fused or, of a
+    graph, the graph itself. Raises ValueError for unknown or missing dims, dtypes and targets;
+    EmitError for programs that have no Triton form, or no such loops, and for a move of the
+    schedule that does not apply; ParseError for a schedule that cannot be read.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y } return Y }")
     >>> emit(graph, sizes={"M": 1000}, dtype="float32").tiles
     {'M': 1024}
     """
-    fused, graph = (graph, graph.final) if isinstance(graph, Derivation) else (None, graph)
-    check_graph(graph)
+    if schedule is not None and (tiles or chunks):
+        raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
     device = target_of(target)
-    said: list[str] = []
-    stable = safe(graph, said.append)
-    program = typed_for_gpu(graph, lower_to_tiles(stable), given_by(dtype))
-    _check_dims(program, sizes, tiles or {})
+    if isinstance(graph, Derivation):
+        source = _chosen(graph, sizes, dtype, target)
+        reference = reference or graph.start
+    else:
+        source = _as_given(graph, sizes, dtype)
+    program = source.program
+    _check_tiles(program, tiles or {})
     _check_chunks(program, chunks or {})
     bound = bind_sizes((), {}, program.rules, sizes)
-    if schedule is None:
+    if schedule is not None:
+        scheduled = _replayed(source, unscheduled(program, bound, device), schedule)
+    elif source.best is not None and tiles is None and chunks is None:
+        scheduled = source.best
+    else:
         scheduled = default_schedule(program, bound, device=device, tiles=tiles, chunks=chunks)
         if tiles is None and chunks is None:
             scheduled = best_schedule(scheduled)
-    elif tiles or chunks:
-        raise ValueError("a schedule says tiles and chunks itself: give it, or these, not both")
-    else:
-        before = unscheduled(program, bound, device)
-        scheduled = checked_complete(replayed(before, schedule))
-    notes = (*overflowing(stable), *dict.fromkeys(said))
-    return written(scheduled, stable, reference=reference, notes=notes, fused=fused)
+    return written(
+        scheduled,
+        source.stable,
+        reference=reference,
+        notes=source.notes,
+        fused=source.fused,
+        chosen=source.chosen,
+    )
+
+
+def _as_given(graph: Graph, sizes: Mapping[Dim, int], dtype: str | Mapping[str, str]) -> _Source:
+    check_graph(graph)
+    said: list[str] = []
+    stable = safe(graph, said.append)
+    program = typed_for_gpu(graph, lower_to_tiles(stable), given_by(dtype))
+    _check_sizes(program, sizes)
+    return _Source(graph, stable, program, (*overflowing(stable), *dict.fromkeys(said)))
+
+
+def _chosen(
+    derivation: Derivation,
+    sizes: Mapping[Dim, int],
+    dtype: str | Mapping[str, str],
+    target: str,
+) -> _Source:
+    """The program of a derivation that costs least, with the schedule that it has then."""
+    start = derivation.start
+    check_graph(start)
+    program = lower_to_tiles(start)
+    _check_sizes(program, sizes)
+    bound = bind_sizes((), {}, program.rules, sizes)
+    fused = Fused(start, derivation)
+    considered = fused.consider(bound, dtype, target)
+    best = considered.best
+    assert best.scheduled is not None, "a GPU's choice has a schedule"
+    return _Source(
+        best.graph,
+        best.stable,
+        best.scheduled.start,
+        (*best.unsafe, *best.notes),
+        fused.derivation_of(best),
+        best.scheduled,
+        considered.short,
+    )
+
+
+def _replayed(source: _Source, before: Scheduled, schedule: str) -> Scheduled:
+    """``before`` with the moves of a schedule. An error says which program they were for."""
+    try:
+        return checked_complete(replayed(before, schedule))
+    except (EmitError, ParseError) as error:
+        if source.chosen:
+            error.add_note(
+                f"the schedule was applied to what costs least, {source.chosen}; if it was made for"
+                " another program, emit that one: bb.emit(derivation.final, sizes, schedule=...)"
+            )
+        raise
 
 
 def check_schedule(
@@ -118,22 +201,28 @@ def _check_chunks(program: TileProgram, chunks: Mapping[Dim, int]) -> None:
             raise ValueError(f"{dim} in {count} chunks, expected a power of two of at least 2")
 
 
-def _check_dims(program: TileProgram, sizes: Mapping[Dim, int], tiles: Mapping[Dim, int]) -> None:
+def _check_known(program: TileProgram, what: str, given: Mapping[Dim, int]) -> None:
     known = named(program)
-    for what, given in (("sizes", sizes), ("tiles", tiles)):
-        for dim, number in given.items():
-            if dim not in known:
-                hint = f"known: {', '.join(known)}; other dims are read by no kernel"
-                raise ValueError(message(f"unknown dim {dim!r} in {what}", hint=hint))
-            if number < 0:
-                raise ValueError(f"{what} has {number} for {dim}, expected a count")
+    for dim, number in given.items():
+        if dim not in known:
+            hint = f"known: {', '.join(known)}; other dims are read by no kernel"
+            raise ValueError(message(f"unknown dim {dim!r} in {what}", hint=hint))
+        if number < 0:
+            raise ValueError(f"{what} has {number} for {dim}, expected a count")
+
+
+def _check_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> None:
+    _check_known(program, "sizes", sizes)
     found = {*map(size_class, sizes)}
     found.update(rule.dim for rule in in_order(program.rules, found))
     missing = [d for d in sized(program) if d not in found]
     if missing:
-        raise ValueError(
-            message(f"no size given for {', '.join(missing)}", hint=f"dims: {', '.join(known)}")
-        )
+        hint = f"dims: {', '.join(named(program))}"
+        raise ValueError(message(f"no size given for {', '.join(missing)}", hint=hint))
+
+
+def _check_tiles(program: TileProgram, tiles: Mapping[Dim, int]) -> None:
+    _check_known(program, "tiles", tiles)
     dots = dot_dims(program)
     for dim, lanes in tiles.items():
         least = LEAST if dim in dots or dim in map(size_class, dots) else 1

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import gallery
 import generated
 
 import blockbuster
@@ -51,12 +52,16 @@ html_theme = "furo"
 html_title = "Blockbuster"
 html_additional_pages = {"index": "index.html"}  # leads to README.html
 html_static_path = ["static"]
+html_extra_path = [str(gallery.PAGES)]  # filled while pages are read
 html_css_files = ["site.css"]
 templates_path = ["templates"]
 html_show_sourcelink = False
 html_copy_source = False
 
 PLACE = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+
+
+gallery.PAGES.mkdir(parents=True, exist_ok=True)
 
 
 def fill_in(_: Sphinx, page: str, source: list[str]) -> None:

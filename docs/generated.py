@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from gallery import gallery
 from measured import fusing_times, kernel_runs, rules_checked
 
 import blockbuster as bb
@@ -19,6 +20,7 @@ from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.closing.order import CLOSING
 from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.frontend.functions.table import PUBLIC
 from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS
 from blockbuster.ir.signatures import FUNCTIONALS
@@ -41,6 +43,7 @@ __all__ = [
     "contents",
     "closing",
     "fusing_times",
+    "gallery",
     "kernel_runs",
     "moves",
     "rules",
@@ -53,7 +56,7 @@ ROOT = Path(__file__).parents[1]
 HELP_WIDTH = 88
 
 CONTENTS = {
-    "Start": ("docs/tutorial",),
+    "Start": ("docs/tutorial", "docs/gallery"),
     "How to": (
         "docs/read_an_explorer_page",
         "docs/use_jit",
@@ -262,16 +265,18 @@ def api() -> str:
 
 
 def public_names() -> dict[str, list[str]]:
-    """The groups that the comments in ``__all__`` make, with their names."""
+    """Public names by group: those of the table of functions, then those that comments name."""
     source = inspect.getsource(bb)
-    listed = source[source.index("__all__ = [") :]
+    listed = source[source.index("_OTHERS = [") : source.index("def _modules")]
     groups: dict[str, list[str]] = {}
     for comment, name in re.findall(r"^ +# (.+)$|\"(\w+)\"", listed, re.MULTILINE):
         if comment:
             title = comment
         else:
             groups.setdefault(title, []).append(name)
-    assert [name for names in groups.values() for name in names] == bb.__all__
+    for name, row in PUBLIC.items():
+        groups.setdefault(f"functions: {row.group.lower()}", []).append(name)
+    assert {name for names in groups.values() for name in names} == {*bb.__all__}
     return groups
 
 

@@ -3,15 +3,17 @@
 #
 # Attention is three lines of NumPy. Flash Attention is the same function as one loop that never
 # writes the large matrix of scores to memory; finding it made attention several times faster. Here
-# it is *derived*: 17 small rewrites, each of which keeps the meaning, lead from the three lines to
-# the loop. After each step this notebook shows the program, which intermediate array went away, and
-# how many bytes the program moves.
+# it is *derived*: 17 rewrites lead from the three lines to the loop, and each of them keeps the
+# meaning. This notebook lists all of them with the bytes that the program moves, and looks closely
+# at the five that matter.
 #
 # Read it like this: everything that is loaded or stored passes through slow, global memory. What
 # only has a name (`t1`, `t2`, ...) stays in fast, local memory. The arrays `I1`, `I2`, ... exist
 # only to carry values from one loop to another. They are what has to go.
 
 # %%
+import difflib
+import re
 from collections import Counter
 
 import matplotlib.pyplot as plt
@@ -40,8 +42,9 @@ print(graph.listing())
 
 # %% [markdown]
 # Each operator has its own loops: the scores, their scale, `exp`, the row sums, their reciprocals
-# (`recip0(x)` is `1/x`), the division, and the product with `v`. A product is two loops: blocks of
-# products over `D` are stored, then added up. As a picture, buffered values in red:
+# (`recip0(x)` is `1/x`, and 0 where `x` is 0), the division, and the product with `v`. A product is
+# two loops: blocks of products over `D` are stored, then added up. As a picture, with buffered
+# values in red:
 
 # %%
 draw(graph)
@@ -73,155 +76,97 @@ def words(values):
     return ", ".join(values.elements()) or "nothing"
 
 
-def show(number):
-    """What step ``number`` did, and the program after it."""
+def unnumbered(lines):
+    """Lines without the numbers of their names, which change with every step."""
+    return [re.sub(r"\b([tI])\d+", r"\1", line) for line in lines]
+
+
+def changes(number):
+    """Step ``number``: the lines of the program that it took away (-) and put in (+)."""
     step = derivation.steps[number - 1]
-    before, after = step.before, step.after
-    gone, new = buffered(before) - buffered(after), buffered(after) - buffered(before)
+    before, after = (each.listing().splitlines() for each in (step.before, step.after))
     print(f"rule {step.number}, {step.rule}: {step.description}")
-    print(f"buffered values gone: {words(gone)}; new: {words(new)}")
-    print(f"bytes moved: {mib(before):.2f} -> {mib(after):.2f} MiB\n")
-    print(after.listing())
+    print(f"bytes moved: {mib(step.before):.2f} -> {mib(step.after):.2f} MiB\n")
+    matcher = difflib.SequenceMatcher(None, unnumbered(before), unnumbered(after), autojunk=False)
+    for kind, i, j, k, n in matcher.get_opcodes():
+        marked = [f"  {line}" for line in after[k:n]]
+        if kind != "equal":
+            marked = [f"- {line}" for line in before[i:j]] + [f"+ {line}" for line in after[k:n]]
+        print("\n".join(marked))
 
 
 print(f"unfused: {mib(graph):.2f} MiB, {len(graph.buffered_edges())} interior buffered edges")
 
 # %% [markdown]
-# ## Step 1: One loop over the rows
+# ## All steps
 #
-# Rule 1 merges a loop with a loop that reads its results one by one. The scores and their scale
-# both run over the blocks of `M`, so they become one loop. Nothing moves less yet, but look at
-# the type of `p`: it was a list over `M` and `N`, the whole matrix of scores. Now it is a list over
-# `N` only: the scores of one block of rows.
+# Each line is one rewrite: its rule, the buffered values that it removes, and the bytes that the
+# program moves afterwards.
 
 # %%
-show(1)
+for number, step in enumerate(derivation.steps, start=1):
+    gone = buffered(step.before) - buffered(step.after)
+    print(f"{number:2} rule {step.number} {step.rule:15} {mib(step.after):7.2f} MiB  {words(gone)}")
 
 # %% [markdown]
-# ## Step 2: The exponential joins
+# Most steps are rule 1, fuse-maps: a loop that makes a list and a loop that reads it one by one
+# become one loop. A type such as `N[M,N]` says: a list over `N` of blocks with axes `M` and `N`.
 #
-# The same again. A type such as `N[M,N]` says: a list over `N` of blocks with axes `M` and `N`.
+# ## Steps 1 to 6: One loop over the rows
+#
+# Step 1 merges the loop that makes the scores with the loop that scales them. Nothing moves less
+# yet, but look at the type of `p`: it was a list over `M` and `N`, the whole matrix of scores. Now
+# it is a list over `N` only, the scores of one block of rows. In a picture, before and after:
 
 # %%
-show(2)
+draw_step(derivation.steps[0], depth=1)
 
 # %% [markdown]
-# ## Step 3: The row sums join
+# Steps 2 to 6 take the exponential, the sums of rows, their reciprocals, the division and the
+# product with `v` into the same loop over `M`. Step 4 is the first that makes a value local: the
+# sums of a block of rows, `s: M[M]`, are complete at the end of the iteration. After step 6 one
+# loop over `M` is left at the top, and the rules go on in its body, where values are still stored
+# and loaded for each loop over `N`.
 #
-# The sum of a row needs the whole row, and the whole row is made in the same iteration over `M`:
-# no obstacle.
-
-# %%
-show(3)
-
-# %% [markdown]
-# ## Step 4: The reciprocals join
-#
-# The first value that disappears. The sums of a block of rows, `s: M[M]`, are complete when the
-# iteration is: they become local.
-
-# %%
-show(4)
-
-# %% [markdown]
-# ## Step 5: The division joins
-#
-# Two lists went in between: the exponentials `e` and the reciprocals `r`.
-
-# %%
-show(5)
-
-# %% [markdown]
-# ## Step 6: The product with v joins
-#
-# One loop over `M` is left at the top. From now on the rules work in its body, where things are
-# still stored and loaded for each loop over `N`.
-
-# %%
-show(6)
-
-# %% [markdown]
 # ## Step 7: Divide later
 #
-# The key step of Flash Attention. The rows of the weights are divided by their sum, then
-# multiplied by `v`. But dividing the rows of a matrix and then multiplying by another one is the
-# same as multiplying first and dividing the rows of the product: `diag(r) @ E @ V`, with the
-# brackets moved. After that the product no longer waits for the sums. Rule 4 fuses nothing by
-# itself, but makes fusing possible. It already pays, because
-# what is divided is the small result instead of the large matrix of weights.
+# This is the key step of Flash Attention. The rows of the weights are divided by their sum, then
+# multiplied by `v`. Dividing the rows of a matrix and then multiplying by another one is the same
+# as multiplying first and dividing the rows of the product: `diag(r) @ E @ V`, with the brackets
+# moved. After that the product no longer waits for the sums. Rule 4 fuses nothing itself, but makes
+# fusing possible. It already pays, because it divides the small result instead of the large matrix
+# of weights.
 
 # %%
-show(7)
+changes(7)
+
+# %%
+draw_step(derivation.steps[6], depth=1)
 
 # %% [markdown]
-# ## Step 8: Add up on the fly
+# ## Steps 8 to 11: The scores stay on chip
 #
-# Rule 3: what is stored only to be added up is added up at once. `+=` in the listing is a running
-# total that stays local.
+# Rule 3 adds up at once what was stored only to be added up: `+=` in the listing is a running total
+# that stays local (step 8; steps 14 and 15 do the same for the two products). Then rule 1 again,
+# one level deeper: the loops over `N` merge. Steps 9 and 10 each save storing and loading a matrix
+# as large as the scores, 64 MiB. Step 10, where the exponential joins:
 
 # %%
-show(8)
+changes(10)
 
 # %% [markdown]
-# ## Step 9: Scores and scale
+# The exponentials `e` stay buffered, since the product with `v` reads them too; but the sums of
+# rows read them on the way (step 11), so they are loaded once less. Steps 12 and 13 take the
+# division to the product with `v` and write two pointwise operators as one.
 #
-# Rule 1 again, one level deeper: the loops over `N` merge. Each merge saves storing and loading a
-# matrix as large as the scores: 64 MiB.
+# ## Step 15: A snapshot
+#
+# Now no rule that only saves is left, and a **snapshot** is taken. Two loops over `N` remain. The
+# first makes the exponentials of a block of rows and their sum; the second, inside a loop over `L`,
+# multiplies them by `v`.
 
 # %%
-show(9)
-
-# %% [markdown]
-# ## Step 10: Scores, scale, exponential
-#
-# And again.
-
-# %%
-show(10)
-
-# %% [markdown]
-# ## Step 11: And the row sums
-#
-# The exponentials `e` stay buffered, since the product with `v` reads them too; but the row sums
-# read them on the way, so they are loaded once less.
-
-# %%
-show(11)
-
-# %% [markdown]
-# ## Step 12: The division, after the product
-#
-# In the second loop, over `L`, the division of the result joins the product.
-
-# %%
-show(12)
-
-# %% [markdown]
-# ## Step 13: One expression
-#
-# Rule 9 merges two pointwise operators on local values. No traffic; the listing gets shorter.
-
-# %%
-show(13)
-
-# %% [markdown]
-# ## Step 14: Products over D are added up
-#
-# Rule 3 on the inner dim: a matrix product keeps a running total. This is how everyone computes
-# matrix products.
-
-# %%
-show(14)
-
-# %% [markdown]
-# ## Step 15: Products over N are added up
-#
-# The same for the product with `v`. Now no rule that only saves is left: a **snapshot** is taken.
-# Two loops over `N` remain. The first makes the exponentials of a block of rows and their sum, the
-# second, inside a loop over `L`, multiplies them by `v`.
-
-# %%
-show(15)
+print(derivation.snapshots[0].listing())
 
 # %% [markdown]
 # ## Step 16: Take the first loop along
@@ -232,7 +177,7 @@ show(15)
 # snapshot was taken before.
 
 # %%
-show(16)
+draw_step(derivation.steps[15], depth=2)
 
 # %% [markdown]
 # ## Step 17: The last merge
@@ -241,7 +186,10 @@ show(16)
 # block of `q`, `k` and `v` is loaded, used, and forgotten. This is Flash Attention.
 
 # %%
-show(17)
+changes(17)
+
+# %%
+print(derivation.final.listing())
 
 # %% [markdown]
 # ## The whole way in one picture
@@ -283,27 +231,13 @@ assert inside[-1] == 0 and outer[-1] + inside[-1] < (outer[0] + inside[0]) / 5
 # What is left is the inputs, some of them many times: every block of rows of `q` meets all of `k`
 # and `v`.
 #
-# The rules in numbers (this is also a test that the derivation has not changed):
+# The rules by number, and the last program as a picture:
 
 # %%
 assert [step.number for step in derivation.steps] == [1] * 6 + [4, 3, 1, 1, 1, 1, 9, 3, 3, 6, 1]
 assert [len(g.buffered_edges()) for g in derivation.snapshots] == [1, 0]
 assert derivation.replay() == derivation.final
 draw(derivation.final)
-
-# %% [markdown]
-# Two steps as pictures, before and after, with the place where the rule applies marked. (Boxes
-# with words are loops that are not drawn in full.) Step 7, where the division moves behind the
-# product, so that the product no longer waits for the sums:
-
-# %%
-draw_step(derivation.steps[6], depth=1)
-
-# %% [markdown]
-# And step 16, where the first loop is taken into the loop over `L`:
-
-# %%
-draw_step(derivation.steps[15], depth=2)
 
 # %% [markdown]
 # ## Is the last program always the best one?
@@ -378,4 +312,4 @@ for name, each in (("as derived", derivation.final), ("safe", stable)):
 
 # %% [markdown]
 # This program becomes a Triton kernel with one call of `bb.emit`:
-# [11 From graph to Triton to GPU timing](11_from_graph_to_triton_to_gpu.ipynb).
+# [10 From graph to Triton to GPU timing](10_from_graph_to_triton_to_gpu.ipynb).

@@ -1,7 +1,7 @@
 """Run the notebooks, and keep each executed .ipynb in step with its .py source.
 
     python notebooks/build.py                  run all sources, write the notebooks
-    python notebooks/build.py 03 puzzles       only those whose name starts so
+    python notebooks/build.py 03 07       only those whose name starts so
     python notebooks/build.py --check          run all, write nothing, fail where a pair disagrees
 
 The sources are Python files in percent format. Warnings are errors while they run. What is written

@@ -31,7 +31,9 @@ class Kernel:
     ``chunks``: in how many chunks loops over some dims are run, side by side. ``schedule``: the
     moves that made it, as text that ``bb.emit(..., schedule=...)`` replays. ``tile_program``: the
     loops, tiles and loads that the file is printed from; ``print`` shows it on a screen.
-    ``derivation``: how it came about, step by step.
+    ``derivation``: how it came about, step by step. ``chosen``: what it was chosen among and why,
+    in words; empty where its program was given. A file may hold several kernels that run one after
+    the other: all of this is of the file.
     Calling it runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
 
@@ -46,8 +48,14 @@ class Kernel:
     notes: tuple[str, ...] = ()
     chunks: tuple[tuple[Dim, int], ...] = ()
     schedule: str = field(default="", repr=False)
+    chosen: str = field(default="", repr=False)
     tile_program: TileProgram | None = field(default=None, repr=False, compare=False)
     derivation: KernelDerivation | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels the file starts, one after the other."""
+        return len(self.tile_program.nests) if self.tile_program else 1
 
     def write(self, path: str | Path) -> Path:
         """Write the file; it runs on its own, without Blockbuster."""
@@ -91,10 +99,11 @@ def written(
     reference: Graph | str | None = None,
     notes: tuple[str, ...] = (),
     fused: Derivation | None = None,
+    chosen: str = "",
 ) -> Kernel:
     """The file of a scheduled program; ``graph`` is the block program that became it.
 
-    ``fused`` is how that was fused, if it is known.
+    ``fused`` is how that was fused, if it is known, ``chosen`` why it was chosen.
     """
     program, device = scheduled.program, scheduled.target.name
     heading = Heading(
@@ -104,6 +113,7 @@ def written(
         notes,
         scheduled.schedule,
         checks_assembler=dots_may_break(program, device),
+        chosen=chosen,
     )
     return Kernel(
         name=_name(program),
@@ -117,6 +127,7 @@ def written(
         notes=notes,
         chunks=tuple((c.dim, c.count) for c in program.chunks),
         schedule=scheduled.schedule,
+        chosen=chosen,
         tile_program=program,
         derivation=derived(scheduled, fused, graph),
     )

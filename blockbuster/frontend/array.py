@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -13,32 +12,16 @@ import numpy as np
 from blockbuster.errors import TraceError
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Shape
-from blockbuster.frontend.protocols import METHODS, OPAQUE, REDUCTIONS, UFUNCS, AlongAxis
+from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import axis_of
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.frontend.torch import is_tensor, on_tensors
+from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.expr import FUNCTIONS, Call, Size
 from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
-
-_SPLITS = "use bb.split_heads(x, h), bb.merge_heads(x), or inputs that have the axes as dims"
-_INSTEAD = {
-    "dot": "use @", "reshape": _SPLITS, "view": _SPLITS, "flatten": _SPLITS, "ravel": _SPLITS,
-    "squeeze": "reduce with keepdims=False", "item": "a traced array has no values",
-    "std": "use bb.layer_norm, or the mean of squares", "var": "use the mean of squares",
-    "clip": "use bb.minimum(bb.maximum(x, low), high)", "permute": "use x.transpose(axes)",
-    "size": "multiply the entries of x.shape", "norm": "use bb.sqrt(bb.sum(x * x, axis))",
-}  # fmt: skip
-
-NAMELESS = (
-    "add", "sub", "mul", "div", "pow", "neg", "lt", "le", "gt", "ge", "eq", "ne", "and", "or",
-    "not", "slice", "expand", "cast", "sub0", "recip0", "floordiv",
-    "mod", "whole",
-)  # fmt: skip
-"""Operations that are written as operators, as indices or not at all: bb has no such functions."""
 
 
 class NoSuchAttribute(TraceError, AttributeError):
@@ -118,48 +101,15 @@ class TracedArray:
         """The last two axes exchanged."""
         return self.swapaxes(-1, -2)
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The sum over an axis, or over all."""
-        return reduce_axes("sum", self, axis, keepdims)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The maximum over an axis, or over all."""
-        return reduce_axes("max", self, axis, keepdims)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The minimum over an axis, or over all."""
-        return reduce_axes("min", self, axis, keepdims)
-
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The mean over an axis, or over all."""
-        return reduce_axes("mean", self, axis, keepdims)
-
-    def astype(self, dtype: Any) -> TracedArray:
-        """Every element rounded to a floating dtype."""
-        return self.trace.record("cast", (self,), {"dtype": float_dtype(dtype)})
-
     def __getitem__(self, key: Any) -> TracedArray:
         """New axes, ``x[:, None]``, slices, ``x[..., a:b]``, and single positions, ``x[0]``."""
         return self.trace.index(self, key if isinstance(key, tuple) else (key,))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        if method == "reduce" and ufunc in REDUCTIONS:
-            over = {} if len(args) > 1 else {"axis": 0}  # NumPy's default here
-            return METHODS[getattr(np, REDUCTIONS[ufunc])](*args, **over | kwargs)
-        if method != "__call__" or ufunc not in UFUNCS or kwargs:
-            raise self._unsupported(f"np.{ufunc.__name__}", kwargs)
-        return self.trace.record(UFUNCS[ufunc], args)
+        return self.trace.spellings.call_ufunc(ufunc, method, args, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func is np.where and len(args) == 3 and not kwargs:
-            return self.trace.record("where", args)
-        if func in OPAQUE and set(kwargs) <= {"axis"} and len(args) <= 2:
-            flat = None if func is not np.sort and self.ndim > 1 else -1  # NumPy's default
-            axis = kwargs.get("axis", args[1] if len(args) > 1 else flat)
-            return self.trace.along_axis(AlongAxis(OPAQUE[func], axis), self)
-        if func not in METHODS or not set(kwargs) <= {"axis", "keepdims", "axes"}:
-            raise self._unsupported(f"np.{func.__name__}", kwargs)
-        return METHODS[func](*args, **kwargs)
+        return self.trace.spellings.call_numpy(func, args, kwargs)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise trace_error("a traced array has no values", hint="use bb functions and NumPy's own")
@@ -174,10 +124,8 @@ class TracedArray:
         return self
 
     @classmethod
-    def __torch_function__(cls, func: Any, *_: object) -> NoReturn:
-        name = getattr(func, "__name__", str(func))
-        what = f"torch.{name} cannot be traced"
-        raise trace_error(what, hint=_instead_of(name, "bb and NumPy have the functions to use"))
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return first_traced(args).trace.spellings.call_torch(func, args, kwargs or {})
 
     def _no_operator(self, *_: object) -> NoReturn:
         raise trace_error("traced arrays have no ^ << >> round", hint="see bb.custom")
@@ -189,22 +137,23 @@ class TracedArray:
     def __setitem__(self, key: object, value: object) -> NoReturn:
         raise trace_error("traced arrays do not change", hint="use bb.where(mask, new, old)")
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise NoSuchAttribute(*self._unsupported(f".{name}", {}).args)
-
-    def _unsupported(self, what: str, kwargs: Any) -> TraceError:
-        extra = f" with {', '.join(kwargs)}" if kwargs else ""
-        custom = "bb.custom(fn, x, shape=x.shape) takes any function"
-        hint = _instead_of(what.rsplit(".", 1)[-1], custom)
-        return trace_error(f"{what}{extra} cannot be traced", hint=hint)
+        try:
+            return self.trace.spellings.method(self, name)
+        except TraceError as error:
+            raise NoSuchAttribute(*error.args) from None
 
 
-def _instead_of(name: str, otherwise: str) -> str:
-    """What to use for a function ``name`` that cannot be traced."""
-    near = difflib.get_close_matches(name, [n for n in NUMPY if n not in NAMELESS], 1)
-    return _INSTEAD.get(name) or (f"use bb.{near[0]}, or {otherwise}" if near else otherwise)
+def first_traced(values: Any) -> TracedArray:
+    """The first traced array among values and sequences of values."""
+    for value in values:
+        if isinstance(value, TracedArray):
+            return value
+        if isinstance(value, list | tuple):
+            return first_traced(value)
+    raise AssertionError("torch asks arrays that it was given")
 
 
 def apply(op: str, *operands: Any, **params: Any) -> Any:
@@ -216,6 +165,8 @@ def apply(op: str, *operands: Any, **params: Any) -> Any:
     if sizes and op in FUNCTIONS:
         known = [sizes[0].trace.scalar(o) for o in operands]
         return SizeExpr(Call(op, tuple(known)), sizes[0].trace)
+    if sizes:
+        raise trace_error(f"{op} takes arrays, and the size {sizes[0]!r} is none")
     if any(map(is_tensor, operands)):
         return on_tensors(op, operands, params)
     return NUMPY[op](*operands, **params)
@@ -236,6 +187,16 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
         raise trace_error(f"{op}: {refused.reason}") from None
     over = sorted(axes, reverse=True)
     return functools.reduce(lambda y, a: reduce_axes(op, y, operator.index(a), keepdims), over, x)
+
+
+def along_axis(name: str, x: Any, axis: int | None) -> Any:
+    """A function of ``protocols.OPAQUE``; an axis of None is for arrays of one axis."""
+    if isinstance(x, TracedArray):
+        only = -1 if axis is None and x.ndim <= 1 else axis
+        return x.trace.along_axis(AlongAxis(name, only), x)  # type: ignore[arg-type]
+    if is_tensor(x):
+        return tensor_along_axis(name, x, axis)
+    return getattr(np, name)(x, axis=axis)
 
 
 def float_dtype(dtype: Any) -> str:

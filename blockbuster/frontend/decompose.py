@@ -48,7 +48,7 @@ class Primitives:
 def decompose(program: ArrayProgram) -> Primitives:
     """The primitive program of an array program."""
     lengths = {rule.dim: rule.length for rule in program.definitions}
-    recorder = ViewRecorder(lengths, program.sizes)
+    recorder = ViewRecorder(program.dims, lengths, program.sizes)
     made: dict[Value, Ref] = {
         Value(-1, port): recorder.source(
             given.name, given.shape, given.dtype if given.dtype in OWN else ""
@@ -88,7 +88,7 @@ def decompose(program: ArrayProgram) -> Primitives:
         for output in program.outputs
         for value, strips in recorder.ends(held(output.value))
     )
-    lengths = {dim: recorder.length(dim) for dim in lengths}
+    lengths = {dim: recorder.length(dim) for dim in recorder.lengths}
     notes = tuple(dict.fromkeys(recorder.notes))
     return Primitives(tuple(recorder.primitives), outputs, notes, lengths)
 
@@ -242,6 +242,10 @@ def _slice(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) 
     return recorder.cut(_ref(terms[0]), axis, Cut(equation.shape[axis], start, length))
 
 
+def _reshape(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    return recorder.reshape(_ref(terms[0]), equation.shape)
+
+
 def _split_heads(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     x = _ref(terms[0])
     *leading, outer, _, inner = equation.shape
@@ -287,4 +291,5 @@ ARRAY_OPS: Mapping[str, Decomposition] = {
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
     "custom": _custom,
     "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads, "concat": _concat,
+    "reshape": _reshape,
 }  # fmt: skip

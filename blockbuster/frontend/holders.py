@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.frontend.torch import state_of
+
 ABSENT = object()
 """What is found where nothing is."""
 
@@ -31,7 +33,8 @@ _STATELESS = (
 _LEAVES = (range, slice, np.dtype, np.ufunc, types.CodeType, type(NotImplemented))
 _ITEMS = (list, tuple, set, frozenset, deque)
 _TABLES = (dict, OrderedDict, defaultdict, types.MappingProxyType)
-_LARGE = 4096  # bytes that comparing costs less than tracing again
+_LARGE = 2**16  # bytes that comparing costs less than tracing again: some 5 us
+_SMALL = 2**12  # the same of tensors
 
 
 class Unknown(Exception):
@@ -123,8 +126,8 @@ def inside(value: Any) -> Iterator[Any]:
     elif isinstance(value, enum.Enum):
         yield value.value
     elif is_array_class(kind):
-        if _bytes_of(value) is None:
-            raise Unknown("it can read an array that is too large to be watched: make it an input")
+        if _content_of(value) is None:
+            raise Unknown(_unwatched(value))
     elif is_stateless(kind.__module__) and _in_python(kind) and hasattr(value, "__wrapped__"):
         yield value.__wrapped__  # a jitted function
     elif _solid(kind) is not object:
@@ -147,8 +150,8 @@ def snapshot(value: Any) -> tuple[Check, Any, Any] | None:
         items = [*value]
         return _check(lambda: _same(value, items))
     if is_array_class(type(value)):
-        content = _bytes_of(value)
-        return _check(lambda: _bytes_of(value) == content)
+        content = _content_of(value)
+        return _check(lambda: _content_of(value) == content)
     return None
 
 
@@ -171,14 +174,35 @@ def form_of(array: Any) -> tuple[Check, Any, Any]:
     return _check(lambda: form() == before)
 
 
-def _bytes_of(array: Any) -> tuple[Any, ...] | None:
-    """All of a small array on the CPU; None for others."""
+def _content_of(array: Any) -> tuple[Any, ...] | None:
+    """All of a small array on the CPU; else what changes with it. None where nothing tells.
+
+    A large NumPy array is known to stay as it is if it is read-only, as all that it is a view of.
+    """
     if not isinstance(array, np.ndarray):
-        small = array.device.type == "cpu" and array.numel() * array.element_size() <= _LARGE
-        return (tuple(array.shape), array.dtype, repr(array.tolist())) if small else None
-    if array.dtype.hasobject or array.nbytes > _LARGE:
+        small = array.device.type == "cpu" and array.numel() * array.element_size() <= _SMALL
+        state = state_of(array)
+        return (repr(array.tolist()), (state or ())[:-1]) if small else state
+    if array.dtype.hasobject:
         return None
-    return array.shape, array.dtype, array.tobytes()
+    if array.nbytes <= _LARGE:
+        return array.shape, array.dtype, array.tobytes()
+    return (array.shape, array.strides, array.dtype) if _is_frozen(array) else None
+
+
+def _is_frozen(array: Any) -> bool:
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None
+
+
+def _unwatched(array: Any) -> str:
+    if not isinstance(array, np.ndarray):
+        return "it can read a tensor of inference mode, whose changes are not counted"
+    reason = f"it can read an array of {array.nbytes / 1e6:.2g} MB that may change unseen"
+    return f"{reason}: make it an input, or read-only (array.flags.writeable = False)"
 
 
 def cell_reader(cell: Any) -> Check:

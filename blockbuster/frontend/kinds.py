@@ -29,7 +29,7 @@ SCALAR, WHOLE, TRUE = "scalar", "whole", "truth"
 """Of operands that are no arrays: floats, ints and sizes, True and False."""
 
 LOGICAL = ("and", "or", "not")
-MOVES = ("transpose", "expand", "slice", "split_heads", "merge_heads")
+MOVES = ("transpose", "expand", "slice", "split_heads", "merge_heads", "reshape")
 WHOLE_NUMBERS = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "sum",
     "max", "min", "concat", "floordiv", "mod",
@@ -66,7 +66,7 @@ def scalar_kind(value: object) -> str:
     if isinstance(value, bool) or (dtype is not None and dtype.kind == "b"):
         return TRUE
     if isinstance(value, SizeExpr):
-        return WHOLE if value.whole else SCALAR
+        return WHOLE if value.is_whole else SCALAR
     whole = isinstance(value, int) or (dtype is not None and dtype.kind in "iu")
     return WHOLE if whole else SCALAR
 

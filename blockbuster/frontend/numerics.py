@@ -136,6 +136,11 @@ def merge_heads(x: Array) -> Array:
     return np.reshape(np.swapaxes(x, -2, -3), (*leading, rows, heads * columns))
 
 
+def reshape(x: Array, *, shape: tuple[int, ...]) -> Array:
+    """The elements of x in order under other axes."""
+    return np.reshape(x, shape)
+
+
 def concat(*arrays: Array, axis: int) -> Array:
     """Arrays one behind the other along an axis."""
     return np.concatenate(arrays, axis)
@@ -169,6 +174,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
     "slice": _slice, "split_heads": split_heads, "merge_heads": merge_heads, "concat": concat,
+    "reshape": reshape,
 }  # fmt: skip
 
 

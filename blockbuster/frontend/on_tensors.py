@@ -20,7 +20,7 @@ from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
 from blockbuster.frontend.torch import POINTWISE, TENSORS, custom_on_tensors, on_tensors
 from blockbuster.ir.expr import FUNCTIONS, Call, Const, Size
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import Length, Lengths
 from blockbuster.ir.types import Dim
 
 Tensor = Any
@@ -146,7 +146,7 @@ class _Walk:
         return None if operand is None else number(operand, self._sizes)
 
     def _number(self, value: Any) -> Any:
-        if isinstance(value, Length):
+        if isinstance(value, Length | Lengths):
             return value.value(self._sizes)
         return number(value, self._sizes) if isinstance(value, Const | Size | Call) else value
 
@@ -257,7 +257,7 @@ UNROUNDED = frozenset(
     (
         "max", "min", "maximum", "minimum", "relu", "abs", "neg", "where", "lt", "le", "gt", "ge",
         "eq", "ne", "and", "or", "not", "transpose", "expand", "slice", "concat", "split_heads",
-        "merge_heads",
+        "merge_heads", "reshape",
     )
 )  # fmt: skip
 """The operators whose results need no rounding where their operands needed none."""
@@ -366,7 +366,7 @@ LOOKED_INTO: Mapping[str, tuple[Pick, ...]] = {
     **dict.fromkeys(("slice", "concat"), (_axis_of_all,)),
     "split_heads": (partial(_axes, (-1,), (-1, -3)),),
     "merge_heads": (partial(_axes, (-1, -3), (-1,)),),
-    "custom": (_everything,),
+    **dict.fromkeys(("custom", "reshape"), (_everything,)),
     **dict.fromkeys(("transpose", "expand", "cast", "arange"), ()),
 }
 """For each operator that is not pointwise, which axes it looks into."""

@@ -7,7 +7,7 @@ occur in it twice. Operations stand as the user called them; lowering takes them
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from blockbuster.errors import message, shown
 from blockbuster.frontend.numerics import NUMPY, number
+from blockbuster.frontend.torch import on_host
 from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Rule
+from blockbuster.ir.lengths import Length, Lengths, Rule
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim
@@ -38,11 +39,15 @@ Params = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class ArrayInput:
-    """An input array; ``dtype`` is that of the example it was traced with, or empty for floats."""
+    """An input array; ``dtype`` is that of the example it was traced with, or empty for floats.
+
+    ``value`` is the array itself where the function read it without being given it.
+    """
 
     name: str
     shape: Shape
     dtype: str = ""
+    value: Any = field(default=None, compare=False, repr=False)
 
     @property
     def kind(self) -> str:
@@ -102,6 +107,17 @@ class ArrayProgram:
         return dict(self.fixed_sizes)
 
     @property
+    def held(self) -> dict[str, Any]:
+        """The arrays that the function read without being given them, by the inputs' names."""
+        return {i.name: i.value for i in self.inputs if i.value is not None}
+
+    def without_held(self) -> ArrayProgram:
+        """The same program, whose inputs have to be given all."""
+        free = replace(self, inputs=tuple(replace(i, value=None) for i in self.inputs))
+        vars(free)["apart"] = self.apart
+        return free
+
+    @property
     def dims(self) -> tuple[Dim, ...]:
         """All dims, in order of first appearance."""
         return tuple(dict.fromkeys(axis for axis in self._axes() if isinstance(axis, str)))
@@ -135,11 +151,12 @@ class ArrayProgram:
         return self.equations[value.node].kind
 
     def bind(self, inputs: Mapping[str, ArrayLike]) -> dict[Dim, int]:
-        """The size of every dim for these arrays.
+        """The size of every dim for these arrays; those that the program holds may be left out.
 
         Raises TypeError where an input is missing or unknown, ValueError where sizes disagree.
         """
         names = [i.name for i in self.inputs]
+        inputs = {**self.held, **inputs}
         if sorted(inputs) != sorted(names):
             raise TypeError(f"{self.name} takes the arrays {names}, got {sorted(inputs)}")
         arrays = [(given.name, given.shape) for given in self.inputs]
@@ -149,9 +166,10 @@ class ArrayProgram:
     def numpy(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         """The oracle: every equation in whole-array NumPy and double precision.
 
-        ``inputs`` maps names to arrays of any dtype. Masks and integers stay what they are; all
-        else is float64. Returns the outputs by name.
+        ``inputs`` maps names to arrays of any dtype; arrays that the program holds may be left out.
+        Masks and integers stay what they are; all else is float64. Returns the outputs by name.
         """
+        inputs = {**{name: on_host(array) for name, array in self.held.items()}, **inputs}
         sizes = self.bind(inputs)
         given = [np.asarray(inputs[i.name], dtype=_exact(i.dtype)) for i in self.inputs]
         made: list[NDArray[Any]] = []
@@ -166,7 +184,7 @@ class ArrayProgram:
             for equation in self.equations:
                 params = dict(equation.params)
                 for key, value in params.items():
-                    if isinstance(value, Length):
+                    if isinstance(value, Length | Lengths):
                         params[key] = value.value(sizes)
                     elif equation.op == "arange":
                         params[key] = int(number(value, sizes))
@@ -267,7 +285,7 @@ def _show_operand(operand: Operand, names: Mapping[Value, str]) -> str:
 
 
 def _show_param(value: Any) -> str:
-    if isinstance(value, Length):
+    if isinstance(value, Length | Lengths):
         return str(value)
     return show_expr(value, []) if isinstance(value, Const | Size | Call) else repr(value)
 

@@ -32,7 +32,7 @@ from blockbuster.frontend.source import Refused
 from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls, rewrite
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import ONE, Length, in_order, size
+from blockbuster.ir.lengths import ONE, Length, Lengths, in_order, size
 from blockbuster.ir.reading import (
     Read,
     Wrong,
@@ -50,8 +50,10 @@ from blockbuster.ir.saving import (
     Classes,
     function_to_json,
     length_to_json,
+    lengths_to_json,
     read_function,
     read_length,
+    read_lengths,
     read_rule,
     rule_to_json,
 )
@@ -247,6 +249,7 @@ PARAMS: Mapping[str, Mapping[str, Form]] = {
     "cast": {"dtype": Form(str, one_of(CASTS))}, "arange": {"size": SCALAR},
     "slice": {"axis": PLACE, "start": LENGTH, "length": LENGTH},
     "split_heads": {"heads": COUNT}, "merge_heads": {}, "concat": {"axis": WHOLE},
+    "reshape": {"shape": Form(lengths_to_json, read_lengths)},
 }  # fmt: skip
 """The parameters of every operator but ``custom``."""
 
@@ -328,7 +331,7 @@ def _check_equation(
 
 
 def _dims_of(value: Any) -> set[Dim]:
-    if isinstance(value, Length):
+    if isinstance(value, Length | Lengths):
         return {*value.dims}
     found: set[Dim] = set()
 

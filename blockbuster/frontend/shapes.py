@@ -7,6 +7,7 @@ from typing import Any
 
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis, Shape
+from blockbuster.frontend.reshaping import reshaped
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.expr import FUNCTIONS, Size
 from blockbuster.ir.lengths import Length, share_of, whole
@@ -91,6 +92,10 @@ def _slice(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -
     return (*shape[:axis], dim, *shape[axis + 1 :])
 
 
+def _reshape(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    return reshaped(dims, shapes[0], params["shape"])
+
+
 def _split_heads(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     heads, (shape,) = params["heads"], shapes
     if not isinstance(heads, int) or isinstance(heads, bool) or heads < 1:
@@ -144,5 +149,5 @@ SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
     "arange": _arange, "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads,
-    "concat": _concat,
+    "concat": _concat, "reshape": _reshape,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Inputs on which comparisons go this way and that: where programs may differ and rarely do.
+"""Inputs near which a comparison changes its outcome: programs that rarely differ may differ there.
 
 A branch that few inputs take (x * x == 9, or 4000 < x * x < 4001) hides from random inputs. So the
 straight line between two random inputs is followed: along it each comparison that goes one way at

@@ -1,4 +1,4 @@
-"""The numbers that programs mention, next to which they may change their ways."""
+"""The constants of programs: inputs near them may take another branch of a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Degree: how likely tier A is to take two different programs for equal.
+"""Degree: a bound on the probability that tier A takes two different programs for equal.
 
 Every element is a rational function of the inputs and of the results of oracles, which count as
 fresh variables; it is kept as n + d*1j, bounds on the degrees of numerator and denominator, so that

@@ -1,4 +1,4 @@
-"""Are two programs equal? A randomized exact answer, and what exactly it says.
+"""Are two programs equal? A randomized exact test, and the statement that its result supports.
 
 The programs are run on random residues with uninterpreted functions (tier A), at random small
 sizes and blocks. Where they agree in every trial they are equal as terms, but for luck, and that

@@ -1,4 +1,4 @@
-"""What the interpreter passes around: values while they live, and where an equation stands."""
+"""The interpreter's state: the values that are alive, and the place of the current equation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an interpretation can be watched for: loads, stores and executions.
+"""Observers of an interpretation: they are told of each load, store and execution.
 
 A *load* is the first use of a buffered item in the body where it becomes local: once per iteration
 of that body, however deep inside it is used. ``reduce`` and misc operators load every item of

@@ -1,4 +1,4 @@
-"""What a comparison of two programs showed, in words, as JSON, and as code that reproduces it."""
+"""The result of a comparison of two programs: in words, as JSON, and as code that reproduces it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An interpreter that computes nothing twice, for many programs on the same inputs.
+"""An interpreter for many programs on the same inputs, which computes nothing twice.
 
 The programs of a derivation have most of their equations in common, and a step leaves most values
 as they were. Values are interned (arrays by their content, lists by their elements), so that equal

@@ -1,4 +1,4 @@
-"""What the exact semantics share: residues, random functions of them, and three symbols.
+"""The arithmetic that the exact semantics share: residues, random functions, and three symbols.
 
 Sums, products and quotients are exact. Every other function is a random oracle: a seeded hash of
 its exact arguments. 2 ** x is exp(x / log2 e), where log2 e is a random number, and the same made

@@ -1,4 +1,4 @@
-"""What operators mean: a semantics is a table of scalar functions, a dot and three folds.
+"""Semantics: the meaning of operators, given by a table of scalar functions, a dot and three folds.
 
 Everything else is made of these, the same way for every semantics: see ``Semantics.functional``.
 """

@@ -1,4 +1,4 @@
-"""Programs as terms: what each element of an output is computed from, with nothing decided yet.
+"""Programs as terms: each output element as a formula of input elements, comparisons undecided.
 
 Where two programs differ as terms of tier A, a comparison may be why. So at small sizes each output
 element is written out as a term over the elements of the inputs, comparisons and all, and

@@ -1,4 +1,4 @@
-"""The ways to compare two programs exactly: what is drawn, and what agreement shows."""
+"""Tiers: the ways to compare two programs exactly, their inputs, and what agreement shows."""
 
 from __future__ import annotations
 

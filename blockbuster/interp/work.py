@@ -1,4 +1,4 @@
-"""How much work an answer may take, counted in steps, so that it ends at one place everywhere."""
+"""A budget of work, counted in steps, so that a search ends at the same place on every machine."""
 
 from __future__ import annotations
 

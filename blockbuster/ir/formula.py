@@ -1,4 +1,4 @@
-"""Formulas of whole numbers as Python functions: what every new size asks for, written out once.
+"""Integer formulas compiled to Python functions, because every new size evaluates them.
 
 A list of terms that is read one by one takes microseconds each time; a function made of it takes a
 fraction. Texts of formulas hold whole numbers and letters of ours, and no name that a user gave.

@@ -1,4 +1,4 @@
-"""Python's search for cycles of dead objects, and where it can wait."""
+"""A context in which Python's garbage collector waits."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """The search is off for a while; as before afterwards.
+    """The garbage collector is off inside, and as it was before afterwards.
 
-    Rewriting and running programs make many objects that stay, nodes above all, and the search
-    would go over all of them again and again. It would find next to nothing: what refers to what is
-    acyclic here, because nodes and graphs are made after what they hold and never change, and so
-    dead objects are freed at once, by their counts. Nested calls leave it to the outermost.
+    Rewriting and running programs make many objects that stay, nodes above all, and the collector
+    would go over all of them again and again. It would find next to nothing: nodes and graphs never
+    change and refer only to objects made before them, so there are no cycles, and reference counts
+    free dead objects at once. Nested calls leave the collector to the outermost one.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""What a graph mentions at any level: dims and opaque functions, gathered body by body."""
+"""The dims and opaque functions that occur in a graph, at any level."""
 
 from __future__ import annotations
 

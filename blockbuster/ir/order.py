@@ -1,4 +1,4 @@
-"""Depth-first order, and what an edit makes of it where that can be told without a walk of it all.
+"""Depth-first order of nodes, and its update after an edit without a walk over the whole graph.
 
 A node stands behind what it depends on, operands left to right; so whenever a node is done, all
 before it in the order are done, too. The order after an edit then follows from the one before as

@@ -1,4 +1,4 @@
-"""Reading what graphs and tile programs have in common as text: axes, lengths, operators."""
+"""Parsing of the text that graphs and tile programs share: axes, lengths, operators."""
 
 from __future__ import annotations
 

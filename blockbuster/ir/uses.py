@@ -1,4 +1,4 @@
-"""Who reads what in a level, and what that alone tells about the order of results.
+"""The readers of each value in a level, and what they tell about the order of results.
 
 Results stand in order of first use, consumers before producers (``canonical.py``). That order is a
 traversal of the whole level; here is what can be told of two reads by looking near them.

@@ -19,6 +19,7 @@ from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
 from blockbuster.rules.extend_map_over_copies import ExtendMapOverCopies
 from blockbuster.rules.factor_out import FactorOut
 from blockbuster.rules.factor_out_exp import FactorOutExp
+from blockbuster.rules.fold_at_extremum import FoldAtExtremum
 from blockbuster.rules.fold_columns import FoldColumns
 from blockbuster.rules.fuse_elementwise import FuseElementwise
 from blockbuster.rules.fuse_maps import FuseMaps
@@ -58,6 +59,7 @@ RULES: tuple[Rule, ...] = (
     FuseReduction(),
     FuseMaps(),
     FuseSiblings(),
+    FoldAtExtremum(),  # after fusion, when extremum and fold are in two bodies, not in more
     Remake(),  # after fusion, when a value has the fewest readers: what is left reads it elsewhere
     FoldColumns(),  # after fusion: it looks inside one body, and makes way for the next rule
     LocalLinearity(),  # what rules 4 and 5 recognize before fusion is theirs
@@ -127,6 +129,7 @@ __all__ = [
     "FactorOut",
     "FactorOutExp",
     "ExtendMapOverCopies",
+    "FoldAtExtremum",
     "FoldColumns",
     "FuseElementwise",
     "FuseMaps",

@@ -1,4 +1,4 @@
-"""Values that count: made of numbers and conditions alone, not of data."""
+"""Counting values: they are made of numbers and conditions, not of data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What adds pairs to a graph level: expressions over values, exponentials, common exponents."""
+"""The emitter of pairs: it adds expressions, exponentials and common exponents to a graph level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two extension rules share: nodes of a graph taken into a map of it."""
+"""The step that both extension rules share: moving nodes of a graph into one of its maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules can do wrong, said with their names: the driver takes any rules, not only ours."""
+"""Errors of rules, reported with the rule's name: the driver runs any rules, also a user's."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ before   p = map K (x in !X, c = c, y in !Y) {   after   p = map K (x in !X, y i
 A shift leaves a second sum behind, of the row sums of y: z = add(outer(c, r), p).
 The map no longer waits for c, so that it may join the map that makes c. It looks at one body, not
 at the shape of neighbours, and so works after fusion, on several dots at once. Costs, for a shift,
-the row sums. Lowest priority: what rules 4, 5 and 8 recognize is theirs.
+the row sums. Lowest priority: rules 4, 5 and 8 come first.
 Ends: the operator moves one level out, and only extensions, which end, move one in.
 Source: ours; (diag(c) X + a 1') Y = diag(c) X Y + a (1' Y), as in rules 4 and 5.
 """

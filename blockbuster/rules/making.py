@@ -1,4 +1,4 @@
-"""What it takes to make a value again where it is read: operations, and items of other values.
+"""The cost of making a value again at its reader: operations, and items of other values.
 
 Each item of a pointwise value is made of one item of each array it comes from. Whoever makes the
 value again reads those items in place of the value's own; so what is read more, or less, follows

@@ -1,4 +1,4 @@
-"""Who will meet whom: what rules 6 and 7 look for before they bring two maps into one graph."""
+"""Pairs of maps that will stand in one graph after rule 6 or 7, and may fuse there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which exponentials of a program can overflow although what they are for does not.
+"""Exponentials that can overflow although the result that they are used for does not.
 
     exp(x) / (1 + exp(x))        inf / inf where x is large, the result is 1
     log(1 + exp(x))              inf, the result is x

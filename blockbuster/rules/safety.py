@@ -14,10 +14,10 @@ before   e = exp(s)                         after   z = row_max(s)
 
 Each value also keeps its plain form, for consumers that cannot take a pair (an output exp(x), or
 1 + exp(x)): there, and in a map without its first iteration,
-the program stays as written. What nobody reads is dropped when the graph is
-finished. Programs without exp are left as they are; sigmoid, silu, tanh are stable by themselves.
-Source: Blockbuster Part 1, appendix. Before that, variances are taken around the mean: see
-centering.py.
+the program stays as written. Values that nothing reads are dropped when the graph is finished.
+Before all this, variances are taken around the mean (centering.py); a program without variances and
+without exp does not change. sigmoid, silu and tanh are stable by themselves.
+Source: Blockbuster Part 1, appendix.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A factor that all iterations of a map share, taken out of the sums that it goes into.
 
-What two rules have in common: which maps and operands they look at, and how the sums of the parts
-(see ``affine.py``) are put together after the map. Lists that the factor goes into stay, in a map
+Two rules share this: which maps and operands they look at, and how the sums of the parts (see
+``affine.py``) are put together after the map. Lists that the factor goes into stay, in a map
 of their own where another map walks them:
 
     e, s = map K (x in !X, c = c) { .. yield e yield +s }    s1 = map K (x in !X) { .. yield +s }

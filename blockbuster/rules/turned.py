@@ -1,4 +1,4 @@
-"""The transposed block of a block program's body: the same work, its operands turned where need be.
+"""The body that computes the transposed block: the same operators with transposed operands.
 
 A dot takes its operands the other way round, an operator by rows becomes one by columns, and what
 goes by elements is applied to transposed blocks. Vectors and scalars stay as they are.

@@ -1,4 +1,4 @@
-"""Where a rule may apply: the sites of one level that are still to be looked at.
+"""The worklist: sites of one level that rules have still to look at.
 
 A node without a site stays without one until something changes that its rule looks at. So the first
 site, in the order of rules and then of nodes, is found without looking at the rest of the level

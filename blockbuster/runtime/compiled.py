@@ -12,7 +12,7 @@ from typing import Any
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.errors import LaunchError, message
 from blockbuster.frontend.arguments import Shape
-from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopySlice, CopySplit
+from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit
 from blockbuster.frontend.lower import WholeArrays
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis
@@ -33,7 +33,7 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 
 SAVED = {
     kind.__name__: kind
-    for kind in (AlongAxis, CopyJoin, CopyMerge, CopySlice, CopySplit, WholeArrays)
+    for kind in (AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, WholeArrays)
 }
 """The callable objects of ours that a saved program may hold, and no others."""
 
@@ -148,7 +148,9 @@ class Compiled:
     def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         inputs = self.plan.inputs
         given = {**dict(zip(inputs, arrays, strict=False)), **named}
-        if len(given) != len(arrays) + len(named) or given.keys() != inputs.keys():
+        once = len(given) == len(arrays) + len(named)
+        given = {**(self._program.held if self._program else {}), **given}
+        if not once or given.keys() != inputs.keys():
             raise TypeError(f"{self.plan.name} takes the arrays {', '.join(inputs)}, each once")
         return [given[name] for name in inputs]
 
@@ -191,9 +193,11 @@ class Compiled:
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.
 
-        Raises ValueError for a function of whole arrays that cannot be imported by its name.
+        A nested result is read back as a dict under its outputs' names. Raises ValueError for a
+        function of whole arrays that cannot be imported by its name.
         """
-        shape = {"kind": self._shape.kind, "keys": self._shape.keys}
+        kind = "dict" if self._shape.kind == "nested" else self._shape.kind
+        shape = {"kind": kind, "keys": self._shape.keys}
         return write_plan(
             self.plan, Path(path), SAVED, shape=shape, program=_as_json(self._program)
         )

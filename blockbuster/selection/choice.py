@@ -47,11 +47,13 @@ HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
 class Fused:
     """A block program, fused once; choices for any sizes, dtype and target.
 
-    What a compiler refuses is remembered and not chosen again.
+    What a compiler refuses is remembered and not chosen again. ``derivation``: how the program was
+    fused, where somebody has done it.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, derivation: Derivation | None = None) -> None:
         self.graph = graph
+        self._given = derivation
         self._lowered: dict[int, _Lowered] = {}
         self._refused: dict[Key, str] = {}
         self._whole: dict[int, Whole | Again] = {}
@@ -59,7 +61,7 @@ class Fused:
     @cached_property
     def derivation(self) -> Derivation:
         """How the program was fused."""
-        return fuse(self.graph)
+        return self._given or fuse(self.graph)
 
     @cached_property
     def snapshots(self) -> tuple[Graph, ...]:
@@ -88,6 +90,18 @@ class Fused:
     def _again_whole(self) -> AgainWhole | None:
         found = [one for one in self.beside if isinstance(one, Again)]
         return AgainWhole(found[0], self.derivation) if found else None
+
+    def derivation_of(self, choice: Choice) -> Derivation:
+        """How the program of a choice was fused: a derivation that ends with it."""
+        number, snapshots = choice.snapshot, len(self.derivation.snapshots_after)
+        one = self._beside(number) or self._whole.get(number)
+        if isinstance(one, Whole):
+            return one.derivation.at_snapshot(one.number)
+        if one is not None:
+            return one.derivation
+        if number > snapshots:  # the unfused program
+            return Derivation(self.graph, (), (0,), {0: self.graph})
+        return self.derivation if number == snapshots else self.derivation.at_snapshot(number)
 
     def refuse(self, choice: Choice, reason: str) -> None:
         """Never choose this again: a compiler does not take it."""

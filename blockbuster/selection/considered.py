@@ -25,6 +25,13 @@ def is_tie(best: Choice, other: Choice) -> bool:
     return len(best.unsafe) == len(other.unsafe) and high <= within * low
 
 
+def _priced(choice: Choice) -> str:
+    if choice.cost is not None:
+        return f"{choice.name}, {choice.cost.microseconds:.1f} us"
+    known = "of no known time" if choice.scheduled else f"{choice.moved} elements moved"
+    return f"{choice.name}, {known}"
+
+
 @dataclass(frozen=True)
 class Considered:
     """The best choice for some sizes, the others, and why some snapshots are none.
@@ -51,6 +58,20 @@ class Considered:
         tied = any(is_tie(self.best, c) for c in self.others)
         rest = "; of equals, the one with fewer kernels, then the more fused" if tied else ""
         return f"{fewest if differ else ''}{least}: {amounts}{rest}"
+
+    @property
+    def short(self) -> str:
+        """The best, and what the next best would cost, in a few words; empty without others."""
+        if not self.others:
+            return ""
+        second = min(self.others, key=lambda choice: choice.rank)
+        told = self.best.cost
+        by = f" by the closed form on {told.machine.name}" if told else ""
+        number = len(self.others)
+        rest = "the other program" if number == 1 else f"the best of {number} others"
+        safer = len(second.unsafe) - len(self.best.unsafe)
+        more = f", but {safer} more exponentials can overflow in it" if safer > 0 else ""
+        return f"{_priced(self.best)}{by}; {rest}, {_priced(second)}{more}"
 
     @property
     def notes(self) -> tuple[str, ...]:

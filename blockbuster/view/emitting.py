@@ -10,11 +10,12 @@ from blockbuster.emission import emit
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.trips import named
+from blockbuster.errors import message
 from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
 from blockbuster.machines import Machine, machine
-from blockbuster.rules import PAPER_RULES, RULES, Derivation, fuse, safe
+from blockbuster.rules import PAPER_RULES, RULES, Derivation, fuse
 from blockbuster.view.load import parse_sizes, trace_named
 
 RULE_SETS = {"default": RULES, "paper": PAPER_RULES}
@@ -50,10 +51,16 @@ def add_kernel(command: argparse.ArgumentParser) -> None:
         "--dtype", default="float16", help="float16 (default), float32 or bfloat16"
     )
     command.add_argument(
-        "--snapshot", type=int, metavar="K", help="which snapshot, from 0 (default: the last)"
+        "--snapshot",
+        type=int,
+        metavar="K",
+        help="this snapshot, counted from 1 as `blockbuster fuse` does (default: what costs least)",
     )
     command.add_argument(
-        "--schedule", type=Path, metavar="FILE", help="a schedule's text instead of the default"
+        "--schedule",
+        type=Path,
+        metavar="FILE",
+        help="the text of a schedule for that snapshot, instead of the best of those tried",
     )
 
 
@@ -72,18 +79,17 @@ def derived(arguments: argparse.Namespace) -> tuple[ArrayProgram, Derivation]:
 
 
 def emitted(arguments: argparse.Namespace, target: str) -> Kernel:
-    """The kernel for ``target``. Raises ValueError for a snapshot that there is not."""
+    """The kernels for ``target``: of the snapshot asked for, or of what costs least.
+
+    Raises ValueError for a snapshot that there is not, and sizes that disagree.
+    """
     program, derivation = derived(arguments)
-    snapshots = derivation.snapshots
-    chosen = len(snapshots) - 1 if arguments.snapshot is None else arguments.snapshot
-    if not 0 <= chosen < len(snapshots):
-        raise ValueError(
-            f"--snapshot {chosen}: the derivation has snapshots 0 to {len(snapshots) - 1}"
-        )
-    graph = safe(snapshots[chosen])
+    number = arguments.snapshot
+    graph = derivation if number is None else _snapshot(derivation, number)
+    start = derivation.start if number is None else graph
     return emit(
         graph,
-        sizes=_sizes_read(graph, program, parse_sizes(arguments.sizes)),
+        sizes=_sizes_read(start, program, parse_sizes(arguments.sizes)),
         dtype=arguments.dtype,
         target=target,
         tiles=parse_sizes(arguments.tiles, "--tiles") or None,
@@ -92,11 +98,25 @@ def emitted(arguments: argparse.Namespace, target: str) -> Kernel:
     )
 
 
+def _snapshot(derivation: Derivation, number: int) -> Graph:
+    snapshots = derivation.snapshots
+    if not 1 <= number <= len(snapshots):
+        known = f"snapshots 1 to {len(snapshots)}" if len(snapshots) > 1 else "snapshot 1 only"
+        raise ValueError(f"--snapshot {number}: the derivation has {known}")
+    return snapshots[number - 1]
+
+
 def _sizes_read(graph: Graph, program: ArrayProgram, given: Mapping[str, int]) -> dict[str, int]:
     """The sizes given and those fixed by the program, less those that fusion made superfluous.
 
     Dims between two views are none of the graph's. Raises ValueError where sizes disagree.
     """
+    for dim, size in program.sizes.items():
+        if given.get(dim, size) != size:
+            what = f"{dim} is {given[dim]} in --sizes, but the program was traced for {size}"
+            raise ValueError(
+                message(what, hint="leave it out of --sizes, or fix no size in --dims")
+            )
     read = named(lower_to_tiles(graph))
     sizes = completed({**program.sizes, **given}, program.rules)
     return {dim: n for dim, n in sizes.items() if dim in read or dim not in program.dims}

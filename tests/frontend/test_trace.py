@@ -8,8 +8,6 @@ import pytest
 
 import blockbuster.frontend as bb
 from blockbuster.errors import TraceError
-from blockbuster.frontend.array import NAMELESS
-from blockbuster.frontend.numerics import NUMPY
 from tests.frontend.programs import attention, without_line
 
 
@@ -157,12 +155,12 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: x & y, "combine masks, not numbers"),
         (lambda x, y: bb.where(x, x, x), "condition of where is not a mask"),
         (lambda x, y: x.reshape(-1), r"\.reshape cannot be traced[\s\S]*bb.split_heads"),
-        (lambda x, y: x.summ(0), r"\.summ cannot be traced[\s\S]*use bb.sum"),
+        (lambda x, y: x.summ(0), r"\.summ cannot be traced"),
         (lambda x, y: np.sinh(x), r"np.sinh cannot be traced[\s\S]*bb.custom"),
-        (lambda x, y: np.linalg.inv(x), r"np.inv cannot be traced"),
-        (lambda x, y: np.exp(x, where=True), r"np.exp with where cannot be traced"),
+        (lambda x, y: np.linalg.inv(x), r"np.linalg.inv cannot be traced"),
+        (lambda x, y: np.exp(x, where=False), r"np.exp with where cannot be traced"),
         (lambda x, y: np.asarray(x), "a traced array has no values"),
-        (lambda x, y: x + np.ones(3), r"an array of shape \(3,\) is not an input"),
+        (lambda x, y: x + np.ma.ones(3), "a MaskedArray is read: plain arrays are needed"),
         (lambda x, y: x + "a", "a str is neither an array nor a number"),
         (lambda x, y: x + None, "add of .*: a NoneType is neither an array nor a number"),
         (lambda x, y: x == None, "eq of .*: a NoneType is neither an array"),  # noqa: E711
@@ -171,7 +169,6 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: x.sum(1.0), "sum: axis must be an int, got 1.0"),
         (lambda x, y: np.cumsum(x), "cumsum of .*: axis must be an int, got None"),
         (lambda x, y: round(x), "have no // % .* round"),
-        (lambda x, y: torch_exp(x), r"torch\.exp cannot be traced[\s\S]*use bb\.exp"),
         (lambda x, y: {1: x}, "an array under the key 1"),
         (lambda x, y: {"a b": x}, "under the key 'a b'[\\s\\S]*letters, digits and _"),
         (lambda x, y: x.astype(int), "a cast to int64 cannot be traced"),
@@ -187,21 +184,6 @@ def test_errors_say_what_and_where(fn, message):
         bb.trace(fn, x="M D", y="N L")
 
     assert re.search(message, without_line(caught.value, "test_trace.py"))
-
-
-def test_hints_name_functions_that_there_are():
-    """np.any is no reason to look for bb.and, nor x.size for bb.slice."""
-    assert all(hasattr(bb, name) for name in set(NUMPY) - {*NAMELESS})
-    assert not any(hasattr(bb, name) for name in NAMELESS)
-    for fn in (lambda x: np.any(x, axis=-1), lambda x: x.size, lambda x: np.pad(x, 1)):
-        with pytest.raises(TraceError) as caught:
-            bb.trace(fn, x="M D")
-        assert not re.search(r"bb\.(and|slice)", str(caught.value))
-
-
-def torch_exp(x):
-    torch = pytest.importorskip("torch")
-    return torch.exp(x)
 
 
 def test_an_error_shows_the_users_line():

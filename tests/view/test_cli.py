@@ -27,6 +27,9 @@ def normed(x, w1, w2):
 def softplus(x):
     return bb.log(1 + bb.exp(x))
 
+def geglu(x, w, v, o):
+    return (bb.gelu(x @ w) * (x @ v)) @ o
+
 def window(x):
     return bb.concat([x, x], 0)[2:4] * 2
 """
@@ -151,9 +154,34 @@ def test_emit_takes_sizes_of_dims_that_fusion_left_out(capsys, model, tmp_path):
     assert run(capsys, "emit", *place, "--sizes", "D=8")[0] == 0
     assert run(capsys, "emit", *place, "--sizes", "D=8", "A=16")[0] == 0
     code, _, err = run(capsys, "emit", *place, "--sizes", "D=8", "A=17")
-    assert (code, "dim A has size 17" in err) == (2, True)
+    assert (code, "traced for 16" in err) == (2, True)
     code, _, err = run(capsys, "emit", *place, "--sizes", "D=8", "Z=1")
     assert (code, "unknown dim 'Z' in sizes" in err) == (2, True)
+
+
+def test_sizes_that_contradict_fixed_ones_are_refused(capsys, model):
+    place = ("emit", f"{model}:attention", "--dims", "q=M D=16", "k=N D", "v=N L")
+
+    code, _, err = run(capsys, *place, "--sizes", "M=64,N=64,L=16,D=32")
+    assert code == 2
+    assert "D is 32 in --sizes, but the program was traced for 16" in err
+    assert run(capsys, *place, "--sizes", "M=64,N=64,L=16", "--show", "schedule")[0] == 0
+
+
+def test_emit_writes_what_costs_least_and_says_so(capsys, model, tmp_path):
+    kernel = tmp_path / "geglu.py"
+    place = ("emit", f"{model}:geglu", "--dims", "x=M K", "w=K F", "v=K F", "o=F K")
+    sizes = ("--sizes", "M=4096,K=4096,F=11008")
+
+    code, out, _ = run(capsys, *place, *sizes, "-o", str(kernel))
+
+    assert code == 0
+    assert f"wrote {kernel}: 2 kernels for sm_90, float16\n" in out
+    assert "chosen by cost: snapshot 1, " in out
+    assert "the other program, snapshot 2, " in out
+    assert "Chosen by cost: snapshot 1, " in kernel.read_text()
+    code, out, err = run(capsys, *place, *sizes, "--snapshot", "2")
+    assert (code, "in one Triton kernel" in out, "chosen" in out + err) == (0, True, False)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_draws_the_report(capsys, product, tmp_path):
     [
         (["--machine", "cpu"], "kernels are emitted for GPUs"),
         (["--machine", "h300"], "h300"),
-        (["--snapshot", "7"], "has snapshots 0 to"),
+        (["--snapshot", "7"], "has snapshot 1 only"),
         (["--tiles", "M=256", "N=256", "K=256"], "bytes of shared memory"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`blockbuster emit`: the fused program as a stand-alone Triton file."""
+"""`blockbuster emit`: a program as a stand-alone Triton file."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ import argparse
 from pathlib import Path
 
 from blockbuster.view.emitting import add_kernel, add_program, add_rules, emitted
-from blockbuster.view.terminal import say, warn
+from blockbuster.view.terminal import Screen, say, warn
 
-EXAMPLES = """examples:
+EXAMPLES = """What costs least at these sizes is written: the most fused program, or one with
+more kernels. The file says which one and why.
+
+examples:
   blockbuster emit model.py:attention --dims q="M D" k="N D" v="N L" \\
       --sizes M=4096,N=4096,D=128,L=128 -o flash.py
   python flash.py --check
+
+  blockbuster emit model.py:mlp --dims x="M D" w="D K=64" --sizes M=512,D=256 --show schedule
+  blockbuster emit model.py:mlp --dims x="M D" w="D K" --sizes M=512,D=256,K=64 \\
+      --snapshot 1 --schedule mine.schedule -o mlp.py
 """
 
 
@@ -30,13 +37,21 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file, or print it or another form of it."""
-    kernel = emitted(arguments, arguments.target)
+    with Screen(stderr=True).working("fusing, and choosing what costs least"):
+        kernel = emitted(arguments, arguments.target)
     for note in kernel.notes:
         warn(f"note: {note}")
+    chosen = f"chosen by cost: {kernel.chosen}" if kernel.chosen else ""
     if arguments.output is None:
+        if chosen:
+            warn(chosen)
         shown = {"source": kernel.source, "schedule": kernel.schedule}
         say(shown.get(arguments.show) or str(kernel.tile_program))
-    else:
-        kernel.write(arguments.output)
-        say(f"wrote {arguments.output}; check it with: python {arguments.output} --check")
+        return 0
+    kernel.write(arguments.output)
+    number = "1 kernel" if kernel.kernels == 1 else f"{kernel.kernels} kernels"
+    say(f"wrote {arguments.output}: {number} for {kernel.target}, {kernel.dtype}")
+    if chosen:
+        say(chosen)
+    say(f"check it with: python {arguments.output} --check")
     return 0

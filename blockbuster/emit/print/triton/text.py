@@ -49,7 +49,8 @@ _RESERVED = (
 class Heading:
     """What a file says besides what follows from the program.
 
-    ``checks_assembler``: it looks at the assembler before it launches.
+    ``checks_assembler``: it looks at the assembler before it launches. ``chosen``: what the program
+    was chosen among, and why.
     """
 
     listing: str
@@ -58,6 +59,7 @@ class Heading:
     notes: tuple[str, ...] = ()
     schedule: str = ""
     checks_assembler: bool = False
+    chosen: str = ""
 
 
 def triton_text(
@@ -96,6 +98,12 @@ def _schedule(text: str) -> str:
     lines = "".join(f"    {line}\n" for line in shown_lines(text)) if text else ""
     words = "These moves made it of the program above; bb.emit(..., schedule=TEXT) replays them."
     return f"{words}\n\n{lines}\n" if lines else ""
+
+
+def _chosen(words: str) -> str:
+    """Why it is this program, wrapped; nothing where there was no choice."""
+    lines = textwrap.wrap(f"Chosen by cost: {words}.", 96) if words else []
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _refuse_block_axes(program: TileProgram) -> None:
@@ -170,7 +178,7 @@ class _FileText:
         schedule = _schedule(heading.schedule)
         promise = "\n".join((self._promise(), *(f"Note: {note}." for note in heading.notes)))
         text = f"""{outputs} from {inputs}, in {kernels}.
-{self._between()}
+{self._between()}{_chosen(heading.chosen)}
 Written by Blockbuster for {sizes}, {self._kinds(self._program.inputs)}, {heading.target}.
 Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 

@@ -1,0 +1,142 @@
+"""NumPy's and torch's names and arguments on traced arrays: which of our functions they mean."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from blockbuster.frontend.functions.refused import instead_of
+from blockbuster.frontend.functions.row import Row
+from blockbuster.frontend.source import trace_error
+
+REDUCTIONS: Mapping[Any, Any] = {np.add: np.sum, np.maximum: np.max, np.minimum: np.min}
+"""The functions that ``ufunc.reduce`` is."""
+
+RENAMED = {
+    "dim": "axis", "keepdim": "keepdims", "dims": "axes", "correction": "ddof",
+    "a_min": "min", "a_max": "max",
+}  # fmt: skip
+"""Our names of libraries' parameters."""
+
+FIRST = ("a", "x", "input", "self", "arr", "m", "ary", "array", "x1")
+"""What libraries call the first array."""
+
+SECOND = ("b", "y", "other", "x2")
+
+
+@dataclass(frozen=True)
+class Spellings:
+    """Rows by NumPy's functions, by methods of arrays, and by torch's names."""
+
+    numpy: Mapping[Any, Row]
+    methods: Mapping[str, Row]
+    torch: Mapping[str, Row]
+
+    def call_numpy(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """``func(*args, **kwargs)``, a function of NumPy's."""
+        name = numpy_name(func)
+        if func not in self.numpy:
+            _refuse(f"np.{name}", name)
+        args, kwargs = _without_defaults(func, args, kwargs)
+        return call(self.numpy[func].function, f"np.{name}", args, kwargs)
+
+    def call_ufunc(
+        self, ufunc: Any, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """A universal function of NumPy's, or its ``reduce``."""
+        if method == "reduce" and ufunc in REDUCTIONS:
+            over = {} if len(args) > 1 else {"axis": 0}  # NumPy's default here
+            return self.call_numpy(REDUCTIONS[ufunc], args, over | dict(kwargs))
+        if method != "__call__":
+            _refuse(f"np.{ufunc.__name__}.{method}", method)
+        return self.call_numpy(ufunc, args, kwargs)
+
+    def method(self, array: Any, name: str) -> Callable[..., Any]:
+        """The method ``name`` of an array."""
+        if name not in self.methods:
+            _refuse(f".{name}", name)
+        function = self.methods[name].function
+
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            return call(function, f".{name}", (array, *args), kwargs)
+
+        return bound
+
+    def call_torch(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """``func(*args, **kwargs)``, a function of torch's or a method of its tensors."""
+        name = torch_name(func)
+        if name not in self.torch:
+            _refuse(f"torch.{name}", name)
+        return call(self.torch[name].function, f"torch.{name}", args, kwargs)
+
+
+def call(
+    function: Callable[..., Any], what: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """``function`` with arguments whose names are a library's. Raises TraceError for others."""
+    signature = inspect.signature(function)
+    known = [*signature.parameters]
+    named = {_parameter(name, known): value for name, value in kwargs.items()}
+    left = [name for name in named if name not in known]
+    if left:
+        _refuse(f"{what} with {', '.join(left)}", what.rsplit(".", 1)[-1])
+    try:
+        bound = signature.bind(*args, **named)
+    except TypeError as error:
+        raise trace_error(f"{what}: {error}", hint=f"it takes {signature}") from None
+    return function(*bound.args, **bound.kwargs)
+
+
+def _parameter(name: str, known: Sequence[str]) -> str:
+    """Our name of a library's parameter."""
+    if name in known:
+        return name
+    for place, names in enumerate((FIRST, SECOND)):
+        if name in names and place < len(known):
+            return known[place]
+    return RENAMED.get(name, name)
+
+
+def _without_defaults(
+    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The arguments without those that say what holds anyway, such as ``out=None``."""
+    try:
+        parameters = inspect.signature(func).parameters
+    except ValueError:  # a function of NumPy's in C without a signature
+        return args, kwargs
+    names = [*parameters]
+    given = {names[i]: value for i, value in enumerate(args[2:], start=2) if i < len(names)}
+    kept = {
+        name: value
+        for name, value in (given | dict(kwargs)).items()
+        if name not in parameters or value is not parameters[name].default
+    }
+    takes_all = len(args) > len(names) or any(
+        p.kind is p.VAR_POSITIONAL for p in parameters.values()
+    )
+    return (args, kwargs) if takes_all else (args[:2], kept)
+
+
+def numpy_name(func: Any) -> str:
+    """The name of a function of NumPy's as users write it: ``linalg.inv``."""
+    module = str(getattr(func, "__module__", "") or "").removeprefix("numpy").strip(".")
+    return f"{module}.{func.__name__}" if module and not module.startswith("_") else func.__name__
+
+
+def torch_name(func: Any) -> str:
+    """The name of a function of torch's: ``exp``, ``nn.functional.relu``, ``Tensor.exp``."""
+    name = str(getattr(func, "__name__", func))
+    module = str(getattr(func, "__module__", "") or "")
+    if module.startswith("torch.nn"):
+        return f"nn.functional.{name}"
+    is_method = "method" in type(func).__name__
+    return f"Tensor.{name}" if is_method else name
+
+
+def _refuse(what: str, name: str) -> NoReturn:
+    raise trace_error(f"{what} cannot be traced", hint=instead_of(name))

@@ -1,0 +1,87 @@
+"""What `bb.emit` writes: a graph as it is given, and of a derivation what costs least."""
+
+import pytest
+
+import blockbuster as bb
+from blockbuster.selection.choice import Fused
+
+SIZES = {"M": 4096, "K": 4096, "F": 11008}
+
+
+def geglu(x, w, v, o):
+    return (bb.gelu(x @ w) * (x @ v)) @ o
+
+
+def normed(x, w):
+    return bb.layer_norm(x) @ w
+
+
+GEGLU = bb.fuse(bb.lower(bb.trace(geglu, x="M K", w="K F", v="K F", o="F K")))
+NORMED = bb.fuse(bb.lower(bb.trace(normed, x="M K", w="K N")))
+KERNELS = bb.emit(GEGLU, SIZES)
+
+
+def test_of_a_derivation_what_costs_least_is_written():
+    """The last snapshot makes both products again for every block of the result's columns."""
+    mega = bb.emit(GEGLU.final, SIZES)
+
+    assert (KERNELS.kernels, mega.kernels) == (2, 1)
+    assert KERNELS.cost().time_us * 10 < mega.cost().time_us
+    assert KERNELS.chosen.startswith("snapshot 1, ")
+    assert "Chosen by cost: snapshot 1, " in KERNELS.source
+    assert "Chosen by cost" not in mega.source
+
+
+def test_it_is_what_jit_chooses():
+    best = Fused(GEGLU.start).consider(SIZES, "float16", "sm_90").best
+
+    assert KERNELS.schedule == best.scheduled.schedule
+    assert KERNELS.tile_program == best.program
+
+
+def test_its_derivation_ends_with_what_was_chosen():
+    fused = KERNELS.derivation.fused
+
+    assert fused.final == GEGLU.snapshots[0]
+    assert fused.steps[-1].rule == GEGLU.steps[len(fused.steps) - 1].rule
+    assert len(fused.steps) < len(GEGLU.steps)
+
+
+def test_forms_beside_the_snapshots_are_chosen_too():
+    kernel = bb.emit(NORMED, {"M": 4096, "K": 8192, "N": 8192})
+
+    assert "statistics apart" in kernel.chosen
+    assert kernel.derivation.fused.steps[-1].rule == "materialize"
+    assert bb.safe(kernel.derivation.fused.final) == kernel.derivation.graph
+
+
+def test_its_schedule_replays_on_what_was_chosen():
+    again = bb.emit(GEGLU, SIZES, schedule=KERNELS.schedule)
+
+    assert again.source == KERNELS.source
+    with pytest.raises(bb.EmitError, match="no dim Q") as caught:
+        bb.emit(GEGLU, SIZES, schedule="block Q 32; warps 4")
+    assert "applied to what costs least, snapshot 1" in caught.value.__notes__[0]
+
+
+def test_tiles_and_chunks_are_for_what_was_chosen():
+    assert bb.emit(GEGLU, SIZES, tiles={"M": 64}).tiles["M"] == 64
+    with pytest.raises(ValueError, match="unknown dim 'Z' in tiles"):
+        bb.emit(GEGLU, SIZES, tiles={"Z": 64})
+    with pytest.raises(ValueError, match="these, not both"):
+        bb.emit(GEGLU, SIZES, tiles={"M": 64}, schedule=KERNELS.schedule)
+
+
+def test_a_program_that_nothing_fused_is_emitted_from_its_derivation():
+    unfused = bb.fuse(GEGLU.start, rules=())
+    kernel = bb.emit(unfused, SIZES)
+
+    assert kernel.kernels > 2
+    assert bb.emit(unfused, SIZES, schedule=kernel.schedule).source == kernel.source
+
+
+def test_sizes_of_a_derivation_are_judged_like_those_of_a_graph():
+    with pytest.raises(ValueError, match="no size given for F"):
+        bb.emit(GEGLU, {"M": 64, "K": 64})
+    with pytest.raises(ValueError, match="unknown dim 'Z' in sizes"):
+        bb.emit(GEGLU, {**SIZES, "Z": 1})
