@@ -16,7 +16,7 @@ from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.strips import Cut, Split, Strips
 from blockbuster.frontend.views import ViewRecorder
-from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
+from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length
@@ -50,9 +50,7 @@ def decompose(program: ArrayProgram) -> Primitives:
     lengths = {rule.dim: rule.length for rule in program.definitions}
     recorder = ViewRecorder(program.dims, lengths, program.sizes)
     made: dict[Value, Ref] = {
-        Value(-1, port): recorder.source(
-            given.name, given.shape, given.dtype if given.dtype in OWN else ""
-        )
+        Value(-1, port): recorder.source(given.name, given.shape, dtype_of_kind(given.kind))
         for port, given in enumerate(program.inputs)
     }
 
@@ -65,8 +63,7 @@ def decompose(program: ArrayProgram) -> Primitives:
             return _whole_scalar(equation, operand)
         if equation.op in ("custom", "concat"):
             return held(operand)
-        small = equation.kind in INTEGERS and program.kind_of(operand) in (INDEX, MASK)
-        whole = small and equation.op in FUNCTIONS and not (equation.op == "where" and at == 0)
+        whole = _grows(equation, at, program.kind_of(operand))
         return recorder.unary("whole", made[operand], hint="n") if whole else made[operand]
 
     for position, equation in enumerate(program.equations):
@@ -81,8 +78,8 @@ def decompose(program: ArrayProgram) -> Primitives:
         if equation.hint and result.value >= start:  # the user's word names what the op computes
             made_last = recorder.primitives[result.value]
             recorder.primitives[result.value] = replace(made_last, hint=equation.hint)
-        leading = len(equation.shape) - len(result.axes)  # unit axes of a constant array
-        made[Value(position)] = Ref(result.value, (*(None,) * leading, *result.axes))
+        units = (None,) * (len(equation.shape) - len(result.axes))  # of a constant array
+        made[Value(position)] = Ref(result.value, (*units, *result.axes))
     outputs = tuple(
         (output.name, value, strips)
         for output in program.outputs
@@ -98,6 +95,12 @@ def _held(recorder: ViewRecorder, ref: Ref, kind: str) -> Ref:
     dtype = dtype_of_kind(kind)
     whole = dtype in INTEGERS and recorder.own_dtype(ref) != dtype
     return recorder.round(ref, dtype) if whole else ref
+
+
+def _grows(equation: Equation, at: int, kind: str) -> bool:
+    """True for an index or a mask of which arithmetic makes integers that may be large."""
+    number = equation.op in FUNCTIONS and not (equation.op == "where" and at == 0)
+    return number and equation.kind in INTEGERS and kind in (INDEX, MASK)
 
 
 def _whole_scalar(equation: Equation, operand: Expr | None) -> Expr | None:
