@@ -290,6 +290,11 @@ def _show_param(value: Any) -> str:
     return show_expr(value, []) if isinstance(value, Const | Size | Call) else repr(value)
 
 
+def own_dtypes_of(program: ArrayProgram) -> dict[str, str]:
+    """The dtypes of the inputs that hold masks or integers, by name."""
+    return {given.name: given.dtype for given in program.inputs if given.dtype in OWN}
+
+
 def check_program(value: object) -> None:
     """Raise TypeError where ``value`` is no array program, with what makes one of a function."""
     if not isinstance(value, ArrayProgram):

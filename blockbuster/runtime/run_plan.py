@@ -31,7 +31,7 @@ def run_on_host(plan: Plan, arrays: Mapping[str, Array], sizes: Sizes) -> list[A
         if isinstance(step, Call):
             made = _called(plan, step, known, sizes)
         else:
-            given = {name: np.asarray(known[name]).astype(kind, copy=False) for name in step.reads}
+            given = {name: _as_read(known[name], kind) for name in step.reads}
             module = load_module(step.text)
             whole = {dim: sizes[size_class(dim)] or 1 for dim in step.dims}
             blocks = {dim: step.blocks.get(size_class(dim), n) for dim, n in whole.items()}
@@ -39,6 +39,12 @@ def run_on_host(plan: Plan, arrays: Mapping[str, Array], sizes: Sizes) -> list[A
             made = dict(zip(step.writes, found.values(), strict=True))
         known.update({name: rounded(array, plan.kept[name]) for name, array in made.items()})
     return _results(plan, known)
+
+
+def _as_read(array: Array, kind: Any) -> Array:
+    """An array as NumPy text reads it: integers as they are, all else in the arithmetic."""
+    array = np.asarray(array)
+    return array if array.dtype.kind in "iu" else array.astype(kind, copy=False)
 
 
 def run_in_interpreter(plan: Plan, arrays: Mapping[str, Array]) -> list[Array]:
