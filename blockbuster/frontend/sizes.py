@@ -142,6 +142,15 @@ def _is_whole(expr: Expr) -> bool:
     return leaf or (isinstance(expr, Call) and expr.fn in wholes and all(map(_is_whole, expr.args)))
 
 
+def fixed(value: Any) -> int:
+    """A size as a number. That of an example becomes fixed: the program is for it alone."""
+    if not isinstance(value, SizeExpr):
+        return int(value)
+    length = length_of(value.expr)
+    value.trace.dims.fix(length.dims if length else ())
+    return int(value)
+
+
 def scalar(value: object) -> Expr | None:
     """A number or a size as an expression; None for anything else."""
     if isinstance(value, SizeExpr):

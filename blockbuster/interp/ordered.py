@@ -113,6 +113,11 @@ def refused(name: str) -> Callable[..., Any]:
     return refuse
 
 
+def whole(rounding: Callable[[Fraction], int]) -> Callable[..., Any]:
+    """A fraction rounded to a whole number; infinities stay."""
+    return lambda x: x if isinstance(x, float) else Fraction(rounding(x))
+
+
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
     "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x * inverse(y)),
@@ -132,6 +137,8 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "where": (3, lambda c, x, y: x if c != 0 else y),
     "floordiv": (2, lambda x, y: quotient(x, y)),
     "mod": (2, lambda x, y: x - y * quotient(x, y)), "whole": (1, lambda x: x),
+    "floor": (1, whole(math.floor)), "round": (1, whole(round)),
+    **{name: (1, refused(name)) for name in ("sin", "cos", "log1p", "expm1")},
 }  # fmt: skip
 
 

@@ -1,6 +1,8 @@
 """NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
 
-Tiles are slices of arrays, so a ragged last block needs no padding.
+Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes the memory of one
+that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py). The
+same printer, *terse*, writes the references of emitted kernels (reference.py).
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ from blockbuster.emit.tile.program import (
     View,
 )
 from blockbuster.emit.tile.result_dtypes import WIDTHS
+from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
@@ -100,6 +103,7 @@ class Text:
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
         self._integers = has_integers(program)
+        self._stored: list[Store] = []  # what is made in its place
 
     def _unique(self, name: str) -> str:
         # ASCII only: Python takes some letters for others, so that two names would be one
@@ -167,6 +171,8 @@ class Text:
         for nest in self._program.nests:
             scope = Scope("    ", ())
             self._issues = issues(nest.body)
+            plain = self._padded or self._terse or self._integers
+            self._reuse = Reuse() if plain else reuse_in(nest)
             for dim in nest.grid:
                 yield scope.indent + self._loop(For(dim, True, ()))
                 scope = scope.inside(dim)
@@ -179,9 +185,13 @@ class Text:
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
-                for line in WRITERS[type(stmt)](self, stmt, scope):
+                for line in self.written(stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
+
+    def written(self, stmt: Stmt, scope: Scope) -> list[str]:
+        """The lines of a statement that is no loop."""
+        return WRITERS[type(stmt)](self, stmt, scope)
 
     def _loop(self, loop: For) -> str:
         steps = f"range(0, {self._size(loop.dim)}, {self._blocks[loop.dim]})"
@@ -197,7 +207,7 @@ class Text:
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
-        text = self.names[view.buffer] + self._index(view, tile, scope)
+        text = self.names[view.buffer] + self.index(view, tile, scope)
         text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
@@ -205,7 +215,9 @@ class Text:
 
     def _store(self, stmt: Store, scope: Scope) -> list[str]:
         tile, view = stmt.value, stmt.view
-        index = self._index(view, tile, scope) or "[...]"
+        if stmt in self._stored:
+            return []
+        index = self.index(view, tile, scope) or "[...]"
         text = tile.name
         if self._padded and tile.axes:
             stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
@@ -213,7 +225,8 @@ class Text:
         text += permuted(tile.axes, view.sliced(tile))
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
-    def _index(self, view: View, tile: Tile, scope: Scope) -> str:
+    def index(self, view: View, tile: Tile, scope: Scope) -> str:
+        """Where a tile lies in an array, in brackets; empty for the whole of it in terse text."""
         axes = zip(view.dims, view.buffer.axes, strict=True)
         places = StridedPlaces(
             self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
@@ -339,7 +352,28 @@ class Text:
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        return [f"{stmt.target.name} = {SPELLING[type(stmt.op)](self, stmt, scope)}"]
+        text = self._in_place(stmt, scope) or SPELLING[type(stmt.op)](self, stmt, scope)
+        return [f"{stmt.target.name} = {text}"]
+
+    def _in_place(self, stmt: Let, scope: Scope) -> str:
+        """The value of ``stmt`` made in memory that is there already; empty where none is."""
+        free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
+        memory = free.name if free else ""
+        if store is not None:
+            memory = self.names[store.view.buffer] + self.index(store.view, store.value, scope)
+        if not memory:
+            return ""
+        spelling, names = self._spell(stmt.target), self._operands(stmt)
+        if isinstance(stmt.op, Functional):
+            text = spelling.functional_into(stmt.op.name, names, memory)
+        else:
+            assert isinstance(stmt.op, Pointwise)
+            given = zip(names, stmt.args, strict=True)
+            names = [aligned(name, arg.axes, stmt.op.axes) for name, arg in given]
+            text = spelling.into(stmt.op.expr, names, memory, free.name if free else "")
+        if text and store is not None:
+            self._stored.append(store)
+        return text
 
     # operators -------------------------------------------------------------------
 
