@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from blockbuster.ir.graph import Graph
+from blockbuster.ir.graph import Graph, Read
 
 TRUTH = "bool"
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
@@ -15,5 +12,5 @@ OWN = (TRUTH, *INTEGERS)
 
 def own_dtypes(graph: Graph) -> dict[str, str]:
     """The dtypes of the arrays of masks and integers that a program reads, by name."""
-    views = [given.view for given in graph.inputs]
-    return {v.source: v.dtype for v in views if getattr(v, "dtype", "")}
+    views = [given.view for given in graph.inputs if isinstance(given.view, Read)]
+    return {view.source: view.dtype for view in views if view.dtype}

@@ -271,10 +271,9 @@ def with_integers(pieces: Pieces, dtypes: Mapping[str, str]) -> Pieces:
     """``pieces`` whose graphs say which of the arrays between them hold integers."""
 
     def told(given: Input) -> Input:
-        view = given.view
-        dtype = dtypes.get(view.source, "") if isinstance(view, Read) else ""
-        known = isinstance(view, Read) and dtype in INTEGERS
-        return replace(given, view=replace(view, dtype=dtype)) if known else given
+        if not isinstance(given.view, Read) or dtypes.get(given.view.source) not in INTEGERS:
+            return given
+        return replace(given, view=replace(given.view, dtype=dtypes[given.view.source]))
 
     def changed(step: Piece | Call) -> Piece | Call:
         if isinstance(step, Call) or not any(dtype in INTEGERS for dtype in dtypes.values()):

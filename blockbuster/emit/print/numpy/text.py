@@ -11,13 +11,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.numpy.mixed import (
-    COUNTED,
-    converted,
     has_integers,
-    integer_functional,
 )
+from blockbuster.emit.print.numpy.operators import Operators
 from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
     HELPERS,
@@ -50,14 +47,12 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
-from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.lengths import in_order
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
@@ -87,7 +82,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     return printer.module(body)
 
 
-class Text:
+class Text(Operators):
     """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
 
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
@@ -305,28 +300,6 @@ class Text:
         start = self._number(stmt.target, IDENTITY_TEXT[stmt.monoid], fill)
         return [f"{stmt.target.name} = np.full({shape}, {start}, {self._dtype(stmt.target)})"]
 
-    def _is_wide(self, made: Tile | Buffer) -> bool:
-        """True for float64 in a program that computes in float32."""
-        return made.dtype == "float64" != self._program.dtype
-
-    def _spell(self, made: Tile | Buffer) -> Spelling:
-        return self._spelling.of(wide=self._is_wide(made))
-
-    def _dtype(self, made: Tile | Buffer) -> str:
-        return f"np.{made.dtype}" if made.dtype in INTEGERS else self._spell(made).dtype
-
-    def _number(self, made: Tile, text: str, value: float) -> str:
-        """A number in a tile: ``text``, but for integers."""
-        return integer_literal(value, made.dtype) if made.dtype in INTEGERS else text
-
-    def _read(self, tile: Tile, target: Tile) -> str:
-        """``tile`` as what computes ``target`` reads it: rounded, unless that is wide, too."""
-        narrowed = self._is_wide(tile) and not self._is_wide(target)
-        return f"{tile.name}.astype(dtype, copy=False)" if narrowed else tile.name
-
-    def _operands(self, stmt: Let) -> list[str]:
-        return [self._read(arg, stmt.target) for arg in stmt.args]
-
     def _fold(self, stmt: Fold, scope: Scope) -> list[str]:
         lead, value = stmt.target, self._read(stmt.value, stmt.target)
         place = lead.name if self._padded else lead.name + lanes_of(lead, stmt.value)
@@ -352,7 +325,7 @@ class Text:
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        text = self._in_place(stmt, scope) or SPELLING[type(stmt.op)](self, stmt, scope)
+        text = self._in_place(stmt, scope) or self.operator(stmt, scope)
         return [f"{stmt.target.name} = {text}"]
 
     def _in_place(self, stmt: Let, scope: Scope) -> str:
@@ -375,40 +348,6 @@ class Text:
             self._stored.append(store)
         return text
 
-    # operators -------------------------------------------------------------------
-
-    def _functional(self, stmt: Let, scope: Scope) -> str:
-        assert isinstance(stmt.op, Functional)
-        if stmt.args[0].dtype in INTEGERS and stmt.op.name != "dot":
-            return integer_functional(stmt.op.name, stmt.args[0].name, stmt.args[0].dtype)
-        return self._spell(stmt.target).functional(stmt.op.name, self._operands(stmt))
-
-    def _pointwise(self, stmt: Let, scope: Scope) -> str:
-        op = stmt.op
-        assert isinstance(op, Pointwise)
-        given = zip(self._operands(stmt), stmt.args, strict=True)
-        names = [aligned(name, arg.axes, op.axes) for name, arg in given]
-        expr, spell = op.expr, self._spell(stmt.target)
-        if self._integers:
-            expr, names = converted(expr, names, [arg.dtype for arg in stmt.args], spell)
-        text = spell.value(expr, names)
-        if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
-            return text
-        return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
-
-    def _cast(self, stmt: Let, scope: Scope) -> str:
-        assert isinstance(stmt.op, Cast)
-        (text,), given = self._operands(stmt), stmt.args[0].dtype
-        if self._program.dtype and stmt.op.dtype in INTEGERS:
-            return f"{text}.astype(np.{stmt.op.dtype})"
-        counted = self._integers and given in COUNTED
-        if given and not counted and WIDTHS[given] < WIDTHS[stmt.op.dtype]:
-            return text
-        return f"{self._spelling.helper('rounded')}({text}, {stmt.op.dtype!r}).astype(dtype)"
-
-    def _transposed(self, stmt: Let, scope: Scope) -> str:
-        return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
-
 
 WRITERS: dict[type, Callable[[Text, Any, Scope], list[str]]] = {
     Load: Text._load,
@@ -421,11 +360,4 @@ WRITERS: dict[type, Callable[[Text, Any, Scope], list[str]]] = {
     Guard: Text._guard,
     Init: Text._init,
     Fold: Text._fold,
-}
-SPELLING: dict[type, Callable[[Text, Let, Scope], str]] = {
-    Functional: Text._functional,
-    Pointwise: Text._pointwise,
-    Cast: Text._cast,
-    Transpose: Text._transposed,
-    Relabel: lambda text, stmt, _: text._operands(stmt)[0],
 }
