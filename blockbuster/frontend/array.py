@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from blockbuster.errors import TraceError
-<<<<<<< HEAD
-from blockbuster.frontend.no_values import NoValues
-=======
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
->>>>>>> main
+from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Shape
 from blockbuster.frontend.protocols import AlongAxis

@@ -65,8 +65,6 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("put", "place", "copyto", "putmask", "fill_diagonal", "put_along_axis", "fill",
              "itemset", "resize", "setfield", "setflags", "scatter", "scatter_", "fill_"),
             _NO_CHANGE, "x = bb.where(mask, new, x) replaces elements"),
-    Refusal(("add_", "sub_", "mul_", "div_", "exp_", "zero_", "copy_", "clamp_", "relu_"),
-            _NO_CHANGE, "assign the result: x = x + y"),
     Refusal(("take_along_axis", "gather"), "each element decides where it reads",
             "bb.sum(bb.where(index[..., None] == bb.arange(n), x, 0), axis=-1) chooses by masks"),
     Refusal(("convolve", "correlate", "conv1d", "conv2d", "conv3d", "max_pool1d", "max_pool2d",
