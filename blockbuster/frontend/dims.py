@@ -116,7 +116,8 @@ class DimTable:
         if apart.constant is not None or not apart.dims:
             return not apart.terms
         if not all(dim in self._extent for dim in apart.dims):
-            return None
+            signs = {share > 0 for _, share in apart.terms}  # D and 2 * D are never one number
+            return None if len(signs) > 1 else False
         return self._asked("equal", self.normal(left), self.normal(right))
 
     def is_whole(self, length: Length) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -20,7 +22,7 @@ from blockbuster.frontend.functions.shapes import (
 )
 from blockbuster.frontend.moves import Flip, Take
 from blockbuster.frontend.shapes import axes_of
-from blockbuster.frontend.sizes import SizeExpr, fixed
+from blockbuster.frontend.sizes import SizeExpr, fixed, rest
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
 
@@ -60,7 +62,7 @@ def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
     (at,) = axes_of("split", axis, len(x.shape))
     extent = x.shape[at]
     if isinstance(parts, int):
-        if isinstance(extent, int) and extent % parts:
+        if rest(extent, parts):
             raise trace_error(f"split of {extent} elements into {parts} equal parts")
         ends: list[Any] = [extent * n // parts for n in range(parts)]
     else:
@@ -73,8 +75,10 @@ def split_sizes(x: Array, sizes: Any, axis: int = 0) -> list[Array]:
     (at,) = axes_of("split", axis, len(x.shape))
     if not isinstance(sizes, tuple | list):
         count = fixed(x.shape[at] // sizes)
-        rest = fixed(x.shape[at] - sizes * count)
-        sizes = [sizes] * count + ([rest] if rest else [])
+        left = fixed(x.shape[at] - sizes * count)
+        sizes = [sizes] * count + ([left] if left else [])
+    total = functools.reduce(operator.add, sizes)
+    x = reshape(x, (*x.shape[:at], total, *x.shape[at + 1 :]))  # refused where sizes do not fit
     ends: list[Any] = [0]
     for size in sizes[:-1]:
         ends.append(ends[-1] + size)
@@ -82,11 +86,11 @@ def split_sizes(x: Array, sizes: Any, axis: int = 0) -> list[Array]:
 
 
 def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
-    """An axis in so many parts of one size; the last may be smaller, where the size is known."""
+    """An axis in so many parts of one size; the last one may be smaller."""
     (at,) = axes_of("chunk", axis, len(x.shape))
     extent = x.shape[at]
-    if isinstance(extent, int) and extent % chunks:
-        return split_sizes(x, -(-extent // chunks), axis)
+    if rest(extent, chunks):
+        return split_sizes(x, (extent + chunks - 1) // chunks, axis)
     return split(x, chunks, axis)
 
 

@@ -57,7 +57,7 @@ def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     if is_tensor(x):
         return x.squeeze() if axis is None else x.squeeze(axis)
     if not isinstance(x, TracedArray):
-        return np.squeeze(x, axis)  # type: ignore[arg-type]
+        return np.squeeze(x, axis)
     units = [at for at in range(x.ndim) if x.trace.dims.is_unit(x.axes[at])]
     gone = units if axis is None else axes_of("squeeze", axis, x.ndim)
     for at in gone:
