@@ -60,10 +60,14 @@ from .frontend.functions.normalizations import (
 from .frontend.functions.pointwise import (
     abs as abs,
     astype as astype,
+    ceil as ceil,
     clip as clip,
+    cos as cos,
     erf as erf,
     exp as exp,
     exp2 as exp2,
+    expm1 as expm1,
+    floor as floor,
     gelu as gelu,
     hypot as hypot,
     isfinite as isfinite,
@@ -71,18 +75,24 @@ from .frontend.functions.pointwise import (
     isnan as isnan,
     log as log,
     log10 as log10,
+    log1p as log1p,
     log2 as log2,
+    logaddexp as logaddexp,
     maximum as maximum,
     minimum as minimum,
     reciprocal as reciprocal,
     relu as relu,
+    round as round,
     rsqrt as rsqrt,
     sigmoid as sigmoid,
     sign as sign,
     silu as silu,
+    sin as sin,
     sqrt as sqrt,
     square as square,
+    tan as tan,
     tanh as tanh,
+    trunc as trunc,
     where as where,
 )
 from .frontend.functions.products import (
@@ -112,6 +122,8 @@ from .frontend.functions.reductions import (
     var as var,
 )
 from .frontend.functions.searches import (
+    argmax as argmax,
+    argmin as argmin,
     sort as sort,
 )
 from .frontend.functions.shapes import (

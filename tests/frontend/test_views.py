@@ -94,7 +94,7 @@ def test_a_slice_of_heads_of_a_slice_is_one_view():
     def fn(x):
         return bb.split_heads(x[:, 8:], 4)[1:3, :, 1:]
 
-    assert views(lowered(fn, x="S 40")) == ["x(S,A[E = 2 step 8, F = 7 from 17])"]
+    assert views(lowered(fn, x="S 40")) == ["x(S,A[E = 2 step 8, F = 7 from 17 of 40])"]
 
 
 def test_merged_heads_are_written_in_place():

@@ -1,8 +1,8 @@
 """NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
 
-Tiles are slices of arrays, so a ragged last block needs no padding. The same printer writes the
-whole-array reference of emitted kernels (*terse*): with every dim one block only the loops over
-list-only dims are left.
+Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes the memory of one
+that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py). The
+same printer, *terse*, writes the references of emitted kernels (reference.py).
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from blockbuster.emit.print.numpy.spelling import (
     Spelling,
     aligned,
 )
-from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.names import note_of
 from blockbuster.emit.tile.program import (
     END,
@@ -45,10 +43,10 @@ from blockbuster.emit.tile.program import (
     View,
 )
 from blockbuster.emit.tile.result_dtypes import WIDTHS
+from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
@@ -68,7 +66,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
     GPU's lanes do.
     """
-    printer = _Text(program, padded)
+    printer = Text(program, padded)
     body = [
         "@np.errstate(all='ignore')",
         "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
@@ -80,33 +78,9 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     return printer.module(body)
 
 
-def reference_text(program: Graph | TileProgram, name: str = "reference") -> str:
-    """A module's source with a plain function of whole arrays, one argument per source.
+class Text:
+    """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
 
-    Returns one array, or a tuple of several. Dims that show in no argument are keyword arguments.
-    """
-    tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
-    dims = (dim for dim in dims_of(tiles) if size_class(dim) not in tiles.units)
-    tiles = drop_unit_loops(tiles, tuple(dims))
-    printer = _Text(tiles, padded=False, terse=True)
-    shapes, missing = printer.shapes()
-    arguments = [printer.names[b] for b in tiles.inputs]
-    options = "".join(f", {size}" for size in missing)
-    results = ", ".join(printer.names[b] for b in tiles.outputs)
-    body = [
-        "@np.errstate(all='ignore')",
-        f"def {name}({', '.join(arguments)}, *{options}, dtype=np.float64):",
-        f'    """{results} for whole arrays {", ".join(arguments)}."""',
-        *(f"    {a} = np.asarray({a}, dtype)" for a in arguments),
-        *shapes,
-        *(printer.allocation(b, "np.empty") for b in (*tiles.outputs, *tiles.workspaces)),
-        *printer.body(),
-        f"    return {results}",
-    ]
-    return printer.module(body)
-
-
-class _Text:
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
         self._program = program
         self._padded = padded
@@ -119,6 +93,7 @@ class _Text:
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
+        self._stored: list[Store] = []  # what is made in its place
 
     def _unique(self, name: str) -> str:
         # ASCII only: Python takes some letters for others, so that two names would be one
@@ -186,6 +161,7 @@ class _Text:
         for nest in self._program.nests:
             scope = Scope("    ", ())
             self._issues = issues(nest.body)
+            self._reuse = Reuse() if self._padded or self._terse else reuse_in(nest)
             for dim in nest.grid:
                 yield scope.indent + self._loop(For(dim, True, ()))
                 scope = scope.inside(dim)
@@ -198,9 +174,13 @@ class _Text:
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
-                for line in WRITERS[type(stmt)](self, stmt, scope):
+                for line in self.written(stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
+
+    def written(self, stmt: Stmt, scope: Scope) -> list[str]:
+        """The lines of a statement that is no loop."""
+        return WRITERS[type(stmt)](self, stmt, scope)
 
     def _loop(self, loop: For) -> str:
         steps = f"range(0, {self._size(loop.dim)}, {self._blocks[loop.dim]})"
@@ -216,7 +196,7 @@ class _Text:
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
-        text = self.names[view.buffer] + self._index(view, tile, scope)
+        text = self.names[view.buffer] + self.index(view, tile, scope)
         text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
@@ -224,7 +204,9 @@ class _Text:
 
     def _store(self, stmt: Store, scope: Scope) -> list[str]:
         tile, view = stmt.value, stmt.view
-        index = self._index(view, tile, scope) or "[...]"
+        if stmt in self._stored:
+            return []
+        index = self.index(view, tile, scope) or "[...]"
         text = tile.name
         if self._padded and tile.axes:
             stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
@@ -232,7 +214,8 @@ class _Text:
         text += permuted(tile.axes, view.sliced(tile))
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
-    def _index(self, view: View, tile: Tile, scope: Scope) -> str:
+    def index(self, view: View, tile: Tile, scope: Scope) -> str:
+        """Where a tile lies in an array, in brackets; empty for the whole of it in terse text."""
         axes = zip(view.dims, view.buffer.axes, strict=True)
         places = StridedPlaces(
             self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
@@ -349,8 +332,28 @@ class _Text:
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        text = SPELLING[type(stmt.op)](self, stmt, scope)
+        text = self._in_place(stmt, scope) or SPELLING[type(stmt.op)](self, stmt, scope)
         return [f"{stmt.target.name} = {text}"]
+
+    def _in_place(self, stmt: Let, scope: Scope) -> str:
+        """The value of ``stmt`` made in memory that is there already; empty where none is."""
+        free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
+        memory = free.name if free else ""
+        if store is not None:
+            memory = self.names[store.view.buffer] + self.index(store.view, store.value, scope)
+        if not memory:
+            return ""
+        spelling, names = self._spell(stmt.target), self._operands(stmt)
+        if isinstance(stmt.op, Functional):
+            text = spelling.functional_into(stmt.op.name, names, memory)
+        else:
+            assert isinstance(stmt.op, Pointwise)
+            given = zip(names, stmt.args, strict=True)
+            names = [aligned(name, arg.axes, stmt.op.axes) for name, arg in given]
+            text = spelling.into(stmt.op.expr, names, memory, free.name if free else "")
+        if text and store is not None:
+            self._stored.append(store)
+        return text
 
     # operators -------------------------------------------------------------------
 
@@ -379,22 +382,22 @@ class _Text:
         return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
 
 
-WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
-    Load: _Text._load,
+WRITERS: dict[type, Callable[[Text, Any, Scope], list[str]]] = {
+    Load: Text._load,
     **dict.fromkeys((Issue, Wait, Release), lambda *_: []),  # nests and loads run in turn
-    Await: _Text._load,
-    Iota: _Text._iota,
-    BlockOf: _Text._block_of,
-    Store: _Text._store,
-    Let: _Text._let,
-    Guard: _Text._guard,
-    Init: _Text._init,
-    Fold: _Text._fold,
+    Await: Text._load,
+    Iota: Text._iota,
+    BlockOf: Text._block_of,
+    Store: Text._store,
+    Let: Text._let,
+    Guard: Text._guard,
+    Init: Text._init,
+    Fold: Text._fold,
 }
-SPELLING: dict[type, Callable[[_Text, Let, Scope], str]] = {
-    Functional: _Text._functional,
-    Pointwise: _Text._pointwise,
-    Cast: _Text._cast,
-    Transpose: _Text._transposed,
+SPELLING: dict[type, Callable[[Text, Let, Scope], str]] = {
+    Functional: Text._functional,
+    Pointwise: Text._pointwise,
+    Cast: Text._cast,
+    Transpose: Text._transposed,
     Relabel: lambda text, stmt, _: text._operands(stmt)[0],
 }
