@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -70,27 +68,13 @@ def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
     return [_cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
 
 
-def split_sizes(x: Array, sizes: Any, axis: int = 0) -> list[Array]:
-    """An axis cut as torch does: into parts of ``sizes`` elements, or of these several sizes."""
-    (at,) = axes_of("split", axis, len(x.shape))
-    if not isinstance(sizes, tuple | list):
-        count = fixed(x.shape[at] // sizes)
-        left = fixed(x.shape[at] - sizes * count)
-        sizes = [sizes] * count + ([left] if left else [])
-    total = functools.reduce(operator.add, sizes)
-    x = reshape(x, (*x.shape[:at], total, *x.shape[at + 1 :]))  # refused where sizes do not fit
-    ends: list[Any] = [0]
-    for size in sizes[:-1]:
-        ends.append(ends[-1] + size)
-    return [_cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
-
-
 def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
     """An axis in so many parts of one size; the last one may be smaller."""
     (at,) = axes_of("chunk", axis, len(x.shape))
     extent = x.shape[at]
     if rest(extent, chunks):
-        return split_sizes(x, (extent + chunks - 1) // chunks, axis)
+        size = (extent + chunks - 1) // chunks
+        return split(x, [size * n for n in range(1, fixed(-(-extent // size)))], axis)
     return split(x, chunks, axis)
 
 
@@ -259,10 +243,7 @@ ROWS = (
         examples=(example(("M N", "M K")), example(("N", "K")))),
     Row(split, _GROUP, ("split",), note=FREE,
         examples=(example("M L", 3, axis=1), example("L N", (2, 4)))),
-    Row(split_sizes, _GROUP, torch=("split", "Tensor.split"), public=False, note=FREE,
-        examples=(example("M L", 2, 1), example("L N", (3, 3))),
-        reference=lambda x, sizes, axis=0: np.split(x, 6 // np.min(sizes), axis)),
-    Row(chunk, _GROUP, torch=("chunk", "Tensor.chunk"), note=FREE,
+    Row(chunk, _GROUP, note=FREE,
         examples=(example("M L", 3, -1),), reference=np.split),
     Row(unbind, _GROUP, torch=("unbind", "Tensor.unbind"), note=FREE,
         examples=(example("H M N"), example("M N", 1)),
