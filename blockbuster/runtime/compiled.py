@@ -22,7 +22,7 @@ from blockbuster.runtime.graphs import Graphed
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
-from blockbuster.runtime.run_plan import run_on_host
+from blockbuster.runtime.run_plan import OnHost
 from blockbuster.runtime.saved import write_plan
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
 from blockbuster.selection.candidate import CPU
@@ -175,7 +175,8 @@ class Compiled:
         plan = self.plan
         if plan.target == CPU:
             known = sizes if all(sizes.values()) else plan.checked(sizes)
-            return functools.partial(_on_host, plan, known, device is not None)
+            on_host = OnHost(plan, known)
+            return on_host if device is None else functools.partial(_on_tensors, plan, on_host)
         on_gpu = self._gpus.get(device.index)
         if on_gpu is None:
             on_gpu = self._gpus[device.index] = OnGpu(plan, Gpu(device.index), self._compare)
@@ -233,13 +234,11 @@ class Compiled:
         return register(name, f"({takes}) -> {gives}", compute, fake)
 
 
-def _on_host(plan: Plan, sizes: Any, as_tensors: bool, arrays: Sequence[Any]) -> list[Any]:
-    """A plan for the CPU on NumPy arrays, or on tensors whose memory it reads where it lies."""
-    host = [to_host(array) for array in arrays] if as_tensors else arrays
-    results = run_on_host(plan, dict(zip(plan.inputs, host, strict=True)), sizes)
-    if not as_tensors:
-        return results
-    return [from_host(r, dtype) for r, dtype in zip(results, plan.result_dtypes, strict=True)]
+def _on_tensors(plan: Plan, run: Run, tensors: Sequence[Any]) -> list[Any]:
+    """The outputs for tensors, whose memory is read where it lies."""
+    results = run([to_host(tensor) for tensor in tensors])
+    dtypes = plan.result_dtypes
+    return [from_host(r, dtype) for r, dtype in zip(results, dtypes, strict=True)]
 
 
 def _as_json(program: ArrayProgram | None) -> dict[str, Any] | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,33 +14,90 @@ from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.target.load import load_module
 from blockbuster.ir.types import size_class
 from blockbuster.runtime.launch import run_interpreted
-from blockbuster.selection.pieces import Call
+from blockbuster.selection.pieces import Call, Seen
 from blockbuster.selection.plan import File, Plan, Sizes, call_on_host, shown
 
 Array = NDArray[Any]
 
 
-def run_on_host(plan: Plan, arrays: Mapping[str, Array], sizes: Sizes) -> list[Array]:
-    """The outputs of a plan for the CPU, from NumPy arrays.
+Known = dict[str, Array]
+Step = Callable[[Known], Collection[Array]]  # the arrays that it writes, in order
+Keep = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class OnHost:
+    """A plan for the CPU and sizes: a function of the NumPy arrays of its inputs, in order.
 
     Files compute in ``plan.arithmetic`` and are given what they read in it: arrays that go from
     file to file are not rounded on the way. Functions of whole arrays, and the user, get every
-    array in the dtype that it has by ``value_dtypes.py``.
+    array in the dtype that it has by ``value_dtypes.py``. What is the same in every call is found
+    once.
     """
-    kind = np.dtype(plan.arithmetic).type
-    known = dict(arrays)
-    for step in plan.steps:
-        if isinstance(step, Call):
-            made = _called(plan, step, known, sizes)
-        else:
-            given = {name: np.asarray(known[name]).astype(kind, copy=False) for name in step.reads}
-            module = load_module(step.text)
-            whole = {dim: sizes[size_class(dim)] or 1 for dim in step.dims}
-            blocks = {dim: step.blocks.get(size_class(dim), n) for dim, n in whole.items()}
-            found = module.run(given, sizes, blocks, dtype=kind)
-            made = dict(zip(step.writes, found.values(), strict=True))
-        known.update({name: rounded(array, plan.kept[name]) for name, array in made.items()})
-    return _results(plan, known)
+
+    plan: Plan
+    sizes: Sizes
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+        """The outputs of the plan."""
+        known = dict(zip(self.plan.inputs, arrays, strict=True))
+        for step, kept in self._steps:
+            for (name, keep), array in zip(kept, step(known), strict=True):
+                known[name] = keep(array)
+        return [
+            keep(known[name] if seen is None else shown(known[name], seen))
+            for name, seen, keep in self._results
+        ]
+
+    @cached_property
+    def _steps(self) -> list[tuple[Step, list[tuple[str, Keep]]]]:
+        """What runs, and how the arrays that it makes are kept."""
+        plan = self.plan
+        return [
+            (
+                self._call(step) if isinstance(step, Call) else self._file(step),
+                [(name, keeper(plan.kept[name])) for name in step.writes],
+            )
+            for step in plan.steps
+        ]
+
+    @cached_property
+    def _results(self) -> list[tuple[str, Seen | None, Keep]]:
+        """Where each output is found, how it is turned (None: not at all), and how it is kept."""
+        plan = self.plan
+        axes = {n: len(a) for s in plan.steps for n, a in zip(s.writes, s.axes, strict=True)}
+        pairs = zip(plan.results, map(keeper, plan.result_dtypes), strict=True)
+        return [
+            (seen.array, None if seen.order == tuple(range(axes.get(seen.array, -1))) else seen, k)
+            for seen, k in pairs
+        ]
+
+    def _call(self, call: Call) -> Step:
+        return lambda known: _called(self.plan, call, known, self.sizes).values()
+
+    def _file(self, file: File) -> Step:
+        dtype, sizes = np.dtype(self.plan.arithmetic), self.sizes
+        run = load_module(file.text).run
+        whole = {dim: sizes[size_class(dim)] or 1 for dim in file.dims}
+        blocks = {dim: file.blocks.get(size_class(dim), n) for dim, n in whole.items()}
+
+        def step(known: Known) -> Collection[Array]:
+            given = {
+                name: array
+                if (array := known[name]).dtype is dtype and type(array) is np.ndarray
+                else np.asarray(array).astype(dtype, copy=False)
+                for name in file.reads
+            }
+            made: dict[str, Array] = run(given, sizes, blocks, dtype=dtype.type)
+            return made.values()
+
+        return step
+
+
+def keeper(dtype: str) -> Keep:
+    """``rounded`` to a dtype, at once where nothing is to be done."""
+    plain = None if dtype == "bfloat16" else np.dtype(dtype)
+    return lambda array: array if array.dtype is plain else rounded(array, dtype)
 
 
 def run_in_interpreter(plan: Plan, arrays: Mapping[str, Array]) -> list[Array]:

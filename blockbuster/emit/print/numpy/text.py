@@ -1,7 +1,8 @@
 """NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
 
-Tiles are slices of arrays, so a ragged last block needs no padding. The same printer, *terse*,
-writes the references of emitted kernels (reference.py).
+Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes the memory of one
+that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py). The
+same printer, *terse*, writes the references of emitted kernels (reference.py).
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from blockbuster.emit.tile.program import (
     View,
 )
 from blockbuster.emit.tile.result_dtypes import WIDTHS
+from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
@@ -77,7 +79,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
 
 
 class Text:
-    """The lines of a program. ``terse``: the plain text of a reference, with no order of loops."""
+    """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
 
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
         self._program = program
@@ -91,6 +93,7 @@ class Text:
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
+        self._stored: list[Store] = []  # what is made in its place
 
     def _unique(self, name: str) -> str:
         # ASCII only: Python takes some letters for others, so that two names would be one
@@ -158,6 +161,7 @@ class Text:
         for nest in self._program.nests:
             scope = Scope("    ", ())
             self._issues = issues(nest.body)
+            self._reuse = Reuse() if self._padded or self._terse else reuse_in(nest)
             for dim in nest.grid:
                 yield scope.indent + self._loop(For(dim, True, ()))
                 scope = scope.inside(dim)
@@ -200,6 +204,8 @@ class Text:
 
     def _store(self, stmt: Store, scope: Scope) -> list[str]:
         tile, view = stmt.value, stmt.view
+        if stmt in self._stored:
+            return []
         index = self.index(view, tile, scope) or "[...]"
         text = tile.name
         if self._padded and tile.axes:
@@ -326,8 +332,28 @@ class Text:
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        text = SPELLING[type(stmt.op)](self, stmt, scope)
+        text = self._in_place(stmt, scope) or SPELLING[type(stmt.op)](self, stmt, scope)
         return [f"{stmt.target.name} = {text}"]
+
+    def _in_place(self, stmt: Let, scope: Scope) -> str:
+        """The value of ``stmt`` made in memory that is there already; empty where none is."""
+        free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
+        memory = free.name if free else ""
+        if store is not None:
+            memory = self.names[store.view.buffer] + self.index(store.view, store.value, scope)
+        if not memory:
+            return ""
+        spelling, names = self._spell(stmt.target), self._operands(stmt)
+        if isinstance(stmt.op, Functional):
+            text = spelling.functional_into(stmt.op.name, names, memory)
+        else:
+            assert isinstance(stmt.op, Pointwise)
+            given = zip(names, stmt.args, strict=True)
+            names = [aligned(name, arg.axes, stmt.op.axes) for name, arg in given]
+            text = spelling.into(stmt.op.expr, names, memory, free.name if free else "")
+        if text and store is not None:
+            self._stored.append(store)
+        return text
 
     # operators -------------------------------------------------------------------
 
