@@ -21,6 +21,36 @@ from .frontend.functions.creation import (
     arange as arange,
     custom as custom,
 )
+from .frontend.functions.filled import (
+    eye as eye,
+    full as full,
+    full_like as full_like,
+    ones as ones,
+    ones_like as ones_like,
+    tril as tril,
+    triu as triu,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from .frontend.functions.joins import (
+    chunk as chunk,
+    concat as concat,
+    concatenate as concatenate,
+    embedding as embedding,
+    flip as flip,
+    fliplr as fliplr,
+    flipud as flipud,
+    hstack as hstack,
+    pad as pad,
+    repeat as repeat,
+    roll as roll,
+    split as split,
+    stack as stack,
+    take as take,
+    tile as tile,
+    unbind as unbind,
+    vstack as vstack,
+)
 from .frontend.functions.normalizations import (
     layer_norm as layer_norm,
     log_softmax as log_softmax,
@@ -30,10 +60,14 @@ from .frontend.functions.normalizations import (
 from .frontend.functions.pointwise import (
     abs as abs,
     astype as astype,
+    ceil as ceil,
     clip as clip,
+    cos as cos,
     erf as erf,
     exp as exp,
     exp2 as exp2,
+    expm1 as expm1,
+    floor as floor,
     gelu as gelu,
     hypot as hypot,
     isfinite as isfinite,
@@ -41,18 +75,24 @@ from .frontend.functions.pointwise import (
     isnan as isnan,
     log as log,
     log10 as log10,
+    log1p as log1p,
     log2 as log2,
+    logaddexp as logaddexp,
     maximum as maximum,
     minimum as minimum,
     reciprocal as reciprocal,
     relu as relu,
+    round as round,
     rsqrt as rsqrt,
     sigmoid as sigmoid,
     sign as sign,
     silu as silu,
+    sin as sin,
     sqrt as sqrt,
     square as square,
+    tan as tan,
     tanh as tanh,
+    trunc as trunc,
     where as where,
 )
 from .frontend.functions.products import (
@@ -82,16 +122,23 @@ from .frontend.functions.reductions import (
     var as var,
 )
 from .frontend.functions.searches import (
+    argmax as argmax,
+    argmin as argmin,
     sort as sort,
 )
 from .frontend.functions.shapes import (
-    concat as concat,
-    concatenate as concatenate,
+    broadcast_to as broadcast_to,
     expand_dims as expand_dims,
+    flatten as flatten,
     merge_heads as merge_heads,
+    moveaxis as moveaxis,
+    ravel as ravel,
+    reshape as reshape,
     split_heads as split_heads,
+    squeeze as squeeze,
     swapaxes as swapaxes,
     transpose as transpose,
+    unflatten as unflatten,
 )
 from .frontend.lower import lower as lower
 from .frontend.program import ArrayProgram as ArrayProgram

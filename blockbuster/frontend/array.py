@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from blockbuster.errors import TraceError
+from blockbuster.frontend.dtype_names import dtype_of
+from blockbuster.frontend.element_count import ElementCount
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Shape
 from blockbuster.frontend.protocols import AlongAxis
@@ -68,6 +70,22 @@ class TracedArray:
         """The number of axes."""
         return len(self.axes)
 
+    @property
+    def dtype(self) -> Any:
+        """The dtype, as far as the inputs' are known; else one to which a cast changes nothing."""
+        return dtype_of(self)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements; torch's ``x.size()`` and ``x.size(axis)``, too."""
+        return ElementCount(self)
+
+    @property
+    def device(self) -> NoReturn:
+        """A traced array has none: raises TraceError."""
+        hint = "leave devices out: arrays are where the arguments are"
+        raise trace_error("a traced array has no device", hint=hint)
+
     __add__, __radd__ = _binary("add"), _binary("add", reflected=True)
     __sub__, __rsub__ = _binary("sub"), _binary("sub", reflected=True)
     __mul__, __rmul__ = _binary("mul"), _binary("mul", reflected=True)
@@ -81,7 +99,12 @@ class TracedArray:
     __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
 
     def transpose(self, *axes: Any) -> TracedArray:
-        """The axes in another order, given as a tuple or one by one; reversed if none is given."""
+        """The axes in another order, given as a tuple or one by one; reversed if none is given.
+
+        Two numbers exchange two axes, as in torch, unless they are the order of a matrix's axes.
+        """
+        if len(axes) == 2 and (self.ndim != 2 or self.trace.of_tensors):
+            return self.swapaxes(*axes)
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return self.trace.transpose(self, tuple(order) if order else None)
 
@@ -123,7 +146,10 @@ class TracedArray:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return first_traced(args).trace.spellings.call_torch(func, args, kwargs or {})
+        named = dict(kwargs or {})
+        trace = first_traced((*args, *named.values())).trace
+        taken = {name: trace.taken(value) for name, value in named.items()}
+        return trace.spellings.call_torch(func, [trace.taken(value) for value in args], taken)
 
     def _no_operator(self, *_: object) -> NoReturn:
         raise trace_error("traced arrays have no // % ^ << >> round", hint="see bb.custom")
@@ -147,10 +173,10 @@ class TracedArray:
 def first_traced(values: Any) -> TracedArray:
     """The first traced array among values and sequences of values."""
     for value in values:
-        if isinstance(value, TracedArray):
-            return value
-        if isinstance(value, list | tuple):
-            return first_traced(value)
+        inside = value if isinstance(value, list | tuple) else (value,)
+        for one in inside:
+            if isinstance(one, TracedArray):
+                return one
     raise AssertionError("torch asks arrays that it was given")
 
 

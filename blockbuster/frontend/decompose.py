@@ -31,13 +31,14 @@ class Primitives:
     """A primitive program: its equations, and the values that fill the outputs, with their names.
 
     ``notes``: one sentence for each copy that a slice or a concatenation costs. ``lengths``: those
-    of dims whose size follows from others.
+    of dims whose size follows from others. ``fixed``: sizes that were fixed when tracing.
     """
 
     primitives: tuple[Primitive, ...]
     outputs: tuple[tuple[str, int, Strips], ...]
     notes: tuple[str, ...]
     lengths: Mapping[Dim, Length]
+    fixed: Mapping[Dim, int]
 
 
 def decompose(program: ArrayProgram) -> Primitives:
@@ -72,7 +73,7 @@ def decompose(program: ArrayProgram) -> Primitives:
     )
     lengths = {dim: recorder.length(dim) for dim in recorder.lengths}
     notes = tuple(dict.fromkeys(recorder.notes))
-    return Primitives(tuple(recorder.primitives), outputs, notes, lengths)
+    return Primitives(tuple(recorder.primitives), outputs, notes, lengths, program.sizes)
 
 
 def _ref(term: Term) -> Ref:

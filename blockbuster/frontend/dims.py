@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import count, product
+from math import prod
 from string import ascii_uppercase
 
 from blockbuster.frontend.program import Axis, Shape, show_shape
@@ -138,7 +139,7 @@ class DimTable:
         if quotient is not None and quotient.is_integral:
             return quotient, 0
         if not all(dim in self._extent for dim in (*a.dims, *b.dims)):
-            return quotient and (quotient, None)
+            return None if quotient is None else (quotient, None)
         self.fix(b.dims)
         by = self.normal(b)
         if not by.constant or self.normal(a).constant is not None:
@@ -177,14 +178,22 @@ class DimTable:
         found = self.find(axis)
         return self._extent.get(found) if isinstance(found, str) else 1
 
+    def is_unit(self, axis: Axis) -> bool:
+        """True if an axis is known to have one element."""
+        return self.length(axis) == ONE or self.has(axis, 2) is False
+
     def has(self, axis: Axis, number: int) -> bool | None:
         """Whether an axis has at least ``number`` elements; None where that is not known."""
-        found = self.find(axis)
-        if not isinstance(found, str):
+        return self.have([axis], number)
+
+    def have(self, axes: Iterable[Axis], number: int) -> bool | None:
+        """Whether axes have at least ``number`` elements together; None where not known."""
+        found = [dim for dim in map(self.find, axes) if isinstance(dim, str)]
+        if not found:
             return number <= 1
-        if found not in self._extent:
+        if any(dim not in self._extent for dim in found):
             return None
-        return self._asked("at least", _raw(found), whole(number))
+        return self._asked("at least", prod(map(_raw, found), start=ONE), whole(number))
 
     def __contains__(self, dim: object) -> bool:
         return dim in self._parent

@@ -288,7 +288,9 @@ class Pieces(Copies):
         """A merge split into other factors: one of its axes is split, a part merges anew."""
         (ref,) = primitive.operands
         position = ref.axes.index(inner[1])
-        both = self.split(ref, position, inner[2], len(ref.axes))
+        split_ = inner[2]
+        assert isinstance(split_, Split)
+        both = self.split(ref, position, split_, len(ref.axes))
         swapped = both.view((1, 0, *range(2, len(both.axes))))
         op = Merge(0 if position else axis + 1)
         shape = shape_of_piece(primitive, axis, piece)

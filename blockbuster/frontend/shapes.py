@@ -8,9 +8,9 @@ from typing import Any
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.reshaping import reshaped
-from blockbuster.frontend.source import Refused
+from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.ir.expr import FUNCTIONS, PREDICATES, Size
-from blockbuster.ir.lengths import Length, share_of, whole
+from blockbuster.ir.lengths import Length, length_of, share_of, whole
 
 ShapeRule = Callable[[DimTable, Sequence[Shape], Mapping[str, Any]], Shape]
 
@@ -22,6 +22,18 @@ def axis_of(axis: object, rank: int) -> int:
     if not -rank <= axis < rank:
         raise Refused(f"axis {axis} is out of range for {rank} axes")
     return axis % rank
+
+
+def axes_of(what: str, given: object, rank: int) -> tuple[int, ...]:
+    """One axis or several of the function ``what``, counted from the front, each once."""
+    several = given if isinstance(given, tuple | list | range) else (given,)
+    try:
+        found = tuple(axis_of(axis, rank) for axis in several)
+    except Refused as refused:
+        raise trace_error(f"{what}: {refused.reason}") from None
+    if len({*found}) < len(found):
+        raise trace_error(f"{what}: an axis stands twice in {given}")
+    return found
 
 
 def broadcast(
@@ -78,11 +90,14 @@ def _expand(_dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any])
     return tuple(1 if axis is None else shapes[0][axis] for axis in params["axes"])
 
 
-def _arange(_dims: DimTable, _shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _arange(dims: DimTable, _shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     size = params["size"]
-    if not isinstance(size, Size):
-        raise Refused("arange takes one size of a shape", "use bb.arange(x.shape[-1])")
-    return (size.dim,)
+    if isinstance(size, Size):
+        return (size.dim,)
+    length = length_of(size)
+    if length is None or length.constant == 0:
+        raise Refused("arange takes a size of a shape", "use bb.arange(x.shape[-1])")
+    return (dims.derived(length, "arange", length),)
 
 
 def _slice(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:

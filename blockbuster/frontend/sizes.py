@@ -131,6 +131,15 @@ class SizeExpr:
         return trace_error(reason, hint=hint)
 
 
+def fixed(value: Any) -> int:
+    """A size as a number. That of an example becomes fixed: the program is for it alone."""
+    if not isinstance(value, SizeExpr):
+        return int(value)
+    length = length_of(value.expr)
+    value.trace.dims.fix(length.dims if length else ())
+    return int(value)
+
+
 def scalar(value: object) -> Expr | None:
     """A number or a size as an expression; None for anything else."""
     if isinstance(value, SizeExpr):

@@ -17,6 +17,7 @@ Torch = Any
 
 POINTWISE = (
     "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "erf", "abs", "square", "reciprocal",
+    "floor", "round", "sin", "cos", "log1p", "expm1",
 )  # fmt: skip
 """Functions of one tensor that torch has under our names."""
 
@@ -156,6 +157,7 @@ TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "layer_norm": _layer_norm, "rms_norm": _rms_norm,
     "silu": lambda torch, x: torch.nn.functional.silu(x),
     "gelu": lambda torch, x: torch.nn.functional.gelu(x),
+    "pow": lambda torch, x, y: torch.pow(x, y),
     "maximum": lambda torch, x, y: torch.maximum(x, y),
     "minimum": lambda torch, x, y: torch.minimum(x, y),
     "where": lambda torch, condition, x, y: torch.where(condition, x, y),

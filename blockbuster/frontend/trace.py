@@ -106,6 +106,13 @@ class Trace:
         self._inputs: list[ArrayInput] = []
         self._captured: dict[int, TracedArray] = {}  # by the identity of what the inputs hold
         self._equations: list[Equation] = []
+        self.of_tensors = False
+        """True if an input is a tensor of torch's: methods mean what they mean there."""
+
+    @property
+    def recorded(self) -> tuple[Sequence[ArrayInput], Sequence[Equation]]:
+        """The inputs and the equations until now."""
+        return self._inputs, self._equations
 
     def input(self, name: str, given: Any, *, shown: str = "") -> TracedArray:
         """A stand-in for the input ``name`` described by a dim string or an example.
@@ -124,7 +131,8 @@ class Trace:
         except Refused as refused:
             what = f"input {shown or name}: {refused.reason}"
             raise trace_error(what, hint=refused.hint) from None
-        name = distinct([*(given.name for given in self._inputs), name])[-1]
+        self.of_tensors |= is_tensor(given)
+        name = distinct([*(one.name for one in self._inputs), name])[-1]
         self._inputs.append(ArrayInput(name, shape, dtype))
         return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, "float")
 
@@ -137,6 +145,15 @@ class Trace:
             self._inputs[-1] = replace(self._inputs[-1], value=array)
             self._captured[id(array)] = made
         return self._captured[id(array)]
+
+    def taken(self, value: Any) -> Any:
+        """An argument of a function of torch's: tensors, alone or in a sequence, are captured."""
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.taken, value)) if type(value) in (list, tuple) else value
+        if not is_tensor(value):
+            return value
+        number = one_element(value)
+        return self.captured(value) if number is value else number
 
     def record(
         self, op: str, operands: Sequence[Any], params: Mapping[str, Any] | None = None

@@ -106,6 +106,11 @@ def refused(name: str) -> Callable[..., Any]:
     return refuse
 
 
+def whole(rounding: Callable[[Fraction], int]) -> Callable[..., Any]:
+    """A fraction rounded to a whole number; infinities stay."""
+    return lambda x: x if isinstance(x, float) else Fraction(rounding(x))
+
+
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
     "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x * inverse(y)),
@@ -123,6 +128,8 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "and": (2, lambda x, y: Fraction(x != 0 and y != 0)),
     "or": (2, lambda x, y: Fraction(x != 0 or y != 0)), "not": (1, lambda x: Fraction(x == 0)),
     "where": (3, lambda c, x, y: x if c != 0 else y),
+    "floor": (1, whole(math.floor)), "round": (1, whole(round)),
+    **{name: (1, refused(name)) for name in ("sin", "cos", "log1p", "expm1")},
 }  # fmt: skip
 
 

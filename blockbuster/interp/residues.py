@@ -13,6 +13,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Function, Refused, Semantics, SizeOf
 from blockbuster.ir.base_two import LOG2_E, is_positive, with_tanh
-from blockbuster.ir.expr import Call, Const, Expr
+from blockbuster.ir.expr import UNINTERPRETED, Call, Const, Expr
 from blockbuster.ir.ops import Misc
 
 NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
@@ -69,7 +70,7 @@ class Residues(Semantics):
             ),
             "not": lambda x: self.opposite(self.truth(x)),
             "where": lambda c, x, y: self.choice(self.truth(c), x, y),
-            "tanh": lambda x: self.oracle("tanh", x), "erf": lambda x: self.oracle("erf", x),
+            **{name: partial(self.oracle, name) for name in UNINTERPRETED},
             "pow": lambda x, y: self.oracle("pow", x, y),
         }  # fmt: skip
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.residues import NARROW
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.expr import Call, Const
+from blockbuster.ir.expr import UNINTERPRETED, Call, Const
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
 
@@ -165,7 +166,7 @@ class Terms(Semantics):
             "recip0": lambda x: self.term("where", x, self._inverse(x), zero),
             "sub0": lambda x, z: self.term("sub0", x, z), "exp": lambda x: self.term("exp", x),
             "log": lambda x: self.term("log", x), "sqrt": lambda x: self.term("sqrt", x),
-            "tanh": lambda x: self.term("tanh", x), "erf": lambda x: self.term("erf", x),
+            **{name: partial(self.term, name) for name in UNINTERPRETED},
             "pow": lambda x, y: self.term("pow", x, y),
         }  # fmt: skip
 

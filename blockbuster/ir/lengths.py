@@ -249,7 +249,8 @@ def completed(sizes: Mapping[Dim, int], rules: Iterable[Rule]) -> dict[Dim, int]
             value = rule.length.value(found)
             known = found.setdefault(rule.dim, value)
             if (known != value or value < 0) if rule.exact else known < value:
-                raise ValueError(f"dim {rule.dim} has size {known}, but {rule}, which is {value}")
+                which = "" if rule.length.constant is not None else f", which is {value}"
+                raise ValueError(f"dim {rule.dim} has size {known}, but {rule}{which}")
     return found
 
 

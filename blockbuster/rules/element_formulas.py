@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from blockbuster.ir.expr import Arg, Expr, arguments, call, calls, substitute
+from blockbuster.ir.expr import Arg, Expr, call, calls, substitute
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise
 
@@ -26,14 +26,10 @@ class Formulas:
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
-        self._within: dict[int, frozenset[int]] = {}
-        """The leaves that a leaf is computed from, and itself."""
 
-    def leaf(self, key: Hashable, operands: Sequence[Expr] = ()) -> Expr:
-        """What ``key`` names, computed from ``operands``, as an argument of formulas."""
-        number = self._numbers.setdefault(key, len(self._numbers))
-        self._within.setdefault(number, frozenset((number,)).union(*map(self._leaves, operands)))
-        return Arg(number)
+    def leaf(self, key: Hashable) -> Expr:
+        """What ``key`` names, as an argument of formulas."""
+        return Arg(self._numbers.setdefault(key, len(self._numbers)))
 
     def of(self, body: Graph, inputs: Sequence[Expr]) -> dict[Value, Expr]:
         """The formula of every value of ``body``, from those of its inputs."""
@@ -44,20 +40,13 @@ class Formulas:
                 made[Value(position, port)] = self._made(node, port, operands)
         return made
 
-    def depends(self, formula: Expr, leaf: Expr) -> bool:
-        """True if ``formula`` is computed from ``leaf``, at any depth."""
-        return self._leaves(leaf) <= self._leaves(formula)
-
-    def _leaves(self, formula: Expr) -> frozenset[int]:
-        return frozenset().union(*(self._within[number] for number in arguments(formula)))
-
     def _made(self, node: Node, port: int, operands: tuple[Expr, ...]) -> Expr:
         expr = _scalar(node)
         if expr is not None:
             found = substitute(expr, operands)
             if calls(found) <= MOST:
                 return found
-        return self.leaf((node.op, port, operands), operands)
+        return self.leaf((node.op, port, operands))
 
 
 def _scalar(node: Node) -> Expr | None:

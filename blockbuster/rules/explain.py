@@ -20,6 +20,8 @@ from blockbuster.rules.derivation import Path, path_in_words
 from blockbuster.rules.driver import fuse
 from blockbuster.rules.one_block import called, with_one_block
 
+APPLIES = "applies here: fuse the program"
+
 BARRIERS = {
     Misc: "is a function of whole arrays: rules do not look inside it",
     Transpose: "reorders a list that was made in another order: the two loops do not correspond",
@@ -178,7 +180,7 @@ class _Level:
                 return None, f"{name} {BARRIERS[type(end.op)]}"
         for match in self._sites.get(consumer, ()):
             if value.node in match.nodes.values():
-                return match.rule, "applies here: fuse the program"
+                return match.rule, APPLIES
         near = self._refusals.get(consumer, [])
         both = [r for r in near if value.node in r.nodes]
         one = [r for r in near if r.rule.kind == "extension"]

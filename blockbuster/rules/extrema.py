@@ -15,7 +15,6 @@ from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Accumulate, Collect, Elementwise, Functional, Map, Pointwise
 from blockbuster.ir.ports import select_results
-from blockbuster.ir.types import Dim
 from blockbuster.rules.base import name_of
 from blockbuster.rules.element_formulas import Formulas
 from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
@@ -80,9 +79,9 @@ def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waitin
 def _waits_for_more(graph: Graph, extremum: Value, alone: Node) -> str:
     """All else that the fold reads is there, iteration by iteration, as the extremum is folded."""
     first = extremum.node
-    for value, walks in zip(alone.operands, _op(alone).iterated, strict=True):
+    for value in alone.operands:
         if value.node == first and value != extremum:
-            if not isinstance(map_at(graph, first).results[value.port], Collect) or not walks:
+            if not isinstance(map_at(graph, first).results[value.port], Collect):
                 return f"waits for {name_of(graph, value)}, too"
         elif value.node not in (first, -1) and graph.reaches(first, value.node):
             return f"waits for {name_of(graph, value)}, which depends on the same loop"
@@ -99,32 +98,31 @@ def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:
     leaf = made[extremum] = formulas.leaf(extremum)
     inside = formulas.of(_op(alone).body, _entering(formulas, alone, made))
 
-    x, axis = _folded(searched, extremum.port, known)
-    taken, other = _folded(alone, 0, inside)
-    if axis != other:
-        return f"is not folded along the axis of {name_of(graph, extremum)}"
+    x, taken = _folded(searched, extremum.port, known), _folded(alone, 0, inside)
     if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):
         return f"lacks an axis of {name_of(graph, extremum)}"
-    neutral = Const(NEUTRAL[_monoid(alone, 0)])
+    monoid = _monoid(alone, 0)
+    neutral = Const(NEUTRAL[monoid])
     if not isinstance(taken, Call) or taken.fn != "where" or taken.args[2] != neutral:
-        return f"does not take {neutral.value} where no {name_of(graph, extremum)} is found"
-    if formulas.depends(taken.args[1], leaf):
-        return f"takes values that need all of {name_of(graph, extremum)}"
-    if (test := _test(taken.args[0], x, leaf)) is None:
-        return f"is not taken where {name_of(graph, extremum)} is found"
-    return call("where", test, Arg(0), neutral)
-
-
-def _test(condition: Expr, x: Expr, extremum: Expr) -> Expr | None:
-    """``condition``, that ``x`` is the extremum, asked of the leads r and r2; None for another."""
-    found = (call("eq", x, extremum), call("eq", extremum, x))
+        return f"does not take {neutral.value:g} where {name_of(graph, extremum)} is not"
+    found = (call("eq", x, leaf), call("eq", leaf, x))
     missing = call("ne", x, x)
-    alike, absent = call("eq", Arg(1), Arg(2)), call("ne", Arg(1), Arg(1))
-    if condition in found:
+    alike, or_missing = at_lead(monoid)
+    if taken.args[0] in found:
         return alike
-    if condition in [call("or", *pair) for f in found for pair in ((f, missing), (missing, f))]:
-        return call("or", alike, absent)
-    return None
+    if taken.args[0] in [call("or", *p) for f in found for p in ((f, missing), (missing, f))]:
+        return or_missing
+    return f"compares with {name_of(graph, extremum)} what is not folded to it"
+
+
+def at_lead(monoid: str) -> tuple[Call, Call]:
+    """The factors that make x neutral unless its lead r is the folded lead r2, or is missing."""
+    alike, missing = call("eq", Arg(1), Arg(2)), call("ne", Arg(1), Arg(1))
+    neutral = Const(NEUTRAL[monoid])
+    return (
+        call("where", alike, Arg(0), neutral),
+        call("where", call("or", alike, missing), Arg(0), neutral),
+    )
 
 
 def _entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
@@ -133,15 +131,14 @@ def _entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> lis
     return [made.get(v) or formulas.leaf((v, walks)) for v, walks in given]
 
 
-def _folded(node: Node, port: int, formulas: Mapping[Value, Expr]) -> tuple[Expr, Dim | None]:
-    """What a result of a map is folded from, element by element, and the axis of its blocks."""
+def _folded(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
+    """What a result of a map is folded from, element by element."""
     body = _op(node).body
     value = body.outputs[port].value
     maker = body.nodes[value.node] if value.node >= 0 else None
     if maker is not None and maker.op == Functional(ROW_FOLDS[_monoid(node, port)]):
-        (rows,) = maker.operands
-        return formulas[rows], body.type_of(rows).axes[-1]
-    return formulas[value], None
+        value = maker.operands[0]
+    return formulas[value]
 
 
 def _monoid(node: Node, port: int) -> str:

@@ -39,6 +39,7 @@ from blockbuster.selection.candidate import (
 from blockbuster.selection.considered import Considered, Refusals
 from blockbuster.selection.contest import at_other_sizes, best_of, contest
 from blockbuster.selection.default_tiles import halved_tiles, rows_too_wide
+from blockbuster.selection.glance import promising
 from blockbuster.selection.whole import Whole, WholeDims
 
 HALVED = 3  # how often tiles are halved where a compiler refused every snapshot
@@ -153,6 +154,27 @@ class Fused:
         instead = best.name if refusals.by_compiler else ""
         return Considered(best, others, tuple(refusals.errors), instead)
 
+    def glance(self, sizes: Mapping[Dim, int], dtype: str, target: str) -> Considered:
+        """The choice among default schedules, in a fraction of the time that ``consider`` takes.
+
+        Candidates that move or compute several times as much as another are left out (glance.py).
+        Raises EmitError as ``consider`` does.
+        """
+        setting, refusals = Setting(sizes, given_by(dtype), target, in_chunks=True), Refusals()
+        numbers = (*range(1, len(self.snapshots) + 1), *self._whole_for(setting))
+        graphs = {number: self._graph(number) for number in numbers}
+        near = promising(graphs, setting.known, target)
+        found = [c for number in near for c in self._usable(setting, number, 0, refusals)]
+        if not found:
+            return self.consider(sizes, dtype, target)
+        best = best_of(found)
+        others = tuple(choice for choice in found if choice is not best)
+        return Considered(best, others, tuple(refusals.errors))
+
+    def _graph(self, number: int) -> Graph:
+        whole = self._whole.get(number)
+        return whole.graph if whole else (*self.snapshots, self.graph)[number - 1]
+
     def _whole_for(self, setting: Setting) -> tuple[int, ...]:
         """The numbers of the snapshots with dims in one block, behind the unfused program's."""
         first = len(self.snapshots) + 2
@@ -231,8 +253,7 @@ class Fused:
 
     def _lower(self, number: int) -> _Lowered:
         if number not in self._lowered:
-            whole = self._whole.get(number)
-            graph = whole.graph if whole else (*self.snapshots, self.graph)[number - 1]
+            graph = self._graph(number)
             said: list[str] = []
             stable = safe(graph, said.append)
             one = self._beside(number)

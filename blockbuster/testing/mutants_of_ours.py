@@ -77,6 +77,36 @@ def columns() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
+def extrema() -> tuple[Mutant, ...]:
+    """fold-at-extremum."""
+    rule, file = "FoldAtExtremum", "extrema"
+    return (
+        Mutant("extremum: any accumulator", rule, file,
+               'folds[value.port] in (Accumulate("max"), Accumulate("min"))',
+               "isinstance(folds[value.port], Accumulate)", "cases"),
+        Mutant("extremum: another dim", rule, file,
+               "reason = different_dims(graph, first, second) or", "reason =", "cases"),
+        Mutant("extremum: a peeled map", rule, file,
+               " or first_iteration_gone(graph, first, second)", "", "cases"),
+        Mutant("extremum: waits for a sum", rule, file,
+               "if not isinstance(map_at(graph, first).results[value.port], Collect):",
+               "if False:", "cases"),
+        Mutant("extremum: waits through another", rule, file,
+               "and graph.reaches(first, value.node)", "and False", "cases"),
+        Mutant("extremum: lacks an axis", rule, file,
+               "if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):",
+               "if False:", "cases"),
+        Mutant("extremum: not neutral", rule, file, "or taken.args[2] != neutral:", ":"),
+        Mutant("extremum: another list", rule, file, "if taken.args[0] in found:", "if True:"),
+        Mutant("extremum: always kept", rule, file,
+               'call("where", alike, Arg(0), neutral)', 'call("where", alike, Arg(0), Arg(0))'),
+        Mutant("extremum: kept where it is less", rule, file,
+               'alike, missing = call("eq", ', 'alike, missing = call("lt", '),
+        Mutant("extremum: folded to the other end", rule, "fold_at_extremum",
+               "Rescale(result.monoid,", 'Rescale("max",'),
+    )  # fmt: skip
+
+
 def shared_factors() -> tuple[Mutant, ...]:
     """factor-out."""
     rule, file, values, exprs = "FactorOut", "shared_factor", "affine", "linear_expressions"
@@ -286,6 +316,7 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *ancestors(),
     *duplicates(),
     *columns(),
+    *extrema(),
     *shared_factors(),
     *shared_exponentials(),
     *peeled(),

@@ -83,12 +83,18 @@ class Drawing:
 
 
 def to_dot(
-    graph: Graph, *, highlight: Iterable[Path] = (), depth: int | None = None, focus: Path = ()
+    graph: Graph,
+    *,
+    highlight: Iterable[Path] = (),
+    depth: int | None = None,
+    focus: Path = (),
+    told: bool = True,
 ) -> str:
     """The DOT text of ``graph``, the same in any process.
 
     ``highlight``: paths of nodes to emphasize. ``depth``: how many maps deep the drawing goes;
     deeper maps are boxes that say what is in them. ``focus``: the path of a map, to draw it alone.
+    ``told``: what is pointed at shows its line of the text form.
     Raises ValueError for a path that leads to no node, or to no map, and for a negative depth.
     """
     sites = [tuple(path) for path in highlight]
@@ -99,7 +105,7 @@ def to_dot(
         raise ValueError(message("depth counts maps: 0 or more", value=depth))
     if focus and not isinstance(graph.at(focus[:-1]).nodes[focus[-1]].op, Map):
         raise ValueError(message("the node to focus on is no map", value=focus))
-    picture = Picture(graph, sites, depth)
+    picture = Picture(graph, sites, depth, told=told)
     return dot.document(_defaults(depth), picture.statements(focus))
 
 

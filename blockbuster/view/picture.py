@@ -64,17 +64,18 @@ class Level:
 
 @dataclass
 class Picture:
-    """One drawing under way. ``depth``, ``highlight`` and ``prefix`` are those of ``to_dot``."""
+    """One drawing under way. ``depth``, ``highlight`` and ``told`` are those of ``to_dot``."""
 
     graph: Graph
     highlight: Sequence[Path] = ()
     depth: int | None = None
     prefix: str = ""
+    told: bool = True
     _edges: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         printer = Printer()
-        self._listing = shown_lines(printer.print(self.graph))
+        self._listing = shown_lines(printer.print(self.graph)) if self.told else []
         self._line_of = printer.line_of
 
     def statements(self, focus: Path = ()) -> list[str]:
@@ -115,7 +116,7 @@ class Picture:
         """A node that is no open map, and the edges into it."""
         name = self._id("n", path)
         operands = [level.graph.type_of(value) for value in node.operands]
-        told = {"tooltip": self._told(node, path)}
+        told = self._told(node, path)
         ordered = notation.is_ordered(node)
         for k in range(len(operands)):
             self._operand(level, node, path, k, dot.at(name, f"x{k}", "w") if ordered else name)
@@ -148,7 +149,7 @@ class Picture:
         parts = dot.ranked("source", PORT, near)
         parts += dot.cluster(self._id("b", path), INSIDE, body) if body else []
         parts += dot.ranked("sink", PORT, far)
-        told = {"label": _corner(op), "tooltip": self._told(node, path)}
+        told = {"label": _corner(op)} | self._told(node, path)
         box = dot.cluster(self._id("n", path), MAP | told | self._class("map", path), parts)
         return dot.cluster(self._id("s", path), AROUND, box)
 
@@ -192,12 +193,14 @@ class Picture:
             look["arrowhead"] = "empty"
         elif head.startswith(f"{self.prefix}p-"):
             look["arrowhead"] = "none"
-        self._edges.append(dot.edge(tail, head, look | {"edgetooltip": str(type)}))
+        look |= {"edgetooltip": str(type)} if self.told else {}
+        self._edges.append(dot.edge(tail, head, look))
 
     def _aside(self, tail: str, head: str, ident: str, told: str) -> None:
         """An edge that is no operand: what a fold starts with, or is rescaled by."""
         look = {"id": f"{self.prefix}e-{ident}", "class": "aside", "style": "dashed"}
-        self._edges.append(dot.edge(tail, head, look | {"edgetooltip": told}))
+        look |= {"edgetooltip": told} if self.told else {}
+        self._edges.append(dot.edge(tail, head, look))
 
     def _class(self, name: str, path: Path) -> dict[str, str]:
         if path not in self.highlight:
@@ -206,10 +209,13 @@ class Picture:
         site = {"style": style, "color": SITE, "fillcolor": SITE_FILL, "penwidth": "2"}
         return {"class": f"{name} site", **site}
 
-    def _told(self, node: Node, path: Path) -> str:
+    def _told(self, node: Node, path: Path) -> dict[str, str]:
+        """What a pointer on a node shows: its line of the text form, and where it came from."""
+        if not self.told:
+            return {}
         line = self._listing[self._line_of[path[:-1], path[-1]]].strip()
         where = ", ".join(map(str, node.origin.lines()))
-        return f"{line}  # {where}" if where else line
+        return {"tooltip": f"{line}  # {where}" if where else line}
 
     def _id(self, kind: str, path: Path) -> str:
         return f"{self.prefix}{kind}-{_joined(path)}"

@@ -12,7 +12,7 @@ import importlib.util
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from blockbuster.errors import DrawError, message
@@ -39,6 +39,19 @@ def render(text: str, format: str) -> bytes:
     if way is None:
         raise DrawError(message(f"nothing is installed here that renders {format}", hint=HOW_TO))
     return way(text)
+
+
+def render_all(texts: Sequence[str]) -> list[str]:
+    """The pictures of several DOT texts as SVG documents, by one process where a program draws.
+
+    Raises as ``render`` does.
+    """
+    if _program() is None:
+        return [render(text, "svg").decode() for text in texts]
+    begin = "<?xml"
+    parts = render("".join(texts), "svg").decode().split(begin)[1:]
+    assert len(parts) == len(texts), "a picture of each text"
+    return [begin + part for part in parts]
 
 
 def _way_to(format: str) -> Callable[[str], bytes] | None:

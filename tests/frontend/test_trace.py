@@ -140,8 +140,8 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: math.sqrt(x.shape[0]), r"use n \*\* 0.5"),
         (lambda x, y: x if x.shape[0] > 2 else y, "not a truth value"),
         (lambda x, y: x * int(x.shape[0]), "not an int"),
-        (lambda x, y: x * (x.shape[0] % 2), "no // and %"),
-        (lambda x, y: x * (x.shape[0] // 2), "for slices only"),
+        (lambda x, y: x * (x.shape[0] % 2), "not known modulo 2"),
+        (lambda x, y: x * (x.shape[0] // 2), "may be no whole number"),
         (lambda x, y: bb.arange(x.shape[0] + 1), "arange takes one size"),
         (lambda x, y: x if x > 0 else y, "no values to decide"),
         (lambda x, y: float(x), "no values to decide"),
@@ -154,7 +154,6 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: (x > 0).sum(0), "a mask is not a number"),
         (lambda x, y: x & y, "combine masks, not numbers"),
         (lambda x, y: bb.where(x, x, x), "condition of where is not a mask"),
-        (lambda x, y: x.reshape(-1), r"\.reshape cannot be traced[\s\S]*bb.split_heads"),
         (lambda x, y: x.summ(0), r"\.summ cannot be traced"),
         (lambda x, y: np.sinh(x), r"np.sinh cannot be traced[\s\S]*bb.custom"),
         (lambda x, y: np.linalg.inv(x), r"np.linalg.inv cannot be traced"),
@@ -217,7 +216,7 @@ def test_errors_about_inputs(inputs, message):
 
 def test_attributes_can_be_probed():
     seen = []
-    bb.trace(lambda x: seen.append(hasattr(x, "reshape")) or x, x="M")
+    bb.trace(lambda x: seen.append(hasattr(x, "put")) or x, x="M")
 
     assert seen == [False]
 

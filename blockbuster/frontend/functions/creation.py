@@ -19,7 +19,7 @@ def arange(n: Any) -> Array:
     A NumPy array for a number, beside tensors too: ``where`` takes masks that are made of it.
     """
     if isinstance(n, SizeExpr):
-        return n.trace.record("arange", (), {"size": n.expr})
+        return n.trace.record("arange", (), {"size": n.trace.scalar(n)})
     return np.arange(n)
 
 

@@ -93,6 +93,60 @@ def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
     return x if max is None else minimum(x, max)
 
 
+def floor(x: Array) -> Array:
+    """The largest whole number that is not above ``x``."""
+    return apply("floor", x)
+
+
+def ceil(x: Array) -> Array:
+    """The smallest whole number that is not below ``x``."""
+    return -floor(-x)
+
+
+def trunc(x: Array) -> Array:
+    """``x`` without what is behind the point."""
+    return where(x < 0, ceil(x), floor(x))
+
+
+def round(x: Array, decimals: int = 0) -> Array:
+    """The nearest number with ``decimals`` digits behind the point; ties go to even digits."""
+    if decimals == 0:
+        return apply("round", x)
+    scale = 10.0**decimals
+    return apply("round", x * scale) / scale
+
+
+def sin(x: Array) -> Array:
+    """The sine of an angle in radians."""
+    return apply("sin", x)
+
+
+def cos(x: Array) -> Array:
+    """The cosine of an angle in radians."""
+    return apply("cos", x)
+
+
+def tan(x: Array) -> Array:
+    """The tangent of an angle in radians."""
+    return sin(x) / cos(x)
+
+
+def log1p(x: Array) -> Array:
+    """log(1 + x), to full accuracy near 0."""
+    return apply("log1p", x)
+
+
+def expm1(x: Array) -> Array:
+    """exp(x) - 1, to full accuracy near 0."""
+    return apply("expm1", x)
+
+
+def logaddexp(x: Array, y: Array) -> Array:
+    """log(exp(x) + exp(y)), without overflow."""
+    apart = maximum(x, y) + log1p(exp(-abs(x - y)))
+    return where(x == y, x + math.log(2), apart)
+
+
 def sign(x: Array) -> Array:
     """1 for numbers above 0, -1 for those below, and 0 for 0."""
     return where(x > 0, 1.0, where(x < 0, -1.0, x))
@@ -100,7 +154,7 @@ def sign(x: Array) -> Array:
 
 def exp2(x: Array) -> Array:
     """2 to the power of ``x``."""
-    return exp(x * math.log(2))
+    return apply("pow", 2.0, x)
 
 
 def log2(x: Array) -> Array:
@@ -172,8 +226,20 @@ ROWS = (
     Row(minimum, _GROUP, ("minimum",), torch=("minimum",), examples=_PAIR),
     Row(clip, _GROUP, ("clip",), ("clip",), ("clamp", "clip", "Tensor.clamp"),
         (example("M N", -0.5, 1.0), example("M N", min=0.25), example("M N", None, "N"))),
+    Row(floor, _GROUP, ("floor",), torch=("floor", "Tensor.floor"), examples=_ANY),
+    Row(ceil, _GROUP, ("ceil",), torch=("ceil", "Tensor.ceil"), examples=_ANY),
+    Row(trunc, _GROUP, ("trunc", "fix"), torch=("trunc", "fix", "Tensor.trunc"), examples=_ANY),
+    Row(round, _GROUP, ("round",), ("round",), ("round", "Tensor.round"),
+        (example("M N"), example("M N", 1))),
+    Row(sin, _GROUP, ("sin",), torch=("sin", "Tensor.sin"), examples=_ANY),
+    Row(cos, _GROUP, ("cos",), torch=("cos", "Tensor.cos"), examples=_ANY),
+    Row(tan, _GROUP, ("tan",), torch=("tan", "Tensor.tan"), examples=_ANY),
+    Row(log1p, _GROUP, ("log1p",), torch=("log1p", "Tensor.log1p"), examples=_POSITIVE),
+    Row(expm1, _GROUP, ("expm1",), torch=("expm1", "Tensor.expm1"), examples=_ANY),
+    Row(logaddexp, _GROUP, ("logaddexp",), torch=("logaddexp", "Tensor.logaddexp"),
+        examples=(*_PAIR, example("M N", 0.0))),
     Row(sign, _GROUP, ("sign",), torch=("sign", "sgn", "Tensor.sign"), examples=_ANY),
-    Row(exp2, _GROUP, ("exp2",), torch=("exp2", "Tensor.exp2"), examples=_ANY, note=_ROUNDED),
+    Row(exp2, _GROUP, ("exp2",), torch=("exp2", "Tensor.exp2"), examples=_ANY),
     Row(log2, _GROUP, ("log2",), torch=("log2", "Tensor.log2"), examples=_POSITIVE, note=_ROUNDED),
     Row(log10, _GROUP, ("log10",), torch=("log10", "Tensor.log10"), examples=_POSITIVE,
         note=_ROUNDED),

@@ -22,6 +22,15 @@ RENAMED = {
 }  # fmt: skip
 """Our names of libraries' parameters."""
 
+OF_TORCH = frozenset(("dim", "keepdim", "unbiased"))
+"""Parameters that NumPy's methods do not have."""
+
+NO_METHODS = (
+    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack", "where",
+    "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
+)  # fmt: skip
+"""Functions of torch's that tensors do not have as methods, or not with this first argument."""
+
 FIRST = ("a", "x", "input", "self", "arr", "m", "ary", "array", "x1")
 """What libraries call the first array."""
 
@@ -56,22 +65,45 @@ class Spellings:
         return self.call_numpy(ufunc, args, kwargs)
 
     def method(self, array: Any, name: str) -> Callable[..., Any]:
-        """The method ``name`` of an array."""
-        if name not in self.methods:
+        """The method ``name`` of an array: NumPy's, or of torch's tensors."""
+        if name not in self.methods and self._of_tensors(name) is None:
+            changes = name.endswith("_") and self._of_tensors(name[:-1])
+            if changes:
+                hint = f"go on with the result of x.{name[:-1]}"
+                raise trace_error(f".{name}: traced arrays do not change", hint=hint)
             _refuse(f".{name}", name)
-        function = self.methods[name].function
 
         def bound(*args: Any, **kwargs: Any) -> Any:
-            return call(function, f".{name}", (array, *args), kwargs)
+            return call(
+                self._meant(array, name, kwargs).function, f".{name}", (array, *args), kwargs
+            )
 
         return bound
+
+    def _meant(self, array: Any, name: str, kwargs: Mapping[str, Any]) -> Row:
+        """The row of a method. Where both libraries have it, torch's is meant on tensors, and by
+        torch's names of parameters.
+        """
+        ours, theirs = self.methods.get(name), self._of_tensors(name)
+        if ours is None or (theirs and (array.trace.of_tensors or not OF_TORCH.isdisjoint(kwargs))):
+            assert theirs is not None
+            return theirs
+        return ours
+
+    def _of_tensors(self, name: str) -> Row | None:
+        """The row of a method of tensors: torch has most of its functions as methods, too."""
+        function = None if name in NO_METHODS else self.torch.get(name)
+        return self.torch.get(f"Tensor.{name}", function)
 
     def call_torch(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """``func(*args, **kwargs)``, a function of torch's or a method of its tensors."""
         name = torch_name(func)
-        if name not in self.torch:
+        plain = name.rsplit(".", 1)[-1].strip("_")
+        forms = (name, f"nn.functional.{plain}", plain, f"Tensor.{plain}")
+        row = next((self.torch[form] for form in forms if form in self.torch), None)
+        if row is None:
             _refuse(f"torch.{name}", name)
-        return call(self.torch[name].function, f"torch.{name}", args, kwargs)
+        return call(row.function, f"torch.{name}", args, _said(func, kwargs, row.function))
 
 
 def call(
@@ -81,6 +113,9 @@ def call(
     signature = inspect.signature(function)
     known = [*signature.parameters]
     named = {_parameter(name, known): value for name, value in kwargs.items()}
+    if named.get("inplace"):
+        hint = "leave inplace out, and go on with the result"
+        raise trace_error(f"{what} with inplace=True: traced arrays do not change", hint=hint)
     left = [name for name in named if name not in known]
     if left:
         _refuse(f"{what} with {', '.join(left)}", what.rsplit(".", 1)[-1])
@@ -122,6 +157,20 @@ def _without_defaults(
     return (args, kwargs) if takes_all else (args[:2], kept)
 
 
+def _said(func: Any, kwargs: Mapping[str, Any], function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The keywords of a function of torch's without those that it adds itself, its defaults."""
+    try:
+        usual = inspect.signature(func).parameters
+    except (TypeError, ValueError):  # a function in C adds none
+        return kwargs
+    known = inspect.signature(function).parameters
+    return {
+        name: value
+        for name, value in kwargs.items()
+        if name in known or name not in usual or value is not usual[name].default
+    }
+
+
 def numpy_name(func: Any) -> str:
     """The name of a function of NumPy's as users write it: ``linalg.inv``."""
     module = str(getattr(func, "__module__", "") or "").removeprefix("numpy").strip(".")
@@ -134,7 +183,7 @@ def torch_name(func: Any) -> str:
     module = str(getattr(func, "__module__", "") or "")
     if module.startswith("torch.nn"):
         return f"nn.functional.{name}"
-    is_method = "method" in type(func).__name__
+    is_method = type(func).__name__ == "method_descriptor" or module == "torch._tensor"
     return f"Tensor.{name}" if is_method else name
 
 

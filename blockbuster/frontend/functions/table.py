@@ -10,6 +10,8 @@ import numpy as np
 
 from blockbuster.frontend.functions import (
     creation,
+    filled,
+    joins,
     normalizations,
     operators,
     pointwise,
@@ -17,15 +19,27 @@ from blockbuster.frontend.functions import (
     reductions,
     searches,
     shapes,
+    torch_activations,
+    torch_layers,
+    torch_losses,
+    torch_tensors,
 )
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
-    operators, pointwise, reductions, normalizations, products, shapes, searches, creation,
+    operators, pointwise, reductions, normalizations, products, shapes, joins, searches, filled,
+    creation,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
+
+TORCH: tuple[Row, ...] = tuple(
+    row
+    for group in (torch_activations, torch_losses, torch_layers, torch_tensors)
+    for row in group.ROWS
+)
+"""What torch's names mean where its arguments are its own: these rows come before the table's."""
 
 PUBLIC: Mapping[str, Row] = {row.name: row for row in TABLE if row.public}
 """The rows of the functions that ``blockbuster`` has, by their names."""
@@ -39,13 +53,8 @@ def numpy_function(name: str) -> Any:
     return found
 
 
-def _methods(row: Row) -> tuple[str, ...]:
-    of_tensors = (name for name in row.torch if name.startswith("Tensor."))
-    return (*row.methods, *(name.removeprefix("Tensor.") for name in of_tensors))
-
-
 SPELLINGS = Spellings(
     {f: row for row in TABLE for f in map(numpy_function, row.numpy) if f is not None},
-    {name: row for row in TABLE for name in _methods(row)},
-    {name: row for row in TABLE for name in row.torch},
+    {name: row for row in TABLE for name in row.methods},
+    {name: row for row in (*TABLE, *TORCH) for name in row.torch},
 )

@@ -1,32 +1,35 @@
 """A derivation as plain data: everything that the explorer's page shows and computes with.
 
 What occurs again (lines of text, polynomials, pictures) is stored once and named by its number.
-A *state* is a program between steps: state 0 the start, state i what step i made; where the
-numerically safe form differs from the last snapshot, it is one more step and state. The kernel's
-moves follow: they have states of their own (moves.py).
+A *state* is a program between steps: state 0 the start, state i what step i made (frames.py). The
+kernels' moves follow: they have states of their own (moves.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from blockbuster.emit.tile.dtypes import dtype_of
 from blockbuster.errors import DrawError, message
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, explain
+from blockbuster.selection.stored import stored
 from blockbuster.view.explorer.costs import Table
-from blockbuster.view.explorer.frames import frames
+from blockbuster.view.explorer.chosen import Chosen, chosen
+from blockbuster.view.explorer.frames import Frame, final_state, frames
 from blockbuster.view.explorer.kernel import KernelText, kernel_text
 from blockbuster.view.explorer.moves import moves_data
 from blockbuster.view.explorer.pictures import pictures_data
-from blockbuster.view.explorer.setting import Setting, dims_data, rules_of_sizes
+from blockbuster.view.explorer.setting import Setting, dims_data, rules_of_sizes, sizes_of
 from blockbuster.view.explorer.simulation import simulation_data
 from blockbuster.view.explorer.source import Source, source_of
 from blockbuster.view.explorer.states import Strings, states_data, text_data
 from blockbuster.view.explorer.steps import left_data, proofs_data, rules_data, steps_data
 
-SCHEMA = "blockbuster.explorer/2"
+SCHEMA = "blockbuster.explorer/3"
 DTYPES = ("float16", "bfloat16", "float32")  # what a kernel is written for
 MOST_LINES = 250_000  # steps times operators: minutes to make, and as much as a browser can show
 
@@ -47,32 +50,74 @@ def explorer_data(
     too long for one page.
     """
     _check_length(derivation)
-    dims = dims_data(derivation.start, setting)
+    sizes = sizes_of(derivation.start, setting)
+    progress("choosing what costs least")
+    choice = chosen(derivation, sizes, setting.dtype, setting.target)
     progress("rewriting")
-    found = frames(derivation)
+    found = frames(derivation, choice.derivation)
     graphs = [derivation.start, *(frame.after for frame in found)]
-    strings, table = Strings(), Table([dim["name"] for dim in dims])
-    states = states_data(graphs, strings, table)
-    proofs, whole = proofs_data(derivation, found, setting, progress) if prove else ([], None)
-    progress("drawing")
-    pictures = pictures_data(graphs)
-    kernel = _kernel(graphs[-1], derivation.start, dims, setting, progress)
-    progress("simulating")
-    simulation = simulation_data(kernel.kernel, setting.machine)
+    final = final_state(derivation, choice.derivation, found)
+    with ThreadPoolExecutor(1) as beside:  # pictures are drawn by other processes
+        pictures = beside.submit(pictures_data, graphs, found)
+        parts = _texts(derivation, found, graphs, sizes, choice, setting, prove, progress)
+        progress("drawing")
+        drawn = pictures.result()
+    dims = dims_data(derivation.start, sizes, {**choice.blocks(sizes), **setting.blocks})
     return {
         **_heading(derivation.start, dims, setting, title),
-        "states": states,
-        "steps": steps_data(derivation, found, states, proofs),
+        **parts,
         "snapshots": list(derivation.snapshots_after),
-        "rules": rules_data(dict.fromkeys(a.rule for a in derivation.applications)),
+        "rules": rules_data(dict.fromkeys(f.application.rule for f in found if f.application)),
+        "chosen": _chosen_data(choice, final, sizes),
+        "left": left_data(graphs[final], explain(graphs[final]), choice.passed_over),
+        "pictures": drawn,
+    }
+
+
+def _texts(
+    derivation: Derivation,
+    found: Sequence[Frame],
+    graphs: Sequence[Graph],
+    sizes: Mapping[Dim, int],
+    choice: Chosen,
+    setting: Setting,
+    prove: bool,
+    progress: Callable[[str], None],
+) -> Data:
+    """Everything on the page that is text or number."""
+    strings, table = Strings(), Table([*sizes])
+    states, changes = states_data(graphs, [frame.start for frame in found], strings, table)
+    final = choice.derivation.final
+    proofs, whole = [], None
+    if prove:
+        proofs, whole = proofs_data(found, derivation.start, final, setting, progress)
+    progress("writing the kernel")
+    kernel = kernel_text(choice, derivation.start, setting.dtype)
+    progress("simulating")
+    simulation = simulation_data(kernel.kernel, setting.machine)
+    moves = moves_data(kernel.derivation, strings, setting, prove=prove, progress=progress)
+    return {
+        "states": states,
+        "steps": steps_data(found, states, changes, proofs),
         "proof": whole,
-        "left": left_data(derivation.final, explain(derivation.final)),
         "kernel": _kernel_data(kernel, strings),
         "simulation": simulation,
-        "moves": moves_data(kernel.derivation, strings, setting, prove=prove, progress=progress),
+        "moves": moves,
         "strings": list(strings.numbers),
         "polynomials": table.data(),
-        "pictures": pictures,
+    }
+
+
+def _chosen_data(choice: Chosen, final: int, sizes: Mapping[Dim, int]) -> Data:
+    """What becomes kernels: its state, its name, how many kernels, why, and what they store."""
+    considered = choice.considered
+    return {
+        "state": final,
+        "name": considered.best.name if considered else "",
+        "kernels": choice.kernels,
+        "words": choice.words,
+        "stored": [str(one) for one in stored(considered, sizes)] if considered else [],
+        "sizes": dict(sizes),
     }
 
 
@@ -100,18 +145,6 @@ def _check_length(derivation: Derivation) -> None:
             "draw(derivation.final) is a picture of the result; or explore a part of the program"
         )
         raise DrawError(message(what, hint=hint))
-
-
-def _kernel(
-    graph: Graph,
-    reference: Graph,
-    dims: list[Data],
-    setting: Setting,
-    progress: Callable[[str], None],
-) -> KernelText:
-    progress("emitting the kernel")
-    sizes = {dim["name"]: dim["size"] for dim in dims}
-    return kernel_text(graph, reference, sizes, setting.dtype, setting.target)
 
 
 def _kernel_data(kernel: KernelText, strings: Strings) -> Data:

@@ -1,47 +1,109 @@
-"""The programs that a derivation passes, and where each step takes place in them."""
+"""The programs that a page passes, and where each step takes place in them.
+
+State 0 is the start, state i what frame i made. The derivation that is shown comes first. Where the
+kernel's program is none of its snapshots, the steps that lead to it follow; last comes its
+numerically safe form, if that differs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blockbuster.ir.graph import Graph
 from blockbuster.rules import Derivation, safe
-from blockbuster.rules.derivation import Path, apply_at
+from blockbuster.rules.derivation import Application, Path, apply_at
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One step: the paths of the nodes it took in ``before`` and of those it made in ``after``.
+    """One step from state ``start``: the nodes it took in ``before``, those it made in ``after``.
 
-    ``roles`` says what each node that was taken is to the rule. Without ``index`` it is the last
-    step, which is no rule's: the numerically safe form.
+    ``roles`` says what each node that was taken is to the rule. A step without ``application`` is
+    no rule's: it is the numerically safe form. ``beside``: it leads to the kernel's program alone.
     """
 
+    start: int
     before: Graph
     after: Graph
-    index: int | None
+    application: Application | None
     roles: tuple[tuple[str, Path], ...]
     made: tuple[Path, ...]
+    beside: bool = False
 
 
-def frames(derivation: Derivation) -> tuple[Frame, ...]:
-    """Every step up to the last snapshot, and the numerically safe form where it differs."""
+def frames(derivation: Derivation, kernels: Derivation | None = None) -> tuple[Frame, ...]:
+    """Every step up to the last snapshot, then those to the end of ``kernels`` and its safe form.
+
+    ``kernels`` ends with the program that becomes kernels; by default it is ``derivation``.
+    """
+    found = [*_applied(derivation.start, _steps(derivation), 0, 0)]
+    graphs = [derivation.start, *(frame.after for frame in found)]
+    wanted = kernels or derivation
+    place, rest = _parting(derivation, wanted, graphs)
+    if place is None:  # it starts from the safe form of a snapshot
+        place = max((n for n in derivation.snapshots_after if safe(graphs[n]) == wanted.start))
+        found.append(_made_safe(place, graphs[place]))
+        graphs.append(found[-1].after)
+        place = len(found)
+    for frame in _applied(graphs[place], rest, place, len(found), beside=True):
+        found.append(frame)
+        place = len(found)
+    final = found[place - 1].after if place else derivation.start
+    stable = _made_safe(place, final)
+    return (*found, stable) if stable.after != final else tuple(found)
+
+
+def final_state(derivation: Derivation, kernels: Derivation, found: Sequence[Frame]) -> int:
+    """The state that is the kernels' program, before its safe form."""
+    last = found[-1] if found else None
+    if last is not None and last.application is None:
+        return last.start
+    if kernels.start == derivation.start and last is not None and not last.beside:
+        return len(_steps(kernels))
+    return len(found)
+
+
+def _steps(derivation: Derivation) -> tuple[Application, ...]:
+    return derivation.applications[: derivation.snapshots_after[-1]]
+
+
+def _parting(
+    derivation: Derivation, wanted: Derivation, graphs: Sequence[Graph]
+) -> tuple[int | None, tuple[Application, ...]]:
+    """The last state that both have, and what ``wanted`` does from there; None if there is none."""
+    own, other = _steps(derivation), _steps(wanted)
+    if wanted.start != derivation.start:
+        return None, other
+    same = 0
+    while same < min(len(own), len(other)) and own[same] == other[same]:
+        same += 1
+    return same, other[same:]
+
+
+def _applied(
+    before: Graph,
+    steps: Sequence[Application],
+    start: int,
+    count: int,
+    *,
+    beside: bool = False,
+) -> list[Frame]:
+    """The frames of ``steps`` from state ``start``, where ``count`` frames are there already."""
     found = []
-    before = derivation.start
-    for index in range(derivation.snapshots_after[-1]):
-        application = derivation.applications[index]
-        after, moves = apply_at(before, application)
-        path = application.path
-        roles = tuple((role, (*path, at)) for role, at in application.nodes.items())
-        level = moves.now
-        made = _new_nodes(before.at(path), after.at(level), level)
-        found.append(Frame(before, after, index, roles, made))
+    for at, step in enumerate(steps):
+        after, moves = apply_at(before, step)
+        roles = tuple((role, (*step.path, node)) for role, node in step.nodes.items())
+        made = _new_nodes(before.at(step.path), after.at(moves.now), moves.now)
+        number = count + at if at else start
+        found.append(Frame(number, before, after, step, roles, made, beside))
         before = after
+    return found
+
+
+def _made_safe(start: int, before: Graph) -> Frame:
     stable = safe(before)
-    if stable != before:
-        made = tuple(_by_the_pass(stable))
-        found.append(Frame(before, stable, None, (), made))
-    return tuple(found)
+    return Frame(start, before, stable, None, (), tuple(_by_the_pass(stable)))
 
 
 def _new_nodes(before: Graph, after: Graph, level: Path) -> tuple[Path, ...]:

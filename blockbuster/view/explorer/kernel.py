@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from blockbuster.emission import emit
-from blockbuster.emit.kernel import Kernel
+from blockbuster.emit.kernel import Kernel, written
+from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
+from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.schedule.steps import KernelDerivation
-from blockbuster.errors import EmitError, shown_lines
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.errors import shown_lines
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
+from blockbuster.view.explorer.chosen import Chosen
 from blockbuster.view.explorer.places import filled, place_in, with_places
 from blockbuster.view.explorer.texts import Span, Text
 
@@ -33,18 +38,25 @@ class KernelText:
         return self.kernel.derivation if self.kernel else None
 
 
-def kernel_text(
-    graph: Graph, reference: Graph, sizes: Mapping[Dim, int], dtype: str, target: str
-) -> KernelText:
-    """The Triton file of a numerically safe program; ``text.missing`` says why there is none.
+def kernel_text(chosen: Chosen, reference: Graph, dtype: str) -> KernelText:
+    """The Triton file of what was chosen; ``text.missing`` says why there is none.
 
-    It is emitted twice, once with the places of nodes for comments: line by line the texts agree.
+    It is printed twice, once with the places of nodes for comments: line by line the texts agree.
     """
-    try:
-        kernel = emit(graph, sizes, dtype, target, reference=reference)
-        marked = emit(with_places(graph), sizes, dtype, target, reference=reference)
-    except EmitError as error:
-        return KernelText(Text((), (), str(error)))
+    if chosen.considered is None:
+        return KernelText(Text((), (), chosen.missing))
+    best = chosen.considered.best
+    assert best.scheduled is not None, "a GPU's choice has a schedule"
+    file = partial(
+        written,
+        reference=reference,
+        notes=(*best.unsafe, *best.notes),
+        fused=chosen.derivation,
+        chosen=chosen.considered.short,
+    )
+    kernel = file(best.scheduled, best.stable)
+    same = with_places(best.stable)
+    marked = file(_again(best.scheduled, same, reference, dtype), same)
     lines, other = shown_lines(kernel.source), shown_lines(marked.source)
     kernels = _kernels(lines)
     places = [""] * len(lines)
@@ -53,6 +65,12 @@ def kernel_text(
         places[first:end] = filled(lines[first:end], own)
     text = Text(tuple(lines), tuple(places))
     return KernelText(text, kernels, kernel.tiles, kernel.target, kernel)
+
+
+def _again(made: Scheduled, stable: Graph, reference: Graph, dtype: str) -> Scheduled:
+    """The schedule of a program, applied to an equal one whose nodes carry other origins."""
+    program = typed_for_gpu(reference, lower_to_tiles(stable), given_by(dtype))
+    return replayed(unscheduled(program, made.known, made.target), made.schedule)
 
 
 def _kernels(lines: list[str]) -> tuple[Span, ...]:

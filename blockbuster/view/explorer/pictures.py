@@ -1,36 +1,40 @@
-"""The pictures of all states: whole programs to several depths, and every map on its own.
+"""The pictures of all states: whole programs to several depths, places of steps, maps on their own.
 
-A map is drawn as a program of one node, so that a map which stays as it is from one step to the
-next is drawn once, wherever it stands. What is too much for one picture is left out: there one
-looks into the maps.
+A picture shows nodes of one level as a program of their own. So a map or a neighbourhood that stays
+as it is from one step to the next is drawn once, wherever it stands. What is too much for one
+picture is left out: there one looks into the maps.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
-from xml.etree import ElementTree
 
-from blockbuster.ir.builder import Builder
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.ops import Map
-from blockbuster.rules.base import name_of
-from blockbuster.view.draw import draw
+from blockbuster.rules.derivation import Path
+from blockbuster.view.draw import to_dot
+from blockbuster.view.explorer.excerpt import Excerpt, around, excerpt
+from blockbuster.view.explorer.frames import Frame
 from blockbuster.view.explorer.places import place_name
-from blockbuster.view.render import HOW_TO, can_render
+from blockbuster.view.explorer.svg import plain_svg
+from blockbuster.view.render import HOW_TO, can_render, render_all
 
-LIMITS = (90, 60, 40, 24)  # nodes in one picture: the first with which all fit into the budget
-BUDGET = 12_000  # nodes in all pictures: what takes seconds to draw and megabytes to keep
+LIMITS = (60, 40, 24, 16)  # nodes in one picture: the first with which all fit into the budget
+BUDGET = 4_000  # nodes in all pictures: what takes a second or two to draw
+NEAR = 14  # nodes in the picture of a step's place
 EASY_NODES = 36  # in the picture that the page opens with
-SVG = "{http://www.w3.org/2000/svg}"
-DROPPED = ("font-family", "{http://www.w3.org/XML/1998/namespace}space", "id")
-
+BATCH = 40  # pictures that one process draws
 
 Key = tuple[str, int]
 """A drawing before it is made: the text of a program and the depth."""
+
+Shown = tuple[Key, tuple[str, ...] | None]
+"""A drawing, and the places of its nodes at the top; None where it is the whole program."""
 
 
 @dataclass
@@ -49,58 +53,107 @@ class _Album:
             self.nodes += _visible(graph)[depth]
         return key
 
+    def part(self, found: Excerpt, limit: int) -> Shown:
+        """The drawing of an excerpt, as deep as it goes with ``limit`` nodes."""
+        places = tuple(place_name(path) for path in found.paths)
+        return self.add(found.graph, _deepest(found.graph, limit, 0)), places
+
     def drawn(self) -> dict[Key, str]:
-        """All drawings as SVG; each is a process of its own, so several are made at a time."""
-        with ThreadPoolExecutor() as pool:
-            made = pool.map(lambda item: _svg(item[1], item[0][1]), self.wanted.items())
-            return dict(zip(self.wanted, made, strict=True))
+        """All drawings as SVG; a process makes many, and several run at a time."""
+        texts = [to_dot(graph, depth=depth, told=False) for (_, depth), graph in self.wanted.items()]
+        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+        count = max(1, -(-len(texts) // BATCH))
+        batches = [order[first::count] for first in range(count)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = pool.map(lambda batch: _together([texts[at] for at in batch]), batches)
+            found = {at: svg for batch, svgs in zip(batches, made, strict=True)
+                     for at, svg in zip(batch, svgs, strict=True)}  # fmt: skip
+        return {key: found[at] for at, key in enumerate(self.wanted)}
 
 
-def pictures_data(graphs: Sequence[Graph]) -> dict[str, Any]:
+def _together(texts: Sequence[str]) -> list[str]:
+    """The pictures of several graphs, drawn by one process."""
+    return [plain_svg(svg) for svg in render_all(texts)]
+
+
+@dataclass(frozen=True)
+class _State:
+    """The drawings of one state. ``taken`` and ``made``: where steps after and before it are."""
+
+    whole: Sequence[Key]
+    complete: bool
+    maps: dict[str, Shown]
+    made: Shown | None
+    taken: dict[int, Shown]
+
+
+def pictures_data(graphs: Sequence[Graph], found: Sequence[Frame]) -> dict[str, Any]:
     """SVG texts, and for each state the numbers of its pictures; ``missing``: why there are none.
 
-    ``whole`` are those of the program, from depth 0 on; ``maps`` those of maps by place.
+    ``whole`` are those of the program, from depth 0 on, ``maps`` those of maps by place, with the
+    places of their nodes; ``made`` is where the step to this state took place and ``taken`` where
+    each step from it does, by its number, if the whole does not show that.
     """
     if not can_render("svg"):
         missing = f"There are no pictures, because nothing that draws them is installed: {HOW_TO}."
         return {"svgs": [], "states": [], "depth": 0, "missing": missing}
     for limit in LIMITS:
         album = _Album(limit)
-        states = [_of_state(graph, album) for graph in graphs]
+        states = [_of_state(graphs, found, at, album) for at in range(len(graphs))]
         if album.nodes <= BUDGET:
             break
     drawn = album.drawn()
     numbers = {svg: number for number, svg in enumerate(dict.fromkeys(drawn.values()))}
 
-    def number(key: Key) -> int:
-        return numbers[drawn[key]]
+    def shown(one: Shown | None) -> list[Any] | None:
+        return one and [numbers[drawn[one[0]]], one[1] and list(one[1])]
 
     return {
         "svgs": list(numbers),
         "states": [
             {
-                "whole": list(map(number, whole)),
-                "complete": len(whole) == len(_visible(graph)),
-                "maps": {place: number(key) for place, key in maps.items()},
+                "whole": [numbers[drawn[key]] for key in state.whole],
+                "complete": state.complete,
+                "maps": {place: shown(one) for place, one in state.maps.items()},
+                "made": shown(state.made),
+                "taken": {step: shown(one) for step, one in state.taken.items()},
             }
-            for graph, (whole, maps) in zip(graphs, states, strict=True)
+            for state in states
         ],
         "depth": max((d for d, n in enumerate(_visible(graphs[0])) if n <= EASY_NODES), default=0),
         "missing": "",
     }
 
 
-def _of_state(graph: Graph, album: _Album) -> tuple[list[Key], dict[str, Key]]:
-    """The drawings of the program by depth, and one of each map that holds more than it says."""
+def _of_state(graphs: Sequence[Graph], found: Sequence[Frame], at: int, album: _Album) -> _State:
+    """The drawings of a program by depth, of where steps take place, and of maps that say more."""
+    graph, counts = graphs[at], _visible(graphs[at])
     last = _deepest(graph, album.limit, 0)
-    maps = {}
+    small = counts[0] <= album.limit or at == 0
+    whole = [album.add(graph, depth) for depth in range(last + 1)] if small else []
+    maps = {
+        place_name(path): album.part(excerpt(graph, [path]), album.limit)
+        for path, op in _maps(graph)
+        if len(op.body.nodes) > 2 or any(True for _ in op.body.of_type(Map))
+    }
+    made, taken = None, {}
+    if counts[last] > NEAR or not small or last < len(counts) - 1:
+        if at and found[at - 1].made:
+            made = _near(graph, found[at - 1].made, album)
+        for step, frame in enumerate(found, 1):
+            if frame.start == at and frame.roles:
+                taken[step] = _near(graph, [path for _, path in frame.roles], album)
+    return _State(whole, small and last == len(counts) - 1, maps, made, taken)
+
+
+def _near(graph: Graph, sites: Sequence[Path], album: _Album) -> Shown:
+    return album.part(around(graph, sites, NEAR), NEAR)
+
+
+def _maps(graph: Graph) -> Iterator[tuple[Path, Map]]:
     for path, level in graph.walk():
         for position, op in level.of_type(Map):
-            if len(op.body.nodes) > 2 or any(True for _ in op.body.of_type(Map)):
-                alone = _alone(level, position)
-                key = album.add(alone, _deepest(alone, album.limit, 1))
-                maps[place_name((*path, position))] = key
-    return [album.add(graph, depth) for depth in range(last + 1)], maps
+            yield (*path, position), op
 
 
 def _deepest(graph: Graph, limit: int, least: int) -> int:
@@ -114,47 +167,3 @@ def _visible(graph: Graph) -> list[int]:
     for path, level in graph.walk():
         levels[len(path)] = levels.get(len(path), 0) + len(level.nodes)
     return [sum(n for depth, n in levels.items() if depth <= d) for d in range(len(levels))]
-
-
-def _alone(level: Graph, position: int) -> Graph:
-    """The program of one node: the one at ``position`` with inputs for what it reads."""
-    node, alone = level.nodes[position], Builder()
-    operands = {
-        value: alone.input(level.type_of(value), hint=name_of(level, value))
-        for value in dict.fromkeys(node.operands)
-    }
-    made = alone.add(node.op, *(operands[v] for v in node.operands), hints=node.hints)
-    return alone.finish(*made)
-
-
-def _svg(graph: Graph, depth: int) -> str:
-    """The picture without what the page does not need; elements know their node by its place."""
-    ElementTree.register_namespace("", SVG.strip("{}"))
-    svg = draw(graph, depth=depth).svg()
-    root = ElementTree.fromstring(svg)
-    _clean(root)
-    for key in ("width", "height"):
-        root.attrib.pop(key, None)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _clean(element: ElementTree.Element) -> None:
-    """Drop titles, styles, links around shapes and the invisible boxes of bodies, at all depths."""
-    children: list[ElementTree.Element] = []
-    for child in element:
-        id = child.get("id", "")
-        if child.tag in (f"{SVG}title", f"{SVG}style") or id.startswith("b-"):
-            continue
-        _clean(child)
-        plain = child.tag == f"{SVG}a" or id.startswith("a_")
-        children += list(child) if plain else [child]
-    for child in list(element):
-        element.remove(child)
-    element.extend(children)
-    id = element.get("id", "")
-    for key in DROPPED:
-        element.attrib.pop(key, None)
-    for key, text in element.attrib.items():  # places, never the numbers of a label
-        element.set(key, re.sub(r"(\d\.\d)\d+", r"\1", text))
-    if id.startswith("n-"):
-        element.set("data-place", id.removeprefix("n-"))

@@ -13,8 +13,9 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import fitted
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.view.explorer.widths import usual_sizes
 
-SIZE, UNIT_SIZE, BLOCKS = 256, 4, 4  # where the caller says nothing; a unit is a list-only dim
+BLOCKS = 4  # of a dim, where neither the caller nor a schedule says it
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Setting:
     seed: int = 0
 
 
-def dims_data(graph: Graph, setting: Setting) -> list[dict[str, Any]]:
-    """Every dim with its size and number of blocks, and whether the page may change them.
+def sizes_of(graph: Graph, setting: Setting) -> dict[Dim, int]:
+    """The size of every dim: as the setting says, else realistic ones (widths.py).
 
     Raises ValueError for unknown dims and for sizes that the program does not allow.
     """
@@ -46,24 +47,30 @@ def dims_data(graph: Graph, setting: Setting) -> list[dict[str, Any]]:
                 raise ValueError(message(f"unknown dim {dim} in {what}", hint=hint))
             if number < 1:
                 raise ValueError(f"{what} has {number} for {dim}, expected at least 1")
-    units = list_only(graph)
-    usual = {dim: UNIT_SIZE if dim in units else SIZE for dim in names}
-    sizes = fitted({**usual, **setting.sizes}, graph.size_rules)
+    found = fitted({**usual_sizes(graph, names), **setting.sizes}, graph.size_rules)
     for dim, number in setting.sizes.items():
-        if sizes[dim] != number:
+        if found[dim] != number:
             rules = "; ".join(map(str, graph.size_rules))
             raise ValueError(message(f"{dim} cannot be {number} here", hint=rules))
+    return {dim: found[dim] for dim in names}
+
+
+def dims_data(
+    graph: Graph, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]
+) -> list[dict[str, Any]]:
+    """Every dim with its size and number of blocks, and whether the page may change them."""
+    units = list_only(graph)
     follow = {rule.dim for rule in graph.size_rules if rule.exact}
     return [
         {
             "name": dim,
-            "size": sizes[dim],
-            "blocks": _count(sizes[dim], setting.blocks.get(dim, BLOCKS), dim in units),
+            "size": size,
+            "blocks": _count(size, blocks.get(dim, BLOCKS), dim in units),
             "unit": dim in units,
             "follows": dim in follow,
             "step": _step(graph, dim),
         }
-        for dim in names
+        for dim, size in sizes.items()
     ]
 
 

@@ -7,11 +7,16 @@ from typing import Any
 
 from blockbuster.costs.report import Report
 from blockbuster.emit.kernel import Kernel
+from blockbuster.emit.schedule.steps import Cost, cost_of
 from blockbuster.machines import Tier, machine
 from blockbuster.simulation import simulate
 
 MOST_BARS = 6000
 """Bars of a timeline; where there are more, only some processors are shown."""
+
+TILE, MOST_TILES = 64 * 128, 60_000
+"""A simulation takes 20 microseconds for each tile that moves: more of them than a page is worth
+are not simulated."""
 
 DIGITS = 3  # of microseconds
 
@@ -22,6 +27,10 @@ def simulation_data(kernel: Kernel | None, name: str) -> Data:
     """The simulation of a kernel on the machine of this name; "missing" says why there is none."""
     if kernel is None:
         return {"missing": "No kernel was written, so that none is simulated."}
+    moved = sum(cost.elements for cost in [_last_cost(kernel)] if cost)
+    if moved > MOST_TILES * TILE:
+        return {"missing": f"At these sizes {moved:,} elements move, and a simulation takes minutes. "
+                "At smaller ones the page has one: blockbuster fuse ... --html page.html --sizes ..."}  # fmt: skip
     try:
         device = machine(name)
         report = simulate(kernel, device, launch="graph")
@@ -48,6 +57,10 @@ def simulation_data(kernel: Kernel | None, name: str) -> Data:
         ],
         "assumed": list(report.assumed),
     }
+
+
+def _last_cost(kernel: Kernel) -> Cost | None:
+    return cost_of(kernel.derivation.final) if kernel.derivation else None
 
 
 def kind(tiers: tuple[Tier, ...], resource: str) -> str:

@@ -22,20 +22,26 @@ class Strings:
         return [self.numbers.setdefault(text, len(self.numbers)) for text in texts]
 
 
-def states_data(graphs: Sequence[Graph], strings: Strings, table: Table) -> list[dict[str, Any]]:
-    """Each program: its two texts and what it costs."""
-    forms = {"text": [text_form(g) for g in graphs], "loops": [loop_form(g) for g in graphs]}
-    states: list[dict[str, Any]] = []
+FORMS = {"text": text_form, "loops": loop_form}
+
+
+def states_data(
+    graphs: Sequence[Graph], starts: Sequence[int], strings: Strings, table: Table
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Each program, its two texts and what it costs; and for each step the lines that it changes.
+
+    ``starts``: the state that each step starts from.
+    """
+    texts = {form: [of(graph) for graph in graphs] for form, of in FORMS.items()}
+    states = []
     for at, graph in enumerate(graphs):
-        state = costs(graph, table, _printed_names(forms["text"][at]))
-        for form, texts in forms.items():
-            state[form] = text_data(texts[at], strings)
-            if at:
-                gone, come = changed(texts[at - 1].lines, texts[at].lines)
-                states[-1][form]["gone"] = gone
-                state[form]["come"] = come
-        states.append(state)
-    return states
+        state = costs(graph, table, _printed_names(texts["text"][at]))
+        states.append(state | {form: text_data(texts[form][at], strings) for form in FORMS})
+    changes = []
+    for at, start in enumerate(starts, 1):
+        found = {f: changed(texts[f][start].lines, texts[f][at].lines) for f in FORMS}
+        changes.append({f: {"gone": gone, "come": come} for f, (gone, come) in found.items()})
+    return states, changes
 
 
 def text_data(text: Text, strings: Strings) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from blockbuster.interp import Proof, prove_equal
+from blockbuster.interp import Proof
 from blockbuster.interp.proof import WORDS
+from blockbuster.interp.report import prove_pairs
 from blockbuster.ir.graph import Graph
-from blockbuster.rules import Derivation, Explanation, Rule
+from blockbuster.rules import Explanation, Rule
 from blockbuster.rules.derivation import path_in_words
-from blockbuster.rules.safety import safe
+from blockbuster.rules.explain import APPLIES
 from blockbuster.view.explorer.conditions import conditions
 from blockbuster.view.explorer.costs import paired
 from blockbuster.view.explorer.frames import Frame
@@ -25,25 +26,31 @@ Data = dict[str, Any]
 
 
 def steps_data(
-    derivation: Derivation, found: Sequence[Frame], states: Sequence[Data], proofs: Sequence[Data]
+    found: Sequence[Frame], states: Sequence[Data], changes: Sequence[Data], proofs: Sequence[Data]
 ) -> list[Data]:
-    """Every step: its rule and place, the nodes it took and made, its tensors paired, its proof."""
+    """Every step: its rule and place, the nodes it took and made, its tensors paired, its proof.
+
+    ``from`` is the state that it starts from: not the one before where kernels part ways.
+    """
     return [
         {
-            **_what(derivation, frame),
+            **_what(frame),
+            "from": frame.start,
+            "beside": frame.beside,
             "roles": [[role, place_name(path)] for role, path in frame.roles],
             "made": [place_name(path) for path in frame.made],
-            "tensors": paired(states[at]["tensors"], states[at + 1]["tensors"]),
+            "tensors": paired(states[frame.start]["tensors"], states[at + 1]["tensors"]),
+            "changes": changes[at],
             "proof": proofs[at] if at < len(proofs) else None,
         }
         for at, frame in enumerate(found)
     ]
 
 
-def _what(derivation: Derivation, frame: Frame) -> Data:
-    if frame.index is None:
+def _what(frame: Frame) -> Data:
+    step = frame.application
+    if step is None:
         return {"rule": SAFE, "level": "/", "path": "", "description": SAFE_MEANING}
-    step = derivation.applications[frame.index]
     return {
         "rule": step.rule.name,
         "level": path_in_words(frame.before, step.path),
@@ -76,22 +83,25 @@ def rules_data(rules: Iterable[Rule]) -> dict[str, Data]:
 
 
 def proofs_data(
-    derivation: Derivation,
     found: Sequence[Frame],
+    start: Graph,
+    final: Graph,
     setting: Setting,
     progress: Callable[[str], None],
 ) -> tuple[list[Data], Data]:
-    """What was shown of each step, the safe form included, and of the start and the last snapshot.
-
-    Steps behind the last snapshot are not part of the page, and there are none.
+    """What was shown of each step, the safe form included, and of the start and the kernels'
+    program.
     """
-    report = derivation.prove(trials=setting.trials, seed=setting.seed, progress=progress)
+    pairs = [(_named(at, frame), frame.before, frame.after) for at, frame in enumerate(found, 1)]
+    pairs.append(("start and final program", start, final))
+    report = prove_pairs(pairs, trials=setting.trials, seed=setting.seed, progress=progress)
     *steps, whole = (proof_data(entry.proof) for entry in report.entries)
-    if found and found[-1].index is None:
-        progress("start and numerically safe form")
-        proof = prove_equal(derivation.final, safe(derivation.final), setting.trials, setting.seed)
-        steps.append(proof_data(proof))
     return steps, whole
+
+
+def _named(at: int, frame: Frame) -> str:
+    what = _what(frame)
+    return f"step {at} {what['rule']} at {what['level']}"
 
 
 def proof_data(proof: Proof) -> Data:
@@ -109,8 +119,11 @@ def proof_data(proof: Proof) -> Data:
     }
 
 
-def left_data(graph: Graph, explanations: Sequence[Explanation]) -> list[Data]:
-    """Why each buffered edge that is left in ``graph`` is there; ``place`` is its reader's."""
+def left_data(graph: Graph, explanations: Sequence[Explanation], words: str) -> list[Data]:
+    """Why each buffered edge that is left in ``graph`` is there; ``place`` is its reader's.
+
+    ``words``: why a rule that applies was not applied.
+    """
     readers = [(*path, reader) for path, _, reader in graph.buffered_edges()]
     return [
         {
@@ -120,7 +133,7 @@ def left_data(graph: Graph, explanations: Sequence[Explanation]) -> list[Data]:
             "consumer": e.consumer,
             "type": e.type,
             "rule": e.rule.name if e.rule else "",
-            "reason": e.reason,
+            "reason": words if e.reason == APPLIES else e.reason,
         }
         for e, reader in zip(explanations, readers, strict=True)
     ]

@@ -54,6 +54,8 @@ CALL_TEXT: dict[str, str] = {
     "neg": "np.negative", "reciprocal": "reciprocal", "rsqrt": "rsqrt", "relu": "relu",
     "sigmoid": "sigmoid", "silu": "silu", "gelu": "gelu", "erf": "erf",
     "sub0": "sub0", "recip0": "recip0",
+    "floor": "np.floor", "round": "np.rint", "sin": "np.sin", "cos": "np.cos",
+    "log1p": "np.log1p", "expm1": "np.expm1",
 }  # fmt: skip
 
 

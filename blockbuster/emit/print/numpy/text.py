@@ -1,7 +1,8 @@
 """NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
 
 Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes the memory of one
-that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py).
+that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py). The
+same printer, *terse*, writes the references of emitted kernels (reference.py).
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
@@ -78,7 +78,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
 
 
 class Text:
-    """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
+    """The lines of a program. ``terse``: the plain text of a reference, with no order of loops."""
 
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
         self._program = program
@@ -122,24 +122,6 @@ class Text:
         for buffer in (*self._program.outputs, *self._program.workspaces):
             yield self.allocation(buffer, "empty")
 
-    def shapes(self) -> tuple[list[str], tuple[str, ...]]:
-        """Sizes read from the arguments' shapes, block sizes of list-only dims; sizes not shown."""
-        found: dict[str, str] = {}
-        for buffer in self._program.inputs:
-            for position, axis in enumerate(buffer.axes):
-                if axis.dim is not None:
-                    shape = f"{self.names[buffer]}.shape[{position}]"
-                    found.setdefault(self._size(axis.dim), shape)
-        lines = [f"    {name} = {text}" for name, text in found.items()]
-        shown = [dim for dim, name in self._sizes.items() if name in found]
-        for rule in in_order(self._program.rules, shown):
-            if rule.exact and self._sizes[rule.dim] not in found:
-                found[self._sizes[rule.dim]] = text = rule.length.python(self._size)
-                lines.append(f"    {self._sizes[rule.dim]} = {text}")
-        units = (d for d in self._dims if d not in self._program.whole)
-        lines += [f"    {self._blocks[dim]} = 1" for dim in units]
-        return lines, tuple(name for name in self._sizes.values() if name not in found)
-
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
         extents = listed([self._whole_extent(axis) for axis in buffer.axes])
@@ -173,9 +155,13 @@ class Text:
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
-                for line in WRITERS[type(stmt)](self, stmt, scope):
+                for line in self.written(stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
+
+    def written(self, stmt: Stmt, scope: Scope) -> list[str]:
+        """The lines of a statement that is no loop."""
+        return WRITERS[type(stmt)](self, stmt, scope)
 
     def _loop(self, loop: For) -> str:
         steps = f"range(0, {self._size(loop.dim)}, {self._blocks[loop.dim]})"
@@ -191,7 +177,7 @@ class Text:
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
-        text = self.names[view.buffer] + self._index(view, tile, scope)
+        text = self.names[view.buffer] + self.index(view, tile, scope)
         text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
@@ -201,7 +187,7 @@ class Text:
         tile, view = stmt.value, stmt.view
         if stmt in self._stored:
             return []
-        index = self._index(view, tile, scope) or "[...]"
+        index = self.index(view, tile, scope) or "[...]"
         text = tile.name
         if self._padded and tile.axes:
             stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
@@ -209,7 +195,8 @@ class Text:
         text += permuted(tile.axes, view.sliced(tile))
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
-    def _index(self, view: View, tile: Tile, scope: Scope) -> str:
+    def index(self, view: View, tile: Tile, scope: Scope) -> str:
+        """Where a tile lies in an array, in brackets; empty for the whole of it in terse text."""
         axes = zip(view.dims, view.buffer.axes, strict=True)
         places = StridedPlaces(
             self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
@@ -326,15 +313,15 @@ class Text:
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        text = self._in_place(stmt, scope) or SPELLING[type(stmt.op)](self, stmt, scope)
+        text = self._into_memory(stmt, scope) or SPELLING[type(stmt.op)](self, stmt, scope)
         return [f"{stmt.target.name} = {text}"]
 
-    def _in_place(self, stmt: Let, scope: Scope) -> str:
+    def _into_memory(self, stmt: Let, scope: Scope) -> str:
         """The value of ``stmt`` made in memory that is there already; empty where none is."""
         free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
         memory = free.name if free else ""
         if store is not None:
-            memory = self.names[store.view.buffer] + self._index(store.view, store.value, scope)
+            memory = self.names[store.view.buffer] + self.index(store.view, store.value, scope)
         if not memory:
             return ""
         spelling, names = self._spell(stmt.target), self._operands(stmt)

@@ -81,13 +81,13 @@ _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": 
 _TRUTH = {"and": ("&", _AND), "or": ("|", _OR)}
 _BUILTIN = {
     "exp": "tl.exp", "log": "tl.log", "sqrt": "tl.sqrt", "rsqrt": "tl.rsqrt", "erf": "tl.erf",
-    "abs": "tl.abs",
+    "abs": "tl.abs", "floor": "tl.floor", "sin": "tl.sin", "cos": "tl.cos",
 }  # fmt: skip
 # functions that Triton lacks, or has without NaN: written into the file where used
 _OWN = {
     "maximum": "_maximum", "minimum": "_minimum", "relu": "_relu", "square": "_square",
     "tanh": "_tanh", "sigmoid": "_sigmoid", "silu": "_silu", "gelu": "_gelu", "sub0": "_sub0",
-    "recip0": "_recip0", "pow": "_power",
+    "recip0": "_recip0", "pow": "_power", "round": "_round", "log1p": "_log1p", "expm1": "_expm1",
 }  # fmt: skip
 _POWERS: dict[float, tuple[str, ...]] = {
     1.0: (), 2.0: ("square",), 4.0: ("square", "square"), 0.5: ("sqrt",), -0.5: ("rsqrt",),

@@ -1,0 +1,79 @@
+"""What becomes kernels: chosen by cost as ``jit`` chooses, and told in the same words everywhere.
+
+The page's header, its kernel and its reasons for what is stored all come from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from blockbuster.errors import EmitError
+from blockbuster.ir.types import Dim, size_class
+from blockbuster.rules import Derivation
+from blockbuster.selection.choice import Fused
+from blockbuster.selection.considered import Considered
+
+LONG = 48
+"""Operators of a program whose schedules take longer to compare than its page should: it gets the
+best of the default ones."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The choice at some sizes. ``derivation`` ends with its program.
+
+    ``compared``: schedules near the default one were compared, as ``jit`` does. Without
+    ``considered`` there are no kernels, for the reason ``missing``.
+    """
+
+    derivation: Derivation
+    considered: Considered | None
+    compared: bool = True
+    missing: str = ""
+
+    @property
+    def words(self) -> str:
+        """What was chosen among what, and by which cost."""
+        if self.considered is None:
+            return ""
+        told = self.considered.short or f"{self.considered.best.name}: nothing else is near it"
+        return told if self.compared else f"{told} (default schedules; jit compares others near it)"
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels run, one after the other."""
+        return self.considered.best.kernels if self.considered else 0
+
+    @property
+    def passed_over(self) -> str:
+        """Why a rule that applies to the chosen program was not applied."""
+        if self.considered is None:
+            return "applies, in a later snapshot"
+        best, others = self.considered.best, self.considered.others
+        more = [one for one in others if one.snapshot > best.snapshot]
+        if not more:
+            return "applies, but repeats so much work that no schedule makes it good at these sizes"
+        other = min(more, key=lambda one: one.rank)
+        return f"applies, but {other.amount} costs more than {best.amount}, at these sizes"
+
+    def blocks(self, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
+        """The number of blocks of each dim that the schedule cuts."""
+        best = self.considered.best if self.considered else None
+        lanes: dict[Dim, int] = {}
+        for dim, count in (best.blocks if best else {}).items():
+            lanes.setdefault(size_class(dim), count)
+        return {dim: ceil(sizes[dim] / n) for dim, n in lanes.items() if dim in sizes}
+
+
+def chosen(derivation: Derivation, sizes: Mapping[Dim, int], dtype: str, target: str) -> Chosen:
+    """The choice among the snapshots of ``derivation`` and the programs beside them."""
+    fused = Fused(derivation.start, derivation)
+    short = derivation.start.size <= LONG
+    try:
+        look = fused.consider if short else fused.glance
+        considered = look(sizes, dtype, target)
+    except EmitError as error:
+        return Chosen(derivation, None, missing=str(error))
+    return Chosen(fused.derivation_of(considered.best), considered, short)
