@@ -19,7 +19,7 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.residues import NARROW
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.expr import UNINTERPRETED, Call, Const
+from blockbuster.ir.expr import FUNCTIONS, UNINTERPRETED, Call, Const
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
 
@@ -75,10 +75,10 @@ class Terms(Semantics):
     def __init__(self, *, anywhere: bool = False, sized: bool = False) -> None:
         self.anywhere, self.sized = anywhere, sized or anywhere
         self.known: dict[tuple[Any, ...], Term] = {}
-        self.scalars = {name: self._elementwise(fn) for name, fn in self._table().items()}
+        self.scalars = {name: self._elementwise(name, fn) for name, fn in self._table().items()}
 
-    def _elementwise(self, fn: Callable[..., Term]) -> Callable[..., Array]:
-        ufunc = np.frompyfunc(fn, fn.__code__.co_argcount - ("self" in fn.__code__.co_varnames), 1)
+    def _elementwise(self, name: str, fn: Callable[..., Term]) -> Callable[..., Array]:
+        ufunc = np.frompyfunc(fn, FUNCTIONS[name], 1)
         return lambda *args: np.asarray(ufunc(*args), object)
 
     # making terms ----------------------------------------------------------------------
