@@ -1,0 +1,26 @@
+# Items are not reduced by themselves; a minimum of differences.
+graph(X: N[M] = port, Y: N[M] = port) {
+  s = map N (x in !X) {
+    q = square(x)
+    yield +q
+  }
+  z = map N (y in !Y, x_1 in !X, s_1 = s) {
+    d = sub(y, x_1)
+    u = mul(s_1, d)
+    yield min u
+  }
+  return z
+}
+# after
+graph(X: N[M] = port, Y: N[M] = port) {
+  z = map N (y in !Y, x in !X) {
+    d = sub(y, x)
+    yield min d
+  }
+  s = map N (x_1 in !X) {
+    q = square(x_1)
+    yield +q
+  }
+  t1 = mul(z, s)
+  return t1
+}
