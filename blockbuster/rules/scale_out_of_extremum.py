@@ -12,7 +12,8 @@ before   e, s = map N (x in !X) { .. yield e      after   e, s = map N (x in !X)
 So the largest weight of a softmax is found while its sum is taken, and the weights are not stored.
 The same holds for minima. Only where a node makes the factor and another map over the dim shares a
 list, as in factor-out: the two can then be one. In floating point the results are the same, too,
-because rounding keeps order.
+because rounding keeps order. A factor is a reciprocal of what is made of exponentials by sums and
+products, or an exponential.
 Ends: the factor moves one level out, and only extensions, which end, move one in.
 Source: ours; max r e = r max e for r >= 0.
 """
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.expr import Arg, call
+from blockbuster.ir.expr import Arg, Call, call
 from blockbuster.ir.graph import Graph, Node, Output, Value
 from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Op, Pointwise
 from blockbuster.rules.base import (
@@ -67,8 +68,7 @@ class ScaleOutOfExtremum(LocalRule):
             return
         factor = node.operands[scaled.port]
         reason = first_iteration_gone(graph, position) or _unfit(graph, node, scaled)
-        if not reason and not not_negative(graph, factor):
-            reason = f"{name_of(graph, factor)} may be negative, for all that shows"
+        reason = reason or _of_unknown_sign(graph, factor)
         if reason:
             note(Refusal(self, (position,), reason))
         else:
@@ -124,6 +124,20 @@ def _is_product(node: Node) -> bool:
     if isinstance(node.op, Elementwise | Pointwise):
         return node.op.expr in (PRODUCT, call("mul", Arg(1), Arg(0)))
     return node.op in SCALES
+
+
+def _of_unknown_sign(graph: Graph, factor: Value) -> str:
+    """Why the sign of a factor is not known, or "".
+
+    Other factors may be positive, too, but proofs do not decide the signs of such products.
+    """
+    op = graph.nodes[factor.node].op
+    expr = op.expr if isinstance(op, Elementwise | Pointwise) else None
+    if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):
+        return f"{name_of(graph, factor)} is no reciprocal and no exponential"
+    if not not_negative(graph, factor):
+        return f"{name_of(graph, factor)} may be negative, for all that shows"
+    return ""
 
 
 def _unfit(graph: Graph, node: Node, scaled: _Scaled) -> str:

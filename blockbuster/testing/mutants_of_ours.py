@@ -112,7 +112,10 @@ def scaled_extrema() -> tuple[Mutant, ...]:
     rule, file = "ScaleOutOfExtremum", "scale_out_of_extremum"
     return (
         Mutant("scaled: may be negative", rule, file,
-               "if not reason and not not_negative(graph, factor):", "if False:", "cases"),
+               "if not not_negative(graph, factor):", "if False:", "cases"),
+        Mutant("scaled: by anything", rule, file,
+               'if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):',
+               "if False:", "cases"),
         Mutant("scaled: a sum", rule, file, '(Accumulate("max"), Accumulate("min"))',
                '(Accumulate("max"), Accumulate("min"), Accumulate("+"))', "cases"),
         Mutant("scaled: nothing shared", rule, file,

@@ -249,8 +249,9 @@ SITES: Mapping[str, tuple[str, ...]] = {
           return p
         }""",
         """graph(X: K[M,K] = port, Y: K[M,K] = port) {
-          s = map K (x in !X) { q = square(x) t = row_sum(q) yield +t }
-          p = map K (x_1 in !X, y in !Y, v = s) {
+          s = map K (x in !X) { q = exp(x) t = row_sum(q) yield +t }
+          c = exp(-s)
+          p = map K (x_1 in !X, y in !Y, v = c) {
             w = sub(y, x_1) u = w * v over [M,K] a = row_min(u) yield min a
           }
           return p, s

@@ -1,12 +1,13 @@
 # A sum is for other rules.
 graph(X: N[M,N] = port) {
   s = map N (x in !X) {
-    q = square(x)
+    q = exp(x)
     s_1 = row_sum(q)
     yield +s_1
   }
-  z = map N (x_1 in !X, r = s) {
-    y = row_scale(x_1, r)
+  r = recip0(s)
+  z = map N (x_1 in !X, r_1 = r) {
+    y = row_scale(x_1, r_1)
     z_1 = row_sum(y)
     yield +z_1
   }

@@ -1,10 +1,11 @@
 # The factor changes along the axis that is folded.
 graph(X: K[M,N] = port) {
   s = map K (x in !X) {
-    q = square(x)
+    q = exp(x)
     yield +q
   }
-  z = map K (x_1 in !X, s_1 = s) {
+  r = recip0(s)
+  z = map K (x_1 in !X, s_1 = r) {
     y = mul(x_1, s_1)
     z_1 = row_max(y)
     yield max z_1

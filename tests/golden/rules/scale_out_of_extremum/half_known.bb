@@ -5,7 +5,8 @@ graph(X: N[M,N] = port, c: [M]) {
     s_1 = row_sum(e)
     yield +s_1
   }
-  r = mul(s, c)
+  q = mul(s, c)
+  r = recip0(q)
   z = map N (x_1 in !X, r_1 = r) {
     y = row_scale(x_1, r_1)
     z_1 = row_max(y)

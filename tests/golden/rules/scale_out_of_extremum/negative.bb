@@ -11,7 +11,7 @@ graph(X: N[M,N] = port) {
   }
   return z
 }
-# because: s may be negative, for all that shows
+# because: s is no reciprocal and no exponential
 # wrong
 graph(X: N[M,N] = port) {
   m, s = map N (x in !X) {

@@ -1,10 +1,11 @@
 # Items are not reduced by themselves; a minimum of differences.
 graph(X: N[M] = port, Y: N[M] = port) {
   s = map N (x in !X) {
-    q = square(x)
+    q = exp(x)
     yield +q
   }
-  z = map N (y in !Y, x_1 in !X, s_1 = s) {
+  r = recip0(s)
+  z = map N (y in !Y, x_1 in !X, s_1 = r) {
     d = sub(y, x_1)
     u = mul(s_1, d)
     yield min u
@@ -18,9 +19,10 @@ graph(X: N[M] = port, Y: N[M] = port) {
     yield min d
   }
   s = map N (x_1 in !X) {
-    q = square(x_1)
+    q = exp(x_1)
     yield +q
   }
-  t1 = mul(z, s)
+  r = recip0(s)
+  t1 = mul(z, r)
   return t1
 }
