@@ -30,6 +30,7 @@ import numpy as np
 import blockbuster as bb
 from blockbuster.compile import Jitted
 from blockbuster.runtime import compiled
+from blockbuster.runtime.compiled import Run
 from blockbuster.runtime.replay import Recording
 from blockbuster.selection.plan import Plan
 
@@ -167,9 +168,9 @@ def measured(name: str, device: str, upto: int) -> dict[str, Any]:
             "plans": work.plans(), "compiled_kernels": work.binaries()}  # fmt: skip
 
 
-def _nothing(plan: Plan, *given: Any) -> list[Any]:
-    """What stands for running a plan on the CPU: its inputs."""
-    return [given[-1][0]] * len(plan.results)
+def _nothing(plan: Plan, _: Any) -> Run:
+    """What stands for a plan that is to run on the CPU: it gives its inputs."""
+    return lambda given: [given[0]] * len(plan.results)
 
 
 def _wait(device: str) -> None:
@@ -218,7 +219,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--whole", action="store_true", help="time the CPU's arithmetic, too")
     options = parser.parse_args(argv)
     if options.device == "cpu" and not options.whole:
-        compiled._on_host = _nothing
+        compiled.OnHost = _nothing
     device = platform.processor() or platform.machine()
     if options.device == "cuda":
         import torch

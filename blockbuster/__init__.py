@@ -20,14 +20,9 @@ from blockbuster.version import VERSION
 
 __version__ = VERSION
 
-__all__ = [
+_OTHERS = [
     # array programs
     "trace", "lower", "ArrayProgram",
-    "matmul", "transpose", "where", "arange", "astype", "custom",
-    "concat", "split_heads", "merge_heads",
-    "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "silu", "gelu", "relu", "erf", "abs",
-    "maximum", "minimum", "square", "reciprocal",
-    "sum", "max", "min", "mean", "softmax", "log_softmax", "logsumexp", "layer_norm", "rms_norm",
     # block programs, rules
     "Graph", "parse", "verify", "Rule", "PAPER_RULES", "RULES", "fuse", "Derivation", "safe",
     "materialize", "overflowing", "explain", "reasons",
@@ -53,6 +48,10 @@ def _modules() -> dict[str, str]:
 
 
 _MODULE = _modules()
+
+_FUNCTIONS = f"{__name__}.frontend.functions."
+
+__all__ = [*_OTHERS, *(name for name in _MODULE if _MODULE[name].startswith(_FUNCTIONS))]
 
 
 class _Package(ModuleType):

@@ -21,25 +21,28 @@ from blockbuster.frontend import ArrayProgram, lower
 from blockbuster.frontend.arguments import (
     Leaf,
     Shape,
+    fixed_values,
+    held_leaves,
+    key_of,
     leaves,
     program_key,
     shape_from_names,
     trace_call,
 )
-from blockbuster.frontend.array import TracedArray
-from blockbuster.frontend.fixed import static
-from blockbuster.frontend.program import check_program
+from blockbuster.frontend.program import check_program, own_dtypes_of
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
+from blockbuster.frontend.trees import holds
 from blockbuster.ir.lengths import completed
 from blockbuster.ir.types import Dim
 from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled, keep
 from blockbuster.runtime.first_launch import Compare
+from blockbuster.runtime.given import beside, in_common_of, is_traced, kind_of_call, sizes_of
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import known_machine, target_for
 from blockbuster.runtime.recorder import Refused
-from blockbuster.runtime.tensors import described, in_common, kind_of
+from blockbuster.runtime.tensors import described, in_common
 from blockbuster.selection.asked import Known
 from blockbuster.selection.candidate import CPU
 from blockbuster.selection.family import Family
@@ -90,21 +93,18 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns for these arguments."""
         try:
-            key: Any = [described(value) or static(value) for value in args]
+            key: Any = [described(value) or key_of(value, described) for value in args]
             for name, value in kwargs.items():
-                key += name, described(value) or static(value)
+                key += name, described(value) or key_of(value, described)
             key = tuple(key)
             known = self._ready.get(key)
         except (TypeError, RuntimeError):  # no hash, or no strides: say which argument
             found = leaves(self._fn, args, kwargs)
-            in_common({leaf.name: leaf.value for leaf in found if leaf.is_array})
+            in_common({leaf.shown: leaf.value for leaf in found if leaf.is_array})
             raise
         if known is not None and known[1].unchanged():
             return known[0](args, kwargs)
-        kind: Any = tuple(map(kind_of, args, key))
-        if kwargs:
-            layouts = key[len(args) + 1 :: 2]
-            kind += tuple(zip(kwargs, map(kind_of, kwargs.values(), layouts), strict=True))
+        kind = kind_of_call(args, kwargs, key)
         for traced in self._known.get(kind, ()):
             again = traced.found(key, args, kwargs)
             if again is not None:
@@ -144,17 +144,16 @@ class Jitted:
         sizes that give the same trace, and nothing has changed of what the function reads.
         """
         leaves_of = leaves(self._fn, args, kwargs)
-        if any(isinstance(leaf.value, TracedArray) for leaf in leaves_of):
+        if any(holds(leaf.value, is_traced) for leaf in leaves_of):
             return self._fn(*args, **kwargs)  # inside another trace: a part of it
         reads = self._reads(leaves_of)  # before the trace, which may change what it reads
-        arrays = [leaf for leaf in leaves_of if leaf.is_array]
         with self._lock:
-            traced, facts = self._traced_for(leaves_of)
+            traced, facts, arrays = self._traced_for(leaves_of)
         kept, family = [leaf.kept() for leaf in arrays], traced.family
         axes = tuple(family.inputs.values())
         known = KnownCall(traced, facts, reads, kept, len(args), axes, family.rules)
         values = [leaf.value for leaf in arrays]
-        layout, sizes = known.layout(key, values), _sizes(traced, values)
+        layout, sizes = known.layout(key, values), sizes_of(traced.family, values)
         results = self._run(key, known, values, layout, sizes, checks=True)
         if not reads.unknown:
             with self._lock:
@@ -186,20 +185,26 @@ class Jitted:
         return compiled.shaped(results)
 
     def _reads(self, found: Sequence[Leaf]) -> Reads:
-        return reads_of(self._fn, [leaf.value for leaf in found if not leaf.is_array])
+        return reads_of(self._fn, fixed_values(found))
 
     def _compiled(self, found: Sequence[Leaf]) -> tuple[Compiled, Sizes]:
         """What runs, traced for these very sizes and values; and the sizes."""
         with self._lock:
-            traced, _ = self._traced_for(found)
-            sizes = _sizes(traced, [leaf.value for leaf in found if leaf.is_array])
+            traced, _, arrays = self._traced_for(found)
+            sizes = sizes_of(traced.family, [leaf.value for leaf in arrays])
             return self._compiled_at(traced, sizes), sizes
 
-    def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts]:
-        """The trace for these very sizes and values; equal traces are one, and compiled once."""
-        arrays = in_common({leaf.name: leaf.value for leaf in found if leaf.is_array})
-        target = target_for(self._machine, arrays)
+    def _traced_for(self, found: Sequence[Leaf]) -> tuple[_Traced, SizeFacts, list[Leaf]]:
+        """The trace for these very sizes and values, and all arrays that it takes; equal traces are
+        one, and compiled once.
+        """
+        given = [leaf for leaf in found if leaf.is_array]
+        in_common_of(given)
         program, shape, facts = trace_call(self._fn, found)
+        taken = [*given, *(beside(leaf, given[0].value) for leaf in held_leaves(program))]
+        arrays = in_common_of(taken)
+        target = target_for(self._machine, arrays)
+        program = program.without_held()
         others = tuple(arrays.others.items())
         key = (program_key(program, shape), arrays.dtype, others, target)
         traced = self._traced.get(key)
@@ -210,7 +215,7 @@ class Jitted:
             compare = comparison(program) if self._check else None
             traced = _Traced(family, shape, program, compare, tuning)
             keep(self._traced, key, traced)
-        return traced, facts
+        return traced, facts, taken
 
     def _compiled_at(self, traced: _Traced, sizes: Sizes) -> Compiled:
         """What a trace was compiled to for the class of these sizes: once for equal plans."""
@@ -243,12 +248,6 @@ class Jitted:
             return self._plan(traced, sizes)
 
 
-def _sizes(traced: _Traced, arrays: Sequence[Any]) -> dict[Dim, int]:
-    """The size of every dim for the arrays of a call, in the order of the program's inputs."""
-    names = traced.family.inputs
-    return traced.family.bind({n: array.shape for n, array in zip(names, arrays, strict=True)})
-
-
 @overload
 def jit(fn: Callable[..., Any], /) -> Jitted: ...
 @overload
@@ -272,11 +271,12 @@ def jit(
 ) -> Any:
     """``fn`` compiled when it is called: NumPy on the CPU, Triton for CUDA tensors.
 
-    Arrays may have any shapes and strides; what was compiled is reused for sizes that the same
-    kernels serve. All other arguments are fixed: another value is another program, and so are
-    globals that ``fn`` reads. Results have the inputs' common dtype (float32 where float16 and
-    float32 meet) unless cast; arithmetic is float32, on the CPU float64 where an array is or a
-    cast says so.
+    Arrays may have any shapes and strides, and stand in tuples, lists, dicts and dataclasses; what
+    was compiled is reused for sizes that the same kernels serve. Arrays that ``fn`` reads from a
+    closure, a global or ``self`` are inputs, too (frontend/captured.py). All other arguments are
+    fixed: another value is another program, as is another value of a global that ``fn`` reads.
+    Results have the inputs' common dtype (float32 where float16 and float32 meet) unless cast;
+    arithmetic is float32, on the CPU float64 where an array is or a cast says so.
 
     ``one_kernel`` raises FusionError, with the reasons, where the result would be several.
     ``machine`` names what is compiled for; "auto" is where the arrays are.
@@ -393,7 +393,7 @@ def _family(
         name=program.name,
         dtype=dtype,
         target=target,
-        input_dtypes=others or {},
+        input_dtypes={**own_dtypes_of(program), **(others or {})},
         rules=program.rules,
         known=known,
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from functions_listed import functions, refused, table
 from gallery import gallery
 from measured import fusing_times, kernel_runs, rules_checked
 
@@ -20,6 +21,7 @@ from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.closing.order import CLOSING
 from blockbuster.emit.schedule.script import MOVES
 from blockbuster.emit.target.compiler import TARGETS
+from blockbuster.frontend.functions.table import PUBLIC
 from blockbuster.ir.expr import FUNCTIONS, INFIX
 from blockbuster.ir.show import KEYWORDS
 from blockbuster.ir.signatures import FUNCTIONALS
@@ -41,10 +43,12 @@ __all__ = [
     "command_line",
     "contents",
     "closing",
+    "functions",
     "fusing_times",
     "gallery",
     "kernel_runs",
     "moves",
+    "refused",
     "rules",
     "rules_checked",
     "targets",
@@ -82,6 +86,7 @@ CONTENTS = {
     ),
     "Reference": (
         "docs/api",
+        "docs/functions",
         "docs/rules",
         "docs/command_line",
         "docs/text_form",
@@ -115,13 +120,6 @@ def contents() -> str:
 def _documents(pattern: str) -> Iterator[str]:
     for path in sorted(ROOT.glob(pattern)):
         yield path.relative_to(ROOT).with_suffix("").as_posix()
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    cells = (" | ".join(str(cell).replace("|", "\\|") for cell in line) for line in lines)
-    return "\n".join(f"| {line} |" for line in cells) + "\n"
 
 
 # rules and moves -----------------------------------------------------------------
@@ -264,16 +262,18 @@ def api() -> str:
 
 
 def public_names() -> dict[str, list[str]]:
-    """The groups that the comments in ``__all__`` make, with their names."""
+    """Public names by group: those of the table of functions, then those that comments name."""
     source = inspect.getsource(bb)
-    listed = source[source.index("__all__ = [") :]
+    listed = source[source.index("_OTHERS = [") : source.index("def _modules")]
     groups: dict[str, list[str]] = {}
     for comment, name in re.findall(r"^ +# (.+)$|\"(\w+)\"", listed, re.MULTILINE):
         if comment:
             title = comment
         else:
             groups.setdefault(title, []).append(name)
-    assert [name for names in groups.values() for name in names] == bb.__all__
+    for name, row in PUBLIC.items():
+        groups.setdefault(f"functions: {row.group.lower()}", []).append(name)
+    assert {name for names in groups.values() for name in names} == {*bb.__all__}
     return groups
 
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import blockbuster as bb
 from blockbuster.emission import emit
+from blockbuster.emit.print.numpy.reference import reference_text
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.print.numpy.text import numpy_text, reference_text
+from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.errors import message, quoted, quoted_lines, shown, shown_lines
 from blockbuster.ir.ops import Map

@@ -32,36 +32,39 @@ class Footprint:
         shared_out = limits.registers_per_processor // (self.warps * limits.warp)
         return min(limits.registers_per_thread + 1, max(1, shared_out // GRAIN) * GRAIN)
 
+    def misfit(self, machine: Machine) -> str:
+        """Why no program fits a processor of ``machine``; empty if one does."""
+        limits = machine.limits
+        if self.shared > limits.shared_per_program:
+            return message(
+                f"a program needs {self.shared:,} bytes of shared memory, "
+                f"{machine.name} has {limits.shared_per_program:,}",
+                hint="choose smaller blocks or fewer stages",
+            )
+        if self.warps * limits.warp > limits.threads_per_processor:
+            return message(
+                f"a program of {self.warps} warps does not fit a processor of "
+                f"{machine.name}, which has {limits.threads_per_processor} threads",
+                hint="choose fewer warps",
+            )
+        return ""
+
     def resident(self, machine: Machine) -> int:
         """How many programs a processor runs side by side.
 
-        Raises ValueError if it has not enough shared memory or threads for one.
+        Raises ValueError if no program fits.
         """
+        if reason := self.misfit(machine):
+            raise ValueError(reason)
         limits, threads = machine.limits, self.warps * machine.limits.warp
-        if self.shared > limits.shared_per_program:
-            raise ValueError(
-                message(
-                    f"a program needs {self.shared:,} bytes of shared memory, "
-                    f"{machine.name} has {limits.shared_per_program:,}",
-                    hint="choose smaller blocks or fewer stages",
-                )
-            )
         registers = min(-(-self.registers // GRAIN) * GRAIN, self.available(machine))
-        found = min(
+        side_by_side = min(
             limits.programs_per_processor,
             limits.threads_per_processor // threads,
             limits.registers_per_processor // (registers * threads),
             limits.shared_per_processor // max(self.shared + limits.reserved, 1),
         )
-        if found < 1:
-            raise ValueError(
-                message(
-                    f"a program of {self.warps} warps does not fit a processor of "
-                    f"{machine.name}, which has {limits.threads_per_processor} threads",
-                    hint="choose fewer warps",
-                )
-            )
-        return found
+        return max(1, side_by_side)
 
 
 def footprint(program: TileProgram, nest: Nest, target: str) -> Footprint:

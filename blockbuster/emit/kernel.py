@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from blockbuster.emit.print.numpy.text import reference_text
+from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.print.numpy.reference import reference_text
 from blockbuster.emit.print.triton.text import Heading, triton_text
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.steps import KernelDerivation, derived
 from blockbuster.emit.target.assembler import dots_may_break
+from blockbuster.emit.tile.input_kinds import input_kinds
 from blockbuster.emit.tile.listing import listing
+from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
@@ -116,14 +119,16 @@ def written(
     ``fused`` is how that was fused, if it is known, ``chosen`` why it was chosen.
     """
     program, device = scheduled.program, scheduled.target.name
+    plain = lower_to_tiles(reference if isinstance(reference, Graph) else graph)
     heading = Heading(
-        listing(graph),
+        listing(lead_first(lower_to_tiles(graph))),  # as the kernel takes exponentials
         device,
-        _reference(graph, reference),
+        reference if isinstance(reference, str) else reference_text(plain),
         notes,
         scheduled.schedule,
         checks_assembler=dots_may_break(program, device),
         chosen=chosen,
+        kinds=input_kinds(plain),
     )
     return Kernel(
         name=_name(program),
@@ -141,10 +146,6 @@ def written(
         tile_program=program,
         derivation=derived(scheduled, fused, graph),
     )
-
-
-def _reference(graph: Graph, given: Graph | str | None) -> str:
-    return given if isinstance(given, str) else reference_text(given or graph)
 
 
 def _name(program: TileProgram) -> str:

@@ -1,79 +1,19 @@
 """The ways in: tracing array functions, the NumPy oracle, and lowering to block programs."""
 
-from blockbuster.frontend.functions import (
-    abs,
-    arange,
-    astype,
-    concat,
-    custom,
-    erf,
-    exp,
-    gelu,
-    layer_norm,
-    log,
-    log_softmax,
-    logsumexp,
-    matmul,
-    max,
-    maximum,
-    mean,
-    merge_heads,
-    min,
-    minimum,
-    reciprocal,
-    relu,
-    rms_norm,
-    rsqrt,
-    sigmoid,
-    silu,
-    softmax,
-    split_heads,
-    sqrt,
-    square,
-    sum,
-    tanh,
-    transpose,
-    where,
-)
+from typing import Any
+
+from blockbuster.frontend import functions
 from blockbuster.frontend.lower import lower
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.trace import trace
 
-__all__ = [
-    "ArrayProgram",
-    "abs",
-    "arange",
-    "astype",
-    "concat",
-    "custom",
-    "erf",
-    "exp",
-    "gelu",
-    "layer_norm",
-    "log",
-    "log_softmax",
-    "logsumexp",
-    "lower",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "merge_heads",
-    "min",
-    "minimum",
-    "reciprocal",
-    "relu",
-    "rms_norm",
-    "rsqrt",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "split_heads",
-    "sqrt",
-    "square",
-    "sum",
-    "tanh",
-    "trace",
-    "transpose",
-    "where",
-]
+__all__ = ["ArrayProgram", "functions", "lower", "trace"]
+
+
+def __getattr__(name: str) -> Any:
+    """An array function, from the table of functions."""
+    return getattr(functions, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(functions)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -11,33 +10,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from blockbuster.errors import TraceError
+from blockbuster.frontend.dtype_names import dtype_of
+from blockbuster.frontend.element_count import ElementCount
+from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Shape
-from blockbuster.frontend.protocols import METHODS, OPAQUE, REDUCTIONS, UFUNCS, AlongAxis
+from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import axis_of
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.frontend.torch import is_tensor, on_tensors
+from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.expr import FUNCTIONS, Call, Size
 from blockbuster.ir.graph import Value
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
-
-_SPLITS = "use bb.split_heads(x, h), bb.merge_heads(x), or inputs that have the axes as dims"
-_INSTEAD = {
-    "dot": "use @", "reshape": _SPLITS, "view": _SPLITS, "flatten": _SPLITS, "ravel": _SPLITS,
-    "squeeze": "reduce with keepdims=False", "item": "a traced array has no values",
-    "std": "use bb.layer_norm, or the mean of squares", "var": "use the mean of squares",
-    "clip": "use bb.minimum(bb.maximum(x, low), high)", "permute": "use x.transpose(axes)",
-    "size": "multiply the entries of x.shape", "norm": "use bb.sqrt(bb.sum(x * x, axis))",
-}  # fmt: skip
-
-NAMELESS = (
-    "add", "sub", "mul", "div", "pow", "neg", "lt", "le", "gt", "ge", "eq", "ne", "and", "or",
-    "not", "slice", "expand", "cast", "sub0", "recip0",
-)  # fmt: skip
-"""Operations that are written as operators, as indices or not at all: bb has no such functions."""
 
 
 class NoSuchAttribute(TraceError, AttributeError):
@@ -59,7 +46,7 @@ def _unary(name: str) -> Callable[..., TracedArray]:
     return method
 
 
-class TracedArray:
+class TracedArray(NoValues):
     """An array of a program that is being traced: a shape and a position, no values."""
 
     __hash__ = None  # type: ignore[assignment]
@@ -84,11 +71,29 @@ class TracedArray:
         """The number of axes."""
         return len(self.axes)
 
+    @property
+    def dtype(self) -> Any:
+        """The dtype, as far as the inputs' are known; else one to which a cast changes nothing."""
+        return dtype_of(self)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements; torch's ``x.size()`` and ``x.size(axis)``, too."""
+        return ElementCount(self)
+
+    @property
+    def device(self) -> NoReturn:
+        """A traced array has none: raises TraceError."""
+        hint = "leave devices out: arrays are where the arguments are"
+        raise trace_error("a traced array has no device", hint=hint)
+
     __add__, __radd__ = _binary("add"), _binary("add", reflected=True)
     __sub__, __rsub__ = _binary("sub"), _binary("sub", reflected=True)
     __mul__, __rmul__ = _binary("mul"), _binary("mul", reflected=True)
     __truediv__, __rtruediv__ = _binary("div"), _binary("div", reflected=True)
     __pow__, __rpow__ = _binary("pow"), _binary("pow", reflected=True)
+    __floordiv__, __rfloordiv__ = _binary("floordiv"), _binary("floordiv", reflected=True)
+    __mod__, __rmod__ = _binary("mod"), _binary("mod", reflected=True)
     __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", reflected=True)
     __and__, __rand__ = _binary("and"), _binary("and", reflected=True)
     __or__, __ror__ = _binary("or"), _binary("or", reflected=True)
@@ -97,7 +102,12 @@ class TracedArray:
     __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
 
     def transpose(self, *axes: Any) -> TracedArray:
-        """The axes in another order, given as a tuple or one by one; reversed if none is given."""
+        """The axes in another order, given as a tuple or one by one; reversed if none is given.
+
+        Two numbers exchange two axes, as in torch, unless they are the order of a matrix's axes.
+        """
+        if len(axes) == 2 and (self.ndim != 2 or self.trace.of_tensors):
+            return self.swapaxes(*axes)
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return self.trace.transpose(self, tuple(order) if order else None)
 
@@ -115,93 +125,52 @@ class TracedArray:
         """The last two axes exchanged."""
         return self.swapaxes(-1, -2)
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The sum over an axis, or over all."""
-        return reduce_axes("sum", self, axis, keepdims)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The maximum over an axis, or over all."""
-        return reduce_axes("max", self, axis, keepdims)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The minimum over an axis, or over all."""
-        return reduce_axes("min", self, axis, keepdims)
-
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """The mean over an axis, or over all."""
-        return reduce_axes("mean", self, axis, keepdims)
-
-    def astype(self, dtype: Any) -> TracedArray:
-        """Every element rounded to a floating dtype."""
-        return self.trace.record("cast", (self,), {"dtype": float_dtype(dtype)})
-
     def __getitem__(self, key: Any) -> TracedArray:
         """New axes, ``x[:, None]``, slices, ``x[..., a:b]``, and single positions, ``x[0]``."""
         return self.trace.index(self, key if isinstance(key, tuple) else (key,))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        if method == "reduce" and ufunc in REDUCTIONS:
-            over = {} if len(args) > 1 else {"axis": 0}  # NumPy's default here
-            return METHODS[getattr(np, REDUCTIONS[ufunc])](*args, **over | kwargs)
-        if method != "__call__" or ufunc not in UFUNCS or kwargs:
-            raise self._unsupported(f"np.{ufunc.__name__}", kwargs)
-        return self.trace.record(UFUNCS[ufunc], args)
+        return self.trace.spellings.call_ufunc(ufunc, method, args, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func is np.where and len(args) == 3 and not kwargs:
-            return self.trace.record("where", args)
-        if func in OPAQUE and set(kwargs) <= {"axis"} and len(args) <= 2:
-            flat = None if func is not np.sort and self.ndim > 1 else -1  # NumPy's default
-            axis = kwargs.get("axis", args[1] if len(args) > 1 else flat)
-            return self.trace.along_axis(AlongAxis(OPAQUE[func], axis), self)
-        if func not in METHODS or not set(kwargs) <= {"axis", "keepdims", "axes"}:
-            raise self._unsupported(f"np.{func.__name__}", kwargs)
-        return METHODS[func](*args, **kwargs)
-
-    def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise trace_error("a traced array has no values", hint="use bb functions and NumPy's own")
-
-    def _no_value(self, *_: object) -> NoReturn:
-        hint = "bb.where(condition, x, y) chooses element by element"
-        raise trace_error("a traced array has no values to decide, convert or loop over", hint=hint)
-
-    __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __contains__ = _no_value
+        return self.trace.spellings.call_numpy(func, args, kwargs)
 
     def __pos__(self) -> TracedArray:
         return self
 
     @classmethod
-    def __torch_function__(cls, func: Any, *_: object) -> NoReturn:
-        name = getattr(func, "__name__", str(func))
-        what = f"torch.{name} cannot be traced"
-        raise trace_error(what, hint=_instead_of(name, "bb and NumPy have the functions to use"))
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = dict(kwargs or {})
+        trace = first_traced((*args, *named.values())).trace
+        taken = {name: trace.taken(value) for name, value in named.items()}
+        return trace.spellings.call_torch(func, [trace.taken(value) for value in args], taken)
 
     def _no_operator(self, *_: object) -> NoReturn:
-        raise trace_error("traced arrays have no // % ^ << >> round", hint="see bb.custom")
+        raise trace_error("traced arrays have no ^ << >>", hint="see bb.custom")
 
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __xor__ = __rxor__ = _no_operator
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = _no_operator
-    __round__ = _no_operator
+    __xor__ = __rxor__ = __lshift__ = __rlshift__ = _no_operator
+    __rshift__ = __rrshift__ = _no_operator
 
-    def __setitem__(self, key: object, value: object) -> NoReturn:
-        raise trace_error("traced arrays do not change", hint="use bb.where(mask, new, old)")
+    def __round__(self, digits: int | None = None) -> Any:
+        return self.trace.spellings.method(self, "round")(digits or 0)
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise NoSuchAttribute(*self._unsupported(f".{name}", {}).args)
-
-    def _unsupported(self, what: str, kwargs: Any) -> TraceError:
-        extra = f" with {', '.join(kwargs)}" if kwargs else ""
-        custom = "bb.custom(fn, x, shape=x.shape) takes any function"
-        hint = _instead_of(what.rsplit(".", 1)[-1], custom)
-        return trace_error(f"{what}{extra} cannot be traced", hint=hint)
+        try:
+            return self.trace.spellings.method(self, name)
+        except TraceError as error:
+            raise NoSuchAttribute(*error.args) from None
 
 
-def _instead_of(name: str, otherwise: str) -> str:
-    """What to use for a function ``name`` that cannot be traced."""
-    near = difflib.get_close_matches(name, [n for n in NUMPY if n not in NAMELESS], 1)
-    return _INSTEAD.get(name) or (f"use bb.{near[0]}, or {otherwise}" if near else otherwise)
+def first_traced(values: Any) -> TracedArray:
+    """The first traced array among values and sequences of values."""
+    for value in values:
+        inside = value if isinstance(value, list | tuple) else (value,)
+        for one in inside:
+            if isinstance(one, TracedArray):
+                return one
+    raise AssertionError("torch asks arrays that it was given")
 
 
 def apply(op: str, *operands: Any, **params: Any) -> Any:
@@ -213,6 +182,8 @@ def apply(op: str, *operands: Any, **params: Any) -> Any:
     if sizes and op in FUNCTIONS:
         known = [sizes[0].trace.scalar(o) for o in operands]
         return SizeExpr(Call(op, tuple(known)), sizes[0].trace)
+    if sizes:
+        raise trace_error(f"{op} takes arrays, and the size {sizes[0]!r} is none")
     if any(map(is_tensor, operands)):
         return on_tensors(op, operands, params)
     return NUMPY[op](*operands, **params)
@@ -233,6 +204,16 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
         raise trace_error(f"{op}: {refused.reason}") from None
     over = sorted(axes, reverse=True)
     return functools.reduce(lambda y, a: reduce_axes(op, y, operator.index(a), keepdims), over, x)
+
+
+def along_axis(name: str, x: Any, axis: int | None) -> Any:
+    """A function of ``protocols.OPAQUE``; an axis of None is for arrays of one axis."""
+    if isinstance(x, TracedArray):
+        only = -1 if axis is None and x.ndim <= 1 else axis
+        return x.trace.along_axis(AlongAxis(name, only), x)  # type: ignore[arg-type]
+    if is_tensor(x):
+        return tensor_along_axis(name, x, axis)
+    return getattr(np, name)(x, axis=axis)
 
 
 def float_dtype(dtype: Any) -> str:

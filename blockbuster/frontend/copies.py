@@ -8,13 +8,15 @@ host, a call would wait for the GPU.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from blockbuster.frontend.source import Refused
 from blockbuster.frontend.torch import is_tensor, on_tensors
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import Length, Lengths, size, whole
 from blockbuster.ir.types import Dim, size_class
 
 
@@ -89,8 +91,56 @@ class CopyMerge:
         return moved.reshape(shape)
 
 
+@dataclass(frozen=True)
+class CopyReshape:
+    """The elements in order under axes of these extents; ``|0|`` is that of axis 0, and so on."""
+
+    only_moves: ClassVar[bool] = True
+    shape: Lengths
+
+    def __str__(self) -> str:
+        return f"reshape to {self.shape}"
+
+    def __call__(self, array: Any) -> Any:
+        return array.reshape(self.shape.value({str(i): n for i, n in enumerate(array.shape)}))
+
+
 def _moved(array: Any, source: int, destination: int) -> Any:
     """An array or tensor with one axis in another place."""
     if is_tensor(array):
         return array.movedim(source, destination)
     return np.moveaxis(array, source, destination)
+
+
+def along(length: Length, dim: Dim, extent: Length) -> Length:
+    """``length`` in terms of the size of ``dim`` alone, which is ``extent``. Raises Refused."""
+    rest = (length - extent).constant
+    if rest is not None:
+        return size(dim) + whole(rest)
+    if any(read != dim for read in length.dims):
+        hint = (
+            "slice at numbers, x[n:], with an argument n that is no array: bb.jit fixes it\n"
+            'or slice the parts before they are joined; bb.trace also takes fixed sizes, "M=64"'
+        )
+        raise Refused(f"a copy of {length} elements, out of {extent}", hint)
+    return length
+
+
+def in_axes(lengths: Sequence[Length], axes: Sequence[Length]) -> Lengths:
+    """``lengths`` in terms of the extents of an array's axes: ``|0|``, ``|1|``, ...
+
+    Raises Refused where they do not follow from these.
+    """
+    known: dict[Dim, Length] = {}
+    for number, extent in enumerate(axes):
+        if len(extent.dims) == 1 and extent.terms[0][0] == extent.dims:  # share * |D| + rest
+            share = extent.terms[0][1]
+            rest = Length(extent.terms[1:])
+            found = (size(str(number)) - rest) * Length((((), 1 / share),))
+            known.setdefault(extent.dims[0], found)
+    missing = [dim for length in lengths for dim in length.dims if dim not in known]
+    if missing:
+        hint = 'bb.trace takes fixed sizes: "M=64"'
+        words = f"({', '.join(map(str, lengths))}) of one of ({', '.join(map(str, axes))})"
+        raise Refused(f"a copy of shape {words}: |{missing[0]}| does not follow", hint)
+    return Lengths(tuple(lengths)).replaced(known.__getitem__)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import count, product
+from math import prod
 from string import ascii_uppercase
 
 from blockbuster.frontend.program import Axis, Shape, show_shape
 from blockbuster.frontend.size_facts import Relation, SizeFacts, axis_named
-from blockbuster.frontend.source import Refused
-from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, size, whole
+from blockbuster.frontend.source import Refused, trace_error, user_line
+from blockbuster.ir.lengths import ONE, ZERO, Length, Rule, share_of, size, whole
+from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
 
@@ -34,6 +36,8 @@ class DimTable:
         self._lengths: dict[Dim, Length] = {}  # of dims whose size follows from others
         self._rules: list[tuple[Dim, Length]] = []  # what else was found of sizes
         self._derived: dict[Hashable, Axis] = {}
+        self._expected: dict[Length, SourceLine | None] = {}
+        """Quotients that have to be whole, and the line that uses each."""
 
     def named(self, name: Dim, size: int | None = None) -> Dim:
         """The dim called ``name``; ``size`` fixes its number of elements."""
@@ -87,7 +91,7 @@ class DimTable:
         self._lengths[raw] = length
         if all(dim in self._extent for dim in length.dims):
             if not self._asked("whole", length, ZERO):
-                raise Refused(f"{self._in_words(length)} is no whole number")
+                raise Refused(f"{self.in_words(length)} is no whole number")
             self._extent[raw] = length.value(self._extent)
             self._in_axes[raw] = length.replaced(self._in_axes.__getitem__)
         if length.constant is not None:
@@ -107,19 +111,90 @@ class DimTable:
         """``length`` in such terms."""
         return length.replaced(self.length)
 
+    def equal(self, left: Length, right: Length) -> bool | None:
+        """Whether two lengths are one number; None where that is not known."""
+        apart = self.normal(left) - self.normal(right)
+        if apart.constant is not None or not apart.dims:
+            return not apart.terms
+        if not all(dim in self._extent for dim in apart.dims):
+            signs = {share > 0 for _, share in apart.terms}  # D and 2 * D are never one number
+            return None if len(signs) > 1 else False
+        return self._asked("equal", self.normal(left), self.normal(right))
+
+    def is_whole(self, length: Length) -> bool:
+        """False if a length is known to be no whole number."""
+        exact = self.normal(length)
+        if not all(dim in self._extent for dim in exact.dims):
+            return True
+        return self._asked("whole", exact, ZERO)
+
+    def divided(self, top: Length, bottom: Length) -> tuple[Length, int | None] | None:
+        """Quotient and rest of sizes. The rest is None where it has to be 0, as the user says.
+
+        None where the quotient of unknown sizes is none that a program can have.
+        """
+        a, b = self.normal(top), self.normal(bottom)
+        if a.constant is not None and b.constant:
+            return whole(a.constant // b.constant), a.constant % b.constant
+        quotient = a.over(b)
+        if quotient is not None and quotient.is_integral:
+            return quotient, 0
+        if not all(dim in self._extent for dim in (*a.dims, *b.dims)):
+            return None if quotient is None else (quotient, None)
+        self.fix(b.dims)
+        by = self.normal(b)
+        if not by.constant or self.normal(a).constant is not None:
+            return self.divided(a, by) if by.constant else None
+        rest = a.value(self._extent) % by.constant
+        exact = (self.normal(a) - whole(rest)) * share_of(by.constant)
+        self.is_whole(exact)  # so the program is for sizes with this rest
+        return exact, rest
+
+    def fix(self, dims: Iterable[Dim]) -> None:
+        """Fix the sizes of examples: the program is for these alone."""
+        for dim in dims:
+            extent = self.extent(dim)
+            if extent is not None:
+                self.unify(dim, self.derived(whole(extent), "fixed", extent))
+
+    def expect_whole(self, quotients: Iterable[Length]) -> None:
+        """Note that the user's line takes these for whole numbers."""
+        for quotient in quotients:
+            self._expected.setdefault(quotient, user_line())
+
+    def check_whole(self, shapes: Iterable[Shape]) -> None:
+        """Raise TraceError where no axis of ``shapes`` says that an expected number is whole."""
+        known = [self.length(axis) for axis in dict.fromkeys(a for s in shapes for a in s)]
+        for quotient, where in self._expected.items():
+            exact = self.normal(quotient)
+            if not any((exact - length).is_integral for length in (ZERO, *known)):
+                reason = (
+                    f"{self.in_words(exact)} of a size that is not known may be no whole number"
+                )
+                hint = 'use /, give the size a number, "D=64", or split an axis like that'
+                raise trace_error(reason, hint=hint, where=where)
+
     def extent(self, axis: Axis) -> int | None:
         """The number of elements where it is known, perhaps of an example only."""
         found = self.find(axis)
         return self._extent.get(found) if isinstance(found, str) else 1
 
+    def is_unit(self, axis: Axis) -> bool:
+        """True if an axis is known to have one element."""
+        return self.length(axis) == ONE or self.has(axis, 2) is False
+
     def has(self, axis: Axis, number: int) -> bool | None:
         """Whether an axis has at least ``number`` elements; None where that is not known."""
-        found = self.find(axis)
-        if not isinstance(found, str):
+        return self.have([axis], number)
+
+    def have(self, axes: Iterable[Axis], number: int) -> bool | None:
+        """Whether axes have at least ``number`` elements together; None where not known."""
+        found = [dim for dim in map(self.find, axes) if isinstance(dim, str)]
+        if not found:
             return number <= 1
-        if found not in self._extent:
+        if any(dim not in self._extent for dim in found):
             return None
-        return self._asked("at least", _raw(found), whole(number))
+        return self._asked("at least", prod(map(_raw, found), start=ONE), whole(number))
 
     def __contains__(self, dim: object) -> bool:
         return dim in self._parent
@@ -172,7 +247,10 @@ class DimTable:
         exact = self.normal(length)
         if exact == self.length(dim):
             return
-        if dim in self._lengths or dim in self._fixed or dim in exact.dims:
+        same = _equal_dims(exact - self.length(dim))
+        if same and not all(map(_is_named, same)):
+            self.unify(*same)
+        elif dim in self._lengths or dim in self._fixed or dim in exact.dims:
             self._rules.append((dim, exact))
         else:
             self._lengths[dim] = exact
@@ -206,9 +284,10 @@ class DimTable:
             return str(found)
         if self._is(found, self._extent.get(found, 0)):  # a user's function may read the word
             return str(self._extent[found])
-        return self._in_words(self.length(found))
+        return self.in_words(self.length(found))
 
-    def _in_words(self, length: Length) -> str:
+    def in_words(self, length: Length) -> str:
+        """A length as the user knows it."""
         terms = tuple((tuple(map(self.word, dims)), share) for dims, share in length.terms)
         return str(Length(terms)).replace("|", "")
 
@@ -218,7 +297,7 @@ class DimTable:
 
     def final_names(self, shapes: Iterable[Shape]) -> dict[Dim, Axis]:
         """The final name (or 1) of every raw dim; unnamed ones are A, B, ... as they appear."""
-        fresh = (w for w in _letters() if w not in self._parent)
+        fresh = (w for w in letters() if w not in self._parent)
         names: dict[Axis, Axis] = {1: 1}
         for shape in shapes:
             for axis in self.shape(shape):
@@ -259,10 +338,21 @@ def _raw(dim: Dim) -> Length:
     return Length((((dim,), Fraction(1)),))
 
 
+def _equal_dims(apart: Length) -> tuple[Dim, ...]:
+    """The two dims that have one size if ``apart`` is 0, as in 4 * D - 4 * E; else none."""
+    if len(apart.terms) != 2 or apart.terms[0][1] != -apart.terms[1][1]:
+        return ()
+    (left, _), (right, _) = apart.terms
+    one = [dim for dim in left if dim not in right]
+    other = [dim for dim in right if dim not in left]
+    return (*one, *other) if len(one) == len(other) == 1 and len(left) == len(right) else ()
+
+
 def _is_named(dim: Dim) -> bool:
     return not dim.startswith("?")
 
 
-def _letters() -> Iterator[str]:
+def letters() -> Iterator[str]:
+    """A, B, ..., Z, AA, AB, ...: names for dims that the user gave none."""
     for length in count(1):
         yield from ("".join(word) for word in product(ascii_uppercase, repeat=length))

@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.frontend.functions.table import SPELLINGS
+from blockbuster.frontend.torch import state_of
+
 ABSENT = object()
 """What is found where nothing is."""
 
@@ -28,10 +31,12 @@ _STATELESS = (
     "numpy", "blockbuster",
 )  # fmt: skip
 """Packages whose functions give the same for the same arguments. numpy.random is not meant."""
+_OF_TORCH = ("torch.nn.", "torch.functional")
 _LEAVES = (range, slice, np.dtype, np.ufunc, types.CodeType, type(NotImplemented))
 _ITEMS = (list, tuple, set, frozenset, deque)
 _TABLES = (dict, OrderedDict, defaultdict, types.MappingProxyType)
-_LARGE = 4096  # bytes that comparing costs less than tracing again
+_LARGE = 2**16  # bytes that comparing costs less than tracing again: some 5 us
+_SMALL = 2**12  # the same of tensors
 
 
 class Unknown(Exception):
@@ -39,23 +44,33 @@ class Unknown(Exception):
 
 
 def is_stateless(module: str) -> bool:
-    """True for modules whose functions depend on their arguments alone."""
+    """True for modules whose functions depend on their arguments alone, and on what these hold."""
+    if module.startswith(_OF_TORCH):
+        return True
     return module.split(".")[0] in _STATELESS and not module.startswith("numpy.random")
 
 
 def is_leaf(value: Any) -> bool:
     """True for values in which nothing changes: dtypes, ranges, functions of known libraries."""
     if isinstance(value, type):
-        return is_stateless(value.__module__)
+        in_c = value.__module__ == "torch" and not _in_python(value)
+        return in_c or is_stateless(value.__module__)
     if isinstance(value, _LEAVES):
         return True
     kind = type(value)
     if isinstance(value, types.BuiltinFunctionType):
+        if "torch" in str(getattr(value, "__module__", "")):
+            return SPELLINGS.torch_row(value) is not None  # others may draw random numbers
         owner = value.__self__
         return is_stateless(owner.__name__) if isinstance(owner, types.ModuleType) else False
     if kind.__module__ == "torch":
         return kind.__name__ in ("dtype", "device", "layout", "memory_format", "Size")
     return kind.__module__ == "numpy" and not isinstance(value, np.ndarray)
+
+
+def is_layer(value: Any) -> bool:
+    """True for modules of torch's: what they hold is in dicts, their code is ``forward``."""
+    return any(cls.__module__ == "torch.nn.modules.module" for cls in type(value).__mro__)
 
 
 def known_class(cls: type) -> bool:
@@ -114,7 +129,9 @@ def inside(value: Any) -> Iterator[Any]:
     kind = type(value)
     if kind is types.BuiltinMethodType and isinstance(value.__self__, types.ModuleType):
         raise Unknown(f"it calls {value.__self__.__name__}.{value.__name__}")
-    if kind in _PARTS:
+    if is_layer(value):
+        yield vars(value)
+    elif kind in _PARTS:
         yield from (getattr(value, name) for name in _PARTS[kind])
     elif isinstance(value, _TABLES):
         yield from chain.from_iterable(value.items())
@@ -123,8 +140,8 @@ def inside(value: Any) -> Iterator[Any]:
     elif isinstance(value, enum.Enum):
         yield value.value
     elif is_array_class(kind):
-        if _bytes_of(value) is None:
-            raise Unknown("it can read an array that is too large to be watched: make it an input")
+        if _content_of(value) is None:
+            raise Unknown(_unwatched(value))
     elif is_stateless(kind.__module__) and _in_python(kind) and hasattr(value, "__wrapped__"):
         yield value.__wrapped__  # a jitted function
     elif _solid(kind) is not object:
@@ -147,8 +164,8 @@ def snapshot(value: Any) -> tuple[Check, Any, Any] | None:
         items = [*value]
         return _check(lambda: _same(value, items))
     if is_array_class(type(value)):
-        content = _bytes_of(value)
-        return _check(lambda: _bytes_of(value) == content)
+        content = _content_of(value)
+        return _check(lambda: _content_of(value) == content)
     return None
 
 
@@ -171,14 +188,35 @@ def form_of(array: Any) -> tuple[Check, Any, Any]:
     return _check(lambda: form() == before)
 
 
-def _bytes_of(array: Any) -> tuple[Any, ...] | None:
-    """All of a small array on the CPU; None for others."""
+def _content_of(array: Any) -> tuple[Any, ...] | None:
+    """All of a small array on the CPU; else what changes with it. None where nothing tells.
+
+    A large NumPy array is known to stay as it is if it is read-only, as all that it is a view of.
+    """
     if not isinstance(array, np.ndarray):
-        small = array.device.type == "cpu" and array.numel() * array.element_size() <= _LARGE
-        return (tuple(array.shape), array.dtype, repr(array.tolist())) if small else None
-    if array.dtype.hasobject or array.nbytes > _LARGE:
+        small = array.device.type == "cpu" and array.numel() * array.element_size() <= _SMALL
+        state = state_of(array)
+        return (repr(array.tolist()), (state or ())[:-1]) if small else state
+    if array.dtype.hasobject:
         return None
-    return array.shape, array.dtype, array.tobytes()
+    if array.nbytes <= _LARGE:
+        return array.shape, array.dtype, array.tobytes()
+    return (array.shape, array.strides, array.dtype) if _is_frozen(array) else None
+
+
+def _is_frozen(array: Any) -> bool:
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None
+
+
+def _unwatched(array: Any) -> str:
+    if not isinstance(array, np.ndarray):
+        return "it can read a tensor of inference mode, whose changes are not counted"
+    reason = f"it can read an array of {array.nbytes / 1e6:.2g} MB that may change unseen"
+    return f"{reason}: make it an input, or read-only (array.flags.writeable = False)"
 
 
 def cell_reader(cell: Any) -> Check:

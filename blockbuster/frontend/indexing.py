@@ -6,7 +6,7 @@ from typing import Any
 
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis
-from blockbuster.frontend.sizes import bound
+from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import ONE, Length, length_of, whole
@@ -17,7 +17,12 @@ _FORMS = "x[:, None], x[..., a:b] and x[0] can be traced; see bb.custom for the 
 def spread(key: tuple[Any, ...], rank: int) -> list[Any]:
     """One slice or position for each axis, and None for each new one; ``...`` is written out."""
     for entry in key:
-        if not (entry is None or entry is Ellipsis or isinstance(entry, slice) or _is_int(entry)):
+        if not (
+            entry is None
+            or entry is Ellipsis
+            or isinstance(entry, slice | SizeExpr)
+            or _is_int(entry)
+        ):
             raise Refused(f"a {type(entry).__name__} as an index", _FORMS)
     dots = sum(entry is Ellipsis for entry in key)
     taken = sum(entry is not None and entry is not Ellipsis for entry in key)
@@ -29,9 +34,13 @@ def spread(key: tuple[Any, ...], rank: int) -> list[Any]:
     return [*found[:at], *rest, *found[at + 1 :]]
 
 
-def piece(dims: DimTable, axis: Axis, entry: slice | int) -> tuple[Length, Length] | None:
+def piece(
+    dims: DimTable, axis: Axis, entry: slice | SizeExpr | int
+) -> tuple[Length, Length] | None:
     """The start and the length of a piece of an axis; None for all of it. Raises Refused."""
     extent = dims.length(axis)
+    if isinstance(entry, SizeExpr):
+        return _sized_position(dims, axis, entry)
     if not isinstance(entry, slice):
         return _position(dims, axis, int(entry))
     if entry.step not in (None, 1):
@@ -61,9 +70,17 @@ def _position(dims: DimTable, axis: Axis, at: int) -> tuple[Length, Length] | No
     return None if dims.length(axis) == ONE else (start, ONE)
 
 
+def _sized_position(dims: DimTable, axis: Axis, at: SizeExpr) -> tuple[Length, Length]:
+    start, extent = _length(dims, scalar(at)), dims.length(axis)
+    behind = (extent - start).constant
+    if behind is not None and behind < 1:
+        raise Refused(f"there is no position {at!r} on an axis of {dims.word(axis)} elements")
+    return start, ONE
+
+
 def _end(dims: DimTable, axis: Axis, end: object) -> Length:
     """Where a slice begins or ends, counted from the front."""
-    length = _length(dims, bound(end))
+    length = _length(dims, scalar(end))
     number = length.constant
     if number is None:
         if all(share < 0 for _, share in length.terms):

@@ -43,7 +43,7 @@ from blockbuster.frontend.strips import Strip, Strips, strips_of
 from blockbuster.ir.builder import Builder
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
-from blockbuster.ir.lengths import Length, Rule
+from blockbuster.ir.lengths import Length, Rule, whole
 from blockbuster.ir.ops import Cast, Misc, Pointwise, Transpose
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
@@ -135,11 +135,13 @@ class _Lowering:
         axes = tuple(self._with_extent(strip).view(dims) for strip in strips)
         in_order = list(dims_among(axes)) == [level.dim for level in layout]
         hint = op.name if in_order else f"{op.name}T"
-        return self._builder.input(type_of(layout), Read(op.name, axes), hint)
+        return self._builder.input(type_of(layout), Read(op.name, axes, op.dtype), hint)
 
     def _with_extent(self, strip: Strip) -> Strip:
         """The strip with what is known of the extent of its axis."""
-        known = self._program.lengths.get(str(strip.of))
+        of, known = str(strip.of), self._program.lengths.get(str(strip.of))
+        if of in self._program.fixed:  # a slice of it shows in no shape: sizes say it, or this
+            known = whole(self._program.fixed[of])
         return replace(strip, extent=known) if strip.extent is None else strip
 
     def _node(self, primitive: Primitive, layout: Layout) -> Value:

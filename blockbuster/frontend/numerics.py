@@ -136,6 +136,11 @@ def merge_heads(x: Array) -> Array:
     return np.reshape(np.swapaxes(x, -2, -3), (*leading, rows, heads * columns))
 
 
+def reshape(x: Array, *, shape: tuple[int, ...]) -> Array:
+    """The elements of x in order under other axes."""
+    return np.reshape(x, shape)
+
+
 def concat(*arrays: Array, axis: int) -> Array:
     """Arrays one behind the other along an axis."""
     return np.concatenate(arrays, axis)
@@ -162,12 +167,16 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "where": np.where,
+    "floordiv": np.floor_divide, "mod": np.mod, "whole": lambda x: np.asarray(x, np.int64),
+    "floor": np.floor, "round": np.round, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
+    "expm1": np.expm1,
     # array functions
     "sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean,
     "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
     "slice": _slice, "split_heads": split_heads, "merge_heads": merge_heads, "concat": concat,
+    "reshape": reshape,
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from blockbuster.frontend.program import ArrayProgram, Equation, Operand, Shape
 from blockbuster.frontend.torch import POINTWISE, TENSORS, custom_on_tensors, on_tensors
 from blockbuster.ir.expr import FUNCTIONS, Call, Const, Size
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length
+from blockbuster.ir.lengths import Length, Lengths
 from blockbuster.ir.types import Dim
 
 Tensor = Any
@@ -72,7 +72,7 @@ class _Walk:
         self._given, self._noise = tensors, noise
         self._like = tensors[0]
         self._made: dict[Value, Tensor] = {}
-        self._positional: set[Value] = set()  # asked, never iterated
+        self._positional: set[Value] = set()  # and other integers; asked, never iterated
         self._unrounded: set[Value] = set()  # the same
         self._last = last_uses(program)
 
@@ -81,7 +81,11 @@ class _Walk:
         if value not in self._made:
             tensor = self._given[value.port].detach()
             cut = rows_of(tensor, self._program.inputs[value.port].shape, self._rows)
-            self._made[value] = cut.double() if self._exact else cut
+            whole = not (cut.is_floating_point() or _is_mask(cut))
+            if whole:
+                self._positional.add(value)
+            exact = whole or (self._exact and not _is_mask(cut))
+            self._made[value] = cut.double() if exact else cut
         return self._made[value]
 
     def step(self, position: int) -> None:
@@ -146,7 +150,7 @@ class _Walk:
         return None if operand is None else number(operand, self._sizes)
 
     def _number(self, value: Any) -> Any:
-        if isinstance(value, Length):
+        if isinstance(value, Length | Lengths):
             return value.value(self._sizes)
         return number(value, self._sizes) if isinstance(value, Const | Size | Call) else value
 
@@ -157,6 +161,10 @@ def rows_of(tensor: Tensor, shape: Shape, rows: Rows) -> Tensor:
         if isinstance(dim, str) and dim in rows:
             tensor = tensor.index_select(axis, rows[dim])
     return tensor
+
+
+def _is_mask(tensor: Tensor) -> bool:
+    return str(tensor.dtype) == "torch.bool"
 
 
 def _positions(count: int, like: Tensor) -> Tensor:
@@ -238,6 +246,7 @@ EAGER: Mapping[str, Callable[..., Tensor]] = {
     "eq": operator.eq, "ne": operator.ne,
     "and": _logical(operator.and_), "or": _logical(operator.or_), "not": lambda x: x == 0,
     "matmul": _widest(_torch("matmul")),
+    "floordiv": operator.floordiv, "mod": operator.mod, "whole": lambda x: x,
     "expand": _expand, "slice": _slice, "custom": _custom,
 }  # fmt: skip
 """Every operator but ``arange``, as torch has it."""
@@ -252,7 +261,7 @@ UNROUNDED = frozenset(
     (
         "max", "min", "maximum", "minimum", "relu", "abs", "neg", "where", "lt", "le", "gt", "ge",
         "eq", "ne", "and", "or", "not", "transpose", "expand", "slice", "concat", "split_heads",
-        "merge_heads",
+        "merge_heads", "reshape",
     )
 )  # fmt: skip
 """The operators whose results need no rounding where their operands needed none."""
@@ -361,7 +370,7 @@ LOOKED_INTO: Mapping[str, tuple[Pick, ...]] = {
     **dict.fromkeys(("slice", "concat"), (_axis_of_all,)),
     "split_heads": (partial(_axes, (-1,), (-1, -3)),),
     "merge_heads": (partial(_axes, (-1, -3), (-1,)),),
-    "custom": (_everything,),
+    **dict.fromkeys(("custom", "reshape"), (_everything,)),
     **dict.fromkeys(("transpose", "expand", "cast", "arange"), ()),
 }
 """For each operator that is not pointwise, which axes it looks into."""

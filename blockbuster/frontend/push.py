@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopySlice, CopySplit
+from blockbuster.frontend.copy_recorder import Copies, shape_of_piece
 from blockbuster.frontend.primitives import (
     Contract,
     Count,
@@ -19,50 +19,32 @@ from blockbuster.frontend.primitives import (
     Merge,
     Opaque,
     Primitive,
-    Recorder,
     Ref,
     Source,
 )
-from blockbuster.frontend.program import Axis, Shape
-from blockbuster.frontend.source import Refused
+from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.strips import Cut, Piece, Split, cut, split, strips_of
 from blockbuster.ir.expr import Arg, call
-from blockbuster.ir.lengths import ONE, Length, size, whole
+from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
 
-Axes = tuple[int | None, ...]
 Wanted = tuple[int, int, Piece]
 """A value, the axis of which a piece is wanted, and the piece."""
 
 
-class Pieces(Recorder):
+class Pieces(Copies):
     """A recorder that can take pieces of what it recorded, each once."""
 
-    def __init__(self, lengths: Mapping[Dim, Length], fixed: Mapping[Dim, int]) -> None:
-        super().__init__()
-        self._fixed = fixed
-        self.notes: list[str] = []
-        """One sentence for each copy."""
-        self.lengths = lengths
+    def __init__(
+        self, dims: Sequence[Dim], lengths: Mapping[Dim, Length], fixed: Mapping[Dim, int]
+    ) -> None:
+        super().__init__(dims, lengths, fixed)
         self._pieces: dict[Wanted, Ref] = {}
         self._free: dict[Wanted, None] = {}
         """Pieces that are known to need no copy."""
-        self._copies: dict[int, Ref] = {}
         self._parts: dict[int, tuple[tuple[Ref, Cut], ...]] = {}
         self._part_at: dict[int, dict[tuple[Length, Length], Ref]] = {}
         """The parts of a join by their place along its own axis."""
-
-    def length(self, axis: Axis) -> Length:
-        """The extent of an axis in terms of sizes that do not follow from others."""
-        if not isinstance(axis, str):
-            return ONE
-        if axis in self._fixed:
-            return whole(self._fixed[axis])
-        return self.normal(self.lengths[axis]) if axis in self.lengths else size(axis)
-
-    def normal(self, length: Length) -> Length:
-        """``length`` in terms of sizes that do not follow from others."""
-        return length.replaced(self.length)
 
     def cut(self, ref: Ref, position: int, piece: Cut) -> Ref:
         """``ref`` with a piece of its axis at ``position``; a unit axis stays."""
@@ -108,8 +90,10 @@ class Pieces(Recorder):
         return True
 
     def _within(self, value: int, axis: int, piece: Piece) -> Wanted | None:
-        """The piece of a part that a piece of a join's own axis is; None where it is no such."""
+        """What a piece of a join's or merge's own axis takes of a part, if it is such."""
         op = self.primitives[value].op
+        if isinstance(op, Merge) and axis == op.axis:
+            return self._within_merge(value, piece)
         if not isinstance(op, Join) or axis != op.axis or not isinstance(piece, Cut):
             return None
         ref, inside = self._inside(value, piece) or (None, None)
@@ -117,37 +101,6 @@ class Pieces(Recorder):
         return (
             None if ref is None or inside is None or entry is None else (ref.value, entry, inside)
         )
-
-    def copied(self, ref: Ref) -> Ref:
-        """``ref`` to an array in memory where it was one to a join or merge."""
-        stack = [ref.value] if self._is_put_together(ref.value) else []
-        while stack:
-            primitive = self.primitives[stack[-1]]
-            read = [operand.value for operand in primitive.operands]
-            missing = [v for v in read if self._is_put_together(v) and v not in self._copies]
-            if missing:
-                stack += reversed(missing)
-                continue
-            value = stack.pop()
-            if value not in self._copies:
-                self._copies[value] = self._copied_whole(primitive)
-        made = self._copies.get(ref.value)
-        return ref if made is None else Ref(made.value, ref.axes)
-
-    def _is_put_together(self, value: int) -> bool:
-        return isinstance(self.primitives[value].op, Join | Merge)
-
-    def _copied_whole(self, primitive: Primitive) -> Ref:
-        op = primitive.op
-        assert isinstance(op, Join | Merge)
-        refs = [
-            Ref(self._copies[operand.value].value, operand.axes)
-            if operand.value in self._copies
-            else operand
-            for operand in primitive.operands
-        ]
-        fn = CopyJoin(op.axis) if isinstance(op, Join) else CopyMerge(op.axis)
-        return self._copy(fn, refs, primitive.shape, primitive)
 
     # the values that a piece touches ---------------------------------------------
 
@@ -172,7 +125,7 @@ class Pieces(Recorder):
         if isinstance(op, Join) and axis == op.axis:
             return isinstance(piece, Cut) and self._inside(value, piece) is not None
         if isinstance(op, Merge) and axis == op.axis:
-            return isinstance(piece, Split) and self._is_merge_of(value, piece)
+            return self._is_merge_of(value, piece) or self._within_merge(value, piece) is not None
         return not isinstance(op, Opaque)
 
     def _piece(self, value: int, axis: int, piece: Piece) -> Ref:
@@ -200,24 +153,27 @@ class Pieces(Recorder):
     def _made(self, value: int, axis: int, piece: Piece) -> Ref:
         primitive = self.primitives[value]
         match primitive.op:
-            case Source(name, strips):
+            case Source(strips=strips):
                 old = strips or strips_of(tuple(range(len(primitive.shape))), primitive.shape)
                 new = cut(old, axis, piece) if isinstance(piece, Cut) else split(old, axis, piece)
-                made = replace(
-                    primitive, op=Source(name, new), shape=_shape(primitive, axis, piece)
-                )
+                source = replace(primitive.op, strips=new)
+                made = replace(primitive, op=source, shape=shape_of_piece(primitive, axis, piece))
                 return self.append(made)
             case Count():
                 return self._count(primitive, piece)
             case Join(own) if own == axis and isinstance(piece, Cut):
                 part = self._part(value, axis, piece)
-                return self._cut_copy(value, axis, piece) if part is None else part
+                return self.cut_copy(value, axis, piece) if part is None else part
             case Merge(own) if own == axis and self._is_merge_of(value, piece):
                 return primitive.operands[0]
+            case Merge(own) if own == axis and (inner := self._within_merge(value, piece)):
+                if not self._all_free(inner):
+                    return self.cut_copy(value, axis, piece)
+                return self._merged_anew(primitive, axis, piece, inner)
             case Join(own) | Merge(own) if own == axis:
-                return self._cut_copy(value, axis, piece)
+                return self.cut_copy(value, axis, piece)
             case Opaque():
-                return self._cut_copy(value, axis, piece)
+                return self.cut_copy(value, axis, piece)
         return self._rebuilt(primitive, axis, piece)
 
     def _rebuilt(self, primitive: Primitive, axis: int, piece: Piece) -> Ref:
@@ -240,7 +196,7 @@ class Pieces(Recorder):
             if isinstance(op, Merge):  # the axis that it merges comes first
                 first, second, *others = refs[0].axes
                 refs[0] = Ref(refs[0].value, (second, first, *others))
-        shape = _shape(primitive, axis, piece)
+        shape = shape_of_piece(primitive, axis, piece)
         return self.append(replace(primitive, op=op, operands=tuple(refs), shape=shape))
 
     def _count(self, primitive: Primitive, piece: Piece) -> Ref:
@@ -308,60 +264,36 @@ class Pieces(Recorder):
         own = self.merged(value)
         return isinstance(piece, Split) and (own.count, own.length) == (piece.count, piece.length)
 
-    def _cut_copy(self, value: int, axis: int, piece: Piece) -> Ref:
-        primitive = self.primitives[value]
-        dim = primitive.shape[axis]
-        fn: CopySlice | CopySplit
-        if isinstance(piece, Cut):
-            assert isinstance(dim, str)
-            start, length = (_along(n, dim, self.length(dim)) for n in (piece.start, piece.length))
-            fn = CopySlice(axis, dim, start, length)
-        else:
-            count = piece.count.constant
-            assert count is not None, "only a number of heads splits a computed array"
-            fn = CopySplit(axis, count)
-        ref = self.copied(Ref(value, _all(primitive.shape)))
-        return self._copy(fn, [ref], _shape(primitive, axis, piece), primitive)
+    def _within_merge(self, value: int, piece: Piece) -> Wanted | None:
+        """The split of one of two merged axes that a split into other factors needs."""
+        if not isinstance(piece, Split) or self._is_merge_of(value, piece):
+            return None
+        own, (ref,) = self.merged(value), self.primitives[value].operands
+        parts = parts_of((own.count, own.length), (piece.count, piece.length)) or ()
+        if len(parts) != 3:
+            return None
+        outer, inner = [part.length for part in parts if part.old == parts[1].old]
+        entry = ref.axes[self._place(value) if parts[1].old else 0]
+        split_ = Split(self.axis(outer), self.axis(inner), outer, inner)
+        return None if entry is None else (ref.value, entry, split_)
 
-    def _copy(
-        self,
-        fn: CopySlice | CopySplit | CopyJoin | CopyMerge,
-        refs: Sequence[Ref],
-        shape: Shape,
-        primitive: Primitive,
-    ) -> Ref:
-        word = str(fn).split()[0]
-        self.notes.append(f"{word} ({primitive.where}) is a copy: a kernel boundary runs around it")
-        shapes = tuple(self.shape(ref) for ref in refs)
-        op = Opaque(str(fn), fn, shapes)
-        return self.append(
-            Primitive(op, tuple(refs), shape, primitive.hint or "y", primitive.where)
-        )
+    def _place(self, value: int) -> int:
+        """Where the inner one of the axes stands that a merge makes one."""
+        op = self.primitives[value].op
+        assert isinstance(op, Merge)
+        return op.axis + 1
 
-
-def _along(length: Length, dim: Dim, extent: Length) -> Length:
-    """``length`` in terms of the size of ``dim`` alone, which is ``extent``. Raises Refused."""
-    rest = (length - extent).constant
-    if rest is not None:
-        return size(dim) + whole(rest)
-    if any(read != dim for read in length.dims):
-        hint = (
-            "slice at numbers, x[n:], with an argument n that is no array: bb.jit fixes it\n"
-            'or slice the parts before they are joined; bb.trace also takes fixed sizes, "M=64"'
-        )
-        raise Refused(f"a copy of {length} elements, out of {extent}", hint)
-    return length
-
-
-def _all(shape: Shape) -> Axes:
-    return tuple(None if axis == 1 else i for i, axis in enumerate(shape))
-
-
-def _shape(primitive: Primitive, axis: int, piece: Piece) -> Shape:
-    shape = primitive.shape
-    inner = piece.dim if isinstance(piece, Cut) else piece.inner
-    cut_one = (*shape[:axis], inner, *shape[axis + 1 :])
-    return cut_one if isinstance(piece, Cut) else (piece.outer, *cut_one)
+    def _merged_anew(self, primitive: Primitive, axis: int, piece: Piece, inner: Wanted) -> Ref:
+        """A merge split into other factors: one of its axes is split, a part merges anew."""
+        (ref,) = primitive.operands
+        position = ref.axes.index(inner[1])
+        split_ = inner[2]
+        assert isinstance(split_, Split)
+        both = self.split(ref, position, split_, len(ref.axes))
+        swapped = both.view((1, 0, *range(2, len(both.axes))))
+        op = Merge(0 if position else axis + 1)
+        shape = shape_of_piece(primitive, axis, piece)
+        return self.append(replace(primitive, op=op, operands=(swapped,), shape=shape))
 
 
 def _operand_positions(primitive: Primitive, axis: int) -> Iterator[tuple[int, int]]:

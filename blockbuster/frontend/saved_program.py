@@ -17,6 +17,7 @@ from typing import Any
 
 from blockbuster.errors import shown
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.kinds import KINDS
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -28,9 +29,10 @@ from blockbuster.frontend.program import (
 )
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED
 from blockbuster.frontend.source import Refused
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls, rewrite
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import ONE, Length, in_order, size
+from blockbuster.ir.lengths import ONE, Length, Lengths, in_order, size
 from blockbuster.ir.reading import (
     Read,
     Wrong,
@@ -48,14 +50,15 @@ from blockbuster.ir.saving import (
     Classes,
     function_to_json,
     length_to_json,
+    lengths_to_json,
     read_function,
     read_length,
+    read_lengths,
     read_rule,
     rule_to_json,
 )
 from blockbuster.ir.types import Dim
 
-KINDS = ("float", "index", "mask")
 CASTS = ("float16", "bfloat16", "float32", "float64")
 ANY = "?"
 """An axis of a result whose dim the operands do not tell."""
@@ -104,7 +107,7 @@ SHAPE: Read[Shape] = items(_axis)
 
 
 def _input(data: Any) -> ArrayInput:
-    return ArrayInput(*row(data, text, SHAPE, text))
+    return ArrayInput(*row(data, text, SHAPE, one_of(("", *CASTS, *OWN))))
 
 
 def _output(data: Any) -> ArrayOutput:
@@ -246,6 +249,7 @@ PARAMS: Mapping[str, Mapping[str, Form]] = {
     "cast": {"dtype": Form(str, one_of(CASTS))}, "arange": {"size": SCALAR},
     "slice": {"axis": PLACE, "start": LENGTH, "length": LENGTH},
     "split_heads": {"heads": COUNT}, "merge_heads": {}, "concat": {"axis": WHOLE},
+    "reshape": {"shape": Form(lengths_to_json, read_lengths)},
 }  # fmt: skip
 """The parameters of every operator but ``custom``."""
 
@@ -327,7 +331,7 @@ def _check_equation(
 
 
 def _dims_of(value: Any) -> set[Dim]:
-    if isinstance(value, Length):
+    if isinstance(value, Length | Lengths):
         return {*value.dims}
     found: set[Dim] = set()
 

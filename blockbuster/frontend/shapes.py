@@ -7,9 +7,10 @@ from typing import Any
 
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis, Shape
-from blockbuster.frontend.source import Refused
-from blockbuster.ir.expr import FUNCTIONS, PREDICATES, Size
-from blockbuster.ir.lengths import Length, share_of, whole
+from blockbuster.frontend.reshaping import reshaped
+from blockbuster.frontend.source import Refused, trace_error
+from blockbuster.ir.expr import FUNCTIONS, Size
+from blockbuster.ir.lengths import Length, length_of, share_of, whole
 
 ShapeRule = Callable[[DimTable, Sequence[Shape], Mapping[str, Any]], Shape]
 
@@ -21,6 +22,18 @@ def axis_of(axis: object, rank: int) -> int:
     if not -rank <= axis < rank:
         raise Refused(f"axis {axis} is out of range for {rank} axes")
     return axis % rank
+
+
+def axes_of(what: str, given: object, rank: int) -> tuple[int, ...]:
+    """One axis or several of the function ``what``, counted from the front, each once."""
+    several = given if isinstance(given, tuple | list | range) else (given,)
+    try:
+        found = tuple(axis_of(axis, rank) for axis in several)
+    except Refused as refused:
+        raise trace_error(f"{what}: {refused.reason}") from None
+    if len({*found}) < len(found):
+        raise trace_error(f"{what}: an axis stands twice in {given}")
+    return found
 
 
 def broadcast(
@@ -77,11 +90,14 @@ def _expand(_dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any])
     return tuple(1 if axis is None else shapes[0][axis] for axis in params["axes"])
 
 
-def _arange(_dims: DimTable, _shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+def _arange(dims: DimTable, _shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
     size = params["size"]
-    if not isinstance(size, Size):
-        raise Refused("arange takes one size of a shape", "use bb.arange(x.shape[-1])")
-    return (size.dim,)
+    if isinstance(size, Size):
+        return (size.dim,)
+    length = length_of(size)
+    if length is None or length.constant == 0:
+        raise Refused("arange takes a size of a shape", "use bb.arange(x.shape[-1])")
+    return (dims.derived(length, "arange", length),)
 
 
 def _slice(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
@@ -89,6 +105,10 @@ def _slice(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -
     length = params["length"]
     dim = dims.derived(length, "slice", dims.find(shape[axis]), length)
     return (*shape[:axis], dim, *shape[axis + 1 :])
+
+
+def _reshape(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    return reshaped(dims, shapes[0], params["shape"])
 
 
 def _split_heads(dims: DimTable, shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
@@ -144,32 +164,5 @@ SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
     "arange": _arange, "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads,
-    "concat": _concat,
+    "concat": _concat, "reshape": _reshape,
 }  # fmt: skip
-
-LOGICAL = ("and", "or", "not")
-
-_KEEPS_KIND = ("transpose", "expand", "slice", "split_heads", "merge_heads")
-
-
-def result_kind(op: str, kinds: Sequence[str]) -> str:
-    """``float``, ``index`` or ``mask``. Raises Refused where masks and numbers are mixed up.
-
-    ``kinds`` are those of the operands: ``scalar`` for numbers and sizes, ``truth`` for True and
-    False, which a comparison along an axis of one element gives while tracing.
-    """
-    if op in LOGICAL and any(kind not in ("mask", "truth", "scalar") for kind in kinds):
-        raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")
-    if op == "where" and kinds[0] not in ("mask", "truth"):
-        hint = "compare first: bb.where(x > 0, x, y)"
-        raise Refused("the condition of where is not a mask", hint)
-    if op == "concat" and "mask" in kinds:
-        if len(set(kinds)) > 1:
-            raise Refused("masks and numbers do not join", "use bb.where(mask, x, 0)")
-        return "mask"
-    numbers = () if op in (*LOGICAL, *_KEEPS_KIND, "custom") else kinds[op == "where" :]
-    if "mask" in numbers:
-        raise Refused("a mask is not a number", "use bb.where(mask, x, 0)")
-    if op in _KEEPS_KIND:
-        return kinds[0]
-    return "index" if op == "arange" else "mask" if op in PREDICATES else "float"

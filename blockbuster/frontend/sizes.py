@@ -6,9 +6,10 @@ import numbers
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from blockbuster.frontend.protocols import UFUNCS
+from blockbuster.frontend.numerics import number
 from blockbuster.frontend.source import trace_error
 from blockbuster.ir.expr import DEEPEST, Call, Const, Expr, Size, calls, rewrite, show_expr
+from blockbuster.ir.lengths import Length, length_of
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
@@ -22,8 +23,9 @@ def _arithmetic(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         if None in args:
             return NotImplemented
         ordered = [*args, self.expr] if reflected else [self.expr, *args]
-        even = self.even or any(isinstance(o, SizeExpr) and o.even for o in others)
-        return SizeExpr(Call(name, tuple(a for a in ordered if a is not None)), self.trace, even)
+        taken = (size for size in (self, *others) if isinstance(size, SizeExpr))
+        whole = tuple(dict.fromkeys(length for size in taken for length in size.whole))
+        return SizeExpr(Call(name, tuple(a for a in ordered if a is not None)), self.trace, whole)
 
     return operator
 
@@ -31,32 +33,41 @@ def _arithmetic(name: str, *, reflected: bool = False) -> Callable[..., Any]:
 class SizeExpr:
     """An entry of the shape of a traced array, or arithmetic on such entries.
 
-    It has no value while tracing, so it cannot steer an ``if`` and is no ``int``. ``even``: it
-    was divided with ``//``, so it may bound a slice only, where the division has to come out even.
+    It has no value while tracing, so it cannot steer an ``if`` and is no ``int``, unless it is
+    fixed. ``whole``: quotients in it that have to be whole, since they were divided with ``//``.
     """
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, expr: Expr, trace: Trace, even: bool = False) -> None:
+    def __init__(self, expr: Expr, trace: Trace, whole: tuple[Length, ...] = ()) -> None:
         if calls(expr) > DEEPEST:
             hint = "compute the number before, or make it an input array of one element"
             raise trace_error(f"one size goes through more than {DEEPEST} operators", hint=hint)
         self.expr = expr
         self.trace = trace
-        self.even = even
+        self.whole = whole
+
+    @property
+    def is_whole(self) -> bool:
+        """True for sums, differences and products of sizes and whole numbers."""
+        return _is_whole(self.expr)
 
     def __repr__(self) -> str:
         def named(leaf: Expr) -> Expr:
-            return Size(self.trace.dims.word(leaf.dim)) if isinstance(leaf, Size) else leaf
+            if not isinstance(leaf, Size):
+                return leaf
+            number = self.trace.dims.length(leaf.dim).constant
+            word = self.trace.dims.word(leaf.dim)
+            return Size(word) if number is None else Const(float(number))
 
         return show_expr(rewrite(self.expr, named), [])
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        name = UFUNCS.get(ufunc)
+        row = self.trace.spellings.numpy.get(ufunc)
         taken = [a for a in map(scalar, args) if a is not None]
-        if name is None or method != "__call__" or kwargs or len(taken) < len(args):
+        if row is None or method != "__call__" or kwargs or len(taken) < len(args):
             return NotImplemented
-        return SizeExpr(Call(name, tuple(taken)), self.trace)
+        return row.function(*args)
 
     __add__, __radd__ = _arithmetic("add"), _arithmetic("add", reflected=True)
     __sub__, __rsub__ = _arithmetic("sub"), _arithmetic("sub", reflected=True)
@@ -68,43 +79,102 @@ class SizeExpr:
     __gt__, __ge__ = _arithmetic("gt"), _arithmetic("ge")
     __eq__, __ne__ = _arithmetic("eq"), _arithmetic("ne")
 
-    def __bool__(self) -> NoReturn:
-        raise self._unknown("a truth value", "bb.where chooses between arrays")
+    def __bool__(self) -> bool:
+        return bool(self._number("a truth value", "bb.where chooses between arrays"))
 
-    def __int__(self) -> NoReturn:
-        raise self._unknown("an int", "use the size itself: it takes part in arithmetic")
+    def __int__(self) -> int:
+        return int(self._number("an int", "use the size itself: it takes part in arithmetic"))
 
     __index__ = __int__
 
-    def __float__(self) -> NoReturn:
+    def __float__(self) -> float:
         hint = "functions of the math module need numbers: use n ** 0.5 for math.sqrt(n)"
-        raise self._unknown("a float", hint)
+        length = length_of(self.expr)
+        self.trace.dims.fix(length.dims if length else ())  # of an example: for this size alone
+        return float(self._number("a float", hint))
 
     def __floordiv__(self, divisor: object) -> SizeExpr:
-        if not isinstance(divisor, int) or divisor < 1:
-            self._refuse_rounding()
-        return SizeExpr(Call("div", (self.expr, Const(float(divisor)))), self.trace, True)
+        return self._divided(divisor, "//")[0]
+
+    def __mod__(self, divisor: object) -> int:
+        found = self.modulo(divisor)
+        if found is None:
+            raise self._unknown(f"known modulo {divisor!r}", 'give it a number: "D=64"')
+        return found
+
+    def modulo(self, divisor: object) -> int | None:
+        """The rest of a division; None where it is not known."""
+        return self._divided(divisor, "%")[1]
+
+    def _divided(self, divisor: object, sign: str) -> tuple[SizeExpr, int | None]:
+        """The quotient, and the rest; None where it has to be 0 and is not known."""
+        by = bound(divisor)
+        top, bottom = length_of(self.expr), length_of(by) if by is not None else None
+        found = self.trace.dims.divided(top, bottom) if top and bottom else None
+        if found is None:
+            hint = 'use /, or give the divisor a number: "H=8"'
+            raise trace_error(f"{self!r} {sign} {divisor!r} is no known number", hint=hint)
+        quotient, rest = found
+        more = (quotient,) if rest is None else ()
+        others = divisor.whole if isinstance(divisor, SizeExpr) else ()
+        whole = tuple(dict.fromkeys((*self.whole, *others, *more)))
+        return SizeExpr(quotient.expr, self.trace, whole), rest
 
     def _refuse_rounding(self, *_: object) -> NoReturn:
-        hint = "use /, and // by a whole number where a slice begins or ends"
-        raise trace_error(f"arithmetic on the size {self!r} has no // and %", hint=hint)
+        reason = f"a number has no // and % by the size {self!r}, which is not known"
+        raise trace_error(reason, hint="use /")
 
-    __rfloordiv__ = __mod__ = __rmod__ = _refuse_rounding
+    __rfloordiv__ = __rmod__ = _refuse_rounding
+
+    def _number(self, wanted: str, hint: str) -> float:
+        """The value where all sizes in it are fixed. Raises TraceError elsewhere."""
+        unknown: list[Size] = []
+
+        def known(leaf: Expr) -> Expr:
+            fixed = self.trace.dims.length(leaf.dim).constant if isinstance(leaf, Size) else None
+            if isinstance(leaf, Size) and fixed is None:
+                unknown.append(leaf)
+            return leaf if fixed is None else Const(float(fixed))
+
+        expr = rewrite(self.expr, known)
+        if unknown:
+            raise self._unknown(wanted, hint)
+        return number(expr, {})
 
     def _unknown(self, wanted: str, hint: str) -> Exception:
         reason = f"the size {self!r} is not known while tracing, so it is not {wanted}"
         return trace_error(reason, hint=hint)
 
 
+def _is_whole(expr: Expr) -> bool:
+    leaf = isinstance(expr, Size) or (isinstance(expr, Const) and expr.value.is_integer())
+    wholes = ("add", "sub", "mul", "neg", "abs")
+    return leaf or (isinstance(expr, Call) and expr.fn in wholes and all(map(_is_whole, expr.args)))
+
+
+def fixed(value: Any) -> int:
+    """A size as a number. That of an example becomes fixed: the program is for it alone."""
+    if not isinstance(value, SizeExpr):
+        return int(value)
+    length = length_of(value.expr)
+    value.trace.dims.fix(length.dims if length else ())
+    return int(value)
+
+
+def rest(value: Any, divisor: int) -> int | None:
+    """A size modulo a number; None where it is not known."""
+    return value.modulo(divisor) if isinstance(value, SizeExpr) else int(value % divisor)
+
+
 def scalar(value: object) -> Expr | None:
     """A number or a size as an expression; None for anything else."""
-    if isinstance(value, SizeExpr) and value.even:
-        raise trace_error(f"{value!r} was divided with //: it is for slices only", hint="use /")
+    if isinstance(value, SizeExpr):
+        value.trace.dims.expect_whole(value.whole)
     return bound(value)
 
 
 def bound(value: object) -> Expr | None:
-    """The same where a slice begins or ends: divisions with // come out even there."""
+    """The same for an operand of more arithmetic, which need not be used."""
     if isinstance(value, SizeExpr):
         return value.expr
     if not isinstance(value, numbers.Real):

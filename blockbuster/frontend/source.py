@@ -6,6 +6,7 @@ import inspect
 import linecache
 import sys
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from blockbuster.ir.origin import SourceLine
 
 _HERE = Path(__file__).parent
 _COMMANDS = str(_HERE.parent / "view")  # behind the command line there is no line of the user's
+_LIBRARIES = ("torch",)
 _NOT_THE_USER = (str(_HERE), str(_HERE.parent / "compile.py"), str(Path(np.__file__).parent))
 
 
@@ -27,16 +29,21 @@ class Refused(Exception):
 
 
 def user_line() -> SourceLine | None:
-    """The innermost line outside this package and NumPy: the one place that inspects frames.
+    """The innermost line outside this package, NumPy and torch: the one place that inspects frames.
 
     None where the command line called, and no function of the user's stands in between.
     """
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USER):
+    while frame is not None and _is_ours(frame):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None or frame.f_code.co_filename.startswith(_COMMANDS):
         return None
     return SourceLine(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    package = str(frame.f_globals.get("__name__", "")).split(".")[0]
+    return package in _LIBRARIES or frame.f_code.co_filename.startswith(_NOT_THE_USER)
 
 
 def definition(fn: object) -> SourceLine | None:

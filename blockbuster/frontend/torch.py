@@ -17,6 +17,7 @@ Torch = Any
 
 POINTWISE = (
     "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "erf", "abs", "square", "reciprocal",
+    "floor", "round", "sin", "cos", "log1p", "expm1",
 )  # fmt: skip
 """Functions of one tensor that torch has under our names."""
 
@@ -24,6 +25,37 @@ POINTWISE = (
 def is_tensor(value: object) -> bool:
     """True for torch tensors; torch need not be there."""
     return hasattr(value, "data_ptr") and hasattr(value, "requires_grad")
+
+
+def on_host(array: Any) -> Any:
+    """A tensor as a NumPy array; another value as it is."""
+    if not is_tensor(array):
+        return array
+    import torch
+
+    return _host(torch, array)
+
+
+def one_element(value: Any) -> Any:
+    """A tensor of one element on the CPU, which no gradient is recorded of, as a NumPy array."""
+    if not is_tensor(value) or value.numel() != 1 or value.device.type != "cpu":
+        return value
+    return value if value.requires_grad else on_host(value)
+
+
+def state_of(tensor: Tensor) -> tuple[Any, ...] | None:
+    """What changes with a tensor: its form, its memory, the number of changes in place.
+
+    Changes through ``tensor.data``, or through a NumPy array of the same memory, are not counted.
+    None for a tensor of inference mode, which counts none.
+    """
+    if tensor.is_inference():
+        return None
+    import torch
+
+    recorded = tensor.requires_grad and torch.is_grad_enabled()
+    form = tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device
+    return (*form, tensor.data_ptr(), recorded, tensor._version)
 
 
 def on_tensors(op: str, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
@@ -44,6 +76,20 @@ def custom_on_tensors(fn: Callable[..., Any], tensors: Sequence[Any]) -> Tensor:
     like = _leading(tensors)
     found = fn(*(_host(torch, x) for x in tensors))
     return torch.as_tensor(np.asarray(found), device=like.device)
+
+
+def tensor_along_axis(name: str, x: Tensor, axis: int | None) -> Tensor:
+    """A function of ``protocols.OPAQUE``."""
+    over = -1 if axis is None and x.ndim == 1 else axis
+    return x.sort(over).values if name == "sort" else getattr(x, name)(over)
+
+
+def tensor_einsum(subscripts: str, operands: Sequence[Any]) -> Tensor:
+    """``torch.einsum`` of operands of which at least one is a tensor."""
+    import torch
+
+    like = _leading(operands)
+    return torch.einsum(subscripts, *(_tensor(torch, x, like) for x in operands))
 
 
 def _leading(operands: Sequence[Any]) -> Tensor:
@@ -111,6 +157,7 @@ TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "layer_norm": _layer_norm, "rms_norm": _rms_norm,
     "silu": lambda torch, x: torch.nn.functional.silu(x),
     "gelu": lambda torch, x: torch.nn.functional.gelu(x),
+    "pow": lambda torch, x, y: torch.pow(x, y),
     "maximum": lambda torch, x, y: torch.maximum(x, y),
     "minimum": lambda torch, x, y: torch.minimum(x, y),
     "where": lambda torch, condition, x, y: torch.where(condition, x, y),
@@ -119,5 +166,6 @@ TENSORS: Mapping[str, Callable[..., Tensor]] = {
     "concat": lambda torch, *tensors, axis: torch.cat(tensors, dim=axis),
     "split_heads": _split_heads,
     "merge_heads": lambda torch, x: x.transpose(-2, -3).flatten(-2),
+    "reshape": lambda torch, x, *, shape: x.reshape(shape),
     "cast": lambda torch, x, *, dtype: x.to(getattr(torch, dtype)),
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.captured import UNNAMED, check_capture, word_for
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.functions.table import SPELLINGS
+from blockbuster.frontend.given import from_example, from_text
 from blockbuster.frontend.indexing import piece, spread
+from blockbuster.frontend.kinds import FLOAT, SCALAR, kind_of_dtype, result_kind, scalar_kind
+from blockbuster.frontend.masks import otherwise
+from blockbuster.frontend.parameters import bound_to, parameter_names
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -25,13 +30,17 @@ from blockbuster.frontend.program import (
     Shape,
 )
 from blockbuster.frontend.protocols import AlongAxis
-from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of, result_kind
+from blockbuster.frontend.reshaping import wanted
+from blockbuster.frontend.results import named_results
+from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.sizes import SizeExpr, scalar
-from blockbuster.frontend.source import Refused, definition, text_of, trace_error, user_line
+from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
+from blockbuster.frontend.torch import is_tensor, one_element
+from blockbuster.frontend.trees import distinct, taken_apart
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, length_of
+from blockbuster.ir.lengths import Length, Lengths, length_of
 from blockbuster.ir.origin import SourceLine
 from blockbuster.ir.types import Dim
 
@@ -44,7 +53,8 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
 
     Each input is a dim string (``"B M D"``, a fixed size as ``"D=64"``, a bare integer as a fresh
     dim of that size, ``1`` as a unit axis), or an example array or tensor: its axes start as fresh
-    dims and operations unify them. Equal sizes alone never do.
+    dims and operations unify them. Equal sizes alone never do. Masks and integers say so before
+    their dims: ``"bool: M N"``, ``"int64: M"``.
 
     Raises TraceError, with the user's line, where ``fn`` does what no array program can say.
 
@@ -60,43 +70,95 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
 
 def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayProgram, SizeFacts]:
     """The same, and for which sizes of the examples it would be the same."""
-    names = _parameters(fn, inputs)
-    recording = Trace()
-    arrays = {name: recording.input(name, inputs[name]) for name in names}
-    try:
-        bound = inspect.signature(fn).bind(**arrays)
-    except TypeError:
-        bound = inspect.signature(fn).bind(*arrays.values())  # positional-only parameters
+    return trace_reader(fn, inputs, {"": fn})
+
+
+def trace_reader(
+    fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any]
+) -> tuple[ArrayProgram, SizeFacts]:
+    """The same; ``roots`` are where names of arrays are looked for that ``fn`` is not given."""
+    names = parameter_names(fn, inputs)
+    recording = Trace(roots)
+    bound = bound_to(fn, {name: _stand_in(recording, name, inputs[name]) for name in names})
     result = fn(*bound.args, **bound.kwargs)
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
-    program = recording.finish(word, _results(result))
+    program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
     return program, recording.dims.facts
+
+
+def _stand_in(recording: Trace, name: str, given: Any) -> Any:
+    """What stands for an input: a traced array, or the containers given, of traced arrays."""
+    held, tree = taken_apart(given, lambda value: isinstance(value, str))
+    values = [
+        leaf.value
+        if leaf.shown and isinstance(leaf.value, int | float | None)
+        else recording.input(name + leaf.word, leaf.value, shown=name + leaf.shown)
+        for leaf in held
+    ]
+    return tree.build(iter(values))
 
 
 class Trace:
     """The recording of one call: it grows while the function runs and then becomes a program."""
 
-    def __init__(self) -> None:
-        self.dims = DimTable()
-        self._inputs: list[ArrayInput] = []
-        self._equations: list[Equation] = []
+    spellings = SPELLINGS
 
-    def input(self, name: str, given: Any) -> TracedArray:
-        """A stand-in for the input ``name`` described by a dim string or an example."""
+    def __init__(self, roots: Mapping[str, Any] | None = None) -> None:
+        self.dims = DimTable()
+        self._roots = roots or {}
+        self._inputs: list[ArrayInput] = []
+        self._captured: dict[int, TracedArray] = {}  # by the identity of what the inputs hold
+        self._equations: list[Equation] = []
+        self.of_tensors = False
+        """True if an input is a tensor of torch's: methods mean what they mean there."""
+
+    @property
+    def recorded(self) -> tuple[Sequence[ArrayInput], Sequence[Equation]]:
+        """The inputs and the equations until now."""
+        return self._inputs, self._equations
+
+    def input(self, name: str, given: Any, *, shown: str = "") -> TracedArray:
+        """A stand-in for the input ``name`` described by a dim string or an example.
+
+        ``shown`` is what the user calls it, where that is no name.
+        """
         if not name.isidentifier():
             hint = 'inputs have names of letters, digits and _: x="M N"'
             raise trace_error(f"{name!r} is no name of an input", hint=hint)
         try:
             shape, dtype = (
-                (_read_dims(self.dims, given), "")
+                from_text(self.dims, given)
                 if isinstance(given, str)
-                else _read_example(self.dims, given)
+                else from_example(self.dims, given)
             )
+            kind = kind_of_dtype(dtype)
         except Refused as refused:
-            raise trace_error(f"input {name}: {refused.reason}", hint=refused.hint) from None
+            what = f"input {shown or name}: {refused.reason}"
+            raise trace_error(what, hint=refused.hint) from None
+        self.of_tensors |= is_tensor(given)
+        name = distinct([*(one.name for one in self._inputs), name])[-1]
         self._inputs.append(ArrayInput(name, shape, dtype))
-        return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, "float")
+        return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, kind)
+
+    def captured(self, array: Any) -> TracedArray:
+        """The hidden input for an array that the function read: one for each array."""
+        if id(array) not in self._captured:
+            check_capture(array)
+            name = word_for(array, self._roots)
+            made = self.input(name if name.isidentifier() else UNNAMED, array)
+            self._inputs[-1] = replace(self._inputs[-1], value=array)
+            self._captured[id(array)] = made
+        return self._captured[id(array)]
+
+    def taken(self, value: Any) -> Any:
+        """An argument of a function of torch's: tensors, alone or in a sequence, are captured."""
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.taken, value)) if type(value) in (list, tuple) else value
+        if not is_tensor(value):
+            return value
+        number = one_element(value)
+        return self.captured(value) if number is value else number
 
     def record(
         self, op: str, operands: Sequence[Any], params: Mapping[str, Any] | None = None
@@ -104,6 +166,9 @@ class Trace:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
         arrays = [o for o in operands if isinstance(o, TracedArray)]
+        instead = otherwise(self, op, operands, given)
+        if instead is not None:
+            return instead
 
         def judged() -> tuple[tuple[Operand, ...], Shape, str]:
             taken = [self._operand(o, op) for o in operands]
@@ -114,6 +179,10 @@ class Trace:
 
         taken, shape, kind = self._checked(judged, op, *arrays)
         return self._append(op, taken, given, shape, kind)
+
+    def floats(self, x: TracedArray) -> TracedArray:
+        """Integers as floats: adding -0.0 changes no number."""
+        return self._append("add", (x.value, Const(-0.0)), {}, x.axes, FLOAT)
 
     def transpose(self, x: TracedArray, axes: tuple[Any, ...] | None) -> TracedArray:
         """The axes of ``x`` in the order ``axes``, reversed for None."""
@@ -132,6 +201,12 @@ class Trace:
         order[i], order[j] = j, i
         return self.transpose(x, tuple(order))
 
+    def reshape(self, x: TracedArray, entries: Sequence[Any]) -> TracedArray:
+        """The elements of ``x`` in order under other axes."""
+        shape = self._checked(lambda: wanted(self.dims, x.axes, entries), "reshape", x)
+        same = shape.extents == tuple(self.dims.length(axis) for axis in x.axes)
+        return x if same else self.record("reshape", (x,), {"shape": shape})
+
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
         """``x[key]``: slices and single positions, one axis after the other, then new axes."""
         entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
@@ -145,7 +220,7 @@ class Trace:
         axes = tuple(p and p[0] for p in places if p is None or isinstance(p[1], slice))
         return x if axes == tuple(range(x.ndim)) else self.record("expand", (x,), {"axes": axes})
 
-    def _piece(self, x: TracedArray, axis: int, entry: slice | int) -> TracedArray:
+    def _piece(self, x: TracedArray, axis: int, entry: slice | SizeExpr | int) -> TracedArray:
         found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
         if found is None:
             return x
@@ -192,6 +267,7 @@ class Trace:
         for equation in self._equations:
             self._check_slice(equation)
         shapes = [i.shape for i in self._inputs] + [e.shape for e in self._equations]
+        self.dims.check_whole(shapes)
         names = self.dims.final_names(shapes)
 
         def renamed(shape: Shape) -> Shape:
@@ -238,17 +314,18 @@ class Trace:
                 raise Refused("an operand belongs to another trace")
             return given.value, given.axes, given.kind
         if given is None and op in WEIGHTED:
-            return None, (), "scalar"
+            return None, (), SCALAR
         number = scalar(given)
         if number is not None:
-            return number, (), "truth" if isinstance(given, bool) else "scalar"
+            return _held_exactly(given, number), (), scalar_kind(given)
+        given = one_element(given)
         one = isinstance(given, np.ndarray | np.generic) and given.size == 1
         if one and not (op in ARRAYS_ONLY and given.ndim):
-            kind = "truth" if given.dtype.kind == "b" else "scalar"
-            return Const(float(given.item())), (1,) * given.ndim, kind
-        if isinstance(given, np.ndarray):
-            reason = f"an array of shape {given.shape} is not an input"
-            raise Refused(reason, "make it a parameter of the traced function")
+            number = _held_exactly(given.item(), Const(float(given.item())))
+            return number, (1,) * given.ndim, scalar_kind(given)
+        if isinstance(given, np.ndarray) or is_tensor(given):
+            held = self.captured(given)
+            return held.value, held.axes, held.kind
         raise Refused(f"a {type(given).__name__} is neither an array nor a number")
 
     def _checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:
@@ -260,89 +337,6 @@ class Trace:
             raise trace_error(reason, hint=refused.hint) from None
 
 
-def _parameters(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the inputs in the order of the function's parameters."""
-    parameters = inspect.signature(fn).parameters
-    where = user_line() or definition(fn)
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    plain = [p for p in parameters.values() if p.kind not in variadic]
-    shown = f"{getattr(fn, '__name__', 'the function')}{inspect.signature(fn)}"
-    for parameter in plain:
-        if parameter.default is parameter.empty and parameter.name not in inputs:
-            raise trace_error(
-                f"{shown} needs the input {parameter.name!r}",
-                hint=f'give its dims or an example: bb.trace(fn, {parameter.name}="M N")',
-                where=where,
-            )
-    known = [p.name for p in plain]
-    for name in inputs:
-        if name not in known and not takes_any:
-            raise trace_error(
-                f"{shown} has no parameter {name!r}",
-                hint=f"it takes {', '.join(known)}",
-                where=where,
-            )
-    return (*(n for n in known if n in inputs), *(n for n in inputs if n not in known))
-
-
-def _read_dims(dims: DimTable, text: str) -> Shape:
-    """The axes a dim string names.
-
-    Raises Refused for a word that is neither a name, ``name=size``, nor a positive integer.
-    """
-    axes: list[Axis] = []
-    for word in text.split():
-        name, equals, digits = word.partition("=")
-        if word.isdecimal() and int(word) > 0:
-            axes.append(1 if int(word) == 1 else dims.unnamed(int(word), fixed=True))
-        elif name.isidentifier() and not equals:
-            axes.append(dims.named(name))
-        elif name.isidentifier() and digits.isdecimal() and int(digits) > 0:
-            axes.append(dims.named(name, int(digits)))
-        else:
-            raise Refused(f"{word!r} in {text!r} is no dim", 'write dims as "B M D=64"')
-    return tuple(axes)
-
-
-def _read_example(dims: DimTable, given: Any) -> tuple[Shape, str]:
-    """Fresh dims for the axes of an example array or tensor, and its dtype."""
-    if not hasattr(given, "shape") or not hasattr(given, "dtype"):
-        raise Refused(
-            f"a {type(given).__name__} is neither a dim string nor an array",
-            "bind other arguments beforehand: functools.partial(fn, option=value)",
-        )
-    dtype = str(getattr(given.dtype, "name", given.dtype)).removeprefix("torch.")
-    if "float" not in dtype:
-        kind = "integers" if "int" in dtype else f"{dtype} values"
-        raise Refused(f"{kind} where floats are needed", "use .astype(float)")
-    return tuple(dims.of_example(int(extent)) for extent in given.shape), dtype
-
-
-def _results(result: Any) -> list[tuple[str, TracedArray]]:
-    """The arrays a function returned, under the names of the outputs."""
-    if isinstance(result, Mapping):
-        named = [(_result_name(key), value) for key, value in result.items()]
-    elif isinstance(result, tuple | list):
-        named = [(f"out{position}", value) for position, value in enumerate(result)]
-    else:
-        named = [("out", result)]
-    for name, value in named:
-        if not isinstance(value, TracedArray):
-            raise trace_error(
-                f"the function returned a {type(value).__name__} for {name}",
-                hint="return traced arrays: one, a tuple of them, or a dict of them",
-            )
-    if not named:
-        raise trace_error("the function returned no array")
-    return named
-
-
-def _result_name(key: object) -> str:
-    if isinstance(key, str) and key.isascii() and key.isidentifier():
-        return key
-    hint = 'the keys of a returned dict are names of letters, digits and _: {"mean": m}'
-    raise trace_error(f"the function returned an array under the key {key!r}", hint=hint)
 
 
 def _hints(equations: Sequence[Equation]) -> list[str]:
@@ -369,12 +363,19 @@ def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> dict[str, Any]
     )
 
     def renamed(value: Any) -> Any:
-        if isinstance(value, Length):
+        if isinstance(value, Length | Lengths):
             return value.replaced(lambda d: length_of(leaf(Size(d))) or Length())
         return rewrite(value, leaf) if isinstance(value, Const | Size | Call) else value
 
     params = tuple((key, renamed(value)) for key, value in equation.params)
     return {"operands": operands, "params": params}
+
+
+def _held_exactly(given: Any, number: Expr) -> Expr:
+    """``number``, which is ``given`` as an expression. Raises Refused where digits were lost."""
+    if isinstance(given, int) and isinstance(number, Const) and int(number.value) != given:
+        raise Refused(f"{given} is no float64", "make it an input: an array of int64")
+    return number
 
 
 def _is_plain_size(entry: object) -> bool:

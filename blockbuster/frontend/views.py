@@ -13,8 +13,10 @@ from blockbuster.frontend.deep import Task, done
 from blockbuster.frontend.primitives import Join, Merge, Ref
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.push import Pieces
+from blockbuster.frontend.regrouping import parts_of
 from blockbuster.frontend.strips import Cut, Split, Strips, cut, placed, split, strips_of
 from blockbuster.ir.expr import Arg, Expr, Size, call, rewrite
+from blockbuster.ir.lengths import ONE, ZERO, Length, product_of
 
 _COMBINE = {"+": "add", "max": "maximum", "min": "minimum"}
 
@@ -36,6 +38,47 @@ class ViewRecorder(Pieces):
         """The axes 0 and ``axis`` + 1 of ``ref`` as one axis ``dim`` at ``axis``."""
         shape = self.shape(ref)[1:]
         return self.add(Merge(axis), (ref,), (*shape[:axis], dim, *shape[axis + 1 :]), "j")
+
+    def reshape(self, ref: Ref, shape: Shape) -> Ref:
+        """The elements of ``ref`` in order under other axes: split and merged, or copied."""
+        old, new = [*map(self.length, self.shape(ref))], [*map(self.length, shape)]
+        parts = parts_of(old, new)
+        if parts is None:
+            return self.reshape_copy(ref, shape)
+        ref = self._without_units(ref, old)
+        words = [shape[p.new] if p.length == new[p.new] else self.axis(p.length) for p in parts]
+        for at, axis in reversed([*enumerate(dict.fromkeys(part.old for part in parts))]):
+            own = [word for word, part in zip(words, parts, strict=True) if part.old == axis]
+            ref = self._split_up(ref, at, own)
+        for at, axis in enumerate(dict.fromkeys(part.new for part in parts)):
+            ref = self._merged_up(ref, at, sum(part.new == axis for part in parts), shape[axis])
+        places = iter(range(len(parts)))
+        return ref.view([None if length == ONE else next(places) for length in new])
+
+    def _without_units(self, ref: Ref, extents: Sequence[Length]) -> Ref:
+        """``ref`` without its axes of extent 1, which may be dims of the user's."""
+        for axis, extent in enumerate(extents):
+            if extent == ONE:
+                ref = self.cut(ref, axis, Cut(1, ZERO, ONE))
+        return ref.view([axis for axis, extent in enumerate(extents) if extent != ONE])
+
+    def _split_up(self, ref: Ref, axis: int, dims: Sequence[Axis]) -> Ref:
+        """``ref`` with an axis split into several."""
+        for at, outer in enumerate(dims[:-1], start=axis):
+            rest = product_of(map(self.length, dims[at - axis + 1 :]))
+            inner = dims[-1] if at - axis == len(dims) - 2 else self.axis(rest)
+            piece = Split(outer, inner, self.length(outer), rest)
+            both = self.split(ref, at, piece, len(ref.axes))
+            ref = both.view((*range(1, at + 1), 0, *range(at + 1, len(both.axes))))
+        return ref
+
+    def _merged_up(self, ref: Ref, axis: int, count: int, dim: Axis) -> Ref:
+        """``ref`` with ``count`` axes from ``axis`` on merged into one."""
+        for left in reversed(range(count - 1)):
+            others = (i for i in range(len(ref.axes)) if i != axis)
+            pair = product_of(map(self.length, self.shape(ref)[axis : axis + 2]))
+            ref = self.merge(ref.view((axis, *others)), axis, self.axis(pair) if left else dim)
+        return ref
 
     def apply(self, expr: Expr, *refs: Ref, hint: str = "") -> Ref:
         return done(self._apply(expr, refs, hint))

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Context, Decimal, DecimalException, Overflow, localcontext
+from decimal import (
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DecimalException,
+    Overflow,
+    localcontext,
+)
 from typing import Any
 
 import numpy as np
@@ -63,6 +71,11 @@ def erf(x: Decimal) -> Decimal:
     return Decimal(math.erf(float(x)))
 
 
+def wave(function: Callable[[float], float], x: Decimal) -> Decimal:
+    """A sine or a cosine to double precision; undefined for infinities."""
+    return Decimal(function(float(x))) if x.is_finite() else Decimal("nan")
+
+
 def compared(holds: Callable[[Decimal, Decimal], bool]) -> Callable[[Decimal, Decimal], Decimal]:
     """A comparison. Raises Refused where rounding may decide it."""
 
@@ -74,6 +87,28 @@ def compared(holds: Callable[[Decimal, Decimal], bool]) -> Callable[[Decimal, De
         return Decimal(int(holds(x, y)))
 
     return compare
+
+
+def whole(rounding: str, edge: Decimal) -> Callable[[Decimal], Decimal]:
+    """A rounding to whole numbers, which jumps ``edge`` above them.
+
+    Raises Refused where the rounding of decimals may decide it.
+    """
+
+    def rounded(x: Decimal) -> Decimal:
+        if not x.is_finite():
+            return x
+        jump = (x - edge).to_integral_value() + edge
+        if x != jump and abs(x - jump) < NEAR * max(1, abs(x)):
+            raise Refused("a number that is as good as where a rounding jumps")
+        return x.to_integral_value(rounding)
+
+    return rounded
+
+
+def quotient(x: Any, y: Any) -> Any:
+    """The whole number below x / y, or that number."""
+    return whole(ROUND_FLOOR, ZERO)(x / y)
 
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
@@ -94,6 +129,11 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "and": (2, lambda x, y: Decimal(int(x != 0 and y != 0))),
     "or": (2, lambda x, y: Decimal(int(x != 0 or y != 0))), "not": (1, lambda x: Decimal(x == 0)),
     "where": (3, lambda c, x, y: x if c != 0 else y),
+    "floordiv": (2, quotient), "mod": (2, lambda x, y: x - y * quotient(x, y)),
+    "whole": (1, lambda x: x),
+    "floor": (1, whole(ROUND_FLOOR, ZERO)), "round": (1, whole(ROUND_HALF_EVEN, Decimal("0.5"))),
+    "sin": (1, lambda x: wave(math.sin, x)), "cos": (1, lambda x: wave(math.cos, x)),
+    "log1p": (1, lambda x: (1 + x).ln()), "expm1": (1, lambda x: exp(x) - 1),
 }  # fmt: skip
 
 

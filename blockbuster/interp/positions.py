@@ -69,7 +69,8 @@ class Noting(Terms):
 
     def term(self, fn: str, *args: Any) -> Term:
         if fn in ("lt", "eq"):
-            self.pairs.setdefault((args[0], args[1]))
+            if args[0] is not args[1]:  # x != x asks for NaN, and has one outcome here
+                self.pairs.setdefault((args[0], args[1]))
         elif fn in ("max", "min"):
             for pair in product(*(a.args if a.fn == fn else (a,) for a in args)):
                 self.pairs.setdefault(pair)

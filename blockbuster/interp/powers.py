@@ -19,12 +19,14 @@ from blockbuster.ir.types import size_class
 def power(graph: Graph) -> int:
     """The degree in positions and sizes of what a program computes, at most. Raises TooLarge.
 
-    Of a quotient, the degrees of both parts together; of other functions, that of an argument.
+    Of a quotient, the degrees of both parts together; of other functions, that of an argument. An
+    output that no position or size enters does not count.
     """
     terms = Terms(anywhere=True)
     dims = {d for dim in dims_of(graph) for d in (dim, size_class(dim))}
     outputs = elements(graph, terms)
     known: dict[int, tuple[int, int]] = {}
+    entered: set[int] = set()
     for term in sorted(below(*outputs), key=lambda term: term.number):
         args = [known[part.number] for part in term.parts]
         if term.fn == "input":
@@ -39,7 +41,10 @@ def power(graph: Graph) -> int:
         else:
             made = (max((n for n, _ in args), default=0), max((d for _, d in args), default=0))
         known[term.number] = made
-    return max((sum(known[term.number]) for term in outputs), default=0)
+        own = term.fn == "input" and term.args[0][0] in dims
+        if own or any(part.number in entered for part in term.parts):
+            entered.add(term.number)
+    return max((sum(known[t.number]) for t in outputs if t.number in entered), default=0)
 
 
 def _added(args: list[tuple[int, int]]) -> tuple[int, int]:

@@ -13,6 +13,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.semantics import Function, Refused, Semantics, SizeOf
 from blockbuster.ir.base_two import LOG2_E, is_positive, with_tanh
-from blockbuster.ir.expr import Call, Const, Expr
+from blockbuster.ir.expr import UNINTERPRETED, Call, Const, Expr
 from blockbuster.ir.ops import Misc
 
 NEGATIVE_INFINITY, INFINITY, UNDEFINED = -1, -2, -3
@@ -69,8 +70,10 @@ class Residues(Semantics):
             ),
             "not": lambda x: self.opposite(self.truth(x)),
             "where": lambda c, x, y: self.choice(self.truth(c), x, y),
-            "tanh": lambda x: self.oracle("tanh", x), "erf": lambda x: self.oracle("erf", x),
+            **{name: partial(self.oracle, name) for name in UNINTERPRETED},
             "pow": lambda x, y: self.oracle("pow", x, y),
+            "floordiv": lambda x, y: self.divided("floordiv", x, y),
+            "mod": lambda x, y: self.divided("mod", x, y), "whole": lambda x: x,
         }  # fmt: skip
 
     # arithmetic ------------------------------------------------------------------
@@ -89,6 +92,10 @@ class Residues(Semantics):
         """-x."""
         swapped = np.where(x == UNDEFINED, UNDEFINED, NEGATIVE_INFINITY + INFINITY - x)
         return np.where(x >= 0, -x % self.modulus, swapped)
+
+    def divided(self, name: str, x: Any, y: Any) -> Any:
+        """The quotient or rest of integers: an oracle, where they are not known."""
+        return self.oracle(name, x, y)
 
     @abstractmethod
     def product(self, x: Any, y: Any) -> Any:

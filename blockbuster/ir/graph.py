@@ -39,11 +39,13 @@ class Read:
     """A view of a source array: ``axes[i]`` is the dim under which axis i is read.
 
     None stands for an axis of extent 1; a slice or a split axis is ``Strided``. None of this costs
-    anything; two views of one source are one tensor for traffic.
+    anything; two views of one source are one tensor for traffic. ``dtype`` is that of masks and
+    integers; that of floats is chosen when a kernel is written.
     """
 
     source: str
     axes: tuple[AxisView, ...]
+    dtype: str = ""
 
 
 @dataclass(frozen=True)
@@ -385,15 +387,10 @@ class Graph:
         return f"Graph({len(self.inputs)} inputs, {self.size} nodes, {len(self.outputs)} outputs)"
 
     def _repr_svg_(self) -> str | None:
-        """What Jupyter shows: a picture, or the text form where no Graphviz is installed."""
+        """What Jupyter shows: a picture, if Graphviz is installed."""
         from blockbuster.view.draw import draw
 
         return draw(self)._repr_svg_()
-
-    def _repr_html_(self) -> str | None:
-        from blockbuster.view.notebook import graph_html
-
-        return graph_html(self)
 
 
 def _inputs_read(nodes: tuple[Node, ...]) -> dict[int, None]:

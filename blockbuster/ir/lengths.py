@@ -53,6 +53,25 @@ class Length(Polynomial[Dim, Fraction]):
             raise ValueError(f"{self} is {Fraction(total, divisor)} for {given}: no whole number")
         return total // divisor
 
+    @property
+    def is_integral(self) -> bool:
+        """True if it has no fractions, so that it is whole for all sizes."""
+        return all(share.denominator == 1 for _, share in self.terms)
+
+    def over(self, other: Length) -> Length | None:
+        """This length divided by another; None where the quotient is no polynomial.
+
+        >>> str((size("B") * size("D") - size("D")).over(size("D")))
+        '|B| - 1'
+        """
+        rest, found = self, Length()
+        while rest.terms:
+            part = _divided(rest.terms[0], other.terms[0]) if other.terms else None
+            if part is None:
+                return None
+            found, rest = found + part, rest - part * other
+        return found
+
     def replaced(self, length_of: Callable[[Dim], Length]) -> Length:
         """This length with ``length_of(D)`` for every ``|D|``."""
         total = Length()
@@ -112,9 +131,54 @@ def _product(dims: Product, share: Fraction) -> Expr:
     return term if share.denominator == 1 else call("div", term, share.denominator)
 
 
+@dataclass(frozen=True)
+class Lengths:
+    """The extents of an array's axes, in order.
+
+    >>> print(Lengths((size("B"), whole(4))))
+    (|B|, 4)
+    """
+
+    extents: tuple[Length, ...]
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The dims whose sizes are read."""
+        return tuple(dict.fromkeys(dim for extent in self.extents for dim in extent.dims))
+
+    def value(self, sizes: Mapping[Dim, int]) -> tuple[int, ...]:
+        """The numbers for these sizes. Raises ValueError where one is not whole."""
+        return tuple(extent.value(sizes) for extent in self.extents)
+
+    def replaced(self, length_of: Callable[[Dim], Length]) -> Lengths:
+        """The same with ``length_of(D)`` for every ``|D|``."""
+        return Lengths(tuple(extent.replaced(length_of) for extent in self.extents))
+
+    def __str__(self) -> str:
+        words = [*map(str, self.extents)]
+        return f"({words[0]},)" if len(words) == 1 else f"({', '.join(words)})"
+
+
+def _divided(term: tuple[Product, Fraction], by: tuple[Product, Fraction]) -> Length | None:
+    left = list(term[0])
+    for dim in by[0]:
+        if dim not in left:
+            return None
+        left.remove(dim)
+    return Length(((tuple(left), term[1] / by[1]),))
+
+
 def whole(number: int) -> Length:
     """A plain number."""
     return Length.of([((), Fraction(number))])
+
+
+def product_of(extents: Iterable[Length]) -> Length:
+    """The number of elements of an array with these extents."""
+    total = ONE
+    for extent in extents:
+        total = total * extent
+    return total
 
 
 def share_of(divisor: int) -> Length:
@@ -185,7 +249,8 @@ def completed(sizes: Mapping[Dim, int], rules: Iterable[Rule]) -> dict[Dim, int]
             value = rule.length.value(found)
             known = found.setdefault(rule.dim, value)
             if (known != value or value < 0) if rule.exact else known < value:
-                raise ValueError(f"dim {rule.dim} has size {known}, but {rule}, which is {value}")
+                which = "" if rule.length.constant is not None else f", which is {value}"
+                raise ValueError(f"dim {rule.dim} has size {known}, but {rule}{which}")
     return found
 
 

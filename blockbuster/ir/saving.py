@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from blockbuster.errors import LaunchError, message
-from blockbuster.ir.lengths import Length, Rule
+from blockbuster.ir.lengths import Length, Lengths, Rule
 from blockbuster.ir.reading import (
     Read,
     Wrong,
@@ -83,6 +83,16 @@ def read_length(data: Any) -> Length:
     return Length(tuple((dims, Fraction(top, under)) for dims, top, under in terms))
 
 
+def lengths_to_json(lengths: Lengths) -> list[Any]:
+    """The extents of an array as JSON."""
+    return [*map(length_to_json, lengths.extents)]
+
+
+def read_lengths(data: Any) -> Lengths:
+    """The extents that ``lengths_to_json`` wrote."""
+    return Lengths(tuple(items(read_length)(data)))
+
+
 # functions of whole arrays -----------------------------------------------------------
 
 
@@ -98,6 +108,8 @@ def function_to_json(fn: Any, name: str, classes: Classes) -> Any:
             value = getattr(fn, field.name)
             if isinstance(value, Length):
                 value = length_to_json(value)
+            elif isinstance(value, Lengths):
+                value = lengths_to_json(value)
             elif callable(value):
                 value = function_to_json(value, name, classes)
             values[field.name] = value
@@ -120,6 +132,7 @@ FIELDS: dict[str, Read[Any]] = {
     "str": text,
     "Dim": text,
     "Length": read_length,
+    "Lengths": read_lengths,
     "tuple[int, ...]": items(number(0)),
     "tuple[tuple[int, ...], ...]": items(items(number(0))),
 }

@@ -19,6 +19,7 @@ from blockbuster.rules.extend_map_over_ancestors import ExtendMapOverAncestors
 from blockbuster.rules.extend_map_over_copies import ExtendMapOverCopies
 from blockbuster.rules.factor_out import FactorOut
 from blockbuster.rules.factor_out_exp import FactorOutExp
+from blockbuster.rules.fold_at_extremum import FoldAtExtremum
 from blockbuster.rules.fold_columns import FoldColumns
 from blockbuster.rules.fuse_elementwise import FuseElementwise
 from blockbuster.rules.fuse_maps import FuseMaps
@@ -31,6 +32,7 @@ from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
 from blockbuster.rules.safety import safe
+from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
 from blockbuster.rules.transpose_producer import TransposeProducer
@@ -58,10 +60,12 @@ RULES: tuple[Rule, ...] = (
     FuseReduction(),
     FuseMaps(),
     FuseSiblings(),
+    FoldAtExtremum(),  # after fusion, when extremum and fold are in two bodies, not in more
     Remake(),  # after fusion, when a value has the fewest readers: what is left reads it elsewhere
     FoldColumns(),  # after fusion: it looks inside one body, and makes way for the next rule
     LocalLinearity(),  # what rules 4 and 5 recognize before fusion is theirs
     FactorOut(),  # after fusion: it needs one body from the factor to the sum
+    ScaleOutOfExtremum(),  # likewise, for maxima
     FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
@@ -127,6 +131,7 @@ __all__ = [
     "FactorOut",
     "FactorOutExp",
     "ExtendMapOverCopies",
+    "FoldAtExtremum",
     "FoldColumns",
     "FuseElementwise",
     "FuseMaps",
@@ -140,6 +145,7 @@ __all__ = [
     "Remake",
     "Rule",
     "Step",
+    "ScaleOutOfExtremum",
     "SwapScaleDot",
     "SwapShiftDot",
     "WholeDim",

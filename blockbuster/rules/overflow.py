@@ -157,7 +157,7 @@ class _Level:
 
 
 BOUNDED = (
-    "tanh", "sigmoid", "erf", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
+    "tanh", "sigmoid", "erf", "sin", "cos", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
 )  # fmt: skip
 
 # functional operator -> the scalar function that it applies; reductions keep what they are given

@@ -12,7 +12,7 @@ from typing import Any
 from blockbuster.emit.target.gpu import Gpu
 from blockbuster.errors import LaunchError, message
 from blockbuster.frontend.arguments import Shape
-from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopySlice, CopySplit
+from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit
 from blockbuster.frontend.lower import WholeArrays
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis
@@ -22,7 +22,7 @@ from blockbuster.runtime.graphs import Graphed
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
-from blockbuster.runtime.run_plan import run_on_host
+from blockbuster.runtime.run_plan import OnHost
 from blockbuster.runtime.saved import write_plan
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
 from blockbuster.selection.candidate import CPU
@@ -33,7 +33,7 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 
 SAVED = {
     kind.__name__: kind
-    for kind in (AlongAxis, CopyJoin, CopyMerge, CopySlice, CopySplit, WholeArrays)
+    for kind in (AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, WholeArrays)
 }
 """The callable objects of ours that a saved program may hold, and no others."""
 
@@ -148,7 +148,9 @@ class Compiled:
     def _in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         inputs = self.plan.inputs
         given = {**dict(zip(inputs, arrays, strict=False)), **named}
-        if len(given) != len(arrays) + len(named) or given.keys() != inputs.keys():
+        once = len(given) == len(arrays) + len(named)
+        given = {**(self._program.held if self._program else {}), **given}
+        if not once or given.keys() != inputs.keys():
             raise TypeError(f"{self.plan.name} takes the arrays {', '.join(inputs)}, each once")
         return [given[name] for name in inputs]
 
@@ -173,7 +175,8 @@ class Compiled:
         plan = self.plan
         if plan.target == CPU:
             known = sizes if all(sizes.values()) else plan.checked(sizes)
-            return functools.partial(_on_host, plan, known, device is not None)
+            on_host = OnHost(plan, known)
+            return on_host if device is None else functools.partial(_on_tensors, plan, on_host)
         on_gpu = self._gpus.get(device.index)
         if on_gpu is None:
             on_gpu = self._gpus[device.index] = OnGpu(plan, Gpu(device.index), self._compare)
@@ -191,9 +194,11 @@ class Compiled:
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to run and to check it into one file, which ``load`` reads.
 
-        Raises ValueError for a function of whole arrays that cannot be imported by its name.
+        A nested result is read back as a dict under its outputs' names. Raises ValueError for a
+        function of whole arrays that cannot be imported by its name.
         """
-        shape = {"kind": self._shape.kind, "keys": self._shape.keys}
+        kind = "dict" if self._shape.kind == "nested" else self._shape.kind
+        shape = {"kind": kind, "keys": self._shape.keys}
         return write_plan(
             self.plan, Path(path), SAVED, shape=shape, program=_as_json(self._program)
         )
@@ -229,13 +234,11 @@ class Compiled:
         return register(name, f"({takes}) -> {gives}", compute, fake)
 
 
-def _on_host(plan: Plan, sizes: Any, as_tensors: bool, arrays: Sequence[Any]) -> list[Any]:
-    """A plan for the CPU on NumPy arrays, or on tensors whose memory it reads where it lies."""
-    host = [to_host(array) for array in arrays] if as_tensors else arrays
-    results = run_on_host(plan, dict(zip(plan.inputs, host, strict=True)), sizes)
-    if not as_tensors:
-        return results
-    return [from_host(r, dtype) for r, dtype in zip(results, plan.result_dtypes, strict=True)]
+def _on_tensors(plan: Plan, run: Run, tensors: Sequence[Any]) -> list[Any]:
+    """The outputs for tensors, whose memory is read where it lies."""
+    results = run([to_host(tensor) for tensor in tensors])
+    dtypes = plan.result_dtypes
+    return [from_host(r, dtype) for r, dtype in zip(results, dtypes, strict=True)]
 
 
 def _as_json(program: ArrayProgram | None) -> dict[str, Any] | None:

@@ -58,7 +58,8 @@ class KnownCall(Generic[T]):
     @cached_property
     def _in_order(self) -> bool:
         """True if the arrays are the positional arguments."""
-        return [leaf.place for leaf in self.arrays] == list(range(self.given))
+        places = [None if leaf.steps else leaf.place for leaf in self.arrays]
+        return places == list(range(self.given))
 
     def layout(self, key: tuple[Any, ...], found: list[Any]) -> tuple[Any, ...]:
         """The layout of a call's arrays; ``key`` describes all its arguments."""
@@ -73,7 +74,7 @@ class KnownCall(Generic[T]):
         if self._in_order:
             found = [*args]
         else:
-            found = [_array(leaf, args, kwargs) for leaf in self.arrays]
+            found = [leaf.taken(args, kwargs) for leaf in self.arrays]
         layout = self.layout(key, found)
         extents: list[int] = []
         for array in layout:
@@ -91,12 +92,4 @@ class KnownCall(Generic[T]):
         arrays = self.arrays
         if self._in_order:
             return lambda args, kwargs: make(run(args))
-        return lambda args, kwargs: make(run([_array(leaf, args, kwargs) for leaf in arrays]))
-
-
-def _array(leaf: Leaf, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The array of a call that ``leaf`` stands for: a default is its value."""
-    place = leaf.place
-    if place is None:
-        return leaf.value
-    return args[place] if isinstance(place, int) else kwargs[place]
+        return lambda args, kwargs: make(run([leaf.taken(args, kwargs) for leaf in arrays]))

@@ -26,10 +26,10 @@ def is_tie(best: Choice, other: Choice) -> bool:
 
 
 def _priced(choice: Choice) -> str:
+    name = f"the program {choice.name}" if choice.name.startswith("with ") else choice.name
     if choice.cost is not None:
-        return f"{choice.name}, {choice.cost.microseconds:.1f} us"
-    known = "of no known time" if choice.scheduled else f"{choice.moved} elements moved"
-    return f"{choice.name}, {known}"
+        return f"{name}, {choice.cost.microseconds:.1f} us"
+    return f"{name}, {'of no known time' if choice.scheduled else f'{choice.moved} elements moved'}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from functools import cached_property
 from blockbuster.costs import Report, Work, cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.arithmetic import Arithmetic
-from blockbuster.errors import message
 from blockbuster.machines import Machine, choice_weights, machine_of
 
 WEIGHTS = choice_weights()
@@ -93,8 +92,9 @@ def cost_of(scheduled: Scheduled) -> Cost:
     Raises ValueError if a program does not fit a processor, or the machine lacks a rate.
     """
     machine, works = machine_of(scheduled.target.name), work(scheduled)
-    if any(one.footprint.shared > machine.limits.shared_per_program for one in works):
-        raise ValueError(message(f"a program needs more shared memory than {machine.name} has"))
+    for one in works:
+        if reason := one.footprint.misfit(machine):
+            raise ValueError(reason)
     return Cost(works, cost(works, machine, launch=LAUNCH), machine, _combined(scheduled))
 
 

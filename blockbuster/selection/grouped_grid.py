@@ -49,7 +49,9 @@ def _candidates(scheduled: Scheduled, site: Site) -> Iterator[Scheduled]:
 
 
 def _loaded(alone: Work, machine: Machine) -> int:
-    """Bytes from memory; 0 where the order of programs does not matter."""
+    """Bytes from memory; 0 where the order of programs does not matter, or none fits."""
+    if alone.footprint.misfit(machine):
+        return 0
     wave = machine.processors * alone.footprint.resident(machine)
     if alone.programs <= wave or fits(alone, machine.tiers[1]):
         return 0

@@ -148,10 +148,7 @@ def _order(found: tuple[int, Place]) -> tuple[int, float, float]:
 
 def _first(works: tuple[Work, ...], device: Machine, launch: str, warm: bool) -> float:
     """Microseconds by the closed form; infinite where it says that no program fits."""
-    try:
-        for each in works:
-            each.footprint.resident(device)
-    except ValueError:
+    if any(each.footprint.misfit(device) for each in works):
         return float("inf")
     return cost(works, device, launch=launch, warm=warm).time_us
 

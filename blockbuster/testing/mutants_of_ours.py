@@ -77,6 +77,59 @@ def columns() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
+def extrema() -> tuple[Mutant, ...]:
+    """fold-at-extremum."""
+    rule, file = "FoldAtExtremum", "extrema"
+    return (
+        Mutant("extremum: any accumulator", rule, file,
+               'folds[value.port] in (Accumulate("max"), Accumulate("min"))',
+               "isinstance(folds[value.port], Accumulate)", "cases"),
+        Mutant("extremum: another dim", rule, file,
+               "reason = different_dims(graph, first, second) or", "reason =", "cases"),
+        Mutant("extremum: a peeled map", rule, file,
+               " or first_iteration_gone(graph, first, second)", "", "cases"),
+        Mutant("extremum: waits for a sum", rule, file,
+               "if not isinstance(map_at(graph, first).results[value.port], Collect):",
+               "if False:", "cases"),
+        Mutant("extremum: waits through another", rule, file,
+               "and graph.reaches(first, value.node)", "and False", "cases"),
+        Mutant("extremum: lacks an axis", rule, file,
+               "if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):",
+               "if False:", "cases"),
+        Mutant("extremum: not neutral", rule, file, "or taken.args[2] != neutral:", ":"),
+        Mutant("extremum: another list", rule, file, "if taken.args[0] in found:", "if True:"),
+        Mutant("extremum: always kept", rule, file,
+               'call("where", alike, Arg(0), neutral)', 'call("where", alike, Arg(0), Arg(0))'),
+        Mutant("extremum: kept where it is less", rule, file,
+               'alike, missing = call("eq", ', 'alike, missing = call("lt", '),
+        Mutant("extremum: folded to the other end", rule, "fold_at_extremum",
+               "Rescale(result.monoid,", 'Rescale("max",'),
+    )  # fmt: skip
+
+
+def scaled_extrema() -> tuple[Mutant, ...]:
+    """scale-out-of-extremum."""
+    rule, file = "ScaleOutOfExtremum", "scale_out_of_extremum"
+    return (
+        Mutant("scaled: may be negative", rule, file,
+               "if not not_negative(graph, factor):", "if False:", "cases"),
+        Mutant("scaled: by anything", rule, file,
+               'if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):',
+               "if False:", "cases"),
+        Mutant("scaled: a sum", rule, file, '(Accumulate("max"), Accumulate("min"))',
+               '(Accumulate("max"), Accumulate("min"), Accumulate("+"))', "cases"),
+        Mutant("scaled: nothing shared", rule, file,
+               "or not shares_a_pass(graph, position):", ":", "cases"),
+        Mutant("scaled: along the fold", rule, file, "if lost else", "if False else", "cases"),
+        Mutant("scaled: the factor is lost", rule, file, "edit, PRODUCT, given,",
+               "edit, Arg(0), given,"),
+        Mutant("scaled: any sum is positive", rule, "signs", "return all(map(of, range(",
+               "return any(map(of, range(", "cases"),
+        Mutant("scaled: differences are positive", rule, "signs", '{"add", "mul",',
+               '{"add", "sub", "mul",', "cases"),
+    )  # fmt: skip
+
+
 def shared_factors() -> tuple[Mutant, ...]:
     """factor-out."""
     rule, file, values, exprs = "FactorOut", "shared_factor", "affine", "linear_expressions"
@@ -286,6 +339,8 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *ancestors(),
     *duplicates(),
     *columns(),
+    *extrema(),
+    *scaled_extrema(),
     *shared_factors(),
     *shared_exponentials(),
     *peeled(),

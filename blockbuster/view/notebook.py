@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 from blockbuster.errors import shown_lines
 from blockbuster.interp.proof import NOT_SHOWN, WORDS
 from blockbuster.view.dot import escape
-from blockbuster.view.render import can_render
 
 if TYPE_CHECKING:
     from blockbuster.emit.kernel import Kernel
     from blockbuster.frontend import ArrayProgram
     from blockbuster.interp import Proof
     from blockbuster.interp.report import ProofReport
-    from blockbuster.ir.graph import Graph
     from blockbuster.rules import Derivation
     from blockbuster.selection.report import Report
 
@@ -31,11 +29,6 @@ PRE = "style='text-align:left;line-height:1.35;margin:.3em 0;background:transpar
 def program_html(program: ArrayProgram) -> str:
     """An array program: its equations."""
     return _block(_head(program.name, f"{len(program.equations)} operators"), _text(str(program)))
-
-
-def graph_html(graph: Graph) -> str | None:
-    """A block program in its text form; None where its picture can be drawn, which is shown."""
-    return None if can_render("svg") else _block(_text(graph.show()))
 
 
 def derivation_html(derivation: Derivation) -> str:

@@ -120,13 +120,18 @@ def test_kernels_for_a_gpu_are_compiled(tmp_path, monkeypatch):
 
 def spoiled(monkeypatch, change):
     """From now on plans give results that were changed."""
-    run, calls = compiled.run_on_host, []
+    made, calls = compiled.OnHost, []
 
     def wrong(*args):
-        calls.append(1)
-        return [change(y.copy(), len(calls)) for y in run(*args)]
+        run = made(*args)
 
-    monkeypatch.setattr(compiled, "run_on_host", wrong)
+        def changed(arrays):
+            calls.append(1)
+            return [change(y.copy(), len(calls)) for y in run(arrays)]
+
+        return changed
+
+    monkeypatch.setattr(compiled, "OnHost", wrong)
 
 
 def one_element(y, _):
@@ -208,7 +213,7 @@ def test_what_is_raised_is_no_right_answer(monkeypatch, error, verdict):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(compiled, "run_on_host", fails)
+    monkeypatch.setattr(compiled, "OnHost", fails)
     record = tried(CHAIN, "cpu")
 
     assert record["verdict"] == verdict
@@ -275,15 +280,18 @@ def test_a_refused_snapshot_is_not_called_right(monkeypatch):
     """Another takes its place and is judged; the record says that the forced one was refused."""
     from blockbuster.runtime.recorder import Refused
 
-    run, seen = compiled.run_on_host, []
+    made, seen = compiled.OnHost, []
 
-    def refuses(plan, *args):
-        seen.append(plan)
-        if len(seen) == 1:
-            raise Refused(plan.files[:1], "the assembler loses a register")
-        return run(plan, *args)
+    def refuses(plan, sizes):
+        def run(arrays):
+            seen.append(plan)
+            if len(seen) == 1:
+                raise Refused(plan.files[:1], "the assembler loses a register")
+            return made(plan, sizes)(arrays)
 
-    monkeypatch.setattr(compiled, "run_on_host", refuses)
+        return run
+
+    monkeypatch.setattr(compiled, "OnHost", refuses)
     record = tried(replace(CHAIN, forced=Forced(0, 4, 0)), "cpu")
 
     assert seen[0] is not seen[1]

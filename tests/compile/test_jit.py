@@ -288,9 +288,9 @@ TWOS = np.full((4, 4), 2.0, np.float32)
     [
         ((X, X.astype(int)), bb.LaunchError, "y holds int64: floating-point"),
         ((X, X > 0), bb.LaunchError, "y holds bool"),
-        ((X, [X]), TypeError, "the argument y is a list of arrays"),
-        ((X, [1.0]), TypeError, "the argument y is a list, which has no hash"),
-        ((X, {"a": X}), TypeError, "the argument y is a dict of arrays"),
+        ((X, {1.0}), TypeError, "the argument y is a set, which has no hash"),
+        ((X, [X]), bb.TraceError, "a list is neither an array nor a number"),
+        ((X, {"a": X.astype(int)}), bb.LaunchError, r"y\['a'\] holds int64"),
         ((X,), TypeError, "missing a required argument: 'y'"),
         ((1.0, 2.0), bb.LaunchError, "the call has no array"),
         ((X, X[:3]), bb.TraceError, r"(?s)4 and 3 differ.*test_jit.py:\d+: "),

@@ -56,9 +56,10 @@ def test_tuples_in_tuples_are_fixed_arguments_up_to_a_depth():
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1,)])
-def test_an_array_of_one_element_is_no_operand_of_a_product(shape):
+def test_an_array_of_one_element_is_an_operand_of_a_product(shape):
     one = np.ones(shape)
 
-    with pytest.raises(bb.TraceError, match=r"an array of shape \(1,.*\) is not an input"):
-        bb.jit(lambda x: x @ one)(np.ones((3, 1)))
+    product = bb.jit(lambda x: x @ one)
+    np.testing.assert_array_equal(product(np.ones((3, 1))), np.ones((3, 1)) @ one)
+    assert product.compiled_for(np.ones((3, 1))).plan.inputs.keys() == {"x", "one"}
     np.testing.assert_array_equal(bb.jit(lambda x: x * one)(np.ones((3, 1))), np.ones((3, 1)))

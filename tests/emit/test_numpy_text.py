@@ -6,8 +6,10 @@ import inspect
 import numpy as np
 import pytest
 
+import blockbuster.frontend as frontend
 from blockbuster.emit.closing.wide_sums import wide_sums
-from blockbuster.emit.print.numpy.text import numpy_text, reference_text
+from blockbuster.emit.print.numpy.reference import reference_text
+from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.lower import lower_to_tiles
@@ -15,6 +17,8 @@ from blockbuster.interp.binding import sources
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
 from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, sizes_of
+from tests.frontend.programs import OPAQUE, PROGRAMS
+from tests.frontend.programs import inputs_for as arrays_for
 
 
 def test_golden(golden):
@@ -44,6 +48,40 @@ def test_a_reference_computes_the_outputs(name):
 
     for result, array in zip(results, wanted, strict=True):
         np.testing.assert_allclose(result, array, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in OPAQUE])
+def test_the_reference_of_an_unfused_program_is_the_function(name):
+    """As the user wrote it: what files compare with, beside the oracle."""
+    function, dims = PROGRAMS[name]
+    program = frontend.trace(function, **dims)
+    arrays = arrays_for(program, {})
+    graph = frontend.lower(program)
+    module = load_module(reference_text(graph), FOLDER)
+    options = inspect.signature(module.reference).parameters.values()
+    sizes = program.bind(arrays)
+    free = {o.name: sizes[o.name] for o in options if o.kind is o.KEYWORD_ONLY and o.name in sizes}
+    results = module.reference(*(arrays[source] for source in sources(graph)), **free)
+    results = results if isinstance(results, tuple) else (results,)
+
+    for result, wanted in zip(results, program.numpy(arrays).values(), strict=True):
+        np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_the_reference_of_an_unfused_program_reads_like_numpy():
+    def geglu(x, w, v):
+        return frontend.gelu(x @ w) * (x @ v)
+
+    graph = frontend.lower(frontend.trace(geglu, x="M K", w="K F", v="K F"))
+    body = reference_text(graph).partition("v = np.asarray(v, dtype)\n")[2]
+
+    assert [line.split("  #")[0].strip() for line in body.splitlines()] == [
+        "t3 = x @ w",
+        "t7 = gelu(t3)",
+        "t10 = x @ v",
+        "t15 = t7 * t10",
+        "return t15",
+    ]
 
 
 def test_sizes_that_no_array_shows_are_arguments():

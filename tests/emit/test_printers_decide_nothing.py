@@ -20,8 +20,8 @@ MACHINES = re.compile(r"sm_\d|gfx\d|\b[ahbv]\d00\b|hopper|ampere|nvidia|\bamd\b|
 
 TABLES = {
     "numpy/spelling.py": (
-        "FUNCTIONAL_TEXT", "EXACT_FUNCTIONAL", "WIDE_FUNCTIONAL", "EXACT_CALL_TEXT", "CALL_TEXT",
-        "HELPERS", "HELPERS_OF", "RESERVED",
+        "FUNCTIONAL_TEXT", "INTO_TEXT", "INTO_HELPERS", "EXACT_FUNCTIONAL", "WIDE_FUNCTIONAL",
+        "EXACT_CALL_TEXT", "CALL_TEXT", "HELPERS", "HELPERS_OF", "RESERVED",
     ),
     "triton/ops.py": ("_FOLDS", "_PRODUCT"),
     "triton/scalars.py": (
@@ -32,7 +32,7 @@ TABLES = {
 """Where names of operators and functions belong: beside their spelling."""
 
 SPELLERS = {
-    "numpy/spelling.py": {"number": ("pow", "where"), "truth": ("and", "or", "not")},
+    "numpy/spelling.py": {"number": ("pow", "where", "eq"), "truth": ("and", "or", "not")},
     "triton/ops.py": {"text": ("dot",)},
     "triton/scalars.py": {
         "text": ("pow",),

@@ -94,7 +94,7 @@ def test_a_slice_of_heads_of_a_slice_is_one_view():
     def fn(x):
         return bb.split_heads(x[:, 8:], 4)[1:3, :, 1:]
 
-    assert views(lowered(fn, x="S 40")) == ["x(S,A[E = 2 step 8, F = 7 from 17])"]
+    assert views(lowered(fn, x="S 40")) == ["x(S,A[E = 2 step 8, F = 7 from 17 of 40])"]
 
 
 def test_merged_heads_are_written_in_place():
@@ -198,13 +198,13 @@ def test_plain_arrays_are_computed_at_once():
         (lambda x, y: x[:, 3:3], "the slice has 0 elements"),
         (lambda x, y: x[:, x.shape[1] :], "the slice has 0 elements"),
         (lambda x, y: x[:, : x.shape[1] + 1], "ends 1 behind the axis, which has"),
-        (lambda x, y: x[:, x.shape[1]], "begins or ends at no whole number|a SizeExpr as an index"),
+        (lambda x, y: x[:, x.shape[1]], "there is no position .D. on an axis of D"),
         (lambda x, y: x[:, : x.shape[1] ** 2.5], "begins or ends at no whole number"),
         (lambda x, y: x[:, 0.5:], "begins or ends at no whole number"),
         (lambda x, y: x[[0, 1]], r"a list as an index[\s\S]*bb.custom"),
         (lambda x, y: x[0, 0, 0], "more indices than axes"),
         (lambda x, y: x[..., ...], r"\.\.\. stands twice"),
-        (lambda x, y: x[:, : x.shape[1] // 0], "no // and %"),
+        (lambda x, y: x[:, : x.shape[1] // 0], r".D. // 0 is no known number"),
         (lambda x, y: y[:, 4], "there is no position 4 on an axis of 4 elements"),
         (lambda x, y: y[:, -5], "there is no position -5 on an axis of 4 elements"),
         (lambda x, y: x[-y.shape[0] :], r"a negative size[\s\S]*x\[x\.shape\[0\] - n :\]"),
@@ -216,10 +216,7 @@ def test_plain_arrays_are_computed_at_once():
         (lambda x, y: bb.concat([x, y[None]]), "equally many axes"),
         (lambda x, y: bb.concat([x, y], 1), r"concat of \(M, D\) and \(N, 4\): M and N differ"),
         (lambda x, y: bb.concat([x, y], 2), "axis 2 is out of range"),
-        (lambda x, y: bb.concat([x, x > 0]), "masks and numbers do not join"),
         (lambda x, y: x[:, 1:] + x[:, 2:], "add of .*: D - 1 and D - 2 differ"),
-        (lambda x, y: x.reshape(2, -1), r"bb.split_heads\(x, h\), bb.merge_heads\(x\)"),
-        (lambda x, y: x.flatten(), r"bb.split_heads\(x, h\), bb.merge_heads\(x\)"),
     ],
 )  # fmt: skip
 def test_refused_by_name(fn, message):

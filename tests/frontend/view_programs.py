@@ -137,6 +137,10 @@ FREE = {
         lambda x: bb.split_heads(bb.merge_heads(x), 2) + 1,
         dict(x="H=2 S D"),
     ),
+    "split in other factors than merged": (
+        lambda x: bb.split_heads(bb.merge_heads(x), 2) + 1,
+        dict(x="H=4 S D"),
+    ),
     "gram of merged": (lambda x: gram(bb.merge_heads(x)), dict(x="H S D")),
     "joined rows": (lambda x, y: bb.concat([bb.exp(x), y], 0), dict(x="M D", y="N D")),
     "joined columns": (lambda x, y: bb.concat([bb.exp(x), y]) + 1, dict(x="M D", y="M E")),
@@ -182,6 +186,6 @@ COPIED = {
     "slice across a join": (lambda x, y: bb.concat([x, y], 0)[1:], dict(x="M=3 D", y="N D")),
     "split other than merged": (
         lambda x: bb.split_heads(bb.merge_heads(x), 2) + 1,
-        dict(x="H=4 S D"),
+        dict(x="H=3 S D"),
     ),
 }

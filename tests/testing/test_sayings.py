@@ -9,6 +9,7 @@ import pytest
 import blockbuster as bb
 from blockbuster.ir.ops import Map
 from blockbuster.ir.types import size_class
+from blockbuster.selection.considered import NEAR
 from blockbuster.testing.sayings import WAYS, everyday
 from tests.parameters import rest_slow
 
@@ -43,10 +44,11 @@ def stored(graph, sizes, around=()):
 
 
 def planned_like(program, sizes):
-    """The kernels that are chosen, their schedules and the extents of their workspaces."""
+    """The chosen kernels with schedules and extents of workspaces, and their microseconds."""
     plan = bb.compile(program, sizes, "float16", "h200", check=False).plan
-    chosen = [file.considered.best.scheduled for file in plan.files]
-    return [plan.kernels, *(scheduled_like(each, program, sizes) for each in chosen)]
+    best = [file.considered.best for file in plan.files]
+    like = [scheduled_like(each.scheduled, program, sizes) for each in best]
+    return [plan.kernels, *like], sum(each.cost.microseconds for each in best)
 
 
 def emitted_like(program, sizes):
@@ -114,10 +116,18 @@ def test_three_ways_are_scheduled_alike(seed):
         assert emitted_like(*other) == wanted, way
 
 
-@pytest.mark.parametrize("seed", rest_slow(range(PROGRAMS), CHOSEN))
+@pytest.mark.parametrize("seed", rest_slow(sorted({*range(0, PROGRAMS, 6), *CHOSEN}), CHOSEN))
 def test_three_ways_are_the_same_kernels(seed):
-    found = {way: planned_like(*given) for way, *given in said(seed)}
-    assert found["apart"] == found["alike"] == found["examples"], f"everyday({seed})"
+    """Where the ways differ by a negation or the order of factors, schedules of equal cost may."""
+    found = {}  # by the lowered program
+    for _, program, sizes in said(seed):
+        text = numbered(bb.lower(program).show(), program.dims)
+        kernels, microseconds = planned_like(program, sizes)
+        known = found.setdefault(text, (kernels, microseconds))
+        assert known[0] == kernels, f"everyday({seed})"
+    times = [microseconds for _, microseconds in found.values()]
+    same = len({repr(kernels) for kernels, _ in found.values()}) == 1
+    assert same or max(times) <= NEAR * min(times), f"everyday({seed})"
 
 
 @pytest.mark.parametrize("seed", range(0, PROGRAMS, 5))

@@ -21,7 +21,7 @@ SMALL = {
     "attention": SETTINGS[0][0],
     "heads": {"M": 32, "D": 16, "E": 32},
 }
-"""Sizes at which nobody looks for schedules: there is too little to do. Others have those of pages."""
+"""Sizes at which there is too little to do to look for schedules; others have usual ones."""
 
 
 def two_heads(x, w):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from blockbuster.emit.tile.cut import Body
 from blockbuster.emit.tile.dataflow import folded, reads
 from blockbuster.emit.tile.monoids import kept_empty
-from blockbuster.emit.tile.program import Fold, For, Init, Store, statements
+from blockbuster.emit.tile.program import Fold, For, Init, Member, Store, statements
+from blockbuster.rules.extrema import at_lead
 from blockbuster.rules.safety import RESCALED
 
 
@@ -35,8 +36,7 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
         for tile in folded(fold):
             if tile not in started:
                 return f"{tile.name} does not start beside the loop"
-        known = (m.factor == kept_empty(RESCALED, m.monoid) for m in fold.members)
-        if fold in totals and not all(known):
+        if fold in totals and not all(map(_combines, fold.members)):
             return f"what {fold.target.name} rescales is not known to combine"
     for fold in totals:
         for tile in folded(fold):
@@ -47,6 +47,12 @@ def not_chunkable(loop: For, before: Body, behind: Body) -> str:
             if tile.per_lane:
                 return f"{tile.name} has an entry per lane"
     return ""
+
+
+def _combines(member: Member) -> bool:
+    """True if partial results of a group's member are known to fold in any order."""
+    factors = (RESCALED, *at_lead(member.monoid))
+    return member.factor in [kept_empty(factor, member.monoid) for factor in factors]
 
 
 def not_apart(before: Body) -> str:

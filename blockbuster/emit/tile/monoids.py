@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 
-from blockbuster.ir.expr import Arg, Const, Expr, call
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call
 
 
 def kept_empty(factor: Expr, monoid: str) -> Expr:
     """``factor``, which leaves an accumulator as it is that nothing is folded into yet.
 
     Its lead is -inf, so that it would be multiplied by 0: right for a sum, which starts at 0, but
-    NaN for a maximum, which starts at -inf, or a minimum.
+    NaN for a maximum, which starts at -inf, or a minimum. A factor that chooses between its value
+    and the start keeps the start by itself.
     """
     if monoid == "+":
         return factor
     start = Const(-math.inf if monoid == "max" else math.inf)
+    if isinstance(factor, Call) and factor.fn == "where" and factor.args[1:] == (Arg(0), start):
+        return factor
     return call("where", call("eq", Arg(0), start), Arg(0), factor)
 
 

@@ -192,5 +192,8 @@ EXACT: Mapping[str, Callable[..., float]] = {
     "recip0": lambda x: 0.0 if x == 0 else 1 / x,
     "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
+    "floor": math.floor, "round": round, "sin": math.sin, "cos": math.cos, "log1p": math.log1p,
+    "expm1": math.expm1,
     "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b), "not": lambda a: not a,
+    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "whole": lambda x: x,
 }  # fmt: skip

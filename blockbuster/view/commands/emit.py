@@ -16,7 +16,8 @@ examples:
       --sizes M=4096,N=4096,D=128,L=128 -o flash.py
   python flash.py --check
 
-  blockbuster emit model.py:mlp --dims x="M D" w="D K=64" --sizes M=512,D=256 --show schedule
+  blockbuster emit model.py:mlp --dims x="M D" w="D K=64" --sizes M=512,D=256 \\
+      --show schedule
   blockbuster emit model.py:mlp --dims x="M D" w="D K" --sizes M=512,D=256,K=64 \\
       --snapshot 1 --schedule mine.schedule -o mlp.py
 """

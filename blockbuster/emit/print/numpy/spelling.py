@@ -10,7 +10,17 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
 
-from blockbuster.ir.expr import INFIX, Arg, Call, Const, Expr, Size, is_predicate, show_number
+from blockbuster.ir.expr import (
+    INFIX,
+    Arg,
+    Call,
+    Const,
+    Expr,
+    Size,
+    arguments,
+    is_predicate,
+    show_number,
+)
 from blockbuster.ir.types import Dim
 
 # dots and reductions; items are arrays with the axes of the operand
@@ -21,12 +31,15 @@ FUNCTIONAL_TEXT: dict[str, str] = {
     "dot": "{0} @ {1}.T",
 }  # fmt: skip
 
+INTO_TEXT = {"add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div": "np.divide"}
+"""Infix operators as functions, which take the memory that the result is written to."""
+
 # computed in double precision and rounded once, so that float32 errs no more than eager does
 EXACT_FUNCTIONAL = {"row_sum": "row_sum", "dot": "dot"}
 WIDE_FUNCTIONAL = {"row_sum": "wide_row_sum", "dot": "wide_dot"}
 EXACT_CALL_TEXT = {
-    "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
-    "gelu": "near_gelu",
+    "exp": "exp", "log": "log", "sigmoid": "near_sigmoid", "silu": "near_silu",
+    "gelu": "near_gelu", "sub0": "minus",
 }  # fmt: skip
 
 WIDE = "np.float64"
@@ -41,7 +54,13 @@ CALL_TEXT: dict[str, str] = {
     "neg": "np.negative", "reciprocal": "reciprocal", "rsqrt": "rsqrt", "relu": "relu",
     "sigmoid": "sigmoid", "silu": "silu", "gelu": "gelu", "erf": "erf",
     "sub0": "sub0", "recip0": "recip0",
+    "floordiv": "np.floor_divide", "mod": "np.mod", "whole": "whole",
+    "floor": "np.floor", "round": "np.rint", "sin": "np.sin", "cos": "np.cos",
+    "log1p": "np.log1p", "expm1": "np.expm1",
 }  # fmt: skip
+
+
+INTO_HELPERS = ("exp", "log", "minus", "dot")  # with a parameter for that memory
 
 
 def _near(name: str) -> str:
@@ -54,16 +73,17 @@ def _near(name: str) -> str:
 
 def _nearest(name: str) -> str:
     return (
-        f"def {name}(x):\n"
+        f"def {name}(x, out=None):\n"
         f'    """np.{name}, rounded once: in float32 NumPy\'s own is off by up to three units."""\n'
-        f"    return np.{name}(x, dtype=np.float64).astype(np.asarray(x).dtype)\n"
+        "    if out is None:\n"
+        f"        return np.{name}(x, dtype=np.float64).astype(np.asarray(x).dtype)\n"
+        f'    return np.{name}(x, out=out, dtype=np.float64, casting="same_kind")\n'
     )
 
 
 HELPERS: dict[str, str] = {
     "exp": _nearest("exp"),
     "log": _nearest("log"),
-    "tanh": _nearest("tanh"),
     **{f"near_{name}": _near(name) for name in ("sigmoid", "silu", "gelu")},
     "near_power": (
         "def near_power(x, y):\n"
@@ -74,24 +94,47 @@ HELPERS: dict[str, str] = {
     "row_sum": (
         "def row_sum(x):\n"
         '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'
-        "    return x.sum(axis=-1, dtype=np.float64).astype(x.dtype, copy=False)\n"
+        "    return np.add.reduce(x, axis=-1, dtype=np.float64).astype(x.dtype, copy=False)\n"
     ),
     "wide_row_sum": (
         "def wide_row_sum(x):\n"
         '    """The sums of rows, not rounded: NumPy adds up float32 columns one by one."""\n'
-        "    return x.sum(axis=-1, dtype=np.float64)\n"
+        "    return np.add.reduce(x, axis=-1, dtype=np.float64)\n"
+    ),
+    "product": (
+        "def product(a, b, out=None):\n"
+        '    """a @ b.T in float32: parts of 256 terms err less than a chain of them all."""\n'
+        "    made = np.matmul(a[..., :256], b[..., :256].T, out=out)\n"
+        "    for k in range(256, a.shape[-1], 256):\n"
+        "        made += np.matmul(a[..., k : k + 256], b[..., k : k + 256].T)\n"
+        "    return made\n"
     ),
     "dot": (
-        "def dot(a, b):\n"
-        '    """a @ b.T, rounded once: chains of float32 sums differ from library to library."""\n'
-        "    wide = a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
-        "    return wide.astype(a.dtype, copy=False)\n"
+        "def dot(a, b, out=None):\n"
+        '    """a @ b.T; a small one is rounded once: in float32, libraries differ most there."""\n'
+        "    if a.size * b.size > 262144 * a.shape[-1]:\n"
+        "        return product(a, b, out)\n"
+        "    wide = np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
+        "    if out is None:\n"
+        "        return wide.astype(a.dtype, copy=False)\n"
+        "    out[...] = wide\n"
+        "    return out\n"
     ),
     "wide_dot": (
         "def wide_dot(a, b):\n"
-        '    """a @ b.T, not rounded: a part of a sum."""\n'
-        "    return a.astype(np.float64, copy=False) @ b.T.astype(np.float64, copy=False)\n"
+        '    """a @ b.T as a part of a sum; a small one is not rounded."""\n'
+        "    if a.size * b.size > 262144 * a.shape[-1]:\n"
+        "        return product(a, b)\n"
+        "    return np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
     ),
+    "replaced": (
+        "def replaced(x, old, new):\n"
+        '    """`x` with `new` where it is `old`."""\n'
+        "    made = np.array(x)\n"
+        "    made[made == old] = new\n"
+        "    return made\n"
+    ),
+    "whole": "def whole(x):\n    return np.asarray(x).astype(np.int64)\n",
     "reciprocal": "def reciprocal(x):\n    return 1 / x\n",
     "rsqrt": "def rsqrt(x):\n    return 1 / np.sqrt(x)\n",
     "relu": "def relu(x):\n    return np.maximum(x, 0)\n",
@@ -111,6 +154,17 @@ HELPERS: dict[str, str] = {
         "def sub0(x, z):\n"
         '    """x - z, and x where it is infinite, even if z is, too."""\n'
         "    return np.where(np.isinf(x), x, x - z)\n"
+    ),
+    "minus": (
+        "def minus(x, z, out=None):\n"
+        '    """sub0: x - z, and x where it is infinite, even if z is, too."""\n'
+        "    if math.isfinite(np.vdot(z, z)):\n"
+        "        return np.subtract(x, z, out=out)\n"
+        "    made = np.where(np.isinf(x), x, x - z)\n"
+        "    if out is None:\n"
+        "        return made\n"
+        "    out[...] = made\n"
+        "    return out\n"
     ),
     "chunk": (
         "def chunk(steps, number, count):\n"
@@ -153,18 +207,10 @@ HELPERS: dict[str, str] = {
 }
 HELPERS_OF = {
     "silu": ("sigmoid",), "gelu": ("erf",), "near_sigmoid": ("sigmoid",),
-    "near_silu": ("sigmoid", "silu"), "near_gelu": ("erf", "gelu"),
+    "near_silu": ("sigmoid", "silu"), "near_gelu": ("erf", "gelu"), "dot": ("product",),
+    "wide_dot": ("product",),
 }  # fmt: skip
 # names that a text needs, or Python
-RESERVED = (
-    "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
-    "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield", "True", "False", "None",
-)  # fmt: skip
-
-# names that a text uses itself
 RESERVED = (
     "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
     "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
@@ -228,6 +274,39 @@ class Spelling:
             return f"{self.helper(self._exact[name])}({', '.join(args)})"
         return FUNCTIONAL_TEXT[name].format(*args)
 
+    def functional_into(self, name: str, args: Sequence[str], memory: str) -> str:
+        """The same, written to ``memory``; empty where it takes none."""
+        helper = self._exact.get(name, "")
+        if helper not in INTO_HELPERS:
+            return ""
+        return f"{self.helper(helper)}({', '.join(args)}, out={memory})"
+
+    def into(self, expr: Expr, names: Sequence[str], memory: str, free: str) -> str:
+        """``expr`` written to ``memory``; empty where its function takes none.
+
+        ``free``: the operand whose memory may be overwritten before the last step, or empty.
+        """
+        assert isinstance(expr, Call)
+        function = self._filling(expr)
+        if not function:
+            return ""
+        texts = []
+        for at, part in enumerate(expr.args):
+            others = [
+                names[i] for a in (*expr.args[:at], *expr.args[at + 1 :]) for i in arguments(a)
+            ]
+            alone = free and free not in others and free in (names[i] for i in arguments(part))
+            step = self.into(part, names, free, free) if alone and isinstance(part, Call) else ""
+            texts.append(step or self._operand(expr, at, names))
+        return f"{function}({', '.join(texts)}, out={memory})"
+
+    def _filling(self, expr: Call) -> str:
+        """The function of ``expr`` that writes to memory it is given; empty where there is none."""
+        name = INTO_TEXT.get(expr.fn) or self._calls.get(expr.fn, "")
+        if is_predicate(expr) or not name.startswith("np."):
+            return self.helper(name) if name in INTO_HELPERS else ""
+        return name
+
     def number(self, expr: Expr, names: Sequence[str], floor: int = 0) -> str:
         """``expr`` as a number; a truth value becomes 0 or 1."""
         if is_predicate(expr):
@@ -239,6 +318,11 @@ class Spelling:
                 return f"{self.dtype}({self._size_name(dim)})"
             case Const(value):
                 return _constant(value, floor)
+            case Call(
+                "where", (Call("eq", (Arg() as x, Const() as old)), Const() as new, same)
+            ) if self._exact and x == same:
+                given = ", ".join(self.number(part, names) for part in (x, old, new))
+                return f"{self.helper('replaced')}({given})"
             case Call("where", (condition, a, b)):
                 text = f"np.where({self.truth(condition, names)}, "
                 text += f"{self.number(a, names)}, {self.number(b, names)})"

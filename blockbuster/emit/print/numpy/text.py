@@ -1,8 +1,8 @@
 """NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
 
-Tiles are slices of arrays, so a ragged last block needs no padding. The same printer writes the
-whole-array reference of emitted kernels (*terse*): with every dim one block only the loops over
-list-only dims are left.
+Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes the memory of one
+that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py). The
+same printer, *terse*, writes the references of emitted kernels (reference.py).
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from blockbuster.emit.print.numpy.mixed import (
+    has_integers,
+)
+from blockbuster.emit.print.numpy.operators import Operators
 from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
     HELPERS,
@@ -20,9 +24,8 @@ from blockbuster.emit.print.numpy.spelling import (
     Spelling,
     aligned,
 )
-from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
-from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.names import note_of
+from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import (
     END,
     LAST,
@@ -44,13 +47,12 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
-from blockbuster.emit.tile.result_dtypes import WIDTHS
+from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
@@ -68,7 +70,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
     GPU's lanes do.
     """
-    printer = _Text(program, padded)
+    printer = Text(program, padded)
     body = [
         "@np.errstate(all='ignore')",
         "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
@@ -80,33 +82,9 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     return printer.module(body)
 
 
-def reference_text(program: Graph | TileProgram, name: str = "reference") -> str:
-    """A module's source with a plain function of whole arrays, one argument per source.
+class Text(Operators):
+    """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
 
-    Returns one array, or a tuple of several. Dims that show in no argument are keyword arguments.
-    """
-    tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
-    dims = (dim for dim in dims_of(tiles) if size_class(dim) not in tiles.units)
-    tiles = drop_unit_loops(tiles, tuple(dims))
-    printer = _Text(tiles, padded=False, terse=True)
-    shapes, missing = printer.shapes()
-    arguments = [printer.names[b] for b in tiles.inputs]
-    options = "".join(f", {size}" for size in missing)
-    results = ", ".join(printer.names[b] for b in tiles.outputs)
-    body = [
-        "@np.errstate(all='ignore')",
-        f"def {name}({', '.join(arguments)}, *{options}, dtype=np.float64):",
-        f'    """{results} for whole arrays {", ".join(arguments)}."""',
-        *(f"    {a} = np.asarray({a}, dtype)" for a in arguments),
-        *shapes,
-        *(printer.allocation(b, "np.empty") for b in (*tiles.outputs, *tiles.workspaces)),
-        *printer.body(),
-        f"    return {results}",
-    ]
-    return printer.module(body)
-
-
-class _Text:
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
         self._program = program
         self._padded = padded
@@ -119,6 +97,8 @@ class _Text:
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
+        self._integers = has_integers(program)
+        self._stored: list[Store] = []  # what is made in its place
 
     def _unique(self, name: str) -> str:
         # ASCII only: Python takes some letters for others, so that two names would be one
@@ -148,28 +128,10 @@ class _Text:
         for buffer in (*self._program.outputs, *self._program.workspaces):
             yield self.allocation(buffer, "empty")
 
-    def shapes(self) -> tuple[list[str], tuple[str, ...]]:
-        """Sizes read from the arguments' shapes, block sizes of list-only dims; sizes not shown."""
-        found: dict[str, str] = {}
-        for buffer in self._program.inputs:
-            for position, axis in enumerate(buffer.axes):
-                if axis.dim is not None:
-                    shape = f"{self.names[buffer]}.shape[{position}]"
-                    found.setdefault(self._size(axis.dim), shape)
-        lines = [f"    {name} = {text}" for name, text in found.items()]
-        shown = [dim for dim, name in self._sizes.items() if name in found]
-        for rule in in_order(self._program.rules, shown):
-            if rule.exact and self._sizes[rule.dim] not in found:
-                found[self._sizes[rule.dim]] = text = rule.length.python(self._size)
-                lines.append(f"    {self._sizes[rule.dim]} = {text}")
-        units = (d for d in self._dims if d not in self._program.whole)
-        lines += [f"    {self._blocks[dim]} = 1" for dim in units]
-        return lines, tuple(name for name in self._sizes.values() if name not in found)
-
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
         extents = listed([self._whole_extent(axis) for axis in buffer.axes])
-        return f"    {self.names[buffer]} = {empty}({extents}, {self._spell(buffer).dtype})"
+        return f"    {self.names[buffer]} = {empty}({extents}, {self._dtype(buffer)})"
 
     def _whole_extent(self, axis: BufferAxis) -> str:
         if axis.dim is None or (axis.per_block and axis.dim in self._program.whole):
@@ -186,6 +148,8 @@ class _Text:
         for nest in self._program.nests:
             scope = Scope("    ", ())
             self._issues = issues(nest.body)
+            plain = self._padded or self._terse or self._integers
+            self._reuse = Reuse() if plain else reuse_in(nest)
             for dim in nest.grid:
                 yield scope.indent + self._loop(For(dim, True, ()))
                 scope = scope.inside(dim)
@@ -198,9 +162,13 @@ class _Text:
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
-                for line in WRITERS[type(stmt)](self, stmt, scope):
+                for line in self.written(stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
+
+    def written(self, stmt: Stmt, scope: Scope) -> list[str]:
+        """The lines of a statement that is no loop."""
+        return WRITERS[type(stmt)](self, stmt, scope)
 
     def _loop(self, loop: For) -> str:
         steps = f"range(0, {self._size(loop.dim)}, {self._blocks[loop.dim]})"
@@ -216,7 +184,7 @@ class _Text:
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
-        text = self.names[view.buffer] + self._index(view, tile, scope)
+        text = self.names[view.buffer] + self.index(view, tile, scope)
         text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
@@ -224,7 +192,9 @@ class _Text:
 
     def _store(self, stmt: Store, scope: Scope) -> list[str]:
         tile, view = stmt.value, stmt.view
-        index = self._index(view, tile, scope) or "[...]"
+        if stmt in self._stored:
+            return []
+        index = self.index(view, tile, scope) or "[...]"
         text = tile.name
         if self._padded and tile.axes:
             stops = (f":{self._extent(dim, scope)}" for dim in tile.axes)
@@ -232,7 +202,8 @@ class _Text:
         text += permuted(tile.axes, view.sliced(tile))
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
-    def _index(self, view: View, tile: Tile, scope: Scope) -> str:
+    def index(self, view: View, tile: Tile, scope: Scope) -> str:
+        """Where a tile lies in an array, in brackets; empty for the whole of it in terse text."""
         axes = zip(view.dims, view.buffer.axes, strict=True)
         places = StridedPlaces(
             self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
@@ -287,7 +258,8 @@ class _Text:
             return [f"{stmt.target.name} = {place}"]
         extent = self._blocks[stmt.dim] if self._padded else extent
         steps = f"{start}, {start} + {extent}" if start else extent
-        return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
+        dtype = "np.int64" if self._integers else "dtype"
+        return [f"{stmt.target.name} = np.arange({steps}, dtype={dtype})"]
 
     def _block_of(self, stmt: BlockOf, scope: Scope) -> list[str]:
         whole = stmt.dim in self._program.whole and not self._padded
@@ -301,28 +273,14 @@ class _Text:
             return [f"{stmt.target.name} = {value}"]
         block, extent = self._blocks[stmt.dim], self._extent(stmt.dim, scope)
         inside = aligned(f"(np.arange({block}) < {extent})", (stmt.dim,), stmt.value.axes)
-        fill = str(stmt.fill).replace("inf", "np.inf")
-        return [f"{stmt.target.name} = np.where({inside}, {value}, dtype({fill}))"]
+        fill = self._number(stmt.target, str(stmt.fill).replace("inf", "np.inf"), stmt.fill)
+        other = f"{self._dtype(stmt.target)}({fill})"
+        return [f"{stmt.target.name} = np.where({inside}, {value}, {other})"]
 
     def _init(self, stmt: Init, scope: Scope) -> list[str]:
-        shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
-        made = f"np.full({shape}, {start}, {self._spell(stmt.target).dtype})"
-        return [f"{stmt.target.name} = {made}"]
-
-    def _is_wide(self, made: Tile | Buffer) -> bool:
-        """True for float64 in a program that computes in float32."""
-        return made.dtype == "float64" != self._program.dtype
-
-    def _spell(self, made: Tile | Buffer) -> Spelling:
-        return self._spelling.of(wide=self._is_wide(made))
-
-    def _read(self, tile: Tile, target: Tile) -> str:
-        """``tile`` as what computes ``target`` reads it: rounded, unless that is wide, too."""
-        narrowed = self._is_wide(tile) and not self._is_wide(target)
-        return f"{tile.name}.astype(dtype, copy=False)" if narrowed else tile.name
-
-    def _operands(self, stmt: Let) -> list[str]:
-        return [self._read(arg, stmt.target) for arg in stmt.args]
+        shape, fill = self._shape(stmt.target, scope), IDENTITY[stmt.monoid]
+        start = self._number(stmt.target, IDENTITY_TEXT[stmt.monoid], fill)
+        return [f"{stmt.target.name} = np.full({shape}, {start}, {self._dtype(stmt.target)})"]
 
     def _fold(self, stmt: Fold, scope: Scope) -> list[str]:
         lead, value = stmt.target, self._read(stmt.value, stmt.target)
@@ -349,52 +307,39 @@ class _Text:
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        text = SPELLING[type(stmt.op)](self, stmt, scope)
+        text = self._into_memory(stmt, scope) or self.operator(stmt, scope)
         return [f"{stmt.target.name} = {text}"]
 
-    # operators -------------------------------------------------------------------
-
-    def _functional(self, stmt: Let, scope: Scope) -> str:
-        assert isinstance(stmt.op, Functional)
-        return self._spell(stmt.target).functional(stmt.op.name, self._operands(stmt))
-
-    def _pointwise(self, stmt: Let, scope: Scope) -> str:
-        op = stmt.op
-        assert isinstance(op, Pointwise)
-        given = zip(self._operands(stmt), stmt.args, strict=True)
-        names = [aligned(name, arg.axes, op.axes) for name, arg in given]
-        text = self._spell(stmt.target).value(op.expr, names)
-        if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
-            return text
-        return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
-
-    def _cast(self, stmt: Let, scope: Scope) -> str:
-        assert isinstance(stmt.op, Cast)
-        (text,), given = self._operands(stmt), stmt.args[0].dtype
-        if given and WIDTHS[given] < WIDTHS[stmt.op.dtype]:
-            return text
-        return f"{self._spelling.helper('rounded')}({text}, {stmt.op.dtype!r}).astype(dtype)"
-
-    def _transposed(self, stmt: Let, scope: Scope) -> str:
-        return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
+    def _into_memory(self, stmt: Let, scope: Scope) -> str:
+        """The value of ``stmt`` made in memory that is there already; empty where none is."""
+        free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
+        memory = free.name if free else ""
+        if store is not None:
+            memory = self.names[store.view.buffer] + self.index(store.view, store.value, scope)
+        if not memory:
+            return ""
+        spelling, names = self._spell(stmt.target), self._operands(stmt)
+        if isinstance(stmt.op, Functional):
+            text = spelling.functional_into(stmt.op.name, names, memory)
+        else:
+            assert isinstance(stmt.op, Pointwise)
+            given = zip(names, stmt.args, strict=True)
+            names = [aligned(name, arg.axes, stmt.op.axes) for name, arg in given]
+            text = spelling.into(stmt.op.expr, names, memory, free.name if free else "")
+        if text and store is not None:
+            self._stored.append(store)
+        return text
 
 
-WRITERS: dict[type, Callable[[_Text, Any, Scope], list[str]]] = {
-    Load: _Text._load,
+WRITERS: dict[type, Callable[[Text, Any, Scope], list[str]]] = {
+    Load: Text._load,
     **dict.fromkeys((Issue, Wait, Release), lambda *_: []),  # nests and loads run in turn
-    Await: _Text._load,
-    Iota: _Text._iota,
-    BlockOf: _Text._block_of,
-    Store: _Text._store,
-    Let: _Text._let,
-    Guard: _Text._guard,
-    Init: _Text._init,
-    Fold: _Text._fold,
-}
-SPELLING: dict[type, Callable[[_Text, Let, Scope], str]] = {
-    Functional: _Text._functional,
-    Pointwise: _Text._pointwise,
-    Cast: _Text._cast,
-    Transpose: _Text._transposed,
-    Relabel: lambda text, stmt, _: text._operands(stmt)[0],
+    Await: Text._load,
+    Iota: Text._iota,
+    BlockOf: Text._block_of,
+    Store: Text._store,
+    Let: Text._let,
+    Guard: Text._guard,
+    Init: Text._init,
+    Fold: Text._fold,
 }

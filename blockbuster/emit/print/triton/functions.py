@@ -95,6 +95,39 @@ def _tanh(x):
 ''',
         (),
     ),
+    "_round": (
+        '''
+def _round(x):
+    """The nearest whole number, the even one of two."""
+    below = tl.floor(x)
+    odd = below - 2.0 * tl.floor(0.5 * below) == 1.0
+    up = (x - below > 0.5) | ((x - below == 0.5) & odd)
+    return tl.where(up, below + 1.0, below)
+''',
+        (),
+    ),
+    # the error of u, the rounded 1 + x, cancels in log(u) / (u - 1): Goldberg 1991, theorem 4
+    "_log1p": (
+        '''
+def _log1p(x):
+    """log(1 + x), also near 0."""
+    u = 1.0 + x
+    near = tl.where(u == 1.0, x, tl.log(u) * (x / (u - 1.0)))
+    return tl.where(x < 16777216.0, near, tl.log(x))
+''',
+        (),
+    ),
+    # the same for u, the rounded exp(x): that of an approximate exp cancels, too
+    "_expm1": (
+        '''
+def _expm1(x):
+    """exp(x) - 1, also near 0."""
+    u = tl.exp(x)
+    near = tl.where(u == 1.0, x, (u - 1.0) * (x / tl.log(u)))
+    return tl.where(x > 20.0, u, tl.where(x < -20.0, -1.0, near))
+''',
+        (),
+    ),
     "_power": (
         '''
 def _power(x, y):
@@ -134,6 +167,23 @@ def _recip0(x):
     return tl.where(x == 0.0, 0.0, 1.0 / x)
 ''',
         (),
+    ),
+    "_mod": (
+        '''
+def _mod(x, y):
+    """The rest of integers, with the sign of y: Triton's % has that of x."""
+    rest = x % y
+    return tl.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+''',
+        (),
+    ),
+    "_floordiv": (
+        '''
+def _floordiv(x, y):
+    """The quotient of integers, rounded down: Triton's // rounds to 0."""
+    return (x - _mod(x, y)) // y
+''',
+        ("_mod",),
     ),
     "_finite": (
         '''

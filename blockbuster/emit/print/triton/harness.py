@@ -223,13 +223,33 @@ def sizes_to_check(changes):
     return check_lengths(size | changes)
 
 
+def drawn(rng, name, shape, size, scale):
+    """Random values of the kind that an input has (KINDS, TRUTH, DTYPES)."""
+    kind, top = KINDS.get(name, ("", 0))
+    top = size.get(top, top)
+    if kind == "truth" or name in TRUTH:
+        return rng.standard_normal(shape) > 0
+    if kind == "index":
+        return rng.integers(0, max(top, 1), shape)
+    if kind == "count":
+        return rng.integers(min(top, 1), top + 1, shape)
+    if "int" in DTYPES[name]:
+        return rng.integers(0, 8, shape)
+    return scale * rng.standard_normal(shape)
+
+
 def random_inputs(size, seed=0, scale=1.0):
-    """Normally distributed inputs, as NumPy arrays; torch tensors on a GPU if there is one."""
+    """Inputs of the right kinds, as NumPy arrays; torch tensors on a GPU if there is one.
+
+    Numbers are normally distributed; labels are below their number of classes, lengths between 1
+    and the length of their axis, masks 0 or 1.
+    """
     rng = np.random.default_rng(seed)
     arrays = {}
     for name, axes in INPUTS.items():
-        array = scale * rng.standard_normal([1 if axis == 1 else size[axis] for axis in axes])
-        arrays[name] = array > 0 if name in TRUTH else array.astype(np.float32)
+        shape = [1 if axis == 1 else size[axis] for axis in axes]
+        array = drawn(rng, name, shape, size, scale)
+        arrays[name] = array.astype(np.float32) if "float" in DTYPES[name] else array
     if has_gpu():
         import torch
 
@@ -244,7 +264,7 @@ def poisoned(size, like):
     for name, axes in OUTPUTS.items():
         shape = [1 if axis == 1 else size[axis] for axis in axes]
         arrays[name] = empty(shape, DTYPES[name], like)
-        arrays[name][...] = True if name in TRUTH else float("nan")
+        arrays[name][...] = float("nan") if "float" in DTYPES[name] else True
     return arrays
 
 
@@ -266,7 +286,8 @@ def check(size, seed=0):
     """Compare with the float64 reference on random inputs; True if every output is close."""
     for scale in (1.0, 0.5, 0.25, 0.125, 0.0625):
         outputs, expected = run_once(size, seed, scale)
-        if all(np.isfinite(on_host(result)).all() for result in outputs.values()):
+        found = (*map(on_host, outputs.values()), *expected)
+        if all(np.isfinite(array).all() for array in found):
             break
         print(f"not finite for inputs of size {scale}: {DTYPES} may be too small for them")
     good = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from blockbuster.emit.print.triton.file import OVERLAPS, File, literal, wrapped
 from blockbuster.emit.print.triton.functions import ACCURATE, HELPERS, helper_sources
@@ -23,13 +23,14 @@ from blockbuster.emit.print.triton.table import kernel_table
 from blockbuster.emit.tile.between import between
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
+from blockbuster.emit.tile.input_kinds import Kind, known_kinds
 from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.emit.tile.verify_waits import waits
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
+from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
 
@@ -37,7 +38,8 @@ _RESERVED = (
     "INDEX", "pid", "name", "array", "inputs", "launch", "reference", "main", "check", "bench",
     "size", "index", "grid", "run_once", "random_inputs", "poisoned", "on_host",
     "INPUTS", "OUTPUTS", "TRUTH", "FREE", "SIZES", "BLOCKS", "MULTIPLES", "AT_MOST", "EXACTLY",
-    "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray", "has_gpu",
+    "KINDS", "drawn", "LENGTHS", "check_lengths", "DTYPES", "TOLERANCE", "KERNELS", "HostArray",
+    "has_gpu",
     "argument", "strides", "empty", "check_assembler", "descriptor",
     "index_type", OVERLAPS, "can_overlap", "overlaps", "early",
     "on_device", "check_array", "check_sizes", "dtype_name", "os", "sys", "math",
@@ -50,7 +52,7 @@ class Heading:
     """What a file says besides what follows from the program.
 
     ``checks_assembler``: it looks at the assembler before it launches. ``chosen``: what the program
-    was chosen among, and why.
+    was chosen among, and why. ``kinds``: of the inputs that the check draws.
     """
 
     listing: str
@@ -60,6 +62,7 @@ class Heading:
     schedule: str = ""
     checks_assembler: bool = False
     chosen: str = ""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
 def triton_text(
@@ -78,7 +81,7 @@ def triton_text(
         ),
         START.strip(),
         "import numpy as np\nimport triton\nimport triton.language as tl",
-        text.constants(),
+        text.constants(heading.kinds),
         *helper_sources(text.file.helpers, text.file.accurate),
         *(text.function(kernel) for kernel in text.kernels),
         kernel_table(text.file, text.kernels),
@@ -227,7 +230,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
 
     # constants -------------------------------------------------------------------
 
-    def constants(self) -> str:
+    def constants(self, kinds: Mapping[str, Kind]) -> str:
         truth = [self.file.buffer(b) for b in self._arrays if b.dtype == TRUTH]
         blocks: dict[Dim, int] = {}
         for block in self._blocks():
@@ -238,6 +241,7 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
                 _table("INPUTS", self._axes_of(self._program.inputs), "axes; 1: of extent 1"),
                 _table("OUTPUTS", self._axes_of(self._program.outputs)),
                 f"TRUTH = {literal(tuple(truth))}  # arrays of bool",
+                _table("KINDS", self._kinds_of(kinds), "of inputs that are not any numbers"),
                 f"FREE = {literal(self._free)}  # dims that no input shows",
                 _table("DTYPES", self._dtypes()),
                 f"TOLERANCE = {self._tolerance()!r}  # of --check, of the largest result",
@@ -253,6 +257,10 @@ Needs Triton, NumPy and, on a GPU, torch; not Blockbuster.
     def _dtypes(self) -> dict[str, str]:
         arrays = (*self._program.inputs, *self._program.outputs)
         return {self.file.buffer(b): self._dtype_name(b) for b in arrays}
+
+    def _kinds_of(self, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+        known = known_kinds(kinds, self._dims)
+        return {self.file.buffer(b): known[b.name] for b in self._program.inputs if b.name in known}
 
     def _dtype_name(self, buffer: Buffer) -> str:
         return buffer.dtype

@@ -1,0 +1,155 @@
+"""What an input holds, as far as its uses tell: truth values, labels, lengths.
+
+A file checks itself on random inputs. Normally distributed labels equal no position, so that a loss
+of them would be 0 whatever its kernel does; here is found what to draw instead.
+
+    labels[:, None] == bb.arange(C)       an index below C
+    bb.arange(N) < lengths[:, None]       a count from 1 to N
+    segments[:, None] == others           one of a few numbers
+    bb.where(mask, s, -inf), mask == 0    0 or 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from blockbuster.emit.tile.dataflow import defined, operands
+from blockbuster.emit.tile.program import (
+    INPUT,
+    OUTPUT,
+    Buffer,
+    Guard,
+    Iota,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    statements,
+)
+from blockbuster.ir.expr import Arg, Call, Expr, arguments
+from blockbuster.ir.ops import Cast, Pointwise, Relabel, Transpose
+from blockbuster.ir.types import Dim, size_class
+
+Kind: TypeAlias = tuple[str, Dim | int]
+"""``("index", "C")``, ``("index", 4)``, ``("count", "N")`` or ``("truth", 2)``: the second says
+below which number, or up to which one, the values are."""
+
+TRUE: Kind = ("truth", 2)
+FEW: Kind = ("index", 4)
+KEPT = (Relabel, Transpose, Cast)
+EQUAL, ORDER = ("eq", "ne"), ("lt", "le", "gt", "ge")
+LOGIC = ("and", "or", "not")
+ARITHMETIC = ("add", "sub", "mul", "neg")
+
+
+def input_kinds(program: TileProgram) -> dict[str, Kind]:
+    """The kinds of the inputs by name; those that are plain numbers are left out."""
+    uses = _Uses()
+    for nest in program.nests:
+        for stmt in statements(nest.body):
+            uses.note(stmt)
+    found = {buffer.name: uses.found.get(buffer.name, []) for buffer in program.inputs}
+    return {name: kind for name, kinds in found.items() if (kind := _in_common(kinds)) is not None}
+
+
+def _in_common(kinds: Sequence[Kind | None]) -> Kind | None:
+    """One kind for all uses: a use as a number decides, then a use beside positions."""
+    if not kinds or None in kinds:
+        return None
+    known = [kind for kind in kinds if kind is not None]
+    beside_positions = [kind for kind in known if isinstance(kind[1], str)]
+    return (beside_positions or sorted(known, reverse=True, key=lambda kind: kind[1]))[0]
+
+
+@dataclass
+class _Uses:
+    """What is known of tiles and arrays while the statements of a program are read in order.
+
+    ``sources``: the input that they hold; ``positions``: the dim along which they count.
+    """
+
+    found: dict[str, list[Kind | None]] = field(default_factory=dict)
+    sources: dict[Tile | Buffer, str] = field(default_factory=dict)
+    positions: dict[Tile | Buffer, Dim] = field(default_factory=dict)
+
+    def note(self, stmt: Stmt) -> None:
+        """Look at the next statement."""
+        if isinstance(stmt, Load):
+            buffer = stmt.view.buffer
+            if buffer.space == INPUT:
+                self.sources[stmt.target] = buffer.name
+            else:
+                self._same(buffer, stmt.target)
+        elif isinstance(stmt, Iota):
+            self.positions[stmt.target] = stmt.dim
+        elif isinstance(stmt, Store) and stmt.view.buffer.space != OUTPUT:
+            self._same(stmt.value, stmt.view.buffer)
+        elif isinstance(stmt, Guard):
+            self._same(stmt.value, stmt.target)
+        elif isinstance(stmt, Let) and isinstance(stmt.op, KEPT):
+            self._same(stmt.args[0], stmt.target)
+        elif isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
+            self._pointwise(stmt, stmt.op.expr)
+        else:
+            for tile in operands(stmt):
+                self._used(tile, None)
+
+    def _same(self, old: Tile | Buffer, new: Tile | Buffer) -> None:
+        for known in (self.sources, self.positions):
+            if old in known:
+                known[new] = known[old]
+
+    def _used(self, tile: Tile, kind: Kind | None) -> None:
+        if tile in self.sources:
+            self.found.setdefault(self.sources[tile], []).append(kind)
+
+    def _pointwise(self, stmt: Let, expr: Expr) -> None:
+        for tile, kind in self._occurrences(expr, stmt.args):
+            self._used(tile, kind)
+        target, read = defined(stmt), [stmt.args[at] for at in arguments(expr)]
+        known = [self.positions[tile] for tile in read if tile in self.positions]
+        if target is not None and known and len(known) == len(read) and _counts(expr):
+            self.positions[target] = known[0]
+
+    def _occurrences(
+        self, expr: Expr, args: Sequence[Tile], kind: Kind | None = None
+    ) -> Iterator[tuple[Tile, Kind | None]]:
+        """Every operand where it stands in ``expr``, with the kind that its place asks for."""
+        if isinstance(expr, Arg):
+            yield args[expr.index], kind
+        if not isinstance(expr, Call):
+            return
+        for at, part in enumerate(expr.args):
+            asked = None
+            if expr.fn in LOGIC or (expr.fn == "where" and at == 0):
+                asked = TRUE
+            elif expr.fn in (*EQUAL, *ORDER):
+                asked = self._compared(expr.fn, expr.args[1 - at], args)
+            yield from self._occurrences(part, args, asked)
+
+    def _compared(self, fn: str, other: Expr, args: Sequence[Tile]) -> Kind | None:
+        """The kind of what is compared with ``other``."""
+        read = [args[at] for at in arguments(other)]
+        if not read:
+            return TRUE
+        dims = [self.positions.get(tile) for tile in read]
+        if dims[0] is not None and None not in dims:
+            return ("index" if fn in EQUAL else "count", size_class(dims[0]))
+        given = all(tile in self.sources for tile in read)
+        return FEW if fn in EQUAL and given and isinstance(other, Arg) else None
+
+
+def _counts(expr: Expr) -> bool:
+    """True if positions are only shifted and scaled."""
+    if not isinstance(expr, Call):
+        return True
+    return expr.fn in ARITHMETIC and all(map(_counts, expr.args))
+
+
+def known_kinds(kinds: Mapping[str, Kind], dims: Sequence[Dim]) -> dict[str, Kind]:
+    """``kinds`` without those below the size of a dim that is none of ``dims``."""
+    return {n: kind for n, kind in kinds.items() if isinstance(kind[1], int) or kind[1] in dims}

@@ -1,0 +1,119 @@
+"""Arrays that a function reads without being given them: from a closure, a global, ``self.w``.
+
+Each becomes a hidden input of the program, which holds the array and is called what the function
+calls it. A jitted function passes the very array at each call, so changes in place are seen. What
+the function computes of it with NumPy or torch itself, ``w.max()`` say, is computed by the trace;
+so the function is traced again when the array changes. A NumPy array of up to 64 KB is compared for
+that, a tensor counts its changes (not those through ``.data``), and a larger NumPy array that is
+not read-only may change unseen: then the function is traced at each call, and its report says so.
+On a GPU a NumPy array is copied to the device by each trace, and no more often.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.source import Refused
+from blockbuster.frontend.torch import is_tensor
+from blockbuster.frontend.trees import container_of
+
+UNNAMED = "constant"
+"""What an array is called that the function makes itself."""
+
+_MOST = 4096  # values that are looked at for a name
+_PLAIN = (np.ndarray, np.memmap)
+
+
+def check_capture(array: Any) -> None:
+    """Raise Refused for an array that is not what its memory says."""
+    if isinstance(array, np.ndarray) and type(array) not in _PLAIN:
+        what = f"a {type(array).__name__} is read: plain arrays are needed"
+        raise Refused(what, "read np.asarray(array), or array.filled(value) where it is masked")
+
+
+def word_for(array: Any, roots: Mapping[str, Any]) -> str:
+    """What a function calls ``array``; ``roots`` are what it is given, itself under ``""``.
+
+    >>> w = np.ones(3)
+    >>> word_for(w, {"": lambda x: x + w}), word_for(w, {"layers": [{"w": w}]})
+    ('w', 'layers_0_w')
+    """
+    same = {id(one): one for one in _origins(array)}
+    names = dict.fromkeys(name for fn in _functions(roots) for name in _names(fn.__code__))
+    ahead = list(roots.items())
+    seen: dict[int, Any] = {}
+    for word, value in ahead:  # it grows
+        if id(value) in same:
+            return word
+        if id(value) not in seen and len(seen) < _MOST:
+            seen[id(value)] = value
+            ahead += _inside(word, value, names)
+    return UNNAMED
+
+
+def _origins(array: Any) -> Iterator[Any]:
+    """The array, and those that it is a view of."""
+    while isinstance(array, np.ndarray) or is_tensor(array):
+        yield array
+        array = array._base if is_tensor(array) else array.base
+
+
+def _functions(roots: Mapping[str, Any]) -> Iterator[types.FunctionType]:
+    """The functions among the roots, out of methods and partial functions."""
+    for value in roots.values():
+        while isinstance(value, partial | types.MethodType):
+            value = value.func if isinstance(value, partial) else value.__func__
+        if isinstance(value, types.FunctionType):
+            yield value
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            yield from _names(part)
+
+
+def _inside(word: str, value: Any, names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What ``value`` holds that code with these names may read, under longer words."""
+    found = container_of(value)
+    before = f"{word}_" if word else ""
+    if found is not None:
+        container, parts = found
+        pairs = zip(container.keys, parts, strict=True)
+        yield from ((before + container.word(key), part) for key, part in pairs)
+    elif isinstance(value, types.FunctionType):
+        yield from _read_by(value)
+    elif isinstance(value, types.MethodType):
+        yield from (("self", value.__self__), (word, value.__func__))
+    elif isinstance(value, partial):
+        yield from (*value.keywords.items(), ("", value.func))
+        yield from ((UNNAMED, given) for given in value.args)
+    elif isinstance(value, types.ModuleType):
+        yield from ((before + n, vars(value)[n]) for n in names if n in vars(value))
+    elif not isinstance(value, type):
+        yield from ((before + n, v) for n, v in _attributes(value) if n in names)
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    held = getattr(value, "__dict__", {})
+    yield from held.items()
+    for table in ("_parameters", "_buffers", "_modules"):  # where modules of torch hold theirs
+        yield from dict(held.get(table) or {}).items()
+
+
+def _read_by(fn: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """The closure and the globals of a function."""
+    assert isinstance(fn, types.FunctionType)
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # it is not filled yet
+            continue
+    known = fn.__globals__
+    yield from ((name, known[name]) for name in _names(fn.__code__) if name in known)

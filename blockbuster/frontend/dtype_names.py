@@ -1,0 +1,64 @@
+"""The dtype of a traced array, as the library of the inputs has it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from blockbuster.ir.graph import Value
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.array import TracedArray
+    from blockbuster.frontend.program import Equation
+
+
+class Undecided:
+    """The dtype of arrays that dims alone describe; a cast to it changes nothing."""
+
+    def __repr__(self) -> str:
+        return "the dtype of the inputs"
+
+
+UNDECIDED = Undecided()
+
+
+def dtype_of(x: TracedArray) -> Any:
+    """The dtype of ``x``: NumPy's, or torch's where the inputs are tensors."""
+    name = _name_of(x)
+    if not name:
+        return UNDECIDED
+    return getattr(sys.modules["torch"], name) if x.trace.of_tensors else np.dtype(name)
+
+
+def least_step(x: TracedArray) -> float:
+    """The distance from 1 to the next number in the dtype of ``x``, or in float32."""
+    steps = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
+    return steps.get(_name_of(x), 2.0**-23)
+
+
+def _name_of(x: TracedArray) -> str:
+    """The name of the dtype; empty where it is not decided."""
+    inputs, equations = x.trace.recorded
+    made: list[str] = []
+
+    def known(value: Value) -> str:
+        return inputs[value.port].dtype if value.node < 0 else made[value.node]
+
+    for equation in equations[: x.value.node + 1]:
+        read = [known(o) for o in equation.operands if isinstance(o, Value)]
+        made.append(_of_result(equation, read))
+    return known(x.value)
+
+
+def _of_result(equation: Equation, read: Sequence[str]) -> str:
+    if equation.kind != "float":
+        return {"mask": "bool", "index": "int64"}.get(equation.kind, equation.kind)
+    if equation.op == "cast":
+        return str(equation.param("dtype"))
+    floats = dict.fromkeys(name for name in read if "float" in name or not name)
+    if len(floats) < 2:
+        return next(iter(floats), "")
+    return "" if "" in floats else "float64" if "float64" in floats else "float32"

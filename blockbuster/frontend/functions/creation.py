@@ -1,0 +1,46 @@
+"""Arrays that are made of sizes, and functions that no rule looks into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.torch import custom_on_tensors, is_tensor
+
+
+def arange(n: Any) -> Array:
+    """The index vector 0, 1, ..., n - 1 along a dim; ``n`` is an entry of a traced shape.
+
+    A NumPy array for a number, beside tensors too: ``where`` takes masks that are made of it.
+    """
+    if isinstance(n, SizeExpr):
+        return n.trace.record("arange", (), {"size": n.trace.scalar(n)})
+    return np.arange(n)
+
+
+def custom(fn: Callable[..., Any], *arrays: Array, shape: Sequence[Any]) -> Array:
+    """``fn`` of whole arrays: no rule looks inside, and a kernel boundary runs around it.
+
+    ``shape`` is that of the result: entries of the shapes of traced arrays, or 1. When the program
+    runs, ``fn`` receives NumPy arrays and returns one of that shape.
+    """
+    for array in arrays:
+        if isinstance(array, TracedArray):
+            name = str(getattr(fn, "__name__", type(fn).__name__))
+            return array.trace.custom(fn, arrays, array.trace.shape(shape), name)
+    if any(map(is_tensor, arrays)):
+        return custom_on_tensors(fn, arrays)
+    return np.asarray(fn(*arrays))
+
+
+_GROUP = "Positions, and functions of yours"
+
+ROWS = (
+    Row(arange, _GROUP, note="Its argument is a size, so NumPy's own ``np.arange`` cannot be it."),
+    Row(custom, _GROUP, note="A function of yours runs between kernels."),
+)

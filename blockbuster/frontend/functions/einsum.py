@@ -1,0 +1,155 @@
+"""Einstein sums as transposes, sums and products of pairs, so that rules see ordinary matmuls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray, reduce_axes
+from blockbuster.frontend.functions.row import Array
+from blockbuster.frontend.source import trace_error
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_USUAL = 32
+"""The extent that decides the order of pairs for an axis of unknown size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lettered:
+    """An array with a letter for each axis."""
+
+    array: Array
+    letters: str
+
+    def summed(self, kept: str) -> Lettered:
+        """The array summed over the letters that are not ``kept``."""
+        axes = tuple(i for i, letter in enumerate(self.letters) if letter not in kept)
+        if not axes:
+            return self
+        left = "".join(letter for letter in self.letters if letter in kept)
+        return Lettered(reduce_axes("sum", self.array, axes, False), left)
+
+    def arranged(self, letters: str) -> Array:
+        """The array with its axes in the order ``letters``; axes of one element for others."""
+        own = [letter for letter in letters if letter in self.letters]
+        order = tuple(self.letters.index(letter) for letter in own)
+        array = self.array
+        if order != tuple(range(len(order))):
+            array = array.transpose(order)
+        if len(own) == len(letters):
+            return array
+        return array[tuple(slice(None) if letter in own else None for letter in letters)]
+
+
+def einsum_traced(subscripts: str, operands: Sequence[Array]) -> Array:
+    """``numpy.einsum`` of operands of which at least one is traced.
+
+    Raises TraceError for subscripts that do not fit, and for a letter that stands twice in one
+    operand: no block program reads a diagonal.
+    """
+    terms, output = _parsed(subscripts, operands)
+    left = [Lettered(x, letters) for x, letters in zip(operands, terms, strict=True)]
+    for places in _path(left, output):
+        taken = [left[place] for place in places]
+        left = [one for place, one in enumerate(left) if place not in places]
+        made = taken[0]
+        for place, following in enumerate(taken[1:], start=2):
+            others = "".join(x.letters for x in (*left, *taken[place:]))
+            made = _product(made, following, output + others, output)
+        left.append(made)
+    return left[0].summed(output).arranged(output)
+
+
+def _product(a: Lettered, b: Lettered, kept: str, output: str) -> Lettered:
+    """The product of two arrays, summed over the letters that nothing else reads."""
+    a, b = a.summed(kept + b.letters), b.summed(kept + a.letters)
+    shared = [letter for letter in a.letters if letter in b.letters]
+    batch = sorted((s for s in shared if s in kept), key=lambda s: (output + s).index(s))
+    folded = [s for s in shared if s not in kept]
+    rows = [letter for letter in a.letters if letter not in shared]
+    columns = [letter for letter in b.letters if letter not in shared]
+    vectors = len(a.letters) == 1 or len(b.letters) == 1
+    if not folded or not ((rows and columns) or vectors):
+        every = "".join((*batch, *rows, *columns, *folded))
+        product = Lettered(a.arranged(every) * b.arranged(every), every)
+        return product.summed(kept)
+    inner = folded[-1]  # the others count as batches until they are summed
+    over = "".join((*folded[:-1], *batch, *rows[:-1], *columns[:-1]))
+    left, right = "".join(rows[-1:]), "".join(columns[-1:])
+    first = a.array if len(a.letters) == 1 else a.arranged(f"{over}{left}{inner}")
+    second = b.array if len(b.letters) == 1 else b.arranged(f"{over}{inner}{right}")
+    made = first @ second
+    return Lettered(made, over + left + right).summed(kept)
+
+
+def _parsed(subscripts: str, operands: Sequence[Array]) -> tuple[list[str], str]:
+    """The letters of each operand and of the result, with letters in place of ellipses."""
+    text = subscripts.replace(" ", "")
+    if not re.fullmatch(r"[A-Za-z.,]*(->[A-Za-z.]*)?", text) or any(
+        term.replace("...", "", 1).count(".") for term in re.split(",|->", text)
+    ):
+        raise _refused(subscripts, "subscripts are letters, commas, ->, and an ellipsis a term")
+    before, arrow, after = text.partition("->")
+    given = before.split(",")
+    if len(given) != len(operands):
+        raise _refused(subscripts, f"it names {len(given)} operands, and {len(operands)} are given")
+    free = [letter for letter in _LETTERS if letter not in text]
+    ranks = [len(x.shape) - len(t.replace("...", "")) for x, t in zip(operands, given, strict=True)]
+    more = "".join(free[: max([r for r, t in zip(ranks, given, strict=True) if "..." in t] or [0])])
+    terms = [
+        term.replace("...", more[len(more) - rank :] if rank > 0 else "")
+        for term, rank in zip(given, ranks, strict=True)
+    ]
+    for term, x in zip(terms, operands, strict=True):
+        _check_term(subscripts, term, len(x.shape))
+    if not arrow:
+        read = "".join(terms)
+        after = "".join(sorted(c for c in set(read) if read.count(c) == 1 and c not in more))
+        after = "..." + after
+    output = after.replace("...", more)
+    unknown = [letter for letter in output if letter not in "".join(terms)]
+    if unknown or len(set(output)) < len(output):
+        raise _refused(subscripts, "letters of the result stand once there, and in an operand")
+    return terms, output
+
+
+def _check_term(subscripts: str, term: str, rank: int) -> None:
+    if len(term) != rank or "." in term:
+        raise _refused(subscripts, f"{term!r} has {len(term)} letters for {rank} axes")
+    twice = [letter for letter in term if term.count(letter) > 1]
+    if twice:
+        raise trace_error(
+            f"einsum {subscripts!r} reads a diagonal: {twice[0]!r} stands twice in {term!r}",
+            hint="a mask can choose it: bb.where(i[:, None] == i, x, 0) with i = bb.arange(n)",
+        )
+
+
+def _path(operands: Sequence[Lettered], output: str) -> list[tuple[int, ...]]:
+    """Which operands meet, step by step: NumPy's greedy order."""
+    if len(operands) <= 2:
+        return [tuple(range(len(operands)))]
+    extents: Mapping[str, int] = {
+        letter: extent
+        for x in operands
+        for letter, extent in zip(x.letters, x.array.shape, strict=True)
+        if isinstance(extent, int)
+    }
+    stand_ins = [
+        np.broadcast_to(np.float32(0), [extents.get(letter, _USUAL) for letter in x.letters])
+        for x in operands
+    ]
+    text = f"{','.join(x.letters for x in operands)}->{output}"
+    path, _ = np.einsum_path(text, *stand_ins, optimize=("greedy", 2**62))
+    return [tuple(places) for places in path[1:]]
+
+
+def _refused(subscripts: str, reason: str) -> Exception:
+    return trace_error(f"einsum {subscripts!r}: {reason}", hint='write "mk,kn->mn" for a @ b')
+
+
+def is_traced(operands: Sequence[Array]) -> bool:
+    """True if an operand is traced."""
+    return any(isinstance(x, TracedArray) for x in operands)

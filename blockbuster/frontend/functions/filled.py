@@ -1,0 +1,141 @@
+"""Arrays that are made of sizes and positions: constants, triangles, and repeated elements."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.torch import is_tensor
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.trace import Trace
+
+
+def positions(trace: Trace, extent: Any, axis: int, rank: int) -> TracedArray:
+    """0, 1, ... along an axis of ``extent`` elements, of ``rank`` axes in all."""
+    index = trace.record("arange", (), {"size": trace.scalar(extent)})
+    return index[tuple(slice(None) if at == axis else None for at in range(rank))]
+
+
+def everywhere(x: TracedArray, extents: Sequence[Any]) -> TracedArray:
+    """``x`` repeated along the axes whose extent is not 1."""
+    rank = len(extents)
+    seen = [
+        positions(x.trace, extent, axis, rank) >= 0
+        for axis, extent in enumerate(extents)
+        if not (isinstance(extent, int) and extent == 1)
+    ]
+    return chosen(functools.reduce(operator.and_, seen), x, x) if seen else x
+
+
+def chosen(mask: Array, x: Array, other: Any) -> Array:
+    """``x`` where the mask holds and ``other`` elsewhere; of a mask, false elsewhere."""
+    if isinstance(x, TracedArray) and x.kind == "mask":
+        return mask & x
+    return apply("where", mask, x, other)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
+    """One number everywhere; the extents are ints and sizes of traced arrays."""
+    extents = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    trace = next((e.trace for e in extents if isinstance(e, SizeExpr)), None)
+    if trace is None:
+        return np.full(extents, fill_value, dtype)
+    made = filled(trace, extents, fill_value)
+    return made if dtype is None else made.astype(dtype)
+
+
+def filled(trace: Trace, extents: Sequence[Any], value: Any) -> TracedArray:
+    """One number everywhere in an array of these extents."""
+    rank = len(extents)
+    seen = [positions(trace, extent, at, rank) >= 0 for at, extent in enumerate(extents)]
+    mask = functools.reduce(operator.and_, seen)
+    found: TracedArray = apply("where", mask, value, value)
+    return found
+
+
+def zeros(shape: Any, dtype: Any = None) -> Array:
+    """0 everywhere; the extents are ints and sizes of traced arrays."""
+    return full(shape, 0.0, dtype)
+
+
+def ones(shape: Any, dtype: Any = None) -> Array:
+    """1 everywhere; the extents are ints and sizes of traced arrays."""
+    return full(shape, 1.0, dtype)
+
+
+def full_like(x: Array, fill_value: Any, dtype: Any = None) -> Array:
+    """One number in the shape of ``x``."""
+    if is_tensor(x):
+        return x.new_full(x.shape, fill_value, dtype=dtype)
+    if not isinstance(x, TracedArray):
+        return np.full_like(x, fill_value, dtype)
+    made = filled(x.trace, x.shape or (1,), fill_value)
+    made = made if x.ndim else made[0]
+    return made if dtype is None else made.astype(dtype)
+
+
+def zeros_like(x: Array, dtype: Any = None) -> Array:
+    """0 in the shape of ``x``."""
+    return full_like(x, 0.0, dtype)
+
+
+def ones_like(x: Array, dtype: Any = None) -> Array:
+    """1 in the shape of ``x``."""
+    return full_like(x, 1.0, dtype)
+
+
+def eye(n: Any, m: Any = None) -> Array:
+    """1 where row and column are the same position, and 0 elsewhere."""
+    columns = n if m is None else m
+    trace = next((e.trace for e in (n, columns) if isinstance(e, SizeExpr)), None)
+    if trace is None:
+        return np.eye(n, m)
+    same = positions(trace, n, 0, 2) == positions(trace, columns, 1, 2)
+    return apply("where", same, 1.0, 0.0)
+
+
+def tril(x: Array, k: int = 0) -> Array:
+    """0 above the diagonal of the last two axes, or above diagonal ``k`` over it."""
+    return _triangle("tril", x, k)
+
+
+def triu(x: Array, k: int = 0) -> Array:
+    """0 below the diagonal of the last two axes, or below diagonal ``k`` over it."""
+    return _triangle("triu", x, k)
+
+
+def _triangle(name: str, x: Array, k: int) -> Array:
+    if is_tensor(x):
+        return getattr(x, name)(k)
+    if not isinstance(x, TracedArray):
+        return getattr(np, name)(x, k)
+    rows, columns = (positions(x.trace, x.shape[at], at + 2, 2) for at in (-2, -1))
+    diagonal = rows + k if k else rows
+    return chosen(diagonal >= columns if name == "tril" else diagonal <= columns, x, 0.0)
+
+
+_GROUP = "Arrays made of sizes"
+_SIZES = "Of sizes of traced arrays; NumPy's own cannot take them."
+
+ROWS = (
+    Row(full, _GROUP, note=_SIZES),
+    Row(zeros, _GROUP, note=_SIZES),
+    Row(ones, _GROUP, note=_SIZES),
+    Row(full_like, _GROUP, ("full_like",), torch=("full_like",),
+        examples=(example("M N", 2.5), example("B M N", -np.inf))),
+    Row(zeros_like, _GROUP, ("zeros_like",), torch=("zeros_like",), examples=(example("M N"),)),
+    Row(ones_like, _GROUP, ("ones_like",), torch=("ones_like",), examples=(example("M N"),)),
+    Row(eye, _GROUP, note=_SIZES),
+    Row(tril, _GROUP, ("tril",), torch=("tril", "Tensor.tril"),
+        examples=(example("M N"), example("B M N", -1), example("M N", k=2))),
+    Row(triu, _GROUP, ("triu",), torch=("triu", "Tensor.triu"),
+        examples=(example("M N"), example("B M N", -1), example("M N", k=2))),
+)  # fmt: skip

@@ -1,0 +1,277 @@
+"""Functions that join arrays, cut them, and put their elements in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.functions.filled import filled
+from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.functions.shapes import (
+    FREE,
+    broadcast_to,
+    expand_dims,
+    ravel,
+    reshape,
+)
+from blockbuster.frontend.moves import Flip, Take
+from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.sizes import SizeExpr, fixed, rest
+from blockbuster.frontend.source import trace_error
+from blockbuster.frontend.torch import is_tensor
+
+
+def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
+    """Arrays one behind the other along an axis; their other axes are the same.
+
+    Free where it is returned, where a pointwise function or a product reads it next to others that
+    are joined alike, and in a sum over the axis; elsewhere a copy, which ``program.notes`` names.
+    """
+    return apply("concat", *arrays, axis=axis)
+
+
+def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
+    """``concat`` as NumPy spells it: along the first axis if none is given."""
+    return apply("concat", *arrays, axis=axis)
+
+
+def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
+    """Arrays of one shape one behind the other along a new axis."""
+    return apply("concat", *(expand_dims(array, axis) for array in arrays), axis=axis)
+
+
+def vstack(arrays: Sequence[Array]) -> Array:
+    """``concat`` along the first axis; an array of one axis is a row."""
+    rows = (array if len(array.shape) > 1 else array[None] for array in arrays)
+    return apply("concat", *rows, axis=0)
+
+
+def hstack(arrays: Sequence[Array]) -> Array:
+    """``concat`` along the second axis, or along the only one."""
+    return apply("concat", *arrays, axis=0 if len(arrays[0].shape) == 1 else 1)
+
+
+def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
+    """An axis in so many equal parts, or cut at these positions."""
+    (at,) = axes_of("split", axis, len(x.shape))
+    extent = x.shape[at]
+    if isinstance(parts, int):
+        if rest(extent, parts):
+            raise trace_error(f"split of {extent} elements into {parts} equal parts")
+        ends: list[Any] = [extent * n // parts for n in range(parts)]
+    else:
+        ends = [0, *parts]
+    return [_cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
+
+
+def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
+    """An axis in so many parts of one size; the last one may be smaller."""
+    (at,) = axes_of("chunk", axis, len(x.shape))
+    extent = x.shape[at]
+    if rest(extent, chunks):
+        size = (extent + chunks - 1) // chunks
+        return split(x, [size * n for n in range(1, fixed(-(-extent // size)))], axis)
+    return split(x, chunks, axis)
+
+
+def unbind(x: Array, axis: int = 0) -> list[Array]:
+    """The arrays that lie one behind the other along an axis of known size."""
+    (at,) = axes_of("unbind", axis, len(x.shape))
+    return [x[(*(slice(None),) * at, n)] for n in range(fixed(x.shape[at]))]
+
+
+def _cut(x: Array, axis: int, start: Any, stop: Any) -> Array:
+    first = None if isinstance(start, int) and start == 0 else start
+    return x[(*(slice(None),) * axis, slice(first, stop))]
+
+
+def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
+    """The elements of some axes, or of all, in the opposite order."""
+    axes = axes_of("flip", range(len(x.shape)) if axis is None else axis, len(x.shape))
+    if not isinstance(x, TracedArray):
+        return Flip(axes)(x)
+    return x.trace.custom(Flip(axes), (x,), x.axes, str(Flip(axes)))
+
+
+def fliplr(x: Array) -> Array:
+    """``flip`` of the second axis."""
+    return flip(x, 1)
+
+
+def flipud(x: Array) -> Array:
+    """``flip`` of the first axis."""
+    return flip(x, 0)
+
+
+def roll(x: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """The elements moved by ``shift`` places; those that leave at the end come in in front."""
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.shape)
+    axes = axes_of("roll", axis, len(x.shape))
+    shifts = shift if isinstance(shift, tuple | list) else [shift] * len(axes)
+    for at, by in zip(axes, shifts, strict=True):
+        x = _rolled(x, by, at)
+    return x
+
+
+def _rolled(x: Array, by: Any, axis: int) -> Array:
+    extent = x.shape[axis]
+    if isinstance(extent, int) and isinstance(by, int):
+        by %= extent
+    if isinstance(by, int) and by == 0:
+        return x
+    start = -by if isinstance(by, int) else extent - by
+    return apply("concat", _cut(x, axis, start, None), _cut(x, axis, 0, start), axis=axis)
+
+
+def tile(x: Array, reps: int | Sequence[int]) -> Array:
+    """The whole array so many times along each axis."""
+    times = (reps,) if isinstance(reps, int) else tuple(reps)
+    rank = max(len(times), len(x.shape))
+    x = reshape(x, (*(1,) * (rank - len(x.shape)), *x.shape))
+    for axis, count in enumerate((*(1,) * (rank - len(times)), *times)):
+        x = _repeated(x, count, axis, axis) if count != 1 else x
+    return x
+
+
+def repeat(x: Array, repeats: int, axis: int | None = None) -> Array:
+    """Each element so many times, one behind the other."""
+    if axis is None:
+        return repeat(ravel(x), repeats, 0)
+    (at,) = axes_of("repeat", axis, len(x.shape))
+    return _repeated(x, repeats, at + 1, at)
+
+
+def tiled(x: Array, *reps: Any) -> Array:
+    """``tile`` as torch's tensors spell it: the numbers one by one, or as a tuple."""
+    return tile(x, reps[0] if isinstance(reps[0], tuple | list) else reps)
+
+
+def _repeated(x: Array, count: Any, place: int, axis: int) -> Array:
+    """``x`` with a new axis of ``count`` elements at ``place``, merged into ``axis``."""
+    new = expand_dims(x, place)
+    shape = [*x.shape]
+    whole = broadcast_to(new, [*shape[:place], count, *shape[place:]])
+    return reshape(whole, (*shape[:axis], count * shape[axis], *shape[axis + 1 :]))
+
+
+def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
+    """A constant before and behind the elements of each axis: ``((before, behind), ...)``."""
+    if mode != "constant":
+        raise trace_error(f"pad with mode {mode!r} cannot be traced", hint='use mode="constant"')
+    rank = len(x.shape)
+    one = isinstance(pad_width, int)
+    pairs = [(pad_width, pad_width)] if one else [*pad_width]
+    pairs = [(pairs[0], pairs[1])] if len(pairs) == 2 and isinstance(pairs[0], int) else pairs
+    for axis, (before, behind) in enumerate(pairs * rank if len(pairs) == 1 else pairs):
+        x = _padded(x, axis, before, behind, constant_values)
+    return x
+
+
+def pad_last(x: Array, pad: Sequence[int], mode: str = "constant", value: Any = 0) -> Array:
+    """``pad`` as torch spells it: (before, behind) of the last axis, then of the one before it."""
+    count = len(pad) // 2
+    pairs = [(pad[2 * n], pad[2 * n + 1]) for n in reversed(range(count))]
+    none = [(0, 0)] * (len(x.shape) - count)
+    return globals()["pad"](x, (*none, *pairs), mode, 0 if value is None else value)
+
+
+def _padded(x: Array, axis: int, before: Any, behind: Any, value: Any) -> Array:
+    parts = [x]
+    for count, place in ((before, 0), (behind, 2)):
+        if isinstance(count, SizeExpr) or count:
+            shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+            parts.insert(place, constant(x, shape, value))
+    return apply("concat", *parts, axis=axis) if len(parts) > 1 else x
+
+
+def constant(x: Array, shape: Sequence[Any], value: Any) -> Array:
+    """One number everywhere, in the library and dtype of ``x``."""
+    if is_tensor(x):
+        return x.new_full(shape, value)
+    if isinstance(x, TracedArray):
+        return filled(x.trace, shape, value)
+    return np.full(shape, value, x.dtype)
+
+
+def take(x: Array, indices: Array, axis: int | None = None) -> Array:
+    """The elements at ``indices`` along an axis, or of all in order: rows of an embedding."""
+    if axis is None:
+        x, axis = ravel(x), 0
+    (at,) = axes_of("take", axis, len(x.shape))
+    if not isinstance(x, TracedArray) and not isinstance(indices, TracedArray):
+        return Take(at)(x, indices)
+    if not isinstance(x, TracedArray) or not isinstance(indices, TracedArray):
+        given = type(x if isinstance(indices, TracedArray) else indices).__name__
+        hint = "make it a parameter of the traced function"
+        raise trace_error(f"take of a traced array and a {given}", hint=hint)
+    shape = (*x.axes[:at], *indices.axes, *x.axes[at + 1 :])
+    return x.trace.custom(Take(at), (x, indices), shape, str(Take(at)))
+
+
+def index_select(x: Array, axis: int, index: Array) -> Array:
+    """``take`` as torch spells it."""
+    return take(x, index, axis)
+
+
+def embedding(indices: Array, weight: Array) -> Array:
+    """The rows of ``weight`` at ``indices``."""
+    return take(weight, indices, 0)
+
+
+_GROUP = "Joins, cuts and orders"
+_CALL = "A library's function runs between kernels."
+
+
+def _concat(arrays: Sequence[Any], axis: int = -1) -> Any:
+    return np.concatenate(arrays, axis)
+
+
+ROWS = (
+    Row(concat, _GROUP, examples=(example(("M N", "M K")),), reference=_concat, note=FREE),
+    Row(concatenate, _GROUP, ("concatenate", "concat"), (), ("cat", "concat", "concatenate"),
+        (example(("M N", "K N")), example(("M N", "M K"), axis=1)), note=FREE),
+    Row(stack, _GROUP, ("stack",), torch=("stack",), note=FREE,
+        examples=(example(("M N", "M N")), example(("M N", "M N", "M N"), axis=-1))),
+    Row(vstack, _GROUP, ("vstack",), torch=("vstack", "row_stack"), note=FREE,
+        examples=(example(("M N", "N")), example(("N", "N")))),
+    Row(hstack, _GROUP, ("hstack",), torch=("hstack",), note=FREE,
+        examples=(example(("M N", "M K")), example(("N", "K")))),
+    Row(split, _GROUP, ("split",), note=FREE,
+        examples=(example("M L", 3, axis=1), example("L N", (2, 4)))),
+    Row(chunk, _GROUP, note=FREE,
+        examples=(example("M L", 3, -1),), reference=np.split),
+    Row(unbind, _GROUP, torch=("unbind", "Tensor.unbind"), note=FREE,
+        examples=(example("H M N"), example("M N", 1)),
+        reference=lambda x, axis=0: [*np.moveaxis(x, axis, 0)]),
+    Row(flip, _GROUP, ("flip",), torch=("flip", "Tensor.flip"), note=_CALL,
+        examples=(example("M N"), example("B M N", (0, 2)), example("M N", axis=1))),
+    Row(fliplr, _GROUP, ("fliplr",), torch=("fliplr", "Tensor.fliplr"), note=_CALL,
+        examples=(example("M N"),)),
+    Row(flipud, _GROUP, ("flipud",), torch=("flipud", "Tensor.flipud"), note=_CALL,
+        examples=(example("M N"),)),
+    Row(roll, _GROUP, ("roll",), torch=("roll", "Tensor.roll"), note=FREE,
+        examples=(example("M N", 1, 0), example("M N", -2, axis=1),
+                  example("M N", (1, 1), (0, 1)))),
+    Row(tile, _GROUP, ("tile",), torch=("tile", "Tensor.tile"), note=FREE,
+        examples=(example("M N", (2, 3)), example("N", 2), example("N", (2, 1)))),
+    Row(tiled, _GROUP, torch=("Tensor.repeat",), examples=(example("M N", 2, 1),), public=False,
+        reference=lambda x, *reps: np.tile(x, reps)),
+    Row(repeat, _GROUP, ("repeat",), note=FREE,
+        torch=("repeat_interleave", "Tensor.repeat_interleave"),
+        examples=(example("M N", 2, axis=0), example("B M N", 3, 1), example("M N", 2))),
+    Row(pad, _GROUP, ("pad",), note=FREE,
+        examples=(example("M N", 1), example("M N", ((1, 0), (0, 2)), constant_values=0.5))),
+    Row(pad_last, _GROUP, torch=("nn.functional.pad",), public=False, note=FREE,
+        examples=(example("M N", (1, 2)),),
+        reference=lambda x, pad: np.pad(x, ((0, 0), pad))),
+    Row(take, _GROUP, ("take",), note=_CALL, examples=(example("N K", "int: B M", axis=0),)),
+    Row(index_select, _GROUP, torch=("index_select", "Tensor.index_select"), public=False,
+        examples=(example("M N", 1, "int: B"),), reference=lambda x, axis, i: np.take(x, i, axis)),
+    Row(embedding, _GROUP, torch=("nn.functional.embedding",), note=_CALL,
+        examples=(example("int: B M", "N K"),), reference=lambda i, w: np.take(w, i, 0)),
+)  # fmt: skip

@@ -1,0 +1,253 @@
+"""Functions of each element apart."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from blockbuster.frontend.array import apply, float_dtype
+from blockbuster.frontend.functions.row import Array, Row, Text, example
+from blockbuster.frontend.numerics import NUMPY
+
+
+def exp(x: Array) -> Array:
+    """e to the power of ``x``."""
+    return apply("exp", x)
+
+
+def log(x: Array) -> Array:
+    """The natural logarithm."""
+    return apply("log", x)
+
+
+def sqrt(x: Array) -> Array:
+    """The square root."""
+    return apply("sqrt", x)
+
+
+def rsqrt(x: Array) -> Array:
+    """One over the square root."""
+    return apply("rsqrt", x)
+
+
+def tanh(x: Array) -> Array:
+    """The hyperbolic tangent."""
+    return apply("tanh", x)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), without overflow."""
+    return apply("sigmoid", x)
+
+
+def silu(x: Array) -> Array:
+    """``x * sigmoid(x)``, also called swish."""
+    return apply("silu", x)
+
+
+def gelu(x: Array) -> Array:
+    """``x`` times the normal distribution function at ``x``: the exact form, with erf."""
+    return apply("gelu", x)
+
+
+def relu(x: Array) -> Array:
+    """The larger of ``x`` and 0."""
+    return apply("relu", x)
+
+
+def erf(x: Array) -> Array:
+    """The error function."""
+    return apply("erf", x)
+
+
+def abs(x: Array) -> Array:
+    """The absolute value."""
+    return apply("abs", x)
+
+
+def square(x: Array) -> Array:
+    """``x * x``."""
+    return apply("square", x)
+
+
+def reciprocal(x: Array) -> Array:
+    """``1 / x``."""
+    return apply("reciprocal", x)
+
+
+def maximum(x: Array, y: Array) -> Array:
+    """The larger element of two arrays."""
+    return apply("maximum", x, y)
+
+
+def minimum(x: Array, y: Array) -> Array:
+    """The smaller element of two arrays."""
+    return apply("minimum", x, y)
+
+
+def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
+    """``x`` where it is between two bounds, and the nearer bound elsewhere."""
+    if min is None and max is None:
+        raise ValueError("clip needs a bound: min, max, or both")
+    x = x if min is None else maximum(x, min)
+    return x if max is None else minimum(x, max)
+
+
+def floor(x: Array) -> Array:
+    """The largest whole number that is not above ``x``."""
+    return apply("floor", x)
+
+
+def ceil(x: Array) -> Array:
+    """The smallest whole number that is not below ``x``."""
+    return -floor(-x)
+
+
+def trunc(x: Array) -> Array:
+    """``x`` without what is behind the point."""
+    return where(x < 0, ceil(x), floor(x))
+
+
+def round(x: Array, decimals: int = 0) -> Array:
+    """The nearest number with ``decimals`` digits behind the point; ties go to even digits."""
+    if decimals == 0:
+        return apply("round", x)
+    scale = 10.0**decimals
+    return apply("round", x * scale) / scale
+
+
+def sin(x: Array) -> Array:
+    """The sine of an angle in radians."""
+    return apply("sin", x)
+
+
+def cos(x: Array) -> Array:
+    """The cosine of an angle in radians."""
+    return apply("cos", x)
+
+
+def tan(x: Array) -> Array:
+    """The tangent of an angle in radians."""
+    return sin(x) / cos(x)
+
+
+def log1p(x: Array) -> Array:
+    """log(1 + x), to full accuracy near 0."""
+    return apply("log1p", x)
+
+
+def expm1(x: Array) -> Array:
+    """exp(x) - 1, to full accuracy near 0."""
+    return apply("expm1", x)
+
+
+def logaddexp(x: Array, y: Array) -> Array:
+    """log(exp(x) + exp(y)), without overflow."""
+    apart = maximum(x, y) + log1p(exp(-abs(x - y)))
+    return where(x == y, x + math.log(2), apart)
+
+
+def sign(x: Array) -> Array:
+    """1 for numbers above 0, -1 for those below, and 0 for 0."""
+    return where(x > 0, 1.0, where(x < 0, -1.0, x))
+
+
+def exp2(x: Array) -> Array:
+    """2 to the power of ``x``."""
+    return apply("pow", 2.0, x)
+
+
+def log2(x: Array) -> Array:
+    """The logarithm to base 2."""
+    return log(x) * (1 / math.log(2))
+
+
+def log10(x: Array) -> Array:
+    """The logarithm to base 10."""
+    return log(x) * (1 / math.log(10))
+
+
+def hypot(x: Array, y: Array) -> Array:
+    """The root of the sum of two squares."""
+    return sqrt(square(x) + square(y))
+
+
+def isnan(x: Array) -> Array:
+    """The mask of the elements that are not a number."""
+    return x != x
+
+
+def isinf(x: Array) -> Array:
+    """The mask of the elements that are infinite."""
+    return abs(x) == math.inf
+
+
+def isfinite(x: Array) -> Array:
+    """The mask of the elements that are neither infinite nor NaN."""
+    return abs(x) < math.inf
+
+
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """``x`` where the mask holds and ``y`` elsewhere."""
+    return apply("where", condition, x, y)
+
+
+def astype(x: Array, dtype: Any) -> Array:
+    """Every element rounded to float16, bfloat16, float32 or float64."""
+    return apply("cast", x, dtype=float_dtype(dtype))
+
+
+_ANY, _POSITIVE, _PAIR = (example("M N"),), (example("positive: M N"),), (example("M N", "N"),)
+_ROUNDED = "A factor is rounded: a rounding apart from NumPy's."
+_GROUP = "Of each element"
+
+ROWS = (
+    Row(exp, _GROUP, ("exp",), ("exp",), ("exp", "Tensor.exp"), _ANY),
+    Row(log, _GROUP, ("log",), ("log",), ("log", "Tensor.log"), _POSITIVE),
+    Row(sqrt, _GROUP, ("sqrt",), ("sqrt",), ("sqrt", "Tensor.sqrt"), _POSITIVE),
+    Row(rsqrt, _GROUP, torch=("rsqrt", "Tensor.rsqrt"), examples=_POSITIVE,
+        reference=NUMPY["rsqrt"]),
+    Row(tanh, _GROUP, ("tanh",), torch=("tanh", "nn.functional.tanh", "Tensor.tanh"),
+        examples=_ANY),
+    Row(sigmoid, _GROUP, torch=("sigmoid", "nn.functional.sigmoid", "Tensor.sigmoid"),
+        examples=_ANY, reference=NUMPY["sigmoid"]),
+    Row(silu, _GROUP, torch=("nn.functional.silu",), examples=_ANY, reference=NUMPY["silu"]),
+    Row(gelu, _GROUP, torch=("nn.functional.gelu",), examples=_ANY, reference=NUMPY["gelu"]),
+    Row(relu, _GROUP, torch=("relu", "nn.functional.relu", "Tensor.relu"), examples=_ANY,
+        reference=NUMPY["relu"]),
+    Row(erf, _GROUP, torch=("erf", "special.erf", "Tensor.erf"), examples=_ANY,
+        reference=NUMPY["erf"]),
+    Row(abs, _GROUP, ("absolute", "abs", "fabs"), torch=("abs", "absolute", "Tensor.abs"),
+        examples=_ANY),
+    Row(square, _GROUP, ("square",), torch=("square", "Tensor.square"), examples=_ANY),
+    Row(reciprocal, _GROUP, ("reciprocal",), torch=("reciprocal", "Tensor.reciprocal"),
+        examples=_POSITIVE),
+    Row(maximum, _GROUP, ("maximum",), torch=("maximum",), examples=_PAIR),
+    Row(minimum, _GROUP, ("minimum",), torch=("minimum",), examples=_PAIR),
+    Row(clip, _GROUP, ("clip",), ("clip",), ("clamp", "clip", "Tensor.clamp"),
+        (example("M N", -0.5, 1.0), example("M N", min=0.25), example("M N", None, "N"))),
+    Row(floor, _GROUP, ("floor",), torch=("floor", "Tensor.floor"), examples=_ANY),
+    Row(ceil, _GROUP, ("ceil",), torch=("ceil", "Tensor.ceil"), examples=_ANY),
+    Row(trunc, _GROUP, ("trunc", "fix"), torch=("trunc", "fix", "Tensor.trunc"), examples=_ANY),
+    Row(round, _GROUP, ("round",), ("round",), ("round", "Tensor.round"),
+        (example("M N"), example("M N", 1))),
+    Row(sin, _GROUP, ("sin",), torch=("sin", "Tensor.sin"), examples=_ANY),
+    Row(cos, _GROUP, ("cos",), torch=("cos", "Tensor.cos"), examples=_ANY),
+    Row(tan, _GROUP, ("tan",), torch=("tan", "Tensor.tan"), examples=_ANY),
+    Row(log1p, _GROUP, ("log1p",), torch=("log1p", "Tensor.log1p"), examples=_POSITIVE),
+    Row(expm1, _GROUP, ("expm1",), torch=("expm1", "Tensor.expm1"), examples=_ANY),
+    Row(logaddexp, _GROUP, ("logaddexp",), torch=("logaddexp", "Tensor.logaddexp"),
+        examples=(*_PAIR, example("M N", 0.0))),
+    Row(sign, _GROUP, ("sign",), torch=("sign", "sgn", "Tensor.sign"), examples=_ANY),
+    Row(exp2, _GROUP, ("exp2",), torch=("exp2", "Tensor.exp2"), examples=_ANY),
+    Row(log2, _GROUP, ("log2",), torch=("log2", "Tensor.log2"), examples=_POSITIVE, note=_ROUNDED),
+    Row(log10, _GROUP, ("log10",), torch=("log10", "Tensor.log10"), examples=_POSITIVE,
+        note=_ROUNDED),
+    Row(hypot, _GROUP, ("hypot",), torch=("hypot", "Tensor.hypot"), examples=_PAIR,
+        note="The squares may overflow where NumPy's do not."),
+    Row(isnan, _GROUP, ("isnan",), torch=("isnan", "Tensor.isnan"), examples=_ANY),
+    Row(isinf, _GROUP, ("isinf",), torch=("isinf", "Tensor.isinf"), examples=_ANY),
+    Row(isfinite, _GROUP, ("isfinite",), torch=("isfinite", "Tensor.isfinite"), examples=_ANY),
+    Row(where, _GROUP, ("where",), torch=("where",), examples=(example("bool: M N", "M N", "N"),)),
+    Row(astype, _GROUP, ("astype",), ("astype",), examples=(example("M N", Text("float32")),)),
+)  # fmt: skip

@@ -1,0 +1,151 @@
+"""Products that contract axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.array import apply, reduce_axes
+from blockbuster.frontend.functions.einsum import einsum_traced, is_traced
+from blockbuster.frontend.functions.pointwise import abs, sqrt, square
+from blockbuster.frontend.functions.reductions import Axes, max, min, sum
+from blockbuster.frontend.functions.row import Array, Row, Text, example
+from blockbuster.frontend.source import trace_error
+from blockbuster.frontend.torch import is_tensor, tensor_einsum
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """``a @ b``: the product over the last axis of ``a`` and the last but one of ``b``.
+
+    Leading axes broadcast, and a vector counts as a row on the left and a column on the right.
+    """
+    return apply("matmul", a, b)
+
+
+def einsum(subscripts: str, *operands: Array, optimize: Any = True) -> Array:
+    """The sum of products that ``subscripts`` name: ``"mk,kn->mn"`` is ``a @ b``.
+
+    Letters that the result lacks are summed, letters of several operands are batches; an ellipsis
+    stands for leading axes. Three or more operands meet in pairs, in NumPy's order. A letter may
+    not stand twice in one operand.
+    """
+    if not isinstance(subscripts, str):
+        raise trace_error("einsum takes its subscripts as text", hint='write "mk,kn->mn"')
+    if is_traced(operands):
+        return einsum_traced(subscripts, operands)
+    if any(map(is_tensor, operands)):
+        return tensor_einsum(subscripts, operands)
+    return np.einsum(subscripts, *operands, optimize=optimize)
+
+
+def tensordot(a: Array, b: Array, axes: int | Sequence[Any] = 2) -> Array:
+    """The product summed over ``axes``: a count of last and first axes, or one list per array."""
+    left, right = len(a.shape), len(b.shape)
+    if isinstance(axes, int):
+        over_a, over_b = range(left - axes, left), range(axes)
+    else:
+        over_a, over_b = (([x] if isinstance(x, int) else x) for x in axes)  # type: ignore[assignment]
+    names_a = [chr(ord("a") + i) for i in range(left)]
+    names_b = [chr(ord("A") + i) for i in range(right)]
+    for i, j in zip(over_a, over_b, strict=True):
+        names_b[j] = names_a[i]
+    free = [x for x in names_a if x not in names_b] + [x for x in names_b if x not in names_a]
+    return einsum(f"{''.join(names_a)},{''.join(names_b)}->{''.join(free)}", a, b)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """``a @ b`` for vectors and matrices; a number multiplies; leading axes do not broadcast."""
+    if 0 in (_rank(a), _rank(b)):
+        return a * b
+    return matmul(a, b) if _rank(b) <= 2 else tensordot(a, b, ([-1], [-2]))
+
+
+def _rank(x: Array) -> int:
+    return len(getattr(x, "shape", ()))
+
+
+def inner(a: Array, b: Array) -> Array:
+    """The product summed over the last axes of both."""
+    return tensordot(a, b, ([-1], [-1]))
+
+
+def outer(a: Array, b: Array) -> Array:
+    """Every element of a vector times every element of another."""
+    if (len(a.shape), len(b.shape)) != (1, 1):
+        raise trace_error("outer takes two vectors", hint="use a[..., :, None] * b[..., None, :]")
+    return a[:, None] * b[None, :]
+
+
+def vdot(a: Array, b: Array) -> Array:
+    """The sum of the products of equal places in two arrays."""
+    return matmul(a, b) if len(a.shape) == 1 else sum(a * b)
+
+
+def norm(x: Array, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The norm of vectors along ``axis``, 2 unless ``ord`` says another, or of a whole array.
+
+    ``ord`` of "fro" or None is the root of the sum of squares. Norms of matrices that need
+    singular values are refused.
+    """
+    over = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    if ord in (None, "fro") or (ord == 2 and len(over) == 1):
+        return sqrt(sum(square(x), axis, keepdims))
+    if len(over) != 1 or isinstance(ord, str):
+        raise trace_error(
+            f"a norm of order {ord!r} over {len(over)} axes cannot be traced",
+            hint="norms of vectors have one axis; of matrices, use ord='fro'",
+        )
+    return _vector_norm(abs(x), ord, axis, keepdims)
+
+
+def _vector_norm(size: Array, ord: float, axis: Axes, keepdims: bool) -> Array:
+    if ord in (np.inf, -np.inf):
+        return (max if ord > 0 else min)(size, axis, keepdims)
+    if ord == 0:
+        return reduce_axes("sum", apply("where", size != 0, 1.0, 0.0), axis, keepdims)
+    if ord == 1:
+        return sum(size, axis, keepdims)
+    return sum(size**ord, axis, keepdims) ** (1 / ord)
+
+
+_GROUP = "Products"
+
+ROWS = (
+    Row(matmul, _GROUP, ("matmul",), torch=("matmul", "mm", "bmm", "Tensor.matmul"),
+        examples=(example("M K", "K N"), example("B M K", "K"), example("B M K", "K N"))),
+    Row(einsum, _GROUP, ("einsum",), torch=("einsum", "functional.einsum"), examples=(
+        example(Text("mk,kn->mn"), "M K", "K N"),
+        example(Text("bhqd,bhkd->bhqk"), "B H M K", "B H N K"),
+        example(Text("bqhd,bkhd->bhqk"), "B M H K", "B N H K"),
+        example(Text("bqhd,hde->bqe"), "B M H K", "H K N"),
+        example(Text("mk,k"), "M K", "K"),
+        example(Text("bmk,bk->bm"), "B M K", "B K"),
+        example(Text("i,j->ij"), "M", "N"),
+        example(Text("i,i->"), "M", "M"),
+        example(Text("ij->ji"), "M N"),
+        example(Text("ijk->j"), "B M N"),
+        example(Text("...mk,...kn"), "B M K", "K N"),
+        example(Text("b...k,...k->...b"), "B M K", "M K"),
+        example(Text("ab,bc,cd->ad"), "M K", "K N", "N L"),
+        example(Text("ab,ab,ab->b"), "M K", "M K", "M K"),
+        example(Text("abc,cd,b->da"), "B M K", "K N", "M"),
+    ), note="Three operands and more meet in pairs; no diagonals."),
+    Row(tensordot, _GROUP, ("tensordot",), torch=("tensordot",),
+        examples=(example("B M K", "M K N"), example("B M K", "K N", axes=1),
+                  example("B M K", "K M N", axes=([2, 1], [0, 1])))),
+    Row(dot, _GROUP, ("dot",), ("dot",), ("dot", "Tensor.dot"),
+        (example("K", "K"), example("M K", "K N"), example("M K", "K"), example("M K", "B K N"))),
+    Row(inner, _GROUP, ("inner",), torch=("inner", "Tensor.inner"),
+        examples=(example("K", "K"), example("B M K", "N K"))),
+    Row(outer, _GROUP, ("outer",), torch=("outer", "ger", "Tensor.outer"),
+        examples=(example("M", "N"),), note="Of vectors, which it does not flatten to."),
+    Row(vdot, _GROUP, ("vdot",), torch=("vdot", "Tensor.vdot"),
+        examples=(example("K", "K"), example("M K", "M K"))),
+    Row(norm, _GROUP, ("linalg.norm",), torch=("norm", "linalg.norm", "Tensor.norm"), examples=(
+        example("M N"), example("M N", axis=-1), example("M N", 1, axis=0, keepdims=True),
+        example("M N", np.inf, axis=1), example("M N", 3, axis=1), example("M N", 0, axis=1),
+        example("M N", Text("fro"))),
+        note="Norms of vectors, and the Frobenius norm."),
+)  # fmt: skip

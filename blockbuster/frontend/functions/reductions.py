@@ -1,0 +1,147 @@
+"""Functions that fold elements along axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from blockbuster.frontend.array import along_axis, apply, reduce_axes
+from blockbuster.frontend.functions.pointwise import sqrt, square, where
+from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.numerics import NUMPY
+
+Axes = int | Sequence[int] | None
+
+
+def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The sum over one axis, several, or all (None)."""
+    return reduce_axes("sum", x, axis, keepdims)
+
+
+def max(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The maximum over one axis, several, or all (None)."""
+    return reduce_axes("max", x, axis, keepdims)
+
+
+def min(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The minimum over one axis, several, or all (None)."""
+    return reduce_axes("min", x, axis, keepdims)
+
+
+def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The mean over one axis, several, or all (None)."""
+    return reduce_axes("mean", x, axis, keepdims)
+
+
+def var(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: Any = 0) -> Array:
+    """The mean of the squared distances from the mean; ``ddof`` is taken off the count."""
+    squares = square(x - mean(x, axis, True))
+    if isinstance(ddof, int) and ddof == 0:
+        return mean(squares, axis, keepdims)
+    return sum(squares, axis, keepdims) / (_count(x, axis) - ddof)
+
+
+def std(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: Any = 0) -> Array:
+    """The square root of the variance."""
+    return sqrt(var(x, axis, keepdims, ddof=ddof))
+
+
+def average(
+    x: Array, axis: Axes = None, weights: Array | None = None, keepdims: bool = False
+) -> Array:
+    """The mean, or the sum of ``x * weights`` over the sum of the weights, which broadcast."""
+    if weights is None:
+        return mean(x, axis, keepdims)
+    if len(weights.shape) == 1 and isinstance(axis, int):
+        after = len(x.shape) - 1 - axis % len(x.shape)
+        weights = weights[(slice(None), *(None,) * after)]
+    spread = weights + 0 * x
+    return sum(x * spread, axis, keepdims) / sum(spread, axis, keepdims)
+
+
+def any(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """True where an element of a mask holds, or a number is not 0."""
+    return max(where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
+
+
+def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """True where every element of a mask holds, or no number is 0."""
+    return min(where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
+
+
+def count_nonzero(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """How many elements of a mask hold, or how many numbers are not 0."""
+    return sum(where(_holds(x), 1, 0), axis, keepdims)
+
+
+def _holds(x: Array) -> Array:
+    """The mask of the elements that are True, or not 0."""
+    return x if getattr(x, "kind", "") == "mask" else x != 0
+
+
+def _count(x: Array, axis: Axes) -> Any:
+    """The number of elements along axes: a number, or sizes of dims."""
+    axes = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return math.prod((x.shape[a] for a in axes), start=1)
+
+
+def prod(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The product over one axis, several, or all (None)."""
+    rank = len(x.shape)
+    axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
+    for a in sorted((a % rank for a in axes), reverse=True):
+        last: Any = slice(-1, None) if keepdims else -1
+        x = cumprod(x, a)[(*(slice(None),) * a, last)]
+    return x
+
+
+def logsumexp(x: Array, axis: int = -1, keepdims: bool = False) -> Array:
+    """The logarithm of the sum of exp(x) along an axis; -inf for a row of only -inf."""
+    return apply("logsumexp", x, axis=axis, keepdims=keepdims)
+
+
+def cumsum(x: Array, axis: int | None = None) -> Array:
+    """The sums of the first elements along an axis; None is for arrays of one axis."""
+    return along_axis("cumsum", x, axis)
+
+
+def cumprod(x: Array, axis: int | None = None) -> Array:
+    """The products of the first elements along an axis; None is for arrays of one axis."""
+    return along_axis("cumprod", x, axis)
+
+
+_GROUP = "Along axes"
+_AXES = (
+    example("M N"), example("M N", axis=-1), example("B M N", axis=(0, 2), keepdims=True),
+)  # fmt: skip
+_ALONG = (example("M N", axis=0), example("M N", axis=-1))
+_CALLED = "A library's function runs between kernels."
+_MASKS = (example("bool: M N", axis=0), example("bool: M N", axis=(0, 1), keepdims=True))
+_SPREAD = (*_AXES, example("M N", axis=0, ddof=1), example("B M N", axis=(0, 1), ddof=1))
+_UNBIASED = "torch's takes 1 off the count unless ``correction`` says otherwise; this one does not."
+
+ROWS = (
+    Row(sum, _GROUP, ("sum",), ("sum",), ("sum", "Tensor.sum"), _AXES),
+    Row(max, _GROUP, ("max", "amax"), ("max",), ("amax", "Tensor.amax"), _AXES),
+    Row(min, _GROUP, ("min", "amin"), ("min",), ("amin", "Tensor.amin"), _AXES),
+    Row(mean, _GROUP, ("mean",), ("mean",), ("mean", "Tensor.mean"), _AXES),
+    Row(var, _GROUP, ("var",), ("var",), (), _SPREAD, note=_UNBIASED),
+    Row(std, _GROUP, ("std",), ("std",), (), _SPREAD, note=_UNBIASED),
+    Row(average, _GROUP, ("average",), examples=(
+        example("M N"), example("M N", 0, "positive: M N"),
+        example("M N", -1, "positive: N"))),
+    Row(any, _GROUP, ("any",), ("any",), ("any", "Tensor.any"), (*_AXES, *_MASKS)),
+    Row(all, _GROUP, ("all",), ("all",), ("all", "Tensor.all"), (*_AXES, *_MASKS)),
+    Row(count_nonzero, _GROUP, ("count_nonzero",), (), ("count_nonzero", "Tensor.count_nonzero"),
+        (*_AXES, *_MASKS)),
+    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"), _AXES, note=_CALLED),
+    Row(logsumexp, _GROUP, torch=("logsumexp", "Tensor.logsumexp"),
+        examples=(example("M N"), example("M N", axis=0, keepdims=True)),
+        reference=lambda x, axis=-1, keepdims=False:
+        NUMPY["logsumexp"](x, axis=axis, keepdims=keepdims)),
+    Row(cumsum, _GROUP, ("cumsum",), ("cumsum",), ("cumsum", "Tensor.cumsum"), _ALONG,
+        note=_CALLED),
+    Row(cumprod, _GROUP, ("cumprod",), ("cumprod",), ("cumprod", "Tensor.cumprod"), _ALONG,
+        note=_CALLED),
+)  # fmt: skip

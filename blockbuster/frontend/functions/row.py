@@ -1,0 +1,64 @@
+"""A row of the table of functions: what users call, how libraries spell it, what tests try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Array = Any
+"""A traced array, a NumPy array, a torch tensor, or a number."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """An argument of an example that is a string, where other strings describe arrays."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class Example:
+    """Arguments of a function.
+
+    A string is an array: its dims, with a kind before them unless it holds any floats:
+    ``"M N"``, ``"positive: M N"`` (greater than 0), ``"unit: M"`` (between -1 and 1),
+    ``"bool: M N"``, ``"int: M"``. A tuple of strings is a sequence of arrays. Other arguments
+    are given as they are.
+    """
+
+    arguments: tuple[Any, ...]
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+
+def example(*arguments: Any, **parameters: Any) -> Example:
+    """The example of a call with these arguments."""
+    return Example(arguments, tuple(parameters.items()))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function of arrays: its tracer, documentation and tests follow from its row.
+
+    ``numpy``, ``methods`` and ``torch`` are the spellings that mean it: NumPy's functions
+    (``"linalg.norm"``), methods of arrays (``"clip"``), torch's functions and methods
+    (``"clamp"``, ``"nn.functional.relu"``, ``"Tensor.clamp"``). The first line of the function's
+    docstring is the documentation's. ``reference``: what tests compare with; the first of
+    ``numpy`` if none is given. ``note``: what the function costs, and where it differs.
+    A function that is not ``public`` is written as an operator or in NumPy's or torch's name.
+    """
+
+    function: Callable[..., Array]
+    group: str
+    numpy: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    torch: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
+    reference: Callable[..., Any] | None = None
+    note: str = ""
+    public: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name under which ``blockbuster`` has the function."""
+        return self.function.__name__

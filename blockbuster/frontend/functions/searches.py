@@ -1,0 +1,91 @@
+"""Functions that find elements, or put them in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray, along_axis
+from blockbuster.frontend.functions.creation import arange
+from blockbuster.frontend.functions.pointwise import where
+from blockbuster.frontend.functions.reductions import max as largest
+from blockbuster.frontend.functions.reductions import min as smallest
+from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.shapes import axis_of
+from blockbuster.frontend.source import Refused, trace_error
+from blockbuster.frontend.torch import is_tensor
+
+MOST_PLACES = 1 << 24
+"""Elements along a searched axis: kernels fold positions in float32, exact up to here."""
+
+
+def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The position of the maximum along an axis, or among all elements (None).
+
+    The first of several, and of NaN where there is one, as in NumPy.
+    """
+    return _place("argmax", largest, x, axis, keepdims)
+
+
+def argmin(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The position of the minimum along an axis, or among all elements (None).
+
+    The first of several, and of NaN where there is one, as in NumPy.
+    """
+    return _place("argmin", smallest, x, axis, keepdims)
+
+
+def sort(x: Array, axis: int | None = -1) -> Array:
+    """The elements in ascending order along an axis."""
+    return along_axis("sort", x, axis)
+
+
+def _place(
+    name: str, extremum: Callable[..., Array], x: Array, axis: int | None, keepdims: bool
+) -> Array:
+    """The least position at which x is its extremum: two folds, which fusion makes one loop."""
+    if is_tensor(x):
+        return getattr(x, name)(axis, keepdims)
+    if not isinstance(x, TracedArray):
+        return getattr(np, name)(x, axis=axis, keepdims=keepdims)
+    try:
+        axes = range(x.ndim) if axis is None else (axis_of(axis, x.ndim),)
+    except Refused as refused:
+        raise trace_error(f"{name}: {refused.reason}") from None
+    top = extremum(x, axis, keepdims=True)
+    found = where((x == top) | (x != x), _positions(name, x, axes), math.inf)
+    return smallest(found, axis, keepdims)
+
+
+def _positions(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
+    """The position of each element, counted along ``axes``, the last the fastest."""
+    dims = x.trace.dims
+    if dims.have([x.axes[axis] for axis in axes], MOST_PLACES + 1):
+        reason = f"{name} of {dims.show(x.axes)} searches more than {MOST_PLACES} elements"
+        hint = "kernels count in float32, which is exact up to there: search pieces, then these"
+        raise trace_error(reason, hint=hint)
+    found: Any = 0.0
+    for axis in axes:
+        places = arange(x.shape[axis])[(slice(None), *(None,) * (x.ndim - 1 - axis))]
+        found = places if len(axes) == 1 else found * x.shape[axis] + places
+    return found
+
+
+_GROUP = "Searches"
+_SEARCHED = (
+    example("M N", axis=-1), example("M N", axis=0), example("B M N", axis=1, keepdims=True),
+    example("M N"), example("N"),
+)  # fmt: skip
+_FOLDED = "One loop with the maximum; exact among 16777216 elements, more are refused."
+
+ROWS = (
+    Row(argmax, _GROUP, ("argmax",), ("argmax",), ("argmax", "Tensor.argmax"), _SEARCHED,
+        note=_FOLDED),
+    Row(argmin, _GROUP, ("argmin",), ("argmin",), ("argmin", "Tensor.argmin"), _SEARCHED,
+        note=_FOLDED.replace("maximum", "minimum")),
+    Row(sort, _GROUP, ("sort",), (), examples=(example("M N"), example("M N", axis=0)),
+        note="A library's function runs between kernels."),
+)  # fmt: skip

@@ -1,0 +1,160 @@
+"""Functions that show the same elements under other axes."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.array import TracedArray, apply
+from blockbuster.frontend.functions.filled import everywhere
+from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.numerics import NUMPY
+from blockbuster.frontend.shapes import axes_of
+from blockbuster.frontend.source import trace_error
+from blockbuster.frontend.torch import is_tensor
+
+
+def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
+    """The axes of ``x`` in another order; reversed if none is given."""
+    return x.transpose(axes) if isinstance(x, TracedArray) else apply("transpose", x, axes=axes)
+
+
+def swapaxes(x: Array, axis1: int, axis2: int) -> Array:
+    """Two axes exchanged."""
+    return x.swapaxes(axis1, axis2)
+
+
+def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+    """One or several axes in other places; the others keep their order."""
+    rank = len(x.shape)
+    froms, tos = (axes_of("moveaxis", given, rank) for given in (source, destination))
+    if len(froms) != len(tos):
+        raise trace_error(f"moveaxis moves {len(froms)} axes to {len(tos)} places")
+    order = [axis for axis in range(rank) if axis not in froms]
+    for at, axis in sorted(zip(tos, froms, strict=True)):
+        order.insert(at, axis)
+    return transpose(x, tuple(order))
+
+
+def expand_dims(x: Array, axis: int | Sequence[int]) -> Array:
+    """New axes of one element: before axis ``axis``, or as the last one for -1."""
+    rank = len(x.shape) + (1 if isinstance(axis, int) else len(axis))
+    new = axes_of("expand_dims", axis, rank)
+    return x[tuple(None if at in new else slice(None) for at in range(rank))]
+
+
+def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
+    """The array without axes of one element: without ``axis``, or without all of them."""
+    if is_tensor(x):
+        return x.squeeze() if axis is None else x.squeeze(axis)
+    if not isinstance(x, TracedArray):
+        return np.squeeze(x, axis)
+    units = [at for at in range(x.ndim) if x.trace.dims.is_unit(x.axes[at])]
+    gone = units if axis is None else axes_of("squeeze", axis, x.ndim)
+    for at in gone:
+        if at not in units:
+            shown = x.trace.dims.show(x.axes)
+            hint = 'give the axis the size 1: bb.trace(fn, x="M 1")'
+            raise trace_error(f"axis {at} of {shown} is not known to have one element", hint=hint)
+    return x[tuple(0 if at in gone else slice(None) for at in range(x.ndim))] if gone else x
+
+
+def reshape(x: Array, shape: Any, *more: Any) -> Array:
+    """The elements in order under other axes: ints, sizes, their products, one -1.
+
+    Splits and merges of axes are free where ``concat`` is.
+    """
+    entries = (*shape, *more) if isinstance(shape, tuple | list) else (shape, *more)
+    if isinstance(x, TracedArray):
+        return x.trace.reshape(x, entries)
+    return apply("reshape", x, shape=entries)
+
+
+def ravel(x: Array) -> Array:
+    """All elements in order along one axis."""
+    return reshape(x, -1)
+
+
+def flatten(x: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
+    """The axes from ``start_dim`` to ``end_dim`` merged into one."""
+    shape = x.shape
+    first, last = axes_of("flatten", (start_dim, end_dim), max(len(shape), 1))
+    merged = functools.reduce(operator.mul, shape[first : last + 1], 1)
+    return reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
+
+
+def unflatten(x: Array, axis: int, sizes: Sequence[Any]) -> Array:
+    """An axis split into several of these sizes, of which one may be -1."""
+    (at,) = axes_of("unflatten", axis, len(x.shape))
+    return reshape(x, (*x.shape[:at], *sizes, *x.shape[at + 1 :]))
+
+
+def broadcast_to(x: Array, shape: Sequence[Any]) -> Array:
+    """``x`` repeated along axes where it has one element, or none; -1 keeps an axis."""
+    missing = len(shape) - len(x.shape)
+    own = (*(1,) * missing, *x.shape)
+    full = [own[at] if isinstance(s, int) and s == -1 else s for at, s in enumerate(shape)]
+    if is_tensor(x):
+        return x.expand(*full)
+    if not isinstance(x, TracedArray):
+        return np.broadcast_to(x, full)
+    if missing < 0:
+        raise trace_error(f"an array of {x.ndim} axes has no shape of {len(full)}")
+    units = [at < missing or x.trace.dims.is_unit(x.axes[at - missing]) for at in range(len(full))]
+    old = reshape(x, [1 if unit else extent for unit, extent in zip(units, full, strict=True)])
+    return everywhere(old, [e if unit else 1 for unit, e in zip(units, full, strict=True)])
+
+
+def expand(x: Array, *sizes: Any) -> Array:
+    """``broadcast_to`` as torch's tensors spell it: the extents one by one, or as a tuple."""
+    return broadcast_to(x, sizes[0] if isinstance(sizes[0], tuple | list) else sizes)
+
+
+def split_heads(x: Array, h: int) -> Array:
+    """(..., S, H*E) as (..., H, S, E) with H = ``h``: a view of an input or of a product."""
+    return apply("split_heads", x, heads=h)
+
+
+def merge_heads(x: Array) -> Array:
+    """(..., H, S, E) as (..., S, H*E), the inverse of ``split_heads``."""
+    return apply("merge_heads", x)
+
+
+_GROUP = "Shapes"
+FREE = "Free where the array is an input, a result or a product; else a copy."
+
+ROWS = (
+    Row(transpose, _GROUP, ("transpose", "permute_dims"), torch=("permute",),
+        examples=(example("M N"), example("B M N", axes=(1, 2, 0)))),
+    Row(swapaxes, _GROUP, ("swapaxes",), torch=("swapaxes", "swapdims", "transpose"),
+        examples=(example("B M N", -1, 0),)),
+    Row(moveaxis, _GROUP, ("moveaxis",), torch=("moveaxis", "movedim", "Tensor.movedim"),
+        examples=(example("B M N", 0, -1), example("B M N", (0, 2), (1, 0)))),
+    Row(expand_dims, _GROUP, ("expand_dims",), torch=("unsqueeze", "Tensor.unsqueeze"),
+        examples=(example("M N", 0), example("M N", axis=-1), example("M N", (0, 2)))),
+    Row(squeeze, _GROUP, ("squeeze",), ("squeeze",), ("squeeze",),
+        (example("M=1 N", 0), example("M=1 N K=1"))),
+    Row(reshape, _GROUP, ("reshape",), ("reshape", "view"), ("reshape",),
+        (example("M L", (-1, 2, 3)), example("B M N", (6, 4)), example("B M N", (2, -1))),
+        note=FREE),
+    Row(ravel, _GROUP, ("ravel",), ("ravel",), ("ravel",), (example("M N"),), note=FREE),
+    Row(flatten, _GROUP, (), ("flatten",), ("flatten",),
+        (example("B M N"), example("B M N", 1), example("B M N", 0, 1)), note=FREE,
+        reference=lambda x, first=0, last=-1: np.reshape(
+            x, (*x.shape[:first], -1, *x.shape[last % x.ndim + 1 :]))),
+    Row(unflatten, _GROUP, (), (), ("unflatten", "Tensor.unflatten"), note=FREE,
+        examples=(example("M L", 1, (2, 3)), example("M L", -1, (-1, 2))),
+        reference=lambda x, axis, sizes: np.reshape(x, (x.shape[0], *sizes))),
+    Row(broadcast_to, _GROUP, ("broadcast_to",), torch=("broadcast_to", "Tensor.broadcast_to"),
+        examples=(example("M=1 N", (3, 4)), example("N", (2, 3, 4)))),
+    Row(expand, _GROUP, torch=("Tensor.expand",), examples=(example("M=1 N", 3, -1),),
+        reference=lambda x, rows, _: np.broadcast_to(x, (rows, x.shape[1])), public=False),
+    Row(split_heads, _GROUP, examples=(example("M N=6", 3),), note=FREE,
+        reference=lambda x, h: NUMPY["split_heads"](x, heads=h)),
+    Row(merge_heads, _GROUP, examples=(example("H M N"),), reference=NUMPY["merge_heads"],
+        note=FREE),
+)  # fmt: skip

@@ -1,0 +1,197 @@
+"""NumPy's and torch's names and arguments on traced arrays: which of our functions they mean."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from blockbuster.frontend.functions.refused import words
+from blockbuster.frontend.functions.row import Row
+from blockbuster.frontend.source import trace_error
+
+REDUCTIONS: Mapping[Any, Any] = {np.add: np.sum, np.maximum: np.max, np.minimum: np.min}
+"""The functions that ``ufunc.reduce`` is."""
+
+RENAMED = {
+    "dim": "axis", "keepdim": "keepdims", "dims": "axes", "correction": "ddof",
+    "a_min": "min", "a_max": "max",
+}  # fmt: skip
+"""Our names of libraries' parameters."""
+
+OF_TORCH = frozenset(("dim", "keepdim", "unbiased"))
+"""Parameters that NumPy's methods do not have."""
+
+NO_METHODS = (
+    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack", "where",
+    "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
+)  # fmt: skip
+"""Functions of torch's that tensors do not have as methods, or not with this first argument."""
+
+FIRST = ("a", "x", "input", "self", "arr", "m", "ary", "array", "x1")
+"""What libraries call the first array."""
+
+SECOND = ("b", "y", "other", "x2")
+
+
+@dataclass(frozen=True)
+class Spellings:
+    """Rows by NumPy's functions, by methods of arrays, and by torch's names."""
+
+    numpy: Mapping[Any, Row]
+    methods: Mapping[str, Row]
+    torch: Mapping[str, Row]
+
+    def call_numpy(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """``func(*args, **kwargs)``, a function of NumPy's."""
+        name = numpy_name(func)
+        if func not in self.numpy:
+            _refuse(f"np.{name}", name)
+        args, kwargs = _without_defaults(func, args, kwargs)
+        return call(self.numpy[func].function, f"np.{name}", args, kwargs)
+
+    def call_ufunc(
+        self, ufunc: Any, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """A universal function of NumPy's, or its ``reduce``."""
+        if method == "reduce" and ufunc in REDUCTIONS:
+            over = {} if len(args) > 1 else {"axis": 0}  # NumPy's default here
+            return self.call_numpy(REDUCTIONS[ufunc], args, over | dict(kwargs))
+        if method != "__call__":
+            _refuse(f"np.{ufunc.__name__}.{method}", method)
+        return self.call_numpy(ufunc, args, kwargs)
+
+    def method(self, array: Any, name: str) -> Callable[..., Any]:
+        """The method ``name`` of an array: NumPy's, or of torch's tensors."""
+        if name not in self.methods and self._of_tensors(name) is None:
+            changes = name.endswith("_") and self._of_tensors(name[:-1])
+            if changes:
+                hint = f"go on with the result of x.{name[:-1]}"
+                raise trace_error(f".{name}: traced arrays do not change", hint=hint)
+            _refuse(f".{name}", name)
+
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            return call(
+                self._meant(array, name, kwargs).function, f".{name}", (array, *args), kwargs
+            )
+
+        return bound
+
+    def _meant(self, array: Any, name: str, kwargs: Mapping[str, Any]) -> Row:
+        """The row of a method. Where both libraries have it, torch's is meant on tensors, and by
+        torch's names of parameters.
+        """
+        ours, theirs = self.methods.get(name), self._of_tensors(name)
+        if ours is None or (theirs and (array.trace.of_tensors or not OF_TORCH.isdisjoint(kwargs))):
+            assert theirs is not None
+            return theirs
+        return ours
+
+    def _of_tensors(self, name: str) -> Row | None:
+        """The row of a method of tensors: torch has most of its functions as methods, too."""
+        function = None if name in NO_METHODS else self.torch.get(name)
+        return self.torch.get(f"Tensor.{name}", function)
+
+    def torch_row(self, func: Any) -> Row | None:
+        """The row of a function of torch's or of a method of its tensors."""
+        name = torch_name(func)
+        plain = name.rsplit(".", 1)[-1].strip("_")
+        forms = (name, f"nn.functional.{plain}", plain, f"Tensor.{plain}")
+        return next((self.torch[form] for form in forms if form in self.torch), None)
+
+    def call_torch(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """``func(*args, **kwargs)``, a function of torch's or a method of its tensors."""
+        name, row = torch_name(func), self.torch_row(func)
+        if row is None:
+            _refuse(f"torch.{name}", name)
+        return call(row.function, f"torch.{name}", args, _said(func, kwargs, row.function))
+
+
+def call(
+    function: Callable[..., Any], what: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """``function`` with arguments whose names are a library's. Raises TraceError for others."""
+    signature = inspect.signature(function)
+    known = [*signature.parameters]
+    named = {_parameter(name, known): value for name, value in kwargs.items()}
+    if named.get("inplace"):
+        hint = "leave inplace out, and go on with the result"
+        raise trace_error(f"{what} with inplace=True: traced arrays do not change", hint=hint)
+    left = [name for name in named if name not in known]
+    if left:
+        reason = f"{what} with {', '.join(left)} cannot be traced"
+        raise trace_error(reason, hint=f"it takes {', '.join(known)}")
+    try:
+        bound = signature.bind(*args, **named)
+    except TypeError as error:
+        raise trace_error(f"{what}: {error}", hint=f"it takes {signature}") from None
+    return function(*bound.args, **bound.kwargs)
+
+
+def _parameter(name: str, known: Sequence[str]) -> str:
+    """Our name of a library's parameter."""
+    if name in known:
+        return name
+    for place, names in enumerate((FIRST, SECOND)):
+        if name in names and place < len(known):
+            return known[place]
+    return RENAMED.get(name, name)
+
+
+def _without_defaults(
+    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The arguments without those that say what holds anyway, such as ``out=None``."""
+    try:
+        parameters = inspect.signature(func).parameters
+    except ValueError:  # a function of NumPy's in C without a signature
+        return args, kwargs
+    names = [*parameters]
+    given = {names[i]: value for i, value in enumerate(args[2:], start=2) if i < len(names)}
+    kept = {
+        name: value
+        for name, value in (given | dict(kwargs)).items()
+        if name not in parameters or value is not parameters[name].default
+    }
+    takes_all = len(args) > len(names) or any(
+        p.kind is p.VAR_POSITIONAL for p in parameters.values()
+    )
+    return (args, kwargs) if takes_all else (args[:2], kept)
+
+
+def _said(func: Any, kwargs: Mapping[str, Any], function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The keywords of a function of torch's without those that it adds itself, its defaults."""
+    try:
+        usual = inspect.signature(func).parameters
+    except (TypeError, ValueError):  # a function in C adds none
+        return kwargs
+    known = inspect.signature(function).parameters
+    return {
+        name: value
+        for name, value in kwargs.items()
+        if name in known or name not in usual or value is not usual[name].default
+    }
+
+
+def numpy_name(func: Any) -> str:
+    """The name of a function of NumPy's as users write it: ``linalg.inv``."""
+    module = str(getattr(func, "__module__", "") or "").removeprefix("numpy").strip(".")
+    return f"{module}.{func.__name__}" if module and not module.startswith("_") else func.__name__
+
+
+def torch_name(func: Any) -> str:
+    """The name of a function of torch's: ``exp``, ``nn.functional.relu``, ``Tensor.exp``."""
+    name = str(getattr(func, "__name__", func))
+    module = str(getattr(func, "__module__", "") or "")
+    if module.startswith("torch.nn"):
+        return f"nn.functional.{name}"
+    is_method = type(func).__name__ == "method_descriptor" or module == "torch._tensor"
+    return f"Tensor.{name}" if is_method else name
+
+
+def _refuse(what: str, name: str) -> NoReturn:
+    reason, hint = words(what, name)
+    raise trace_error(reason, hint=hint)

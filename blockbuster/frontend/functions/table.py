@@ -1,0 +1,60 @@
+"""The table of all functions: the one source of the tracer, the documentation and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.functions import (
+    creation,
+    filled,
+    joins,
+    normalizations,
+    operators,
+    pointwise,
+    products,
+    reductions,
+    searches,
+    shapes,
+    torch_activations,
+    torch_layers,
+    torch_losses,
+    torch_tensors,
+)
+from blockbuster.frontend.functions.row import Row
+from blockbuster.frontend.functions.spelling import Spellings
+
+GROUPS: tuple[ModuleType, ...] = (
+    operators, pointwise, reductions, normalizations, products, shapes, joins, searches, filled,
+    creation,
+)  # fmt: skip
+
+TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
+
+TORCH: tuple[Row, ...] = tuple(
+    row
+    for group in (torch_activations, torch_losses, torch_layers, torch_tensors)
+    for row in group.ROWS
+)
+"""What torch's names mean where its arguments are its own: these rows come before the table's."""
+
+PUBLIC: Mapping[str, Row] = {row.name: row for row in TABLE if row.public}
+"""The rows of the functions that ``blockbuster`` has, by their names."""
+
+
+def numpy_function(name: str) -> Any:
+    """The function of NumPy's that users write as ``np.name``; None where this NumPy has none."""
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+SPELLINGS = Spellings(
+    {f: row for row in TABLE for f in map(numpy_function, row.numpy) if f is not None},
+    {name: row for row in TABLE for name in row.methods},
+    {name: row for row in (*TABLE, *TORCH) for name in row.torch},
+)

@@ -1,0 +1,176 @@
+"""Layers as torch has them: products with weights, normalizations, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from blockbuster.frontend.dtype_names import least_step
+from blockbuster.frontend.functions.creation import arange
+from blockbuster.frontend.functions.normalizations import layer_norm, rms_norm, softmax
+from blockbuster.frontend.functions.pointwise import maximum, rsqrt, sqrt, square, where
+from blockbuster.frontend.functions.products import matmul, norm
+from blockbuster.frontend.functions.reductions import mean, sum
+from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.shapes import reshape, swapaxes
+from blockbuster.frontend.source import trace_error
+
+
+def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``x @ weight.T + bias``."""
+    product = matmul(input, swapaxes(weight, 0, 1) if len(weight.shape) == 2 else weight)
+    return product if bias is None else product + bias
+
+
+def torch_layer_norm(
+    input: Array,
+    normalized_shape: Any,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-5,
+) -> Array:
+    """``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last axes."""
+    axes = _last_axes(input, normalized_shape)
+    if len(axes) == 1:
+        return layer_norm(input, weight, bias, eps=eps)
+    centred = input - mean(input, axes, True)
+    scaled = centred * rsqrt(mean(square(centred), axes, True) + eps)
+    scaled = scaled if weight is None else scaled * weight
+    return scaled if bias is None else scaled + bias
+
+
+def torch_rms_norm(
+    input: Array,
+    normalized_shape: Any,
+    weight: Array | None = None,
+    eps: float | None = None,
+) -> Array:
+    """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axes."""
+    least = least_step(input) if eps is None else eps
+    axes = _last_axes(input, normalized_shape)
+    if len(axes) == 1:
+        return rms_norm(input, weight, eps=least)
+    scaled = input * rsqrt(mean(square(input), axes, True) + least)
+    return scaled if weight is None else scaled * weight
+
+
+def _last_axes(x: Array, normalized_shape: Any) -> tuple[int, ...]:
+    """The axes that are normalized. Raises TraceError where extents are known to differ."""
+    extents = normalized_shape if isinstance(normalized_shape, Sequence) else (normalized_shape,)
+    axes = tuple(range(len(x.shape) - len(extents), len(x.shape)))
+    for axis, extent in zip(axes, extents, strict=True):
+        own = x.trace.dims.extent(x.axes[axis])
+        if isinstance(extent, int) and own is not None and own != extent:
+            reason = f"normalized_shape is {tuple(extents)}, and axis {axis} has {own} elements"
+            raise trace_error(reason, hint="pass x.shape[-1:]")
+    return axes
+
+
+def batch_norm(
+    input: Array,
+    running_mean: Array,
+    running_var: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    training: bool = False,
+    momentum: float = 0.1,  # noqa: ARG001
+    eps: float = 1e-5,
+) -> Array:
+    """The channels, along axis 1, moved and scaled by what was found in training."""
+    if training:
+        raise trace_error("batch_norm with training=True changes its statistics", hint="eval()")
+
+    def channels(x: Array) -> Array:
+        return x[(slice(None), *(None,) * (len(input.shape) - 2))]
+
+    scaled = (input - channels(running_mean)) * channels(rsqrt(running_var + eps))
+    scaled = scaled if weight is None else scaled * channels(weight)
+    return scaled if bias is None else scaled + channels(bias)
+
+
+def normalize(input: Array, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Array:
+    """``x`` over its norm along an axis, or over ``eps`` where that is larger."""
+    return input / maximum(norm(input, p, dim, True), eps)
+
+
+def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> Array:
+    """The cosine of the angle between vectors along an axis."""
+    long, other = (maximum(sqrt(sum(square(x), dim)), eps) for x in (x1, x2))
+    return sum(x1 * x2, dim) / (long * other)
+
+
+def pairwise_distance(
+    x1: Array, x2: Array, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Array:
+    """The norm of the difference along the last axis."""
+    return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def scaled_dot_product_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Array:
+    """softmax(query key' scale + mask) value; zero where a mask leaves out all keys.
+
+    A mask of truth values says which keys count, one of numbers is added. ``enable_gqa`` lets
+    several heads of queries share one of keys and values.
+    """
+    if dropout_p > 0:
+        raise trace_error("attention with dropout draws random numbers", hint="pass dropout_p=0.0")
+    if attn_mask is not None and is_causal:
+        raise trace_error("attention takes attn_mask or is_causal=True, not both")
+    if enable_gqa:
+        return _grouped(query, key, value, attn_mask, is_causal, scale)
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = matmul(query, swapaxes(key, -1, -2)) * factor
+    if is_causal:
+        rows, columns = arange(query.shape[-2]), arange(key.shape[-2])
+        scores = where(columns[None, :] <= rows[:, None], scores, -np.inf)
+    elif attn_mask is not None:
+        scores = _masked(scores, attn_mask)
+    return matmul(softmax(scores), value)
+
+
+def _masked(scores: Array, mask: Array) -> Array:
+    truth = getattr(mask, "kind", "") == "mask" or "bool" in str(getattr(mask, "dtype", ""))
+    return where(mask, scores, -np.inf) if truth else scores + mask
+
+
+def _grouped(
+    query: Array, key: Array, value: Array, mask: Any, is_causal: bool, scale: float | None
+) -> Array:
+    """Attention where each head of keys serves as many heads of queries as there are more."""
+    batch, heads, rows, width = query.shape[-4:]
+    shared = key.shape[-3]
+    if mask is not None and len(mask.shape) > 2:
+        raise trace_error("a mask for each head with enable_gqa", hint="pass a mask of two axes")
+    apart = reshape(query, (batch, shared, heads // shared, rows, width))
+    taken = scaled_dot_product_attention(
+        apart, key[..., None, :, :], value[..., None, :, :], mask, 0.0, is_causal, scale=scale
+    )
+    return reshape(taken, (batch, heads, rows, value.shape[-1]))
+
+
+_GROUP = "torch.nn.functional: layers"
+
+ROWS = (
+    Row(torch_layer_norm, _GROUP, torch=("nn.functional.layer_norm", "layer_norm"), public=False),
+    Row(torch_rms_norm, _GROUP, torch=("nn.functional.rms_norm", "rms_norm"), public=False),
+    Row(cosine_similarity, _GROUP, public=False,
+        torch=("nn.functional.cosine_similarity", "cosine_similarity")),
+    Row(pairwise_distance, _GROUP, public=False,
+        torch=("nn.functional.pairwise_distance", "pairwise_distance")),
+    *(
+        Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
+        for function in (linear, batch_norm, normalize, scaled_dot_product_attention)
+    ),
+)  # fmt: skip

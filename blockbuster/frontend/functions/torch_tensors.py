@@ -1,0 +1,284 @@
+"""Functions and methods of tensors where torch's arguments, or what they mean, are its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NoReturn
+
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.dtype_names import UNDECIDED
+from blockbuster.frontend.functions.normalizations import log_softmax, softmax
+from blockbuster.frontend.functions.pointwise import astype, maximum, minimum, sigmoid, where
+from blockbuster.frontend.functions.products import matmul, norm
+from blockbuster.frontend.functions.reductions import Axes, max, mean, min, sum, var
+from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.shapes import swapaxes
+from blockbuster.frontend.source import trace_error
+
+
+def to(input: Array, *what: Any, dtype: Any = None, **others: Any) -> Array:
+    """``x`` in another dtype: ``x.to(torch.float16)``, ``x.to(y)``."""
+    if len(what) == 1 and isinstance(what[0], TracedArray):
+        return to(input, what[0].dtype)
+    wanted = [one for one in (*what, dtype) if one is not None]
+    if len(wanted) != 1 or isinstance(wanted[0], str) or "device" in type(wanted[0]).__name__:
+        _refuse_device()
+    if [name for name in others if name not in ("non_blocking", "copy")]:
+        _refuse_device()
+    return input if wanted[0] is UNDECIDED else astype(input, wanted[0])
+
+
+def _refuse_device() -> NoReturn:
+    hint = "leave the device out: arrays are where the arguments are; .to(torch.float16) casts"
+    raise trace_error("a traced array has no device to go to", hint=hint)
+
+
+def type_as(input: Array, other: Array) -> Array:
+    """``x`` in the dtype of another array."""
+    return to(input, other.dtype)
+
+
+def to_float(input: Array) -> Array:
+    """``x`` in float32."""
+    return astype(input, "float32")
+
+
+def to_half(input: Array) -> Array:
+    """``x`` in float16."""
+    return astype(input, "float16")
+
+
+def to_bfloat16(input: Array) -> Array:
+    """``x`` in bfloat16."""
+    return astype(input, "bfloat16")
+
+
+def to_double(input: Array) -> Array:
+    """``x`` in float64."""
+    return astype(input, "float64")
+
+
+def t(input: Array) -> Array:
+    """The rows of a matrix as columns; a vector as it is."""
+    if len(input.shape) > 2:
+        raise trace_error("t takes matrices and vectors", hint="use x.mT or x.transpose(-1, -2)")
+    return input if len(input.shape) < 2 else swapaxes(input, 0, 1)
+
+
+def dim(input: Array) -> int:
+    """The number of axes."""
+    return len(input.shape)
+
+
+def numel(input: Array) -> Any:
+    """The number of elements."""
+    return math.prod(input.shape, start=1)
+
+
+def itself(input: Array) -> Array:
+    """``x``: traced arrays have no layout and no gradient."""
+    return input
+
+
+def masked_fill(input: Array, mask: Array, value: Any) -> Array:
+    """``value`` where the mask holds, and ``x`` elsewhere."""
+    return where(mask, value, input)
+
+
+def where_of(input: Array, condition: Array, other: Any) -> Array:
+    """``x`` where the mask holds, and another array elsewhere."""
+    return where(condition, input, other)
+
+
+def add(input: Array, other: Array, *, alpha: float = 1) -> Array:
+    """``x + alpha * y``."""
+    return input + (other if alpha == 1 else alpha * other)
+
+
+def sub(input: Array, other: Array, *, alpha: float = 1) -> Array:
+    """``x - alpha * y``."""
+    return input - (other if alpha == 1 else alpha * other)
+
+
+def rsub(input: Array, other: Array, *, alpha: float = 1) -> Array:
+    """``y - alpha * x``."""
+    return other - (input if alpha == 1 else alpha * input)
+
+
+def div(input: Array, other: Array, *, rounding_mode: str | None = None) -> Array:
+    """``x / y``."""
+    if rounding_mode is not None:
+        raise trace_error(f"div with rounding_mode={rounding_mode!r} cannot be traced")
+    return input / other
+
+
+def addmm(input: Array, mat1: Array, mat2: Array, *, beta: float = 1, alpha: float = 1) -> Array:
+    """``beta * x + alpha * (a @ b)``."""
+    product = matmul(mat1, mat2)
+    added = input if beta == 1 else beta * input
+    return added + (product if alpha == 1 else alpha * product)
+
+
+def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: float = 1) -> Array:
+    """``x + value * a * b``."""
+    return input + value * tensor1 * tensor2
+
+
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: float = 1) -> Array:
+    """``x + value * a / b``."""
+    return input + value * tensor1 / tensor2
+
+
+def lerp(input: Array, end: Array, weight: Any) -> Array:
+    """``x + weight * (end - x)``."""
+    return input + weight * (end - input)
+
+
+def clamp_min(input: Array, min: Any) -> Array:
+    """The larger of ``x`` and a bound."""
+    return maximum(input, min)
+
+
+def clamp_max(input: Array, max: Any) -> Array:
+    """The smaller of ``x`` and a bound."""
+    return minimum(input, max)
+
+
+def torch_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
+    """exp(x) over its sum along an axis, in another dtype if one is given."""
+    return softmax(input if dtype is None else to(input, dtype), dim)
+
+
+def torch_log_softmax(input: Array, dim: int, dtype: Any = None) -> Array:
+    """x - logsumexp(x) along an axis, in another dtype if one is given."""
+    return log_softmax(input if dtype is None else to(input, dtype), dim)
+
+
+def torch_sum(input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+    """The sum over axes, in another dtype if one is given."""
+    return sum(input if dtype is None else to(input, dtype), dim, keepdim)
+
+
+def torch_mean(
+    input: Array, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
+) -> Array:
+    """The mean over axes, in another dtype if one is given."""
+    return mean(input if dtype is None else to(input, dtype), dim, keepdim)
+
+
+def torch_max(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
+    """The maximum of all elements, or of two arrays."""
+    if isinstance(dim, int) or keepdim:
+        _refuse_pair("max")
+    return max(input) if dim is None else maximum(input, dim)
+
+
+def torch_min(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
+    """The minimum of all elements, or of two arrays."""
+    if isinstance(dim, int) or keepdim:
+        _refuse_pair("min")
+    return min(input) if dim is None else minimum(input, dim)
+
+
+def permute(input: Array, *dims: Any) -> Array:
+    """The axes in another order."""
+    return input.transpose(dims[0] if len(dims) == 1 else tuple(dims))
+
+
+def torch_var(
+    input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    *, correction: Any = None,
+) -> Array:  # fmt: skip
+    """The squared distances from the mean, summed, over the count less ``correction`` (1)."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return var(input, dim, keepdim, ddof=int(unbiased) if correction is None else correction)
+
+
+def torch_std(
+    input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    *, correction: Any = None,
+) -> Array:  # fmt: skip
+    """The square root of the variance."""
+    return torch_var(input, dim, unbiased, keepdim, correction=correction) ** 0.5
+
+
+def torch_norm(
+    input: Array, p: Any = "fro", dim: Axes = None, keepdim: bool = False, *, ord: Any = None
+) -> Array:
+    """The norm of vectors along ``dim``, or of all elements."""
+    wanted = p if ord is None else ord
+    if dim is None and wanted not in ("fro", 2):
+        raise trace_error(f"a norm of order {wanted!r} of all elements", hint="name the axis: dim=")
+    return norm(input, None if wanted in ("fro", 2) else wanted, dim, keepdim)
+
+
+def chunk(input: Array, chunks: int, dim: int = 0) -> tuple[Array, ...]:
+    """``chunks`` equal parts along an axis."""
+    part = input.shape[dim] // chunks
+    return tuple(_part(input, dim, i * part, (i + 1) * part) for i in range(chunks))
+
+
+def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> tuple[Array, ...]:
+    """Parts along an axis: of one size, or of the sizes of a list."""
+    sizes = split_size_or_sections
+    if isinstance(sizes, Sequence):
+        ends = accumulate(sizes, initial=0)
+        return tuple(_part(input, dim, a, b) for a, b in pairwise(ends))
+    input.trace.dims.fix((input.axes[dim],))  # so many parts are of this size alone
+    count, rest = input.shape[dim] // sizes, input.shape[dim] % sizes
+    ends = [i * sizes for i in range(int(count) + 1)]
+    parts = tuple(_part(input, dim, a, b) for a, b in pairwise(ends))
+    return (*parts, _part(input, dim, ends[-1], None)) if rest else parts
+
+
+def _part(x: Array, dim: int, start: Any, stop: Any) -> Array:
+    axis = dim % len(x.shape)
+    return x[(*(slice(None),) * axis, slice(start, stop))]
+
+
+def glu(input: Array, dim: int = -1) -> Array:
+    """The first half along an axis, times the sigmoid of the second."""
+    first, second = chunk(input, 2, dim)
+    return first * sigmoid(second)
+
+
+def _refuse_pair(name: str) -> NoReturn:
+    hint = f"use x.a{name}(dim) for the values, and bb.arg{name} for the positions"
+    raise trace_error(f"torch.{name} along an axis gives values and positions", hint=hint)
+
+
+_GROUP = "torch: functions and methods"
+
+
+def _of(function: Any, *names: str) -> Row:
+    return Row(function, _GROUP, torch=names, public=False)
+
+
+def _both(function: Any, *names: str) -> Row:
+    """A row of a function that is a method, too."""
+    return _of(function, *names, *(f"Tensor.{name}" for name in names))
+
+
+ROWS = (
+    _of(to, "Tensor.to"), _of(type_as, "Tensor.type_as"), _of(to_float, "Tensor.float"),
+    _of(to_half, "Tensor.half"), _of(to_bfloat16, "Tensor.bfloat16"),
+    _of(to_double, "Tensor.double"), _both(t, "t"), _of(dim, "Tensor.dim", "Tensor.ndimension"),
+    _of(numel, "Tensor.numel", "Tensor.nelement", "numel"),
+    _of(itself, "Tensor.contiguous", "Tensor.clone", "Tensor.detach", "clone", "detach"),
+    _both(masked_fill, "masked_fill"), _of(where_of, "Tensor.where"),
+    _both(add, "add"), _both(sub, "sub", "subtract"), _both(rsub, "rsub"),
+    _both(div, "div", "divide", "true_divide"), _both(addmm, "addmm", "baddbmm"),
+    _both(addcmul, "addcmul"), _both(addcdiv, "addcdiv"), _both(lerp, "lerp"),
+    _both(clamp_min, "clamp_min"), _both(clamp_max, "clamp_max"),
+    _both(torch_softmax, "softmax"), _of(torch_softmax, "nn.functional.softmax"),
+    _both(torch_log_softmax, "log_softmax"), _of(torch_log_softmax, "nn.functional.log_softmax"),
+    _both(torch_sum, "sum"), _both(torch_mean, "mean"),
+    _both(torch_max, "max"), _both(torch_min, "min"),
+    _both(torch_var, "var"), _both(torch_std, "std"),
+    _both(torch_norm, "norm"), _of(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
+    _both(permute, "permute"), _both(chunk, "chunk"), _both(split, "split"),
+    _of(glu, "nn.functional.glu"),
+)  # fmt: skip

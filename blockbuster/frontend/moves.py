@@ -1,0 +1,44 @@
+"""Functions of whole arrays that users ask for by name and that only move elements.
+
+They are comparable, so that equal traces are equal, and take tensors where they are, as the copies
+do that lowering makes (``copies.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from blockbuster.frontend.torch import is_tensor
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The elements of axes in the opposite order."""
+
+    only_moves: ClassVar[bool] = True
+    axes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"flip{[*self.axes]}"
+
+    def __call__(self, array: Any) -> Any:
+        return array.flip(self.axes) if is_tensor(array) else np.flip(array, self.axes)
+
+
+@dataclass(frozen=True)
+class Take:
+    """The elements along an axis at the positions that an array of integers names."""
+
+    axis: int
+
+    def __str__(self) -> str:
+        return f"take[{self.axis}]"
+
+    def __call__(self, array: Any, indices: Any) -> Any:
+        if not is_tensor(array):
+            return np.take(array, np.asarray(indices, dtype=np.int64), self.axis)
+        flat = array.index_select(self.axis, indices.reshape(-1).long())
+        return flat.unflatten(self.axis, tuple(indices.shape)) if indices.ndim != 1 else flat

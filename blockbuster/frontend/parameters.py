@@ -1,0 +1,51 @@
+"""The parameters of a traced function: which inputs it takes, and the call with them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from blockbuster.frontend.source import definition, trace_error, user_line
+
+_MANY = inspect.Parameter.VAR_POSITIONAL
+
+
+def parameter_names(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the inputs in the order of the function's parameters."""
+    parameters = inspect.signature(fn).parameters
+    where = user_line() or definition(fn)
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    plain = [p for p in parameters.values() if p.kind is not p.VAR_KEYWORD]
+    shown = f"{getattr(fn, '__name__', 'the function')}{inspect.signature(fn)}"
+    for parameter in plain:
+        needed = parameter.default is parameter.empty and parameter.kind is not _MANY
+        if needed and parameter.name not in inputs:
+            raise trace_error(
+                f"{shown} needs the input {parameter.name!r}",
+                hint=f'give its dims or an example: bb.trace(fn, {parameter.name}="M N")',
+                where=where,
+            )
+    known = [p.name for p in plain]
+    for name in inputs:
+        if name not in known and not takes_any:
+            raise trace_error(
+                f"{shown} has no parameter {name!r}",
+                hint=f"it takes {', '.join(known)}",
+                where=where,
+            )
+    return (*(n for n in known if n in inputs), *(n for n in inputs if n not in known))
+
+
+def bound_to(fn: Callable[..., Any], given: Mapping[str, Any]) -> inspect.BoundArguments:
+    """The arguments of a call with these inputs, by the names of parameters."""
+    bound = inspect.signature(fn).bind_partial()
+    parameters = bound.signature.parameters
+    beside = {name: value for name, value in given.items() if name not in parameters}
+    bound.arguments |= {name: given[name] for name in parameters if name in given}
+    for name, parameter in parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL and name in given:
+            bound.apply_defaults()  # those before it are given, too
+            bound.arguments[name] = tuple(given[name])
+    bound.arguments |= {p.name: beside for p in parameters.values() if p.kind is p.VAR_KEYWORD}
+    return bound

@@ -1,0 +1,152 @@
+"""Folds that wait for a maximum or minimum, and what they need to run beside it.
+
+A fold waits where it takes ``where(x == m, v, e)``: values v at the places where x is the extremum
+m of all x, and its neutral element e elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from blockbuster.ir.builder import rebuild
+from blockbuster.ir.expr import Arg, Call, Const, Expr, call, functions_of
+from blockbuster.ir.graph import Graph, Node, Value
+from blockbuster.ir.ops import Accumulate, Collect, Elementwise, Functional, Map, Pointwise
+from blockbuster.ir.ports import select_results
+from blockbuster.rules.base import name_of
+from blockbuster.rules.element_formulas import Formulas
+from blockbuster.rules.legality import different_dims, first_iteration_gone, map_at
+
+NEUTRAL = {"+": 0.0, "max": -math.inf, "min": math.inf}
+ROW_FOLDS = {"+": "row_sum", "max": "row_max", "min": "row_min"}
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Result ``port`` of a map waits for result ``lead`` of another.
+
+    ``alone`` is the map with that result only. ``factor`` makes a partial result neutral whose own
+    extremum is not that of all.
+    """
+
+    lead: int
+    port: int
+    alone: Node
+    factor: Expr
+
+
+def waiting(graph: Graph, first: int, second: int) -> Iterator[Waiting | str]:
+    """The folds of the map ``second`` that wait for extrema of the map ``first``.
+
+    For each that compares with such an extremum and cannot run beside it: the reason, in words.
+    """
+    node, op = graph.nodes[second], map_at(graph, second)
+    for extremum in _compared(graph, first, second):
+        reason = different_dims(graph, first, second) or first_iteration_gone(graph, first, second)
+        if reason:
+            yield reason
+            continue
+        for port, result in enumerate(op.results):
+            alone = select_results(node, (port,), rebuild)[0]
+            if isinstance(result, Accumulate) and extremum in alone.operands:
+                yield _judged(graph, extremum, Value(second, port), alone)
+
+
+def _compared(graph: Graph, first: int, second: int) -> Iterator[Value]:
+    """The maxima and minima of one map that operators in the body of another compare with."""
+    node, op = graph.nodes[second], map_at(graph, second)
+    folds = map_at(graph, first).results
+    for at, value in enumerate(op.entering(node.operands)):
+        if value.node == first and folds[value.port] in (Accumulate("max"), Accumulate("min")):
+            readers = (op.body.nodes[reader].op for reader, _ in op.body.uses_of(Value(-1, at)))
+            if any(map(_tests_equality, readers)):
+                yield value
+
+
+def _tests_equality(op: object) -> bool:
+    return isinstance(op, Elementwise | Pointwise) and "eq" in functions_of(op.expr)
+
+
+def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waiting | str:
+    factor = _waits_for_more(graph, extremum, alone) or _factor(graph, extremum, alone)
+    if isinstance(factor, str):
+        return f"{name_of(graph, result)} {factor}"
+    return Waiting(extremum.port, result.port, alone, factor)
+
+
+def _waits_for_more(graph: Graph, extremum: Value, alone: Node) -> str:
+    """All else that the fold reads is there, iteration by iteration, as the extremum is folded."""
+    first = extremum.node
+    for value in alone.operands:
+        if value.node == first and value != extremum:
+            if not isinstance(map_at(graph, first).results[value.port], Collect):
+                return f"waits for {name_of(graph, value)}, too"
+        elif value.node not in (first, -1) and graph.reaches(first, value.node):
+            return f"waits for {name_of(graph, value)}, which depends on the same loop"
+    return ""
+
+
+def _factor(graph: Graph, extremum: Value, alone: Node) -> Expr | str:
+    """The factor of a partial result of the fold, or why it cannot run beside the extremum."""
+    formulas = Formulas()
+    searched = graph.nodes[extremum.node]
+    known = formulas.of(_op(searched).body, _entering(formulas, searched, {}))
+    outputs = _op(searched).body.outputs
+    made = {Value(extremum.node, port): known[end.value] for port, end in enumerate(outputs)}
+    leaf = made[extremum] = formulas.leaf(extremum)
+    inside = formulas.of(_op(alone).body, _entering(formulas, alone, made))
+
+    x, taken = _folded(searched, extremum.port, known), _folded(alone, 0, inside)
+    if not set(searched.types[extremum.port].axes) <= set(alone.types[0].axes):
+        return f"lacks an axis of {name_of(graph, extremum)}"
+    monoid = _monoid(alone, 0)
+    neutral = Const(NEUTRAL[monoid])
+    if not isinstance(taken, Call) or taken.fn != "where" or taken.args[2] != neutral:
+        return f"does not take {neutral.value:g} where {name_of(graph, extremum)} is not"
+    found = (call("eq", x, leaf), call("eq", leaf, x))
+    missing = call("ne", x, x)
+    alike, or_missing = at_lead(monoid)
+    if taken.args[0] in found:
+        return alike
+    if taken.args[0] in [call("or", *p) for f in found for p in ((f, missing), (missing, f))]:
+        return or_missing
+    return f"compares with {name_of(graph, extremum)} what is not folded to it"
+
+
+def at_lead(monoid: str) -> tuple[Call, Call]:
+    """The factors that make x neutral unless its lead r is the folded lead r2, or is missing."""
+    alike, missing = call("eq", Arg(1), Arg(2)), call("ne", Arg(1), Arg(1))
+    neutral = Const(NEUTRAL[monoid])
+    return (
+        call("where", alike, Arg(0), neutral),
+        call("where", call("or", alike, missing), Arg(0), neutral),
+    )
+
+
+def _entering(formulas: Formulas, node: Node, made: Mapping[Value, Expr]) -> list[Expr]:
+    """The formulas of what enters the body of a map: equal for the same items of the same value."""
+    given = zip(node.operands, _op(node).iterated, strict=True)
+    return [made.get(v) or formulas.leaf((v, walks)) for v, walks in given]
+
+
+def _folded(node: Node, port: int, formulas: Mapping[Value, Expr]) -> Expr:
+    """What a result of a map is folded from, element by element."""
+    body = _op(node).body
+    value = body.outputs[port].value
+    maker = body.nodes[value.node] if value.node >= 0 else None
+    if maker is not None and maker.op == Functional(ROW_FOLDS[_monoid(node, port)]):
+        value = maker.operands[0]
+    return formulas[value]
+
+
+def _monoid(node: Node, port: int) -> str:
+    result = _op(node).results[port]
+    assert isinstance(result, Accumulate)
+    return result.monoid
+
+
+def _op(node: Node) -> Map:
+    assert isinstance(node.op, Map)
+    return node.op

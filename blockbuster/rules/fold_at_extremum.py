@@ -1,0 +1,113 @@
+"""fold-at-extremum: what is folded where x is the maximum is folded beside the maximum.
+
+before   m = map N (x in !X) {                  after   m, i = map N (x in !X, k in !K) {
+           m = row_max(x)                                 m = row_max(x)
+           yield max m                                    h = where(x == m, k, inf)
+         }                                                i = row_min(h)
+         i = map N (x in !X, m = m, k in !K) {            yield max t = m
+           h = where(x == m, k, inf)                      yield min i by t: where(r == r2, x, inf)
+           i = row_min(h)                               }
+           yield min i
+         }
+
+If k counts 0, 1, 2, ... this is argmax; for other k it is what stands at the maximum. Each block is
+folded where x is the maximum of that block. Before two partial results meet, the one whose own
+maximum r is less than the larger one, r2, becomes neutral: nothing it was folded from is at r2.
+The same holds for minima, for every fold whose neutral element is the other branch of ``where``,
+and for ``x == m or x != x``: there NaN is the maximum, as it is in NumPy.
+Saves a pass over x, and storing x where it is computed. Costs a comparison per row and block.
+Ends: a fold that waits for an extremum becomes one that does not, and no rule makes one that does.
+Source: ours; an instance of the folds of significands under a running lead (``Rescale``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blockbuster.ir.builder import Builder, rebuild
+from blockbuster.ir.graph import Graph, Value
+from blockbuster.ir.ops import Accumulate, Map, Op, Rescale
+from blockbuster.ir.ports import select_results
+from blockbuster.rules.base import (
+    Kind,
+    LocalRule,
+    Match,
+    Note,
+    Refusal,
+    label,
+    name_of,
+    unheard,
+)
+from blockbuster.rules.extrema import Waiting, waiting
+from blockbuster.rules.fuse_maps import Joined, padded
+
+
+@dataclass(frozen=True)
+class FoldAtExtremum(LocalRule):
+    """A map that folds an extremum, and a map that waits for it."""
+
+    name: ClassVar[str] = "fold-at-extremum"
+    kind: ClassVar[Kind] = "fusion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map, Map)
+    in_place: ClassVar[bool] = True
+    looks_beside: ClassVar[bool] = False
+
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        if not isinstance(graph.nodes[position].op, Map):
+            return
+        for first in graph.nodes[position].makers:
+            if not isinstance(graph.nodes[first].op, Map):
+                continue
+            for found in waiting(graph, first, position):
+                if isinstance(found, Waiting):
+                    name = name_of(graph, Value(position, found.port))
+                    yield Match(self, graph, {"extremum": first, "fold": position}, name)
+                    break
+                note(Refusal(self, (first, position), found))
+
+    def apply(self, match: Match) -> Graph:
+        found = _first(match)
+        searched, op = match.node("extremum"), match.map("extremum")
+        made = [output.value for output in op.body.outputs]
+        joined = Joined(searched, op)
+        folded = found.alone.op
+        assert isinstance(folded, Map)
+        known = dict(zip(match.values("extremum"), made, strict=True))
+        made += joined.inline(found.alone, folded, known)
+        (result,) = folded.results
+        assert isinstance(result, Accumulate)
+        both = joined.map(made, (*op.results, Rescale(result.monoid, found.lead, found.factor)))
+        edit = match.edit()
+        hints = padded(searched.hints, len(op.results)) + padded(found.alone.hints, 1)
+        *old, new = edit.add(both, *joined.operands, hints=hints, origin=match.origin())
+        instead = dict(zip(match.values("extremum"), old, strict=True))
+        instead[match.value("fold", found.port)] = new
+        instead |= _without(match, found.port, edit, instead)
+        edit.redirect_all([*instead], [*instead.values()])
+        return edit.finish()
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} beside the maximum in {label(match.node('extremum'))}"
+
+
+def _first(match: Match) -> Waiting:
+    """The first fold that can run beside its extremum."""
+    found = waiting(match.graph, match.nodes["extremum"], match.nodes["fold"])
+    return next(each for each in found if isinstance(each, Waiting))
+
+
+def _without(
+    match: Match, port: int, edit: Builder, instead: Mapping[Value, Value]
+) -> dict[Value, Value]:
+    """The other results of the map that waits, from a map of their own."""
+    others = [p for p in range(len(match.map("fold").results)) if p != port]
+    if not others:
+        return {}
+    rest, order = select_results(match.node("fold"), others, rebuild)
+    operands = [instead.get(value, value) for value in rest.operands]
+    made = zip(
+        order, edit.add(rest.op, *operands, hints=rest.hints, origin=rest.origin), strict=True
+    )
+    return {match.value("fold", old): new for old, new in made if old != port}

@@ -1,0 +1,48 @@
+"""The values of a call as they are run: their kind as a key, what the arrays have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from blockbuster.frontend.arguments import Leaf, kind_key
+from blockbuster.frontend.array import TracedArray
+from blockbuster.ir.types import Dim
+from blockbuster.runtime.launch import from_host
+from blockbuster.runtime.tensors import Arrays, in_common, is_tensor, kind_of
+from blockbuster.selection.family import Family
+
+
+def kind_of_call(args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
+    """The key of a call without sizes."""
+    kind = tuple(kind_key(value, own, kind_of) for value, own in zip(args, key, strict=False))
+    layouts = key[len(args) + 1 :: 2]
+    return kind + tuple(
+        (name, kind_key(value, own, kind_of))
+        for (name, value), own in zip(kwargs.items(), layouts, strict=True)
+    )
+
+
+def is_traced(value: object) -> bool:
+    """True for an array of a trace: the call is a part of it."""
+    return isinstance(value, TracedArray)
+
+
+def in_common_of(found: Sequence[Leaf]) -> Arrays:
+    """What arrays have in common; errors say what the user calls one, the rest has its name."""
+    common = in_common({leaf.shown: leaf.value for leaf in found})
+    others = {leaf.name: common.others[leaf.shown] for leaf in found if leaf.shown in common.others}
+    return replace(common, others=others)
+
+
+def beside(leaf: Leaf, given: Any) -> Leaf:
+    """An array that a function holds, where the arrays are that it is given."""
+    if not is_tensor(given) or is_tensor(leaf.value):
+        return leaf
+    return replace(leaf, value=from_host(leaf.value, None, given.device))
+
+
+def sizes_of(family: Family, arrays: Sequence[Any]) -> dict[Dim, int]:
+    """The size of every dim for the arrays of a call, in the order of the program's inputs."""
+    return family.bind({n: array.shape for n, array in zip(family.inputs, arrays, strict=True)})

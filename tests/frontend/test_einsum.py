@@ -1,0 +1,100 @@
+"""Einstein sums: random subscripts against NumPy, what they are made of, what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blockbuster as bb
+from blockbuster.errors import TraceError
+
+EXTENTS = {"a": 1, "b": 2, "c": 3, "d": 2, "e": 4}
+TERMS = st.permutations("abcde").flatmap(
+    lambda letters: st.integers(1, 4).map(lambda count: "".join(letters[:count]))
+)
+
+
+@st.composite
+def subscripts(draw):
+    terms = draw(st.lists(TERMS, min_size=1, max_size=4))
+    known = sorted(set("".join(terms)))
+    output = draw(st.permutations(known))[: draw(st.integers(0, len(known)))]
+    return ",".join(terms) + draw(st.sampled_from(["->" + "".join(output), ""]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(subscripts())
+def test_random_subscripts_are_exact(text):
+    terms = text.partition("->")[0].split(",")
+    rng = np.random.default_rng(0)
+    arrays = {
+        f"x{i}": rng.integers(-3, 4, [EXTENTS[c] for c in term]).astype(float)
+        for i, term in enumerate(terms)
+    }
+    program = bb.trace(lambda **given: bb.einsum(text, *given.values()), **arrays)
+
+    wanted = np.einsum(text, *arrays.values())
+    np.testing.assert_array_equal(program.numpy(arrays)["out"], wanted)
+
+
+def listing(fn, **inputs):
+    return bb.trace(fn, **inputs).listing()
+
+
+def test_attention_is_what_matmul_makes_of_it():
+    dims = dict(q="B H M D", k="B H N D", v="B H N E")
+
+    def by_letters(q, k, v):
+        s = bb.einsum("bhqd,bhkd->bhqk", q, k)
+        return bb.einsum("bhqk,bhkd->bhqd", bb.softmax(s), v)
+
+    def by_matmul(q, k, v):
+        s = q @ k.mT
+        return bb.softmax(s) @ v
+
+    def name_apart(text):
+        return text.replace("by_letters", "f").replace("by_matmul", "f")
+
+    assert name_apart(listing(by_letters, **dims)) == name_apart(listing(by_matmul, **dims))
+
+
+@pytest.mark.parametrize(("scores", "values"), [
+    ("bhqd,bhkd->bhqk", "bhqk,bhkd->bhqd"),
+    ("bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd"),
+])  # fmt: skip
+def test_attention_is_one_kernel(scores, values):
+    def attention(q, k, v):
+        return bb.einsum(values, bb.softmax(bb.einsum(scores, q, k)), v)
+
+    axes = ("B H M D", "B H N D") if scores.startswith("bhqd") else ("B M H D", "B N H D")
+    program = bb.trace(attention, q=axes[0], k=axes[1], v=axes[1])
+
+    assert not bb.fuse(bb.lower(program)).final.buffered_edges()
+
+
+def test_heads_are_summed_after_their_products():
+    program = bb.trace(lambda x, w: bb.einsum("bshd,hde->bse", x, w), x="B S H D", w="H D E")
+
+    assert [e.op for e in program.equations if e.op not in ("transpose", "expand")] == [
+        "matmul", "sum",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("ii->i", "reads a diagonal: 'i' stands twice in 'ii'"),
+    ("ii", "reads a diagonal"),
+    ("ij,jk->ik", "it names 2 operands, and 1 are given"),
+    ("ijk->i", "'ijk' has 3 letters for 2 axes"),
+    ("ij->ijj", "stand once there"),
+    ("ij->ik", "and in an operand"),
+    ("ij->i;", "subscripts are letters"),
+    ("i...j...->i", "an ellipsis a term"),
+])  # fmt: skip
+def test_refused(text, message):
+    with pytest.raises(TraceError, match=message):
+        bb.trace(lambda x: bb.einsum(text, x), x="M N")
+
+
+def test_lists_of_axes_are_refused():
+    with pytest.raises(TraceError, match="takes its subscripts as text"):
+        bb.trace(lambda x: np.einsum(x, [0, 1], [1, 0]), x="M N")
