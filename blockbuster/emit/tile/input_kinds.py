@@ -43,7 +43,7 @@ FEW: Kind = ("index", 4)
 KEPT = (Relabel, Transpose, Cast)
 EQUAL, ORDER = ("eq", "ne"), ("lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not")
-ARITHMETIC = ("add", "sub", "mul", "neg")
+ARITHMETIC = ("add", "sub", "mul", "neg", "whole")
 
 
 def input_kinds(program: TileProgram) -> dict[str, Kind]:
