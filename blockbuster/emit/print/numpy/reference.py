@@ -167,12 +167,12 @@ def _filled_at_once(program: TileProgram) -> dict[Buffer, None]:
     stores: dict[Buffer, list[Use | None]] = {}
     loads: dict[Buffer, list[Use | None]] = {}
     for stmt, loops, scope in _accesses(program):
-        buffer, is_store = stmt.view.buffer, isinstance(stmt, Store)
-        places = looped_axes(stmt, loops)
-        whole = _is_whole(stmt.view, stmt.value if is_store else stmt.target, loops)
+        buffer, places = stmt.view.buffer, looped_axes(stmt, loops)
+        tile = stmt.value if isinstance(stmt, Store) else stmt.target
+        whole = _is_whole(stmt.view, tile, loops)
         own = whole and (not scope or buffer.space == WORKSPACE)
         use = (places, scope) if own else None
-        (stores if is_store else loads).setdefault(buffer, []).append(use)
+        (stores if isinstance(stmt, Store) else loads).setdefault(buffer, []).append(use)
     return {
         buffer: None
         for buffer, (filled, *more) in stores.items()
