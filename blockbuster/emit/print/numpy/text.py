@@ -51,7 +51,6 @@ from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
@@ -178,8 +177,7 @@ class Text(Operators):
         if loop.span is not None:
             begin, end = (tile and tile.name for tile in loop.span)
             steps = f"{self._spelling.helper('within')}({steps}, {begin}, {end})"
-        anyhow = loop.parallel and not self._terse
-        return f"for {self._at[loop.dim]} in {f'order({steps})' if anyhow else steps}:"
+        return f"for {self._at[loop.dim]} in {f'order({steps})' if loop.parallel else steps}:"
 
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
