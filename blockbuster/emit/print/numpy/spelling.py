@@ -319,8 +319,8 @@ class Spelling:
             case Call(
                 "where", (Call("eq", (Arg() as x, Const() as old)), Const() as new, same)
             ) if self._exact and x == same:
-                given = ", ".join(self.number(part, names) for part in (x, old, new))
-                return f"{self.helper('replaced')}({given})"
+                parts = (self.number(part, names) for part in (x, old, new))
+                return f"{self.helper('replaced')}({', '.join(parts)})"
             case Call("where", (condition, a, b)):
                 text = f"np.where({self.truth(condition, names)}, "
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
