@@ -84,7 +84,7 @@ class OnHost:
             for name in file.reads:
                 array = known[name]
                 if array.dtype is not dtype or type(array) is not np.ndarray:
-                    given = {**given, name: np.asarray(array).astype(dtype, copy=False)}
+                    given = {**given, name: _as_read(array, dtype)}
             made: dict[str, Array] = run(given, sizes, blocks, dtype=dtype.type)
             return made.values()
 
@@ -95,6 +95,12 @@ def keeper(dtype: str) -> tuple[Any, Turn]:
     """What rounds to a dtype, and NumPy's dtype of arrays that need no rounding to it."""
     plain = None if dtype == "bfloat16" else np.dtype(dtype)
     return plain, partial(rounded, dtype=dtype)
+
+
+def _as_read(array: Array, kind: Any) -> Array:
+    """An array as NumPy text reads it: integers as they are, all else in the arithmetic."""
+    array = np.asarray(array)
+    return array if array.dtype.kind in "iu" else array.astype(kind, copy=False)
 
 
 def run_in_interpreter(plan: Plan, arrays: Mapping[str, Array]) -> list[Array]:

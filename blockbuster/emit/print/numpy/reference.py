@@ -114,13 +114,13 @@ class _WholeArrays(Text):
             order = permuted(stmt.value.axes, stmt.view.sliced(stmt.value))
             self.values[stmt.view.buffer] = _plain(stmt.value.name + order)
             return []
-        target, text = self._in_place(stmt, scope)
+        target, text = self._view_of(stmt, scope)
         if target is not None:
             self._texts[target] = Tile(_plain(text), target.axes, dtype=target.dtype)
             return []
         return [_plain(line) for line in super().written(stmt, scope)]
 
-    def _in_place(self, stmt: Stmt, scope: Scope) -> tuple[Tile | None, str]:
+    def _view_of(self, stmt: Stmt, scope: Scope) -> tuple[Tile | None, str]:
         """The tile whose value is a view of another, and how that is written."""
         if isinstance(stmt, Let) and isinstance(stmt.op, Relabel | Transpose):
             (given,) = stmt.args
