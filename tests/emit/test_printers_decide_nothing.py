@@ -19,9 +19,10 @@ COUNTS = (0, 1, 2)
 MACHINES = re.compile(r"sm_\d|gfx\d|\b[ahbv]\d00\b|hopper|ampere|nvidia|\bamd\b|ptxas", re.I)
 
 TABLES = {
+    "numpy/own_functions.py": ("HELPERS", "HELPERS_OF"),
     "numpy/spelling.py": (
         "FUNCTIONAL_TEXT", "INTO_TEXT", "INTO_HELPERS", "EXACT_FUNCTIONAL", "WIDE_FUNCTIONAL",
-        "EXACT_CALL_TEXT", "CALL_TEXT", "HELPERS", "HELPERS_OF", "RESERVED",
+        "EXACT_CALL_TEXT", "CALL_TEXT", "RESERVED",
     ),
     "triton/ops.py": ("_FOLDS", "_PRODUCT"),
     "triton/scalars.py": (

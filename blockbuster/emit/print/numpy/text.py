@@ -15,9 +15,9 @@ from blockbuster.emit.print.numpy.mixed import (
     has_integers,
 )
 from blockbuster.emit.print.numpy.operators import Operators
+from blockbuster.emit.print.numpy.own_functions import HELPERS
 from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
-    HELPERS,
     IDENTITY_TEXT,
     MONOID_TEXT,
     RESERVED,
