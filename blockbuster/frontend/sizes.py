@@ -47,6 +47,11 @@ class SizeExpr:
         self.trace = trace
         self.whole = whole
 
+    @property
+    def is_whole(self) -> bool:
+        """True for sums, differences and products of sizes and whole numbers."""
+        return _is_whole(self.expr)
+
     def __repr__(self) -> str:
         def named(leaf: Expr) -> Expr:
             if not isinstance(leaf, Size):
@@ -137,6 +142,12 @@ class SizeExpr:
     def _unknown(self, wanted: str, hint: str) -> Exception:
         reason = f"the size {self!r} is not known while tracing, so it is not {wanted}"
         return trace_error(reason, hint=hint)
+
+
+def _is_whole(expr: Expr) -> bool:
+    leaf = isinstance(expr, Size) or (isinstance(expr, Const) and expr.value.is_integer())
+    wholes = ("add", "sub", "mul", "neg", "abs")
+    return leaf or (isinstance(expr, Call) and expr.fn in wholes and all(map(_is_whole, expr.args)))
 
 
 def fixed(value: Any) -> int:

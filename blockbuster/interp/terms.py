@@ -19,7 +19,7 @@ import numpy as np
 from blockbuster.interp.layout import Array
 from blockbuster.interp.residues import NARROW
 from blockbuster.interp.semantics import Semantics
-from blockbuster.ir.expr import UNINTERPRETED, Call, Const
+from blockbuster.ir.expr import FUNCTIONS, UNINTERPRETED, Call, Const
 from blockbuster.ir.ops import Misc
 from blockbuster.ir.types import Dim, size_class
 
@@ -75,10 +75,12 @@ class Terms(Semantics):
     def __init__(self, *, anywhere: bool = False, sized: bool = False) -> None:
         self.anywhere, self.sized = anywhere, sized or anywhere
         self.known: dict[tuple[Any, ...], Term] = {}
-        self.scalars = {name: self._elementwise(fn) for name, fn in self._table().items()}
+        self.scalars = {
+            name: self._elementwise(fn, FUNCTIONS[name]) for name, fn in self._table().items()
+        }
 
-    def _elementwise(self, fn: Callable[..., Term]) -> Callable[..., Array]:
-        ufunc = np.frompyfunc(fn, fn.__code__.co_argcount - ("self" in fn.__code__.co_varnames), 1)
+    def _elementwise(self, fn: Callable[..., Term], arguments: int) -> Callable[..., Array]:
+        ufunc = np.frompyfunc(fn, arguments, 1)
         return lambda *args: np.asarray(ufunc(*args), object)
 
     # making terms ----------------------------------------------------------------------
@@ -127,6 +129,12 @@ class Terms(Semantics):
             return self.number(1 / x.value)
         return self.term("inverse", x)
 
+    def _divided(self, fn: str, x: Term, y: Term) -> Term:
+        a, b = x.value, y.value
+        if not (isinstance(a, Fraction) and isinstance(b, Fraction) and b):
+            return self.term(fn, x, y)
+        return self.number(Fraction(a // b) if fn == "floordiv" else a % b)
+
     def _extreme(self, fn: str, x: Term, y: Term) -> Term:
         return x if x is y else self.term(fn, x, y)
 
@@ -167,7 +175,9 @@ class Terms(Semantics):
             "sub0": lambda x, z: self.term("sub0", x, z), "exp": lambda x: self.term("exp", x),
             "log": lambda x: self.term("log", x), "sqrt": lambda x: self.term("sqrt", x),
             **{name: partial(self.term, name) for name in UNINTERPRETED},
-            "pow": lambda x, y: self.term("pow", x, y),
+            "pow": lambda x, y: self.term("pow", x, y), "whole": lambda x: x,
+            "floordiv": lambda x, y: self._divided("floordiv", x, y),
+            "mod": lambda x, y: self._divided("mod", x, y),
         }  # fmt: skip
 
     # items -----------------------------------------------------------------------------
