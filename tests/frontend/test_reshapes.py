@@ -44,6 +44,10 @@ def grouped(q, k, v):
     return attention(q, k, v)
 
 
+def unit(x):
+    return bb.eye(x.shape[1])
+
+
 BLOCK = dict(x="B S D", wq="D N", wk="D N", wv="D N", wo="N P")
 VIEWS = {
     "attention with reshape": (written_with_reshape, BLOCK),
@@ -209,7 +213,7 @@ ON_ARRAYS = {
     "stacked, summed": (lambda x, y: np.stack([x, y]).sum(0), [(5, 4), (5, 4)]),
     "parts that are not equal": (lambda x: tuple(bb.chunk(x, 3, 1)), [(4, 8)]),
     "constants": (
-        lambda x: bb.where(bb.tril(bb.ones(x.shape)) == 0, bb.zeros(x.shape), x @ bb.eye(x.shape[1])),
+        lambda x: bb.where(bb.tril(bb.ones(x.shape)) == 0, bb.zeros(x.shape), x @ unit(x)),
         [(3, 4)],
     ),
     "filled": (lambda x: bb.full((2, x.shape[0]), 0.5), [(3, 4)]),
