@@ -89,6 +89,8 @@ class SizeExpr:
 
     def __float__(self) -> float:
         hint = "functions of the math module need numbers: use n ** 0.5 for math.sqrt(n)"
+        length = length_of(self.expr)
+        self.trace.dims.fix(length.dims if length else ())  # of an example: for this size alone
         return float(self._number("a float", hint))
 
     def __floordiv__(self, divisor: object) -> SizeExpr:
