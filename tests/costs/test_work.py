@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bench.schedules.measure import emitted
 from bench.schedules.programs import BY_NAME
 from blockbuster.costs import work, work_of
+from blockbuster.costs.operands import PRODUCTS, TF32
 from blockbuster.costs.scalars import scalar
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.observer import TileObserver
@@ -50,8 +51,11 @@ class Counting(TileObserver):
                 dtype = stmt.args[0].dtype
                 unit = "vector" if dtype == "float32" else "matrix"
                 (shared,) = {*stmt.args[0].axes} & {*stmt.args[1].axes} - {*stmt.target.axes}
-                depth = args[0].shape[stmt.args[0].axes.index(shared)]
-                self.operations[unit, dtype] += 2 * made.size * depth
+                each = 2 * made.size * args[0].shape[stmt.args[0].axes.index(shared)]
+                if stmt.split:
+                    self.operations["matrix", TF32] += PRODUCTS * each
+                else:
+                    self.operations[unit, dtype] += each
             case Functional("dot"):
                 axes = dict(zip(stmt.args[0].axes, args[0].shape, strict=True))
                 axes |= dict(zip(stmt.args[1].axes, args[1].shape, strict=True))

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from blockbuster.frontend.functions.refused import instead_of
+from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.source import trace_error
 
@@ -95,12 +95,16 @@ class Spellings:
         function = None if name in NO_METHODS else self.torch.get(name)
         return self.torch.get(f"Tensor.{name}", function)
 
-    def call_torch(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """``func(*args, **kwargs)``, a function of torch's or a method of its tensors."""
+    def torch_row(self, func: Any) -> Row | None:
+        """The row of a function of torch's or of a method of its tensors."""
         name = torch_name(func)
         plain = name.rsplit(".", 1)[-1].strip("_")
         forms = (name, f"nn.functional.{plain}", plain, f"Tensor.{plain}")
-        row = next((self.torch[form] for form in forms if form in self.torch), None)
+        return next((self.torch[form] for form in forms if form in self.torch), None)
+
+    def call_torch(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """``func(*args, **kwargs)``, a function of torch's or a method of its tensors."""
+        name, row = torch_name(func), self.torch_row(func)
         if row is None:
             _refuse(f"torch.{name}", name)
         return call(row.function, f"torch.{name}", args, _said(func, kwargs, row.function))
@@ -118,7 +122,8 @@ def call(
         raise trace_error(f"{what} with inplace=True: traced arrays do not change", hint=hint)
     left = [name for name in named if name not in known]
     if left:
-        _refuse(f"{what} with {', '.join(left)}", what.rsplit(".", 1)[-1])
+        reason = f"{what} with {', '.join(left)} cannot be traced"
+        raise trace_error(reason, hint=f"it takes {', '.join(known)}")
     try:
         bound = signature.bind(*args, **named)
     except TypeError as error:
@@ -188,4 +193,5 @@ def torch_name(func: Any) -> str:
 
 
 def _refuse(what: str, name: str) -> NoReturn:
-    raise trace_error(f"{what} cannot be traced", hint=instead_of(name))
+    reason, hint = words(what, name)
+    raise trace_error(reason, hint=hint)
