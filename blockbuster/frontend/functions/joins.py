@@ -217,12 +217,10 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
     (at,) = axes_of("take", axis, len(x.shape))
     if not isinstance(x, TracedArray) and not isinstance(indices, TracedArray):
         return Take(at)(x, indices)
-    if not isinstance(x, TracedArray) or not isinstance(indices, TracedArray):
-        given = type(x if isinstance(indices, TracedArray) else indices).__name__
-        hint = "make it a parameter of the traced function"
-        raise trace_error(f"take of a traced array and a {given}", hint=hint)
+    trace = x.trace if isinstance(x, TracedArray) else indices.trace
+    x, indices = trace.array(x), trace.array(indices)
     shape = (*x.axes[:at], *indices.axes, *x.axes[at + 1 :])
-    return x.trace.custom(Take(at), (x, indices), shape, str(Take(at)))
+    return trace.custom(Take(at), (x, indices), shape, str(Take(at)))
 
 
 def index_select(x: Array, axis: int, index: Array) -> Array:
