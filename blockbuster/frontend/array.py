@@ -134,6 +134,10 @@ class TracedArray:
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return self.trace.spellings.call_numpy(func, args, kwargs)
 
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The array API's functions: NumPy's, which take traced arrays."""
+        return np.empty(0).__array_namespace__(api_version=api_version)
+
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise trace_error("a traced array has no values", hint="use bb functions and NumPy's own")
 

@@ -12,7 +12,7 @@ from blockbuster.frontend.functions.table import TABLE, TORCH
 
 torch = pytest.importorskip("torch")
 
-from torch.nn import functional as F  # noqa: E402, N812
+from torch.nn import functional as F  # noqa: E402
 
 from tests.frontend.torch_cases import CASES, OPERATORS, Case  # noqa: E402
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor
 
 Call = Callable[..., Tensor]
@@ -140,7 +139,8 @@ CASES: Mapping[str, list[Case]] = {
             q, k, k, is_causal=True, enable_gqa=True)),
     ],
     "to": _pair(
-        lambda x, y: x.to(y.dtype) + x.to(torch.float32).to(y) + x.to(dtype=torch.float64, copy=True)
+        lambda x, y: x.to(y.dtype) + x.to(torch.float32).to(y),
+        lambda x, y: x.to(dtype=y.dtype, copy=True) + y.to(x, non_blocking=True),
     ),
     "type_as": _pair(lambda x, y: x.float().type_as(y)),
     "to_float": _on(lambda x: x.float() * 2.0),
@@ -191,7 +191,7 @@ OPERATORS: list[Case] = [
         lambda x: _STEPS @ x.mT + 1.0, lambda x: _STEPS - x, lambda x: _STEPS / x.exp(),
         lambda x: 2.0**x * _STEPS, lambda x: torch.cat([_STEPS[None], x], 0),
         lambda x: torch.maximum(_STEPS, x), lambda x: torch.tensor(2.0) * x,
-        lambda x: torch.where(_STEPS > x, _STEPS, x), lambda x: F.mse_loss(_STEPS[None], x[:1]),
+        lambda x: torch.where(x < _STEPS, _STEPS, x), lambda x: F.mse_loss(_STEPS[None], x[:1]),
         lambda x: torch.einsum("ij,j->i", x, _STEPS), lambda x: torch.matmul(_STEPS, other=x.T),
         lambda x: x.size(-1) * x + x.size()[0] + x.shape[1] + x.size(0) ** 0.5,
         lambda x: x.unsqueeze(0).permute(1, 0, 2).reshape(4, 6) + x.view(-1).view(4, 6),
