@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from functions_listed import functions, refused, table
 from gallery import gallery
 from measured import fusing_times, kernel_runs, rules_checked
 
@@ -42,10 +43,12 @@ __all__ = [
     "command_line",
     "contents",
     "closing",
+    "functions",
     "fusing_times",
     "gallery",
     "kernel_runs",
     "moves",
+    "refused",
     "rules",
     "rules_checked",
     "targets",
@@ -83,6 +86,7 @@ CONTENTS = {
     ),
     "Reference": (
         "docs/api",
+        "docs/functions",
         "docs/rules",
         "docs/command_line",
         "docs/text_form",
@@ -116,13 +120,6 @@ def contents() -> str:
 def _documents(pattern: str) -> Iterator[str]:
     for path in sorted(ROOT.glob(pattern)):
         yield path.relative_to(ROOT).with_suffix("").as_posix()
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    cells = (" | ".join(str(cell).replace("|", "\\|") for cell in line) for line in lines)
-    return "\n".join(f"| {line} |" for line in cells) + "\n"
 
 
 # rules and moves -----------------------------------------------------------------

@@ -25,8 +25,8 @@ INSTRUCTIONS: dict[str, int] = {
     "round": 12, "sin": 45, "cos": 45, "log1p": 67, "expm1": 46,
 }  # fmt: skip
 """Instructions of a lane, those of special units included, of functions that take more than one:
-what an element more takes in machine code of sm_90 (``python -m bench.costs.functions``). Sines are those of small angles: large
-ones take another path, which branches.
+what an element more takes in machine code of sm_90 (``python -m bench.costs.functions``).
+Sines are those of small angles: large ones take another path, which branches.
 """
 
 

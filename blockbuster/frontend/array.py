@@ -12,6 +12,7 @@ import numpy as np
 from blockbuster.errors import TraceError
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
+from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Shape
 from blockbuster.frontend.protocols import AlongAxis
@@ -45,7 +46,7 @@ def _unary(name: str) -> Callable[..., TracedArray]:
     return method
 
 
-class TracedArray:
+class TracedArray(NoValues):
     """An array of a program that is being traced: a shape and a position, no values."""
 
     __hash__ = None  # type: ignore[assignment]
@@ -138,15 +139,6 @@ class TracedArray:
         """The array API's functions: NumPy's, which take traced arrays."""
         return np.empty(0).__array_namespace__(api_version=api_version)
 
-    def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise trace_error("a traced array has no values", hint="use bb functions and NumPy's own")
-
-    def _no_value(self, *_: object) -> NoReturn:
-        hint = "bb.where(condition, x, y) chooses element by element"
-        raise trace_error("a traced array has no values to decide, convert or loop over", hint=hint)
-
-    __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __contains__ = _no_value
-
     def __pos__(self) -> TracedArray:
         return self
 
@@ -158,14 +150,13 @@ class TracedArray:
         return trace.spellings.call_torch(func, [trace.taken(value) for value in args], taken)
 
     def _no_operator(self, *_: object) -> NoReturn:
-        raise trace_error("traced arrays have no ^ << >> round", hint="see bb.custom")
+        raise trace_error("traced arrays have no ^ << >>", hint="see bb.custom")
 
-    __xor__ = __rxor__ = _no_operator
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = _no_operator
-    __round__ = _no_operator
+    __xor__ = __rxor__ = __lshift__ = __rlshift__ = _no_operator
+    __rshift__ = __rrshift__ = _no_operator
 
-    def __setitem__(self, key: object, value: object) -> NoReturn:
-        raise trace_error("traced arrays do not change", hint="use bb.where(mask, new, old)")
+    def __round__(self, digits: int | None = None) -> Any:
+        return self.trace.spellings.method(self, "round")(digits or 0)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

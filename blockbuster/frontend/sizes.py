@@ -54,7 +54,11 @@ class SizeExpr:
 
     def __repr__(self) -> str:
         def named(leaf: Expr) -> Expr:
-            return Size(self.trace.dims.word(leaf.dim)) if isinstance(leaf, Size) else leaf
+            if not isinstance(leaf, Size):
+                return leaf
+            number = self.trace.dims.length(leaf.dim).constant
+            word = self.trace.dims.word(leaf.dim)
+            return Size(word) if number is None else Const(float(number))
 
         return show_expr(rewrite(self.expr, named), [])
 
@@ -93,10 +97,14 @@ class SizeExpr:
         return self._divided(divisor, "//")[0]
 
     def __mod__(self, divisor: object) -> int:
-        rest = self._divided(divisor, "%")[1]
-        if rest is None:
+        found = self.modulo(divisor)
+        if found is None:
             raise self._unknown(f"known modulo {divisor!r}", 'give it a number: "D=64"')
-        return rest
+        return found
+
+    def modulo(self, divisor: object) -> int | None:
+        """The rest of a division; None where it is not known."""
+        return self._divided(divisor, "%")[1]
 
     def _divided(self, divisor: object, sign: str) -> tuple[SizeExpr, int | None]:
         """The quotient, and the rest; None where it has to be 0 and is not known."""
@@ -151,6 +159,11 @@ def fixed(value: Any) -> int:
     length = length_of(value.expr)
     value.trace.dims.fix(length.dims if length else ())
     return int(value)
+
+
+def rest(value: Any, divisor: int) -> int | None:
+    """A size modulo a number; None where it is not known."""
+    return value.modulo(divisor) if isinstance(value, SizeExpr) else int(value % divisor)
 
 
 def scalar(value: object) -> Expr | None:

@@ -75,10 +75,12 @@ class Terms(Semantics):
     def __init__(self, *, anywhere: bool = False, sized: bool = False) -> None:
         self.anywhere, self.sized = anywhere, sized or anywhere
         self.known: dict[tuple[Any, ...], Term] = {}
-        self.scalars = {name: self._elementwise(name, fn) for name, fn in self._table().items()}
+        self.scalars = {
+            name: self._elementwise(fn, FUNCTIONS[name]) for name, fn in self._table().items()
+        }
 
-    def _elementwise(self, name: str, fn: Callable[..., Term]) -> Callable[..., Array]:
-        ufunc = np.frompyfunc(fn, FUNCTIONS[name], 1)
+    def _elementwise(self, fn: Callable[..., Term], arguments: int) -> Callable[..., Array]:
+        ufunc = np.frompyfunc(fn, arguments, 1)
         return lambda *args: np.asarray(ufunc(*args), object)
 
     # making terms ----------------------------------------------------------------------

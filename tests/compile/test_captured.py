@@ -155,11 +155,11 @@ def test_arrays_beside_tensors_and_tensors_beside_arrays():
 
 def test_new_sizes_are_not_traced_again(traces):
     w = arrays((3, 4))[0]
-    jitted = bb.jit(lambda x: bb.softmax(x @ w))
+    function = lambda x: np.exp(x @ w)  # noqa: E731
+    jitted = bb.jit(function)
     for rows in (2, 3, 5):
         x = arrays((rows, 3))[0]
-        found = jitted(x)
-        same(found, np.exp(x @ w) / np.exp(x @ w).sum(1, keepdims=True))
+        same(jitted(x), function(x))
     assert len(traces) == 1
 
 

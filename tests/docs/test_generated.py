@@ -8,6 +8,9 @@ import pytest
 
 import blockbuster as bb
 from bench.peers.report import best, records_of, times_of
+from blockbuster.frontend.functions.refused import BY_NAME
+from blockbuster.frontend.functions.table import PUBLIC
+from blockbuster.frontend.no_values import WORDS
 from blockbuster.ir.expr import FUNCTIONS
 from blockbuster.ir.signatures import FUNCTIONALS
 from blockbuster.rules import (
@@ -181,3 +184,12 @@ def ratios():
     return {
         r["key"]: best(r)[1] / times_of(again.get(r["key"], r))["ours"] for r in records_of(folder)
     }
+
+
+def test_every_function_and_refusal_is_listed(generated):
+    listed, refused = generated.functions(), generated.refused()
+
+    assert [name for name in PUBLIC if f"| `{name}` |" not in listed] == []
+    assert [name for name in BY_NAME if f"`{name}`" not in refused] == []
+    assert [name for name in WORDS if f"| `{name}` |" not in refused] == []
+    assert "``" not in listed

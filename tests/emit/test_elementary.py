@@ -73,3 +73,16 @@ def test_decimals_refuse_where_a_rounding_jumps():
         assert DECIMAL["round"][1](near) == 3
         with pytest.raises(Refused, match="where a rounding jumps"):
             DECIMAL["round"][1](near - Decimal("0.5"))
+
+
+@pytest.mark.parametrize("name", UNINTERPRETED)
+def test_masked_programs_are_proved_case_by_case(name):
+    fn = getattr(bb, name)
+
+    def masked(x):
+        seen = bb.arange(x.shape[0])[:, None] >= bb.arange(x.shape[1])
+        return bb.softmax(bb.where(seen, fn(x), -np.inf))
+
+    lowered = bb.lower(bb.trace(masked, x="M N"))
+
+    assert bb.prove_equal(lowered, bb.fuse(lowered).final).equal

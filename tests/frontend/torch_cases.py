@@ -175,6 +175,12 @@ CASES: Mapping[str, list[Case]] = {
         *_on(lambda x: x.max(-1)[0], lambda x: x.amax(1)),
     ],
     "torch_min": _pair(lambda x, y: torch.min(x, y) + x.min() + x.min(0)[0]),
+    "permute": _on(lambda x: x.permute(1, 0), lambda x: torch.permute(x[None], (2, 0, 1))),
+    "chunk": _on(lambda x: torch.cat(x.chunk(2, dim=-1)[::-1], dim=-1)),
+    "split": _on(
+        lambda x: sum(x.split(2, dim=1)), lambda x: torch.split(x, [2, 4], 1)[1],
+        lambda x: torch.cat(x.split(4, dim=-1)[::-1], -1),
+    ),
     "torch_var": _on(
         lambda x: x.var(-1) + torch.var(x, dim=1, unbiased=False), lambda x: torch.var(x, False),
         lambda x: x.var(dim=0, correction=2, keepdim=True),

@@ -1,22 +1,148 @@
-"""What traced arrays do not take, and what to use in its place."""
+"""What traced arrays do not take, by name: why not, and what to use in its place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-_SPLITS = "use bb.split_heads(x, h), bb.merge_heads(x), or inputs that have the axes as dims"
-_CUSTOM = "bb.custom(fn, x, shape=x.shape) takes any function"
-
-INSTEAD: Mapping[str, str] = {
-    "dot": "use @", "reshape": _SPLITS, "view": _SPLITS, "flatten": _SPLITS, "ravel": _SPLITS,
-    "squeeze": "reduce with keepdims=False", "item": "a traced array has no values",
-    "std": "use bb.layer_norm, or the mean of squares", "var": "use the mean of squares",
-    "clip": "use bb.minimum(bb.maximum(x, low), high)", "permute": "use x.transpose(axes)",
-    "size": "multiply the entries of x.shape", "norm": "use bb.sqrt(bb.sum(x * x, axis))",
-}  # fmt: skip
-"""For names that people try: a function of the same meaning."""
+CUSTOM = "bb.custom(fn, x, shape=x.shape) takes any function of whole arrays"
 
 
-def instead_of(name: str) -> str:
-    """What to use in place of the function or method ``name``."""
-    return INSTEAD.get(name.rsplit(".", 1)[-1], _CUSTOM)
+@dataclass(frozen=True)
+class Refusal:
+    """Functions or methods that cannot be traced.
+
+    ``names`` are as NumPy or torch write them behind ``np.``, ``torch.`` or a dot. ``reason``
+    completes "np.median cannot be traced: ...". ``instead`` says what gives the same.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    instead: str
+
+
+_ONE_AFTER_ANOTHER = "its elements are found one after another, which no loop over blocks can do"
+_ORDER = "it puts elements in order, which no loop over blocks can do"
+_LENGTH = "how many elements the result has depends on values"
+_VALUES = "a traced array has no values"
+_MEMORY = "a traced array has no place in memory"
+_NO_CHANGE = "traced arrays do not change"
+_NAN = "NaN is left out"
+
+REFUSED: tuple[Refusal, ...] = (
+    Refusal(
+        ("linalg.inv", "linalg.pinv", "linalg.solve", "linalg.lstsq", "linalg.det",
+         "linalg.slogdet", "linalg.eig", "linalg.eigh", "linalg.eigvals", "linalg.eigvalsh",
+         "linalg.svd", "linalg.svdvals", "linalg.qr", "linalg.cholesky", "linalg.matrix_rank",
+         "linalg.cond", "linalg.matrix_power", "linalg.tensorinv", "linalg.tensorsolve"),
+        _ONE_AFTER_ANOTHER, f"{CUSTOM}: fn=np.linalg.inv, for example"),
+    Refusal(
+        ("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "fft.fft2", "fft.ifft2", "fft.rfft2",
+         "fft.irfft2", "fft.fftn", "fft.ifftn", "fft.rfftn", "fft.irfftn", "fft.hfft",
+         "fft.ihfft"),
+        "its numbers are complex", f"{CUSTOM}, if the result is real"),
+    Refusal(("fft.fftshift", "fft.ifftshift"), "it belongs to Fourier transforms", CUSTOM),
+    Refusal(
+        ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "nonzero",
+         "flatnonzero", "argwhere", "extract", "compress", "union1d", "intersect1d", "setdiff1d",
+         "setxor1d", "trim_zeros", "masked_select"),
+        _LENGTH, "bb.where(mask, x, 0) keeps the shape, and bb.sum(mask) counts"),
+    Refusal(("delete", "insert", "append"), "it copies piece by piece",
+            "bb.concat joins pieces: bb.concat([x[:a], y, x[a:]], axis=0)"),
+    Refusal(("isin",), "bb has no function for it", "use bb.any(x[..., None] == values, axis=-1)"),
+    Refusal(("argsort", "lexsort", "partition", "argpartition", "sort_complex"), _ORDER,
+            f"bb.sort(x) is a call between kernels; {CUSTOM}"),
+    Refusal(("topk", "kthvalue", "msort"), _ORDER,
+            f"bb.max(x, axis) is the first of them; {CUSTOM}"),
+    Refusal(("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile",
+             "mode"), _ORDER, CUSTOM),
+    Refusal(("searchsorted", "digitize", "bincount", "histogram", "histogram2d", "histogramdd",
+             "histogram_bin_edges"), "each element decides where it counts",
+            "bb.sum(x[..., None] == values, axis=0) counts the elements of each value"),
+    Refusal(("interp",), "each element decides where it reads", CUSTOM),
+    Refusal(("choose", "select", "piecewise"), "branches are functions of positions",
+            "use bb.where(condition, x, y), nested for more than two"),
+    Refusal(("put", "place", "copyto", "putmask", "fill_diagonal", "put_along_axis", "fill",
+             "itemset", "resize", "setfield", "setflags", "scatter", "scatter_", "fill_"),
+            _NO_CHANGE, "x = bb.where(mask, new, x) replaces elements"),
+    Refusal(("take_along_axis", "gather"), "each element decides where it reads",
+            "bb.sum(bb.where(index[..., None] == bb.arange(n), x, 0), axis=-1) chooses by masks"),
+    Refusal(("convolve", "correlate", "conv1d", "conv2d", "conv3d", "max_pool1d", "max_pool2d",
+             "avg_pool1d", "avg_pool2d", "unfold"), "windows of an axis overlap",
+            "add products of slices: x[..., :n] * w[0] + x[..., 1:n + 1] * w[1]"),
+    Refusal(("nansum", "nanmean", "nanprod", "nancumsum", "nancumprod", "nanstd", "nanvar"), _NAN,
+            "put a neutral number in its place first: bb.sum(bb.where(bb.isnan(x), 0, x))"),
+    Refusal(("nanmax", "nanmin", "fmax", "fmin", "nanargmax", "nanargmin"), _NAN,
+            "put an infinity in its place first: bb.max(bb.where(bb.isnan(x), -np.inf, x))"),
+    Refusal(("nan_to_num",), "the largest number depends on the dtype",
+            "use bb.where(bb.isnan(x), 0, x)"),
+    Refusal(("sinh",), "bb has no function for it", "use (bb.expm1(x) - bb.expm1(-x)) / 2"),
+    Refusal(("cosh",), "bb has no function for it", "use (bb.exp(x) + bb.exp(-x)) / 2"),
+    Refusal(("arctanh", "atanh"), "bb has no function for it",
+            "use (bb.log1p(x) - bb.log1p(-x)) / 2"),
+    Refusal(("arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "asin", "acos", "atan",
+             "atan2", "asinh", "acosh"), "kernels have no inverse trigonometric functions", CUSTOM),
+    Refusal(("cbrt",), "bb has no function for it", "use bb.sign(x) * bb.abs(x) ** (1 / 3)"),
+    Refusal(("logaddexp2",), "bb has no function for it",
+            "use bb.logaddexp(x * c, y * c) / c with c = math.log(2)"),
+    Refusal(("sinc",), "it divides by 0 at 0",
+            "use bb.where(x == 0, 1, bb.sin(np.pi * x) / (np.pi * x))"),
+    Refusal(("heaviside",), "bb has no function for it",
+            "use bb.where(x == 0, y, bb.where(x > 0, 1, 0))"),
+    Refusal(("copysign",), "kernels do not tell -0 from 0",
+            "use bb.where(y < 0, -bb.abs(x), bb.abs(x))"),
+    Refusal(("signbit",), "kernels do not tell -0 from 0", "use x < 0"),
+    Refusal(("degrees", "rad2deg"), "bb has no function for it", "use x * (180 / np.pi)"),
+    Refusal(("radians", "deg2rad"), "bb has no function for it", "use x * (np.pi / 180)"),
+    Refusal(("frexp", "ldexp", "modf", "nextafter", "spacing"),
+            "kernels do not take numbers apart", CUSTOM),
+    Refusal(("gcd", "lcm"), _ONE_AFTER_ANOTHER, CUSTOM),
+    Refusal(("bitwise_xor", "logical_xor"), "bb has no function for it",
+            "x != y of two masks is true where one of them holds"),
+    Refusal(("left_shift", "right_shift", "bitwise_left_shift", "bitwise_right_shift",
+             "bitwise_count"), "kernels do not take numbers apart", "use * and // by powers of 2"),
+    Refusal(("diff",), "bb has no function for it", "use x[..., 1:] - x[..., :-1]"),
+    Refusal(("ediff1d", "gradient", "trapezoid", "unwrap"), "it is made of several slices",
+            "take differences of slices: x[..., 1:] - x[..., :-1]"),
+    Refusal(("cross",), "it is made of single columns",
+            "index the columns: a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]"),
+    Refusal(("kron",), "it is a product and a reshape",
+            "use a[:, None, :, None] * b[None, :, None, :], which reshape merges"),
+    Refusal(("trace", "diagonal", "diag", "diagflat", "linalg.diagonal", "linalg.trace"),
+            "no block program reads a diagonal",
+            "bb.sum(bb.where(bb.arange(n)[:, None] == bb.arange(n), x, 0), axis=-1)"),
+    Refusal(("ptp",), "it is two reductions", "use bb.max(x, axis) - bb.min(x, axis)"),
+    Refusal(("cov", "corrcoef"), "bb has no function for it",
+            "center the rows, c = x - bb.mean(x, -1, True), and divide c @ c.mT by the count"),
+    Refusal(("isclose",), "bb has no function for it",
+            "use bb.abs(x - y) <= 1e-8 + 1e-5 * bb.abs(y)"),
+    Refusal(("allclose", "array_equal", "array_equiv"), _VALUES,
+            "compare what the jitted function returns: np.allclose(f(x), wanted)"),
+    Refusal(("real", "imag", "conj", "conjugate", "angle", "iscomplex", "isreal", "iscomplexobj"),
+            "arrays are real", "leave it out"),
+    Refusal(("apply_along_axis", "apply_over_axes"),
+            "it calls a function of Python's for each element",
+            "write it with functions of bb on whole arrays"),
+    Refusal(("item", "tolist", "tobytes", "tofile", "dump", "dumps", "numpy", "array_str",
+             "array_repr", "array2string", "save", "savez", "savetxt"),
+            _VALUES, "return the array, and read what the jitted function returns"),
+    Refusal(("data", "base", "flags", "flat", "strides", "ctypes", "itemsize", "nbytes",
+             "byteswap", "getfield", "data_ptr", "stride", "storage", "is_contiguous",
+             "shares_memory", "may_share_memory"), _MEMORY, "leave it out of the traced function"),
+    Refusal(("backward", "grad", "requires_grad", "requires_grad_", "grad_fn"),
+            "programs have no gradients", "differentiate with torch, outside the traced function"),
+)  # fmt: skip
+
+BY_NAME: Mapping[str, Refusal] = {name: refusal for refusal in REFUSED for name in refusal.names}
+
+_PREFIXES = ("Tensor.", "nn.functional.", "special.")
+
+
+def words(what: str, name: str) -> tuple[str, str]:
+    """Why ``what``, the function or method ``name``, cannot be traced, and what to use."""
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    known = BY_NAME.get(name)
+    if known is None:
+        return f"{what} cannot be traced", CUSTOM
+    return f"{what} cannot be traced: {known.reason}", known.instead

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from blockbuster.frontend.functions.refused import instead_of
+from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.source import trace_error
 
@@ -123,7 +123,8 @@ def call(
         raise trace_error(f"{what} with inplace=True: traced arrays do not change", hint=hint)
     left = [name for name in named if name not in known]
     if left:
-        _refuse(f"{what} with {', '.join(left)}", what.rsplit(".", 1)[-1])
+        reason = f"{what} with {', '.join(left)} cannot be traced"
+        raise trace_error(reason, hint=f"it takes {', '.join(known)}")
     try:
         bound = signature.bind(*args, **named)
     except TypeError as error:
@@ -193,4 +194,5 @@ def torch_name(func: Any) -> str:
 
 
 def _refuse(what: str, name: str) -> NoReturn:
-    raise trace_error(f"{what} cannot be traced", hint=instead_of(name))
+    reason, hint = words(what, name)
+    raise trace_error(reason, hint=hint)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any, NamedTuple, NoReturn
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
 from blockbuster.frontend.functions.joins import chunk
+from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.normalizations import log_softmax, softmax
 from blockbuster.frontend.functions.pointwise import astype, maximum, minimum, sigmoid, where
 from blockbuster.frontend.functions.products import matmul, norm
@@ -15,6 +17,7 @@ from blockbuster.frontend.functions.reductions import Axes, max, mean, min, sum,
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
+from blockbuster.frontend.sizes import fixed
 from blockbuster.frontend.source import trace_error
 
 
@@ -174,6 +177,11 @@ def torch_mean(
     return mean(input if dtype is None else to(input, dtype), dim, keepdim)
 
 
+def permute(input: Array, *dims: Any) -> Array:
+    """The axes in another order, given as a tuple or one by one."""
+    return input.transpose(dims[0] if len(dims) == 1 else tuple(dims))
+
+
 class Extreme(NamedTuple):
     """The largest or smallest elements along an axis, and where the first of them stand."""
 
@@ -223,6 +231,16 @@ def torch_norm(
     return norm(input, None if wanted in ("fro", 2) else wanted, dim, keepdim)
 
 
+def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> list[Array]:
+    """An axis cut into parts of one size, or of these several sizes."""
+    sizes = split_size_or_sections
+    if not isinstance(sizes, tuple | list):
+        count = fixed(input.shape[dim] // sizes)
+        rest = fixed(input.shape[dim] - sizes * count)
+        sizes = [sizes] * count + ([rest] if rest else [])
+    return cut_at(input, [*accumulate(sizes)][:-1], dim)
+
+
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half along an axis, times the sigmoid of the second."""
     first, second = chunk(input, 2, dim)
@@ -258,5 +276,6 @@ ROWS = (
     _both(torch_max, "max"), _both(torch_min, "min"),
     _both(torch_var, "var"), _both(torch_std, "std"),
     _both(torch_norm, "norm"), _of(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
+    _both(permute, "permute"), _both(chunk, "chunk"), _both(split, "split"),
     _of(glu, "nn.functional.glu"),
 )  # fmt: skip
