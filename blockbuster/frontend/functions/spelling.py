@@ -27,7 +27,8 @@ OF_NUMPY = frozenset(("axis", "keepdims", "ddof"))
 """Parameters that NumPy's methods do not have."""
 
 NO_METHODS = (
-    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack", "where",
+    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack",
+    "row_stack", "where", "zeros_like", "ones_like", "full_like",
     "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
@@ -82,8 +83,8 @@ class Spellings:
         return bound
 
     def _meant(self, array: Any, name: str, kwargs: Mapping[str, Any]) -> Row:
-        """The row of a method. Where both libraries have it, names of parameters say whose is meant;
-        where none is given, torch's is meant on tensors.
+        """The row of a method. Where both libraries have it, names of parameters say whose is
+        meant; without them, torch's is meant on tensors.
         """
         ours, theirs = self.methods.get(name), self._of_tensors(name)
         on_tensors = array.trace.of_tensors and OF_NUMPY.isdisjoint(kwargs)
