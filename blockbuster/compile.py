@@ -29,7 +29,7 @@ from blockbuster.frontend.arguments import (
     shape_from_names,
     trace_call,
 )
-from blockbuster.frontend.program import check_program
+from blockbuster.frontend.program import check_program, own_dtypes_of
 from blockbuster.frontend.reads import Reads, reads_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.trees import holds
@@ -393,7 +393,7 @@ def _family(
         name=program.name,
         dtype=dtype,
         target=target,
-        input_dtypes=others or {},
+        input_dtypes={**own_dtypes_of(program), **(others or {})},
         rules=program.rules,
         known=known,
     )

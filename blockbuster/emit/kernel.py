@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.print.numpy.reference import reference_text
 from blockbuster.emit.print.triton.text import Heading, triton_text
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -110,7 +111,7 @@ def written(
     program, device = scheduled.program, scheduled.target.name
     plain = lower_to_tiles(reference if isinstance(reference, Graph) else graph)
     heading = Heading(
-        listing(graph),
+        listing(lead_first(lower_to_tiles(graph))),  # as the kernel takes exponentials
         device,
         reference if isinstance(reference, str) else reference_text(plain),
         notes,

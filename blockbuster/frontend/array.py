@@ -92,6 +92,8 @@ class TracedArray(NoValues):
     __mul__, __rmul__ = _binary("mul"), _binary("mul", reflected=True)
     __truediv__, __rtruediv__ = _binary("div"), _binary("div", reflected=True)
     __pow__, __rpow__ = _binary("pow"), _binary("pow", reflected=True)
+    __floordiv__, __rfloordiv__ = _binary("floordiv"), _binary("floordiv", reflected=True)
+    __mod__, __rmod__ = _binary("mod"), _binary("mod", reflected=True)
     __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", reflected=True)
     __and__, __rand__ = _binary("and"), _binary("and", reflected=True)
     __or__, __ror__ = _binary("or"), _binary("or", reflected=True)
@@ -144,10 +146,10 @@ class TracedArray(NoValues):
         return trace.spellings.call_torch(func, [trace.taken(value) for value in args], taken)
 
     def _no_operator(self, *_: object) -> NoReturn:
-        raise trace_error("traced arrays have no // % ^ << >>", hint="see bb.custom")
+        raise trace_error("traced arrays have no ^ << >>", hint="see bb.custom")
 
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __xor__ = __rxor__ = _no_operator
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_operator
+    __xor__ = __rxor__ = __lshift__ = __rlshift__ = _no_operator
+    __rshift__ = __rrshift__ = _no_operator
 
     def __round__(self, digits: int | None = None) -> Any:
         return self.trace.spellings.method(self, "round")(digits or 0)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from blockbuster.frontend.kinds import INDEX, MASK, WHOLES, dtype_of_kind
 from blockbuster.frontend.primitives import Primitive, Ref
-from blockbuster.frontend.program import ArrayProgram, Equation, Operand
+from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.strips import Cut, Split, Strips
 from blockbuster.frontend.views import ViewRecorder
+from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, call
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length
@@ -22,6 +24,9 @@ from blockbuster.ir.types import Dim
 
 Term = Ref | Expr | None
 """An operand of an equation being taken apart: an array, a scalar, or left out."""
+
+LARGE = 2.0**24
+"""From here on float32 does not hold each whole number."""
 
 Decomposition = Callable[[ViewRecorder, Equation, tuple[Term, ...]], Ref]
 
@@ -46,34 +51,66 @@ def decompose(program: ArrayProgram) -> Primitives:
     lengths = {rule.dim: rule.length for rule in program.definitions}
     recorder = ViewRecorder(program.dims, lengths, program.sizes)
     made: dict[Value, Ref] = {
-        Value(-1, port): recorder.source(given.name, given.shape)
+        Value(-1, port): recorder.source(given.name, given.shape, dtype_of_kind(given.kind))
         for port, given in enumerate(program.inputs)
     }
 
-    def term(operand: Operand) -> Term:
-        return made[operand] if isinstance(operand, Value) else operand
+    def held(value: Value) -> Ref:
+        return _held(recorder, made[value], program.kind_of(value))
+
+    def term(equation: Equation, at: int) -> Term:
+        operand = equation.operands[at]
+        if not isinstance(operand, Value):
+            return _whole_scalar(equation, operand)
+        if equation.op in ("custom", "concat"):
+            return held(operand)
+        whole = _grows(equation, at, program.kind_of(operand))
+        return recorder.unary("whole", made[operand], hint="n") if whole else made[operand]
 
     for position, equation in enumerate(program.equations):
         recorder.where = equation.where
         start = len(recorder.primitives)
         try:
-            result = ARRAY_OPS[equation.op](recorder, equation, tuple(map(term, equation.operands)))
+            terms = tuple(term(equation, at) for at in range(len(equation.operands)))
+            result = ARRAY_OPS[equation.op](recorder, equation, terms)
         except Refused as refused:
             reason = f"{equation.op}: {refused.reason}"
             raise trace_error(reason, hint=refused.hint, where=equation.where) from None
         if equation.hint and result.value >= start:  # the user's word names what the op computes
             made_last = recorder.primitives[result.value]
             recorder.primitives[result.value] = replace(made_last, hint=equation.hint)
-        leading = len(equation.shape) - len(result.axes)  # unit axes of a constant array
-        made[Value(position)] = Ref(result.value, (*(None,) * leading, *result.axes))
+        units = (None,) * (len(equation.shape) - len(result.axes))  # of a constant array
+        made[Value(position)] = Ref(result.value, (*units, *result.axes))
     outputs = tuple(
         (output.name, value, strips)
         for output in program.outputs
-        for value, strips in recorder.ends(made[output.value])
+        for value, strips in recorder.ends(held(output.value))
     )
     lengths = {dim: recorder.length(dim) for dim in recorder.lengths}
     notes = tuple(dict.fromkeys(recorder.notes))
     return Primitives(tuple(recorder.primitives), outputs, notes, lengths, program.sizes)
+
+
+def _held(recorder: ViewRecorder, ref: Ref, kind: str) -> Ref:
+    """A value as it is stored: integers in their own dtype, whatever computes them."""
+    dtype = dtype_of_kind(kind)
+    whole = dtype in INTEGERS and recorder.own_dtype(ref) != dtype
+    return recorder.round(ref, dtype) if whole else ref
+
+
+def _grows(equation: Equation, at: int, kind: str) -> bool:
+    """True for an index or a mask of which arithmetic makes integers that may be large."""
+    number = equation.op in FUNCTIONS and not (equation.op == "where" and at == 0)
+    return number and equation.kind in INTEGERS and kind in (INDEX, MASK)
+
+
+def _whole_scalar(equation: Equation, operand: Expr | None) -> Expr | None:
+    """A number or size beside integers: an integer where float32 might not hold it."""
+    if operand is None or equation.kind not in WHOLES or equation.op not in FUNCTIONS:
+        return operand
+    large = isinstance(operand, Const) and abs(operand.value) >= LARGE
+    size = equation.kind in INTEGERS and not isinstance(operand, Const)
+    return call("whole", operand) if large or size else operand
 
 
 def _ref(term: Term) -> Ref:
@@ -114,12 +151,16 @@ def _is_vector_of(recorder: ViewRecorder, block: Ref, vector: Ref) -> bool:
 
 def _sum(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     monoid = {"sum": "+", "max": "max", "min": "min"}[equation.op]
-    return recorder.fold(_ref(terms[0]), monoid, equation.param("axis"), keepdims=_keeps(equation))
+    x = _ref(terms[0])
+    if monoid == "+" and equation.kind in INTEGERS:
+        x = recorder.unary("whole", x, hint="n")
+    return recorder.fold(x, monoid, equation.param("axis"), keepdims=_keeps(equation))
 
 
 def _mean(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    axis = equation.param("axis")
-    total = recorder.fold(_ref(terms[0]), "+", axis, keepdims=_keeps(equation))
+    axis, x = equation.param("axis"), _ref(terms[0])
+    x = recorder.unary("whole", x, hint="n") if recorder.own_dtype(x) == TRUTH else x
+    total = recorder.fold(x, "+", axis, keepdims=_keeps(equation))
     return recorder.apply(call("mul", Arg(0), _share(recorder, terms[0], axis)), total, hint="m")
 
 

@@ -117,7 +117,8 @@ class DimTable:
         if apart.constant is not None or not apart.dims:
             return not apart.terms
         if not all(dim in self._extent for dim in apart.dims):
-            return None
+            signs = {share > 0 for _, share in apart.terms}  # D and 2 * D are never one number
+            return None if len(signs) > 1 else False
         return self._asked("equal", self.normal(left), self.normal(right))
 
     def is_whole(self, length: Length) -> bool:
@@ -246,7 +247,10 @@ class DimTable:
         exact = self.normal(length)
         if exact == self.length(dim):
             return
-        if dim in self._lengths or dim in self._fixed or dim in exact.dims:
+        same = _equal_dims(exact - self.length(dim))
+        if same and not all(map(_is_named, same)):
+            self.unify(*same)
+        elif dim in self._lengths or dim in self._fixed or dim in exact.dims:
             self._rules.append((dim, exact))
         else:
             self._lengths[dim] = exact
@@ -332,6 +336,16 @@ class DimTable:
 def _raw(dim: Dim) -> Length:
     """The size of a raw dim, primes and all."""
     return Length((((dim,), Fraction(1)),))
+
+
+def _equal_dims(apart: Length) -> tuple[Dim, ...]:
+    """The two dims that have one size if ``apart`` is 0, as in 4 * D - 4 * E; else none."""
+    if len(apart.terms) != 2 or apart.terms[0][1] != -apart.terms[1][1]:
+        return ()
+    (left, _), (right, _) = apart.terms
+    one = [dim for dim in left if dim not in right]
+    other = [dim for dim in right if dim not in left]
+    return (*one, *other) if len(one) == len(other) == 1 and len(left) == len(right) else ()
 
 
 def _is_named(dim: Dim) -> bool:

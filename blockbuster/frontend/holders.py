@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.torch import state_of
 
 ABSENT = object()
@@ -30,6 +31,7 @@ _STATELESS = (
     "numpy", "blockbuster",
 )  # fmt: skip
 """Packages whose functions give the same for the same arguments. numpy.random is not meant."""
+_OF_TORCH = ("torch.nn.", "torch.functional")
 _LEAVES = (range, slice, np.dtype, np.ufunc, types.CodeType, type(NotImplemented))
 _ITEMS = (list, tuple, set, frozenset, deque)
 _TABLES = (dict, OrderedDict, defaultdict, types.MappingProxyType)
@@ -42,23 +44,33 @@ class Unknown(Exception):
 
 
 def is_stateless(module: str) -> bool:
-    """True for modules whose functions depend on their arguments alone."""
+    """True for modules whose functions depend on their arguments alone, and on what these hold."""
+    if module.startswith(_OF_TORCH):
+        return True
     return module.split(".")[0] in _STATELESS and not module.startswith("numpy.random")
 
 
 def is_leaf(value: Any) -> bool:
     """True for values in which nothing changes: dtypes, ranges, functions of known libraries."""
     if isinstance(value, type):
-        return is_stateless(value.__module__)
+        in_c = value.__module__ == "torch" and not _in_python(value)
+        return in_c or is_stateless(value.__module__)
     if isinstance(value, _LEAVES):
         return True
     kind = type(value)
     if isinstance(value, types.BuiltinFunctionType):
+        if "torch" in str(getattr(value, "__module__", "")):
+            return SPELLINGS.torch_row(value) is not None  # others may draw random numbers
         owner = value.__self__
         return is_stateless(owner.__name__) if isinstance(owner, types.ModuleType) else False
     if kind.__module__ == "torch":
         return kind.__name__ in ("dtype", "device", "layout", "memory_format", "Size")
     return kind.__module__ == "numpy" and not isinstance(value, np.ndarray)
+
+
+def is_layer(value: Any) -> bool:
+    """True for modules of torch's: what they hold is in dicts, their code is ``forward``."""
+    return any(cls.__module__ == "torch.nn.modules.module" for cls in type(value).__mro__)
 
 
 def known_class(cls: type) -> bool:
@@ -117,7 +129,9 @@ def inside(value: Any) -> Iterator[Any]:
     kind = type(value)
     if kind is types.BuiltinMethodType and isinstance(value.__self__, types.ModuleType):
         raise Unknown(f"it calls {value.__self__.__name__}.{value.__name__}")
-    if kind in _PARTS:
+    if is_layer(value):
+        yield vars(value)
+    elif kind in _PARTS:
         yield from (getattr(value, name) for name in _PARTS[kind])
     elif isinstance(value, _TABLES):
         yield from chain.from_iterable(value.items())

@@ -135,7 +135,7 @@ class _Lowering:
         axes = tuple(self._with_extent(strip).view(dims) for strip in strips)
         in_order = list(dims_among(axes)) == [level.dim for level in layout]
         hint = op.name if in_order else f"{op.name}T"
-        return self._builder.input(type_of(layout), Read(op.name, axes), hint)
+        return self._builder.input(type_of(layout), Read(op.name, axes, op.dtype), hint)
 
     def _with_extent(self, strip: Strip) -> Strip:
         """The strip with what is known of the extent of its axis."""

@@ -167,6 +167,7 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "where": np.where,
+    "floordiv": np.floor_divide, "mod": np.mod, "whole": lambda x: np.asarray(x, np.int64),
     "floor": np.floor, "round": np.round, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
     "expm1": np.expm1,
     # array functions

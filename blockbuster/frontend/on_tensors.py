@@ -72,7 +72,7 @@ class _Walk:
         self._given, self._noise = tensors, noise
         self._like = tensors[0]
         self._made: dict[Value, Tensor] = {}
-        self._positional: set[Value] = set()  # asked, never iterated
+        self._positional: set[Value] = set()  # and other integers; asked, never iterated
         self._unrounded: set[Value] = set()  # the same
         self._last = last_uses(program)
 
@@ -81,7 +81,11 @@ class _Walk:
         if value not in self._made:
             tensor = self._given[value.port].detach()
             cut = rows_of(tensor, self._program.inputs[value.port].shape, self._rows)
-            self._made[value] = cut.double() if self._exact else cut
+            whole = not (cut.is_floating_point() or _is_mask(cut))
+            if whole:
+                self._positional.add(value)
+            exact = whole or (self._exact and not _is_mask(cut))
+            self._made[value] = cut.double() if exact else cut
         return self._made[value]
 
     def step(self, position: int) -> None:
@@ -157,6 +161,10 @@ def rows_of(tensor: Tensor, shape: Shape, rows: Rows) -> Tensor:
         if isinstance(dim, str) and dim in rows:
             tensor = tensor.index_select(axis, rows[dim])
     return tensor
+
+
+def _is_mask(tensor: Tensor) -> bool:
+    return str(tensor.dtype) == "torch.bool"
 
 
 def _positions(count: int, like: Tensor) -> Tensor:
@@ -238,6 +246,7 @@ EAGER: Mapping[str, Callable[..., Tensor]] = {
     "eq": operator.eq, "ne": operator.ne,
     "and": _logical(operator.and_), "or": _logical(operator.or_), "not": lambda x: x == 0,
     "matmul": _widest(_torch("matmul")),
+    "floordiv": operator.floordiv, "mod": operator.mod, "whole": lambda x: x,
     "expand": _expand, "slice": _slice, "custom": _custom,
 }  # fmt: skip
 """Every operator but ``arange``, as torch has it."""

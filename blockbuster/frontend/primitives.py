@@ -45,6 +45,8 @@ class Source:
 
     name: str
     strips: Strips = ()
+    dtype: str = ""
+    """That of masks and integers; empty for floats."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +141,9 @@ class Recorder:
         shape = self.primitives[ref.value].shape
         return tuple(1 if axis is None else shape[axis] for axis in ref.axes)
 
-    def source(self, name: str, shape: Shape) -> Ref:
-        """An input array."""
-        return self.add(Source(name), (), shape, name)
+    def source(self, name: str, shape: Shape, dtype: str = "") -> Ref:
+        """An input array; ``dtype`` is that of masks and integers."""
+        return self.add(Source(name, dtype=dtype), (), shape, name)
 
     def count(self, axis: Axis) -> Ref:
         """The index vector along a dim; along a unit axis it is the constant 0."""
@@ -217,7 +219,7 @@ class Recorder:
         return self.append(Primitive(op, refs, shape, hint, self.where))
 
     def own_dtype(self, ref: Ref) -> str:
-        """The cast that a value is, "bool" for truth values, MIXED for several; else empty."""
+        """The cast or the masks or integers that a value is, MIXED for several; else empty."""
         return self._own[ref.value]
 
     def computed(self, ref: Ref) -> Ref:
@@ -235,7 +237,7 @@ class Recorder:
 def _own_dtype(primitive: Primitive, operands: Sequence[str]) -> str:
     """What ``Recorder.own_dtype`` says of a primitive, from what it says of the operands."""
     match primitive.op:
-        case Round(dtype):
+        case Round(dtype) | Source(dtype=dtype):
             return dtype
         case Apply(expr):
             return "bool" if is_predicate(expr) else ""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from blockbuster.errors import message, shown
 from blockbuster.frontend.numerics import NUMPY, number
 from blockbuster.frontend.torch import on_host
+from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import FUNCTIONS, Arg, Call, Const, Expr, Size, show_expr
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Lengths, Rule
@@ -38,7 +39,7 @@ Params = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class ArrayInput:
-    """An input array; ``dtype`` is that of the example it was traced with, or empty.
+    """An input array; ``dtype`` is that of the example it was traced with, or empty for floats.
 
     ``value`` is the array itself where the function read it without being given it.
     """
@@ -47,6 +48,11 @@ class ArrayInput:
     shape: Shape
     dtype: str = ""
     value: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """Its dtype for masks and integers, as ``kinds.py`` has them; else "float"."""
+        return "mask" if self.dtype == TRUTH else self.dtype if self.dtype in OWN else "float"
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Equation:
     params: Params
     shape: Shape
     kind: str = "float"
-    """``float``, ``index`` (a position along a dim) or ``mask`` (a truth value)."""
+    """``float``, ``mask`` (a truth value), ``index`` or the dtype of integers: see ``kinds.py``."""
     hint: str = field(default="", compare=False)
     where: SourceLine | None = field(default=None, compare=False, repr=False)
 
@@ -138,6 +144,12 @@ class ArrayProgram:
             return self.inputs[value.port].shape
         return self.equations[value.node].shape
 
+    def kind_of(self, value: Value) -> str:
+        """The kind of an input or of an equation's result: see ``kinds.py``."""
+        if value.node < 0:
+            return self.inputs[value.port].kind
+        return self.equations[value.node].kind
+
     def bind(self, inputs: Mapping[str, ArrayLike]) -> dict[Dim, int]:
         """The size of every dim for these arrays; those that the program holds may be left out.
 
@@ -154,18 +166,19 @@ class ArrayProgram:
     def numpy(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         """The oracle: every equation in whole-array NumPy and double precision.
 
-        ``inputs`` maps names to arrays of any floating dtype; arrays that the program holds may be
-        left out. Returns the outputs by name.
+        ``inputs`` maps names to arrays of any dtype; arrays that the program holds may be left out.
+        Masks and integers stay what they are; all else is float64. Returns the outputs by name.
         """
         inputs = {**{name: on_host(array) for name, array in self.held.items()}, **inputs}
         sizes = self.bind(inputs)
-        given = [np.asarray(inputs[i.name], dtype=np.float64) for i in self.inputs]
+        given = [np.asarray(inputs[i.name], dtype=_exact(i.dtype)) for i in self.inputs]
         made: list[NDArray[Any]] = []
 
-        def taken(operand: Operand) -> Any:
+        def taken(operand: Operand, kind: str = "") -> Any:
             if isinstance(operand, Value):
                 return given[operand.port] if operand.node < 0 else made[operand.node]
-            return None if operand is None else number(operand, sizes)
+            plain = None if operand is None else number(operand, sizes)
+            return int(plain) if plain is not None and kind in ("index", *INTEGERS) else plain
 
         with np.errstate(all="ignore"):
             for equation in self.equations:
@@ -175,17 +188,21 @@ class ArrayProgram:
                         params[key] = value.value(sizes)
                     elif equation.op == "arange":
                         params[key] = int(number(value, sizes))
-                result = np.asarray(NUMPY[equation.op](*map(taken, equation.operands), **params))
+                operands = [taken(operand, equation.kind) for operand in equation.operands]
+                result = np.asarray(NUMPY[equation.op](*operands, **params))
                 if equation.op in FUNCTIONS:  # a constant of shape (1, 1) adds axes
                     result = result[(None,) * (len(equation.shape) - result.ndim)]
                 self._expect_extents(equation, result.shape, sizes)
-                made.append(result if result.dtype.kind == "b" else result.astype(np.float64))
+                mask = result.dtype.kind == "b"
+                made.append(result if mask else result.astype(_exact(equation.kind)))
         return {output.name: taken(output.value) for output in self.outputs}
 
     def listing(self) -> str:
         """The equations as text, one per line, with the shapes of their results."""
         names = self._names()
-        heads = [f"{i.name}: {show_shape(i.shape, self.sizes)}" for i in self.inputs]
+        own = [f"{i.dtype} " if i.dtype in OWN else "" for i in self.inputs]
+        shapes = [show_shape(i.shape, self.sizes) for i in self.inputs]
+        heads = [f"{i.name}: {o}{s}" for i, o, s in zip(self.inputs, own, shapes, strict=True)]
         lines = [f"{self.name}({', '.join(heads)}) {{"]
         for position, equation in enumerate(self.equations):
             result = f"{names[Value(position)]}: {show_shape(equation.shape)}"
@@ -227,6 +244,11 @@ class ArrayProgram:
             )
 
 
+def _exact(dtype: str) -> str:
+    """The dtype in which the oracle holds an array of a dtype or kind."""
+    return dtype if dtype in OWN else "int64" if dtype == "index" else "float64"
+
+
 def show_shape(shape: Shape, sizes: Mapping[Dim, int] | None = None) -> str:
     """A shape as text: ``(M, D=64)``, ``(M,)``, ``()``.
 
@@ -266,6 +288,11 @@ def _show_param(value: Any) -> str:
     if isinstance(value, Length | Lengths):
         return str(value)
     return show_expr(value, []) if isinstance(value, Const | Size | Call) else repr(value)
+
+
+def own_dtypes_of(program: ArrayProgram) -> dict[str, str]:
+    """The dtypes of the inputs that hold masks or integers, by name."""
+    return {given.name: given.dtype for given in program.inputs if given.dtype in OWN}
 
 
 def check_program(value: object) -> None:

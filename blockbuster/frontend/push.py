@@ -153,12 +153,11 @@ class Pieces(Copies):
     def _made(self, value: int, axis: int, piece: Piece) -> Ref:
         primitive = self.primitives[value]
         match primitive.op:
-            case Source(name, strips):
+            case Source(strips=strips):
                 old = strips or strips_of(tuple(range(len(primitive.shape))), primitive.shape)
                 new = cut(old, axis, piece) if isinstance(piece, Cut) else split(old, axis, piece)
-                made = replace(
-                    primitive, op=Source(name, new), shape=shape_of_piece(primitive, axis, piece)
-                )
+                source = replace(primitive.op, strips=new)
+                made = replace(primitive, op=source, shape=shape_of_piece(primitive, axis, piece))
                 return self.append(made)
             case Count():
                 return self._count(primitive, piece)

@@ -31,6 +31,7 @@ from blockbuster.frontend.holders import (
     form_of,
     inside,
     is_array_class,
+    is_layer,
     is_leaf,
     is_stateless,
     known_class,
@@ -154,6 +155,8 @@ class _Seeker:
         else:
             for item in inside(value):
                 self.visit(item)
+            if is_layer(value):
+                self._name("forward")
             check = snapshot(value)
             if check is not None:
                 self._check(("items", id(value)), *check)

@@ -17,6 +17,7 @@ from typing import Any
 
 from blockbuster.errors import shown
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.kinds import KINDS
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -28,6 +29,7 @@ from blockbuster.frontend.program import (
 )
 from blockbuster.frontend.shapes import SHAPES, WEIGHTED
 from blockbuster.frontend.source import Refused
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import DEEPEST, FUNCTIONS, Call, Const, Expr, Size, calls, rewrite
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import ONE, Length, Lengths, in_order, size
@@ -57,7 +59,6 @@ from blockbuster.ir.saving import (
 )
 from blockbuster.ir.types import Dim
 
-KINDS = ("float", "index", "mask")
 CASTS = ("float16", "bfloat16", "float32", "float64")
 ANY = "?"
 """An axis of a result whose dim the operands do not tell."""
@@ -106,7 +107,7 @@ SHAPE: Read[Shape] = items(_axis)
 
 
 def _input(data: Any) -> ArrayInput:
-    return ArrayInput(*row(data, text, SHAPE, text))
+    return ArrayInput(*row(data, text, SHAPE, one_of(("", *CASTS, *OWN))))
 
 
 def _output(data: Any) -> ArrayOutput:

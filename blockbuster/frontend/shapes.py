@@ -9,7 +9,7 @@ from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.reshaping import reshaped
 from blockbuster.frontend.source import Refused, trace_error
-from blockbuster.ir.expr import FUNCTIONS, PREDICATES, Size
+from blockbuster.ir.expr import FUNCTIONS, Size
 from blockbuster.ir.lengths import Length, length_of, share_of, whole
 
 ShapeRule = Callable[[DimTable, Sequence[Shape], Mapping[str, Any]], Shape]
@@ -166,30 +166,3 @@ SHAPES: Mapping[str, ShapeRule] = {
     "arange": _arange, "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads,
     "concat": _concat, "reshape": _reshape,
 }  # fmt: skip
-
-LOGICAL = ("and", "or", "not")
-
-_KEEPS_KIND = ("transpose", "expand", "slice", "split_heads", "merge_heads", "reshape")
-
-
-def result_kind(op: str, kinds: Sequence[str]) -> str:
-    """``float``, ``index`` or ``mask``. Raises Refused where masks and numbers are mixed up.
-
-    ``kinds`` are those of the operands: ``scalar`` for numbers and sizes, ``truth`` for True and
-    False, which a comparison along an axis of one element gives while tracing.
-    """
-    if op in LOGICAL and any(kind not in ("mask", "truth", "scalar") for kind in kinds):
-        raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")
-    if op == "where" and kinds[0] not in ("mask", "truth"):
-        hint = "compare first: bb.where(x > 0, x, y)"
-        raise Refused("the condition of where is not a mask", hint)
-    if op == "concat" and "mask" in kinds:
-        if len(set(kinds)) > 1:
-            raise Refused("masks and numbers do not join", "use bb.where(mask, x, 0)")
-        return "mask"
-    numbers = () if op in (*LOGICAL, *_KEEPS_KIND, "custom") else kinds[op == "where" :]
-    if "mask" in numbers:
-        raise Refused("a mask is not a number", "use bb.where(mask, x, 0)")
-    if op in _KEEPS_KIND:
-        return kinds[0]
-    return "index" if op == "arange" else "mask" if op in PREDICATES else "float"

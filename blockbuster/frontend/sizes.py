@@ -47,9 +47,18 @@ class SizeExpr:
         self.trace = trace
         self.whole = whole
 
+    @property
+    def is_whole(self) -> bool:
+        """True for sums, differences and products of sizes and whole numbers."""
+        return _is_whole(self.expr)
+
     def __repr__(self) -> str:
         def named(leaf: Expr) -> Expr:
-            return Size(self.trace.dims.word(leaf.dim)) if isinstance(leaf, Size) else leaf
+            if not isinstance(leaf, Size):
+                return leaf
+            number = self.trace.dims.length(leaf.dim).constant
+            word = self.trace.dims.word(leaf.dim)
+            return Size(word) if number is None else Const(float(number))
 
         return show_expr(rewrite(self.expr, named), [])
 
@@ -80,16 +89,22 @@ class SizeExpr:
 
     def __float__(self) -> float:
         hint = "functions of the math module need numbers: use n ** 0.5 for math.sqrt(n)"
+        length = length_of(self.expr)
+        self.trace.dims.fix(length.dims if length else ())  # of an example: for this size alone
         return float(self._number("a float", hint))
 
     def __floordiv__(self, divisor: object) -> SizeExpr:
         return self._divided(divisor, "//")[0]
 
     def __mod__(self, divisor: object) -> int:
-        rest = self._divided(divisor, "%")[1]
-        if rest is None:
+        found = self.modulo(divisor)
+        if found is None:
             raise self._unknown(f"known modulo {divisor!r}", 'give it a number: "D=64"')
-        return rest
+        return found
+
+    def modulo(self, divisor: object) -> int | None:
+        """The rest of a division; None where it is not known."""
+        return self._divided(divisor, "%")[1]
 
     def _divided(self, divisor: object, sign: str) -> tuple[SizeExpr, int | None]:
         """The quotient, and the rest; None where it has to be 0 and is not known."""
@@ -131,6 +146,12 @@ class SizeExpr:
         return trace_error(reason, hint=hint)
 
 
+def _is_whole(expr: Expr) -> bool:
+    leaf = isinstance(expr, Size) or (isinstance(expr, Const) and expr.value.is_integer())
+    wholes = ("add", "sub", "mul", "neg", "abs")
+    return leaf or (isinstance(expr, Call) and expr.fn in wholes and all(map(_is_whole, expr.args)))
+
+
 def fixed(value: Any) -> int:
     """A size as a number. That of an example becomes fixed: the program is for it alone."""
     if not isinstance(value, SizeExpr):
@@ -138,6 +159,11 @@ def fixed(value: Any) -> int:
     length = length_of(value.expr)
     value.trace.dims.fix(length.dims if length else ())
     return int(value)
+
+
+def rest(value: Any, divisor: int) -> int | None:
+    """A size modulo a number; None where it is not known."""
+    return value.modulo(divisor) if isinstance(value, SizeExpr) else int(value % divisor)
 
 
 def scalar(value: object) -> Expr | None:

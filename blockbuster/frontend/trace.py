@@ -15,7 +15,10 @@ from blockbuster.frontend.captured import UNNAMED, check_capture, word_for
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.functions.table import SPELLINGS
+from blockbuster.frontend.given import from_example, from_text
 from blockbuster.frontend.indexing import piece, spread
+from blockbuster.frontend.kinds import FLOAT, SCALAR, kind_of_dtype, result_kind, scalar_kind
+from blockbuster.frontend.masks import otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names
 from blockbuster.frontend.program import (
     ArrayInput,
@@ -29,7 +32,7 @@ from blockbuster.frontend.program import (
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
-from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of, result_kind
+from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
@@ -50,7 +53,8 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
 
     Each input is a dim string (``"B M D"``, a fixed size as ``"D=64"``, a bare integer as a fresh
     dim of that size, ``1`` as a unit axis), or an example array or tensor: its axes start as fresh
-    dims and operations unify them. Equal sizes alone never do.
+    dims and operations unify them. Equal sizes alone never do. Masks and integers say so before
+    their dims: ``"bool: M N"``, ``"int64: M"``.
 
     Raises TraceError, with the user's line, where ``fn`` does what no array program can say.
 
@@ -124,17 +128,18 @@ class Trace:
             raise trace_error(f"{name!r} is no name of an input", hint=hint)
         try:
             shape, dtype = (
-                (_read_dims(self.dims, given), "")
+                from_text(self.dims, given)
                 if isinstance(given, str)
-                else _read_example(self.dims, given)
+                else from_example(self.dims, given)
             )
+            kind = kind_of_dtype(dtype)
         except Refused as refused:
             what = f"input {shown or name}: {refused.reason}"
             raise trace_error(what, hint=refused.hint) from None
         self.of_tensors |= is_tensor(given)
         name = distinct([*(one.name for one in self._inputs), name])[-1]
         self._inputs.append(ArrayInput(name, shape, dtype))
-        return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, "float")
+        return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, kind)
 
     def captured(self, array: Any) -> TracedArray:
         """The hidden input for an array that the function read: one for each array."""
@@ -161,6 +166,9 @@ class Trace:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
         arrays = [o for o in operands if isinstance(o, TracedArray)]
+        instead = otherwise(self, op, operands, given)
+        if instead is not None:
+            return instead
 
         def judged() -> tuple[tuple[Operand, ...], Shape, str]:
             taken = [self._operand(o, op) for o in operands]
@@ -171,6 +179,10 @@ class Trace:
 
         taken, shape, kind = self._checked(judged, op, *arrays)
         return self._append(op, taken, given, shape, kind)
+
+    def floats(self, x: TracedArray) -> TracedArray:
+        """Integers as floats: adding -0.0 changes no number."""
+        return self._append("add", (x.value, Const(-0.0)), {}, x.axes, FLOAT)
 
     def transpose(self, x: TracedArray, axes: tuple[Any, ...] | None) -> TracedArray:
         """The axes of ``x`` in the order ``axes``, reversed for None."""
@@ -302,15 +314,15 @@ class Trace:
                 raise Refused("an operand belongs to another trace")
             return given.value, given.axes, given.kind
         if given is None and op in WEIGHTED:
-            return None, (), "scalar"
+            return None, (), SCALAR
         number = scalar(given)
         if number is not None:
-            return number, (), "truth" if isinstance(given, bool) else "scalar"
+            return _held_exactly(given, number), (), scalar_kind(given)
         given = one_element(given)
         one = isinstance(given, np.ndarray | np.generic) and given.size == 1
         if one and not (op in ARRAYS_ONLY and given.ndim):
-            kind = "truth" if given.dtype.kind == "b" else "scalar"
-            return Const(float(given.item())), (1,) * given.ndim, kind
+            number = _held_exactly(given.item(), Const(float(given.item())))
+            return number, (1,) * given.ndim, scalar_kind(given)
         if isinstance(given, np.ndarray) or is_tensor(given):
             held = self.captured(given)
             return held.value, held.axes, held.kind
@@ -325,37 +337,6 @@ class Trace:
             raise trace_error(reason, hint=refused.hint) from None
 
 
-def _read_dims(dims: DimTable, text: str) -> Shape:
-    """The axes a dim string names.
-
-    Raises Refused for a word that is neither a name, ``name=size``, nor a positive integer.
-    """
-    axes: list[Axis] = []
-    for word in text.split():
-        name, equals, digits = word.partition("=")
-        if word.isdecimal() and int(word) > 0:
-            axes.append(1 if int(word) == 1 else dims.unnamed(int(word), fixed=True))
-        elif name.isidentifier() and not equals:
-            axes.append(dims.named(name))
-        elif name.isidentifier() and digits.isdecimal() and int(digits) > 0:
-            axes.append(dims.named(name, int(digits)))
-        else:
-            raise Refused(f"{word!r} in {text!r} is no dim", 'write dims as "B M D=64"')
-    return tuple(axes)
-
-
-def _read_example(dims: DimTable, given: Any) -> tuple[Shape, str]:
-    """Fresh dims for the axes of an example array or tensor, and its dtype."""
-    if not hasattr(given, "shape") or not hasattr(given, "dtype"):
-        raise Refused(
-            f"a {type(given).__name__} is neither a dim string nor an array",
-            "bind other arguments beforehand: functools.partial(fn, option=value)",
-        )
-    dtype = str(getattr(given.dtype, "name", given.dtype)).removeprefix("torch.")
-    if "float" not in dtype:
-        kind = "integers" if "int" in dtype else f"{dtype} values"
-        raise Refused(f"{kind} where floats are needed", "use .astype(float)")
-    return tuple(dims.of_example(int(extent)) for extent in given.shape), dtype
 
 
 def _hints(equations: Sequence[Equation]) -> list[str]:
@@ -388,6 +369,13 @@ def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> dict[str, Any]
 
     params = tuple((key, renamed(value)) for key, value in equation.params)
     return {"operands": operands, "params": params}
+
+
+def _held_exactly(given: Any, number: Expr) -> Expr:
+    """``number``, which is ``given`` as an expression. Raises Refused where digits were lost."""
+    if isinstance(given, int) and isinstance(number, Const) and int(number.value) != given:
+        raise Refused(f"{given} is no float64", "make it an input: an array of int64")
+    return number
 
 
 def _is_plain_size(entry: object) -> bool:

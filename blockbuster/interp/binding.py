@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from blockbuster.interp.layout import Array, Layout
+from blockbuster.ir.dtypes import INTEGERS, own_dtypes
 from blockbuster.ir.graph import Graph, Index, Input, Read
 from blockbuster.ir.list_only import list_only
 from blockbuster.ir.ops import Map, Relabel
@@ -47,14 +48,17 @@ def sources(graph: Graph) -> dict[str, tuple[Dim | None, ...]]:
 
 
 def checked(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The inputs, if they are floating-point (or truth-value) arrays under the program's names."""
+    """The inputs, if they are arrays of what the program reads under their names."""
     needed = sources(graph)
+    own = own_dtypes(graph)
     names = f"the program reads {', '.join(needed) or 'nothing'}"
     for name, array in inputs.items():
         if name not in needed:
             raise ValueError(f"unknown input {name}: {names}")
         if not isinstance(array, np.ndarray | np.generic):
             raise TypeError(f"input {name} is a {type(array).__name__}, expected a NumPy array")
+        if array.dtype.kind in "iu" and own.get(name) in INTEGERS:
+            continue
         if array.dtype.kind in "iu":
             raise TypeError(
                 f"input {name} holds {array.dtype}: integers where floats are needed, "

@@ -106,6 +106,11 @@ def whole(rounding: str, edge: Decimal) -> Callable[[Decimal], Decimal]:
     return rounded
 
 
+def quotient(x: Any, y: Any) -> Any:
+    """The whole number below x / y, or that number."""
+    return whole(ROUND_FLOOR, ZERO)(x / y)
+
+
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda x, y: x + y), "sub": (2, lambda x, y: x - y),
     "mul": (2, lambda x, y: x * y), "div": (2, lambda x, y: x / y),
@@ -124,6 +129,8 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "and": (2, lambda x, y: Decimal(int(x != 0 and y != 0))),
     "or": (2, lambda x, y: Decimal(int(x != 0 or y != 0))), "not": (1, lambda x: Decimal(x == 0)),
     "where": (3, lambda c, x, y: x if c != 0 else y),
+    "floordiv": (2, quotient), "mod": (2, lambda x, y: x - y * quotient(x, y)),
+    "whole": (1, lambda x: x),
     "floor": (1, whole(ROUND_FLOOR, ZERO)), "round": (1, whole(ROUND_HALF_EVEN, Decimal("0.5"))),
     "sin": (1, lambda x: wave(math.sin, x)), "cos": (1, lambda x: wave(math.cos, x)),
     "log1p": (1, lambda x: (1 + x).ln()), "expm1": (1, lambda x: exp(x) - 1),

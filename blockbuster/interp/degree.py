@@ -88,9 +88,9 @@ class Degree(Semantics):
             "minimum": lambda x, y: self.ordered("min", x, y),
             "and": lambda x, y: self.truth(x) + self.truth(y),
             "or": lambda x, y: self.truth(x) + self.truth(y), "not": self.truth,
-            "where": lambda c, x, y: self.truth(c) + added(x, y),
+            "where": lambda c, x, y: self.truth(c) + added(x, y), "whole": lambda x: x,
         }  # fmt: skip
-        for name in ("exp", "log", "sqrt", "pow", "recip0", *UNINTERPRETED):
+        for name in ("exp", "log", "sqrt", "pow", "recip0", "floordiv", "mod", *UNINTERPRETED):
             self.scalars[name] = lambda *args, name=name: self.oracle(name, *args)
         for name in ("lt", "le", "gt", "ge"):
             self.scalars[name] = lambda x, y: self.ordered("below", x, y)

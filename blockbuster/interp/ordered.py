@@ -97,6 +97,13 @@ def smaller(x: Any, y: Any) -> Any:
     return x + y if x != x or y != y else min(x, y)
 
 
+def quotient(x: Any, y: Any) -> Any:
+    """The whole number below x / y, or that number. Raises Refused where there is none."""
+    if not (isinstance(x, Fraction) and isinstance(y, Fraction) and y):
+        raise Refused("a division of integers by zero, or of what is not finite")
+    return Fraction(x // y)
+
+
 def refused(name: str) -> Callable[..., Any]:
     """A function without exact meaning."""
 
@@ -128,6 +135,8 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "and": (2, lambda x, y: Fraction(x != 0 and y != 0)),
     "or": (2, lambda x, y: Fraction(x != 0 or y != 0)), "not": (1, lambda x: Fraction(x == 0)),
     "where": (3, lambda c, x, y: x if c != 0 else y),
+    "floordiv": (2, lambda x, y: quotient(x, y)),
+    "mod": (2, lambda x, y: x - y * quotient(x, y)), "whole": (1, lambda x: x),
     "floor": (1, whole(math.floor)), "round": (1, whole(round)),
     **{name: (1, refused(name)) for name in ("sin", "cos", "log1p", "expm1")},
 }  # fmt: skip

@@ -72,6 +72,8 @@ class Residues(Semantics):
             "where": lambda c, x, y: self.choice(self.truth(c), x, y),
             **{name: partial(self.oracle, name) for name in UNINTERPRETED},
             "pow": lambda x, y: self.oracle("pow", x, y),
+            "floordiv": lambda x, y: self.divided("floordiv", x, y),
+            "mod": lambda x, y: self.divided("mod", x, y), "whole": lambda x: x,
         }  # fmt: skip
 
     # arithmetic ------------------------------------------------------------------
@@ -90,6 +92,10 @@ class Residues(Semantics):
         """-x."""
         swapped = np.where(x == UNDEFINED, UNDEFINED, NEGATIVE_INFINITY + INFINITY - x)
         return np.where(x >= 0, -x % self.modulus, swapped)
+
+    def divided(self, name: str, x: Any, y: Any) -> Any:
+        """The quotient or rest of integers: an oracle, where they are not known."""
+        return self.oracle(name, x, y)
 
     @abstractmethod
     def product(self, x: Any, y: Any) -> Any:

@@ -172,6 +172,7 @@ FLOAT_SCALARS: dict[str, Function] = {
     "eq": np.equal, "ne": np.not_equal,
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
     "where": lambda c, a, b: np.where(c != 0, a, b),
+    "floordiv": np.floor_divide, "mod": np.mod, "whole": lambda x: x,
     "floor": np.floor, "round": np.rint, "sin": np.sin, "cos": np.cos, "log1p": np.log1p,
     "expm1": np.expm1,
 }  # fmt: skip

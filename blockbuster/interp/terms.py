@@ -129,6 +129,12 @@ class Terms(Semantics):
             return self.number(1 / x.value)
         return self.term("inverse", x)
 
+    def _divided(self, fn: str, x: Term, y: Term) -> Term:
+        a, b = x.value, y.value
+        if not (isinstance(a, Fraction) and isinstance(b, Fraction) and b):
+            return self.term(fn, x, y)
+        return self.number(Fraction(a // b) if fn == "floordiv" else a % b)
+
     def _extreme(self, fn: str, x: Term, y: Term) -> Term:
         return x if x is y else self.term(fn, x, y)
 
@@ -169,7 +175,9 @@ class Terms(Semantics):
             "sub0": lambda x, z: self.term("sub0", x, z), "exp": lambda x: self.term("exp", x),
             "log": lambda x: self.term("log", x), "sqrt": lambda x: self.term("sqrt", x),
             **{name: partial(self.term, name) for name in UNINTERPRETED},
-            "pow": lambda x, y: self.term("pow", x, y),
+            "pow": lambda x, y: self.term("pow", x, y), "whole": lambda x: x,
+            "floordiv": lambda x, y: self._divided("floordiv", x, y),
+            "mod": lambda x, y: self._divided("mod", x, y),
         }  # fmt: skip
 
     # items -----------------------------------------------------------------------------

@@ -99,6 +99,7 @@ Expr = Arg | Const | Size | Call
 # name -> number of arguments. `sub0(x, z)` is x - z, and x where x is infinite (even if z is, too);
 # `recip0(x)` is 1/x, and 0 where x is 0: the two functions that keep a fully masked row at zero.
 # (An explicit safe softmax is max, sub0, exp, sum, recip0, row_scale.)
+# `floordiv` and `mod` are those of integers; `whole(x)` is x, a whole number, held as an integer.
 FUNCTIONS: dict[str, int] = {
     "add": 2, "sub": 2, "mul": 2, "div": 2, "pow": 2, "neg": 1,
     "exp": 1, "log": 1, "sqrt": 1, "rsqrt": 1, "tanh": 1, "sigmoid": 1, "silu": 1, "gelu": 1,
@@ -106,6 +107,7 @@ FUNCTIONS: dict[str, int] = {
     "maximum": 2, "minimum": 2, "sub0": 2, "recip0": 1,
     "lt": 2, "le": 2, "gt": 2, "ge": 2, "eq": 2, "ne": 2,
     "and": 2, "or": 2, "not": 1, "where": 3,
+    "floordiv": 2, "mod": 2, "whole": 1,
     "floor": 1, "round": 1, "sin": 1, "cos": 1, "log1p": 1, "expm1": 1,
 }  # fmt: skip
 

@@ -39,11 +39,13 @@ class Read:
     """A view of a source array: ``axes[i]`` is the dim under which axis i is read.
 
     None stands for an axis of extent 1; a slice or a split axis is ``Strided``. None of this costs
-    anything; two views of one source are one tensor for traffic.
+    anything; two views of one source are one tensor for traffic. ``dtype`` is that of masks and
+    integers; that of floats is chosen when a kernel is written.
     """
 
     source: str
     axes: tuple[AxisView, ...]
+    dtype: str = ""
 
 
 @dataclass(frozen=True)

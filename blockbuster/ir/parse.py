@@ -9,6 +9,7 @@ from typing import Any
 
 from blockbuster.errors import VerifyError, message
 from blockbuster.ir.builder import Builder
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.garbage import collection_paused
 from blockbuster.ir.graph import Graph, Index, Output, Read, Value
@@ -96,9 +97,19 @@ class _Reader(PhraseReader):
                 self._take("(")
                 axes = tuple(self._several(")", self._axis))
                 index = source == "index" and not quoted
-                extent = self._length() if index and self._has("of") else None
-                view = Index("".join(dims_among(axes)), extent) if index else Read(source, axes)
+                said = self._has("of")
+                extent = self._length() if index and said else None
+                dtype = self._dtype() if said and not index else ""
+                dim = "".join(dims_among(axes))
+                view = Index(dim, extent) if index else Read(source, axes, dtype)
         scope.values[name] = scope.builder.input(type, view, _hint(name))
+
+    def _dtype(self) -> str:
+        """The dtype of masks or integers."""
+        dtype = self._take(kind="name")
+        if dtype not in OWN:
+            self._refuse(f"{dtype!r} is no dtype of an input", hint=f"known: {', '.join(OWN)}")
+        return dtype
 
     def _output(self, scope: _Scope) -> Output:
         label, name = "", self._take(kind="name")

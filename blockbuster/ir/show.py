@@ -162,11 +162,11 @@ def _source(given: Input) -> str:
 def _head(name: str, given: Input) -> str:
     text = f"{name}: {given.type}"
     match given.view:
-        case Read(source, axes):
-            if source == name and axes == whole(given.type) and given.type.buffered:
+        case Read(source, axes, dtype):
+            if source == name and axes == whole(given.type) and given.type.buffered and not dtype:
                 return text
             word = f'"{source}"' if source in VIEW_WORDS else source
-            return f"{text} = {word}({_axes(axes)})"
+            return f"{text} = {word}({_axes(axes)})" + (f" of {dtype}" if dtype else "")
         case Index(dim, extent):
             return f"{text} = index({dim})" + ("" if extent is None else f" of {extent}")
         case None:

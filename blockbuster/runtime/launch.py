@@ -145,7 +145,8 @@ def _read_result(folder: Path, names: Iterable[str]) -> dict[str, Array] | Launc
 
 def _poisoned(shape: tuple[int, ...], dtype: str, _: Array) -> Array:
     """A new array, whatever it shall be like, that shows what a kernel forgets to write."""
-    return np.full(shape, True if dtype in ("bool", "uint8") else np.nan, dtype)
+    least = 1 if np.dtype(dtype).kind in "bu" else np.iinfo(dtype).min if "int" in dtype else np.nan
+    return np.full(shape, least, dtype)
 
 
 SLOW_TO_LOAD = (

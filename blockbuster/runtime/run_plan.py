@@ -85,7 +85,7 @@ class OnHost:
             given = {
                 name: array
                 if (array := known[name]).dtype is dtype and type(array) is np.ndarray
-                else np.asarray(array).astype(dtype, copy=False)
+                else _as_read(array, dtype)
                 for name in file.reads
             }
             made: dict[str, Array] = run(given, sizes, blocks, dtype=dtype.type)
@@ -98,6 +98,12 @@ def keeper(dtype: str) -> Keep:
     """``rounded`` to a dtype, at once where nothing is to be done."""
     plain = None if dtype == "bfloat16" else np.dtype(dtype)
     return lambda array: array if array.dtype is plain else rounded(array, dtype)
+
+
+def _as_read(array: Array, kind: Any) -> Array:
+    """An array as NumPy text reads it: integers as they are, all else in the arithmetic."""
+    array = np.asarray(array)
+    return array if array.dtype.kind in "iu" else array.astype(kind, copy=False)
 
 
 def run_in_interpreter(plan: Plan, arrays: Mapping[str, Array]) -> list[Array]:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from blockbuster.errors import LaunchError, message
+from blockbuster.ir.dtypes import OWN
 from blockbuster.runtime.launch import records_gradients
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
+KNOWN = (*FLOATS, *OWN)
 PLAIN = (np.ndarray, np.memmap)
 """Arrays without rules of their own: masked ones are summed without what they mask."""
 ALIGNED = 16  # bytes: Triton compiles aligned pointers into wider accesses
@@ -24,7 +26,8 @@ ALIGNED = 16  # bytes: Triton compiles aligned pointers into wider accesses
 class Arrays:
     """What a call's arrays have in common. ``device`` is None for NumPy arrays.
 
-    ``dtype``: where their dtypes meet; ``others`` are those of arrays that have another.
+    ``dtype``: where the dtypes of floats meet, and what floats have where no array holds any: as
+    NumPy and torch make them of integers. ``others`` are those of arrays that have another.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -104,7 +107,8 @@ def in_common(arrays: Mapping[str, Any]) -> Arrays:
                 message(f"{name} is {here}, {first} is {there}", hint="bring them to one device")
             )
     dtypes = {name: dtype_name(array) for name, array in arrays.items()}
-    dtype = common_dtype(list(dtypes.values()))
+    floats = [own for own in dtypes.values() if own in FLOATS]
+    dtype = common_dtype(floats or ["float64" if device is None else "float32"])
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}
     others = {name: own for name, own in dtypes.items() if own != dtype}
     found = Arrays(shapes, device, dtype, others)
@@ -126,11 +130,10 @@ def is_tensor(value: object) -> bool:
 
 def _check(name: str, array: Any) -> None:
     dtype = dtype_name(array)
-    if dtype not in FLOATS:
+    if dtype not in KNOWN:
         hint = f"pass {name}.float()" if is_tensor(array) else f"pass {name}.astype(np.float32)"
-        raise LaunchError(
-            message(f"{name} holds {dtype}: floating-point numbers are needed", hint=hint)
-        )
+        known = ", ".join(KNOWN)
+        raise LaunchError(message(f"{name} holds {dtype}; known are {known}", hint=hint))
     if not is_tensor(array):
         if type(array) not in PLAIN:
             kind = type(array).__name__

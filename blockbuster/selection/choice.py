@@ -267,7 +267,7 @@ class Fused:
         lowered, one = self._lower(number), self._beside(number) or self._whole.get(number)
         on_cpu = setting.target == CPU
         if on_cpu:
-            start = typed_for_cpu(lowered.program, setting.given.arithmetic)
+            start = typed_for_cpu(lowered.program, setting.given.arithmetic, self.graph)
             found = on_the_cpu(start, setting)
         else:
             start = typed_for_gpu(self.graph, lowered.program, setting.given)

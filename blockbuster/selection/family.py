@@ -18,7 +18,7 @@ from blockbuster.selection.asked import Asked, Known, Subject
 from blockbuster.selection.candidate import CPU, Choice, Key
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
-from blockbuster.selection.pieces import Axes, Call, Piece, in_pieces
+from blockbuster.selection.pieces import Axes, Call, Piece, in_pieces, with_integers
 from blockbuster.selection.plan import File, Plan, Sizes, bound
 from blockbuster.selection.plan_classes import PlanClasses
 from blockbuster.selection.plan_dtypes import kept_dtypes, written_dtypes
@@ -46,11 +46,12 @@ class Family:
         self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
         self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
         self._pieces = in_pieces(graph)
+        self._dtypes = written_dtypes(self._pieces, dtype)
+        self._pieces = with_integers(self._pieces, self._dtypes)
         pieces = [step for step in self._pieces.steps if isinstance(step, Piece)]
         self.fused = tuple(Fused(piece.graph) for piece in pieces)
         exact = target == CPU and "float64" in (dtype, *casts(graph))
         self._arithmetic = "float64" if exact else "float32"
-        self._dtypes = written_dtypes(self._pieces, dtype)
         self._given = self._given_dtypes(input_dtypes)
         self._input_dtypes = dict(input_dtypes)
         self._plans: dict[tuple[Any, ...], Plan] = {}
@@ -75,7 +76,7 @@ class Family:
         known = {**dict.fromkeys(self.inputs, self.dtype), **input_dtypes, **kept}
         return tuple(
             Given(
-                {name: result_dtype([known[name]], self._arithmetic) for name in sources},
+                {name: self._read_as(name, known[name]) for name in sources},
                 common=self.dtype,
                 results=tuple(kept[name] for name in step.writes),
                 arithmetic=self._arithmetic,
@@ -83,6 +84,10 @@ class Family:
             for step, sources in pairs
             if isinstance(step, Piece)
         )
+
+    def _read_as(self, name: str, dtype: str) -> str:
+        """The dtype in which kernels read an array: of what is computed, truths are numbers."""
+        return dtype if name in self.inputs else result_dtype([dtype], self._arithmetic)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
         """The size of every dim for arrays of these shapes; LaunchError where they disagree."""

@@ -10,13 +10,14 @@ all its readers allow, next to what reads it. Values that cross a cut become who
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from blockbuster.ir.builder import Builder
-from blockbuster.ir.graph import Graph, Output, Read, Value
+from blockbuster.ir.dtypes import INTEGERS
+from blockbuster.ir.graph import Graph, Input, Output, Read, Value
 from blockbuster.ir.ops import Misc, Relabel, Transpose
 from blockbuster.ir.types import Dim, Type, whole
 from blockbuster.ir.views import Strided, array_dim
@@ -264,6 +265,22 @@ class _Making:
             return
         type, name = graph.type_of(value), cutting._arrays[value]
         self.made[value] = self.builder.input(type, Read(name, whole(type)), name)
+
+
+def with_integers(pieces: Pieces, dtypes: Mapping[str, str]) -> Pieces:
+    """``pieces`` whose graphs say which of the arrays between them hold integers."""
+
+    def told(given: Input) -> Input:
+        if not isinstance(given.view, Read) or dtypes.get(given.view.source) not in INTEGERS:
+            return given
+        return replace(given, view=replace(given.view, dtype=dtypes[given.view.source]))
+
+    def changed(step: Piece | Call) -> Piece | Call:
+        if isinstance(step, Call) or not any(dtype in INTEGERS for dtype in dtypes.values()):
+            return step
+        return replace(step, graph=replace(step.graph, inputs=tuple(map(told, step.graph.inputs))))
+
+    return replace(pieces, steps=tuple(map(changed, pieces.steps)))
 
 
 def _parted(graph: Graph) -> dict[str, tuple[Output, ...]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from blockbuster.emit.tile.value_dtypes import TRUTH, met, output_dtypes, result_dtype
+from blockbuster.emit.tile.value_dtypes import met, output_dtypes, result_dtype
+from blockbuster.ir.dtypes import OWN
 from blockbuster.selection.pieces import Call, Piece, Pieces
 
 if TYPE_CHECKING:
@@ -48,6 +49,6 @@ def kept_dtypes(
             if isinstance(step, Call) and step.only_moves:
                 kept[name] = met(kept.get(s.array, common) for s in step.operands)
             else:
-                wide = name in computed and dtypes[name] != TRUTH
+                wide = name in computed and dtypes[name] not in OWN
                 kept[name] = arithmetic if wide else dtypes[name]
     return kept

@@ -61,7 +61,7 @@ def demo(example: Example, sizes: Mapping[str, int], output: Path | None) -> int
         report.text(final.listing())
     _check(report, program, derivation, final, inputs)
     _show_traffic(report, derivation, wanted)
-    kernel = _run_kernel(report, program, final, derivation.start, inputs, wanted)
+    kernel = _run_kernel(report, program, derivation, inputs, wanted)
     _write(report, kernel, f"{example.name}.py", output)
     return report.finish()
 
@@ -197,21 +197,23 @@ def _show_traffic(report: _Report, derivation: Derivation, sizes: Mapping[str, i
 def _run_kernel(
     report: _Report,
     program: ArrayProgram,
-    graph: Graph,
-    reference: Graph,
+    derivation: Derivation,
     inputs: Arrays,
     sizes: Mapping[str, int],
 ) -> Kernel:
-    report.title("The kernel")
+    report.title("What costs least at these sizes, as a Triton file")
     for dtype, tolerance in KERNEL_TOLERANCE.items():
-        kernel: Kernel = emit(graph, sizes=sizes, dtype=dtype, reference=reference)
+        kernel = emit(derivation, sizes, dtype)
         rounded = {name: array.astype(dtype) for name, array in inputs.items()}
         oracle = program.numpy({name: array.astype(float) for name, array in rounded.items()})
         with report.working(f"running the {dtype} kernel in Triton's interpreter"):
             got = run_interpreted(kernel, rounded)
         error = relative_error({n: a.astype(float) for n, a in got.items()}, oracle)
-        text = f"{dtype} kernel in Triton's interpreter: error {error:.1e}, against NumPy"
+        number = f"{kernel.kernels} {dtype} kernel{'s' * (kernel.kernels > 1)}"
+        text = f"{number} in Triton's interpreter: error {error:.1e}, against NumPy"
         report.check(error <= tolerance, text)
+    if kernel.chosen:
+        report.text(f"chosen: {kernel.chosen}")
     return kernel
 
 

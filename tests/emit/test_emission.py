@@ -100,3 +100,15 @@ def test_the_size_of_an_axis_that_is_only_read_in_slices_is_known_where_it_was_f
     assert bb.parse(graph.show()) == graph
     with pytest.raises(ValueError, match=r"dim W has size 5, but \|W\| is 3$"):
         bb.emit(graph, {**sizes, "W": 5})
+
+
+def test_the_head_of_a_file_takes_exponentials_under_the_maximum_that_its_kernel_takes():
+    def softmax_sum(x, w):
+        return bb.softmax(x) @ w
+
+    derivation = bb.fuse(bb.lower(bb.trace(softmax_sum, x="M N", w="N L")))
+    head = bb.emit(derivation.final, {"M": 4096, "N": 8192, "L": 64}).source.split('"""')[1]
+
+    assert "t6 = maximum(t1, t5)" in head
+    assert "t7 = sub0(t4, t6)" in head
+    assert "# t2 is rescaled to the new t1 before" in head

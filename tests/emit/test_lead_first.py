@@ -100,7 +100,7 @@ def test_the_lead_goes_first():
         "  t6 = sub0(t3, t5)\n"
         "  t7 = exp(t6)\n"
         "  t1 = t5\n"
-        "  t2 (+)= row_sum(t7)   # rescaled by running exponent t1\n"
+        "  t2 (+)= row_sum(t7)   # t2 is rescaled to the new t1 before\n"
         " t8 = log(t2) + t1\n"
         " store(t8,O[m])\n"
     )

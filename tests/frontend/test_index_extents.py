@@ -81,3 +81,19 @@ def test_one_element_under_a_mask_is_proved():
 
     assert bb.prove_equal(one, bb.fuse(one).final).equal
     assert bb.prove_equal(one, two).equal is False
+
+
+@pytest.mark.parametrize("rest", [lambda s, z: bb.softmax(s) @ z, lambda s, z: bb.relu(s) @ z])
+def test_every_snapshot_knows_the_sizes_that_follow(rest):
+    """Of a join under a mask, of which later snapshots read the parts alone."""
+
+    def joined(w, z):
+        s = bb.concat([w, w], axis=0) @ z.swapaxes(-1, -2)
+        causal = bb.arange(s.shape[0])[:, None] >= bb.arange(s.shape[1])
+        return rest(bb.where(causal, s, 0.0), z)
+
+    derivation = bb.fuse(bb.lower(bb.trace(joined, w="N D", z="K D")))
+
+    assert len(derivation.snapshots) > 1
+    for graph in derivation.snapshots:
+        assert {*graph.size_rules} == {*derivation.start.size_rules}

@@ -34,6 +34,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.typed import retyped, with_dtypes
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import Call, Expr, is_predicate
 from blockbuster.ir.ops import Functional, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim, size_class
@@ -101,14 +102,14 @@ def _found(
         match stmt:
             case Guard(target, value) if value in carried:
                 carried.add(target)
-            case Init(target, "+"):
+            case Init(target, "+") if target.dtype not in INTEGERS:
                 carried.add(target)
                 tiles.add(target)
             case Fold():
                 carried -= {t for t, value in _folds(stmt) if value not in carried}
             case Let(target, Functional("dot")) if target in added - others:
                 tiles.add(target)
-            case Let() if _carries(stmt, carried, units):
+            case Let() if stmt.target.dtype not in INTEGERS and _carries(stmt, carried, units):
                 carried.add(stmt.target)
     return _Wide(frozenset(tiles | carried), buffers, frozenset(carried))
 

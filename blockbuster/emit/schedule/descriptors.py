@@ -10,7 +10,7 @@ from blockbuster.emit.target.compiler import Target
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.program import Load
 from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.value_dtypes import TRUTH
+from blockbuster.ir.dtypes import TRUTH
 
 AXES = range(2, 6)
 """Axes of arrays that are described: CUDA's tensor maps have at most five."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from blockbuster.emit.schedule.bounds import Scan
 from blockbuster.emit.schedule.conditions import Formulas
+from blockbuster.emit.schedule.whole_numbers import cleaned, read_as_number
 from blockbuster.emit.tile.dataflow import stored
 from blockbuster.emit.tile.program import (
     FIRST,
@@ -138,12 +139,15 @@ class ScanWriter:
         made, found = list[Stmt](), list[Tile]()
         leaves = self._leaves(expr)
         axes = max((leaf.axes for leaf in leaves), key=len, default=())
-        slots = [Arg(leaves.index(leaf) if leaf in leaves else 0) for leaf in self.formulas.leaves]
+        slots = [
+            read_as_number(leaves.index(leaf) if leaf in leaves else 0, leaf)
+            for leaf in self.formulas.leaves
+        ]
         number = substitute(expr, slots)
         for name, none in (("row_min", math.inf), ("row_max", -math.inf)):
-            cleaned = call("where", call("eq", number, number), number, none)
             tile = Tile(next(self.names), axes)
-            made.append(Let(tile, Pointwise(cleaned, axes), leaves, self.origin))
+            clean = cleaned(number, leaves, none)
+            made.append(Let(tile, Pointwise(clean, axes), leaves, self.origin))
             while tile.axes:
                 whole, tile = tile, Tile(next(self.names), tile.axes[:-1])
                 made.append(Let(tile, Functional(name), (whole,), self.origin))

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from blockbuster.emit.schedule.bounds import Bound, Edge, Outer, Range, Scan
 from blockbuster.emit.schedule.conditions import Formulas
 from blockbuster.emit.schedule.scan_nest import ScanWriter
-from blockbuster.emit.schedule.whole_numbers import Leaf, extreme, is_whole, of_indices, plus
+from blockbuster.emit.schedule.whole_numbers import (
+    Leaf,
+    cleaned,
+    extreme,
+    is_whole,
+    of_indices,
+    plus,
+    read_as_number,
+)
 from blockbuster.emit.tile.program import (
     END,
     FIRST,
@@ -167,11 +175,12 @@ class SpanWriter:
         leaves = self.formulas.leaves_of(bound.formula)
         axes = max((leaf.axes for leaf in leaves), key=len)
         numbers = {self.formulas.leaves.index(leaf): at for at, leaf in enumerate(leaves)}
-        slots = [Arg(numbers.get(at, 0)) for at in range(len(self.formulas.leaves))]
+        slots = [
+            read_as_number(numbers.get(at, 0), leaf) for at, leaf in enumerate(self.formulas.leaves)
+        ]
         formula = substitute(bound.formula, slots)
         unknown = math.inf if bound.least != bound.open else -math.inf  # lets none through, or all
-        cleaned = call("where", call("eq", formula, formula), formula, unknown)
-        tile = self._let(cleaned, leaves, axes)
+        tile = self._let(cleaned(formula, leaves, unknown), leaves, axes)
         while tile.axes:
             name = "row_min" if bound.least else "row_max"
             tile = self._add(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from blockbuster.emit.schedule.conditions import Formulas
 from blockbuster.emit.tile.program import Iota, Tile
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, call
 
 WHOLE = ("add", "sub", "neg", "mul", "abs", "maximum", "minimum")
@@ -77,6 +78,18 @@ def _product(a: Expr, b: Expr, of: Callable[[Expr, bool], Expr], most: bool) -> 
     ends = [call("mul", of(a, x), of(b, y)) for x in (False, True) for y in (False, True)]
     fn = "maximum" if most else "minimum"
     return call(fn, call(fn, ends[0], ends[1]), call(fn, ends[2], ends[3]))
+
+
+def read_as_number(at: int, leaf: Tile) -> Expr:
+    """Operand ``at``, the tile ``leaf``, in a formula of ours: int8 would not hold each of them."""
+    return call("whole", Arg(at)) if leaf.dtype in INTEGERS else Arg(at)
+
+
+def cleaned(formula: Expr, leaves: Sequence[Tile], instead: float) -> Expr:
+    """``formula`` over ``leaves`` with a number in place of NaN, which integers never are."""
+    if leaves and all(leaf.dtype in INTEGERS for leaf in leaves):
+        return formula
+    return call("where", call("eq", formula, formula), formula, instead)
 
 
 def plus(expr: Expr, number: float) -> Expr:

@@ -1,8 +1,9 @@
 """The dtypes that a kernel's arrays are declared with: the policy, in one place.
 
-- An input has the dtype it was given; inputs without one have the common dtype of the others.
-- The *common* dtype is that of all inputs where they agree, else float32. A kernel that is a piece
-  of a program has the program's. It is what dots take.
+- An input has the dtype it was given, one of masks or integers its own; inputs without one have
+  the common dtype of the others.
+- The *common* dtype is that of all inputs of floats where they agree, else float32. A kernel that
+  is a piece of a program has the program's. It is what dots take.
 - Arithmetic is float32.
 - An output has the common dtype, unless the program ends in a cast: then it has that one
   (value_dtypes.py). Truth values are bool.
@@ -20,8 +21,9 @@ from blockbuster.emit.tile.dtypes import DTYPES, dtype_of
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.typed import typed
-from blockbuster.emit.tile.value_dtypes import TRUTH, output_dtypes
+from blockbuster.emit.tile.value_dtypes import output_dtypes
 from blockbuster.errors import message
+from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH, own_dtypes
 from blockbuster.ir.graph import Graph
 
 
@@ -58,29 +60,47 @@ def typed_for_gpu(graph: Graph, program: TileProgram, given: Given) -> TileProgr
             raise ValueError(
                 message(f"unknown array {name!r} in dtype", hint=f"known: {', '.join(known)}")
             )
-    common = _common(program, given)
-    arrays = {b.name: dtype_of(given.arrays.get(b.name, common)).name for b in program.inputs}
-    results = given.results or tuple(output_dtypes(graph, common).values())
+    own = own_dtypes(graph)
+    common = _common(program, given, own)
+    arrays = {b.name: _given_dtype(b.name, given, own, common) for b in program.inputs}
+    results = given.results or tuple(output_dtypes(graph, common, arrays).values())
     for buffer, ruled in zip(program.outputs, results, strict=True):
-        declared = ruled if ruled in (*DTYPES, TRUTH) else common
+        declared = ruled if ruled in (*DTYPES, *OWN) else common
         asked = given.arrays.get(buffer.name, declared)
-        arrays[buffer.name] = TRUTH if ruled == TRUTH else dtype_of(asked).name
+        arrays[buffer.name] = ruled if ruled in OWN else dtype_of(asked).name
     return typed(program, arrays, common)
 
 
-def typed_for_cpu(program: TileProgram, arithmetic: str) -> TileProgram:
-    """``program`` with the dtypes that it has as NumPy text: all arrays are in the arithmetic's.
+def typed_for_cpu(program: TileProgram, arithmetic: str, graph: Graph | None = None) -> TileProgram:
+    """``program`` with the dtypes that it has as NumPy text: all floats are in the arithmetic's.
 
-    Inputs are converted before it runs, outputs behind it (run_plan.py).
+    Inputs are converted before it runs, outputs behind it (run_plan.py). Truth values are numbers
+    there; integers keep their dtype. ``graph`` is the block program; without one, all are floats.
     """
-    arrays = dict.fromkeys((b.name for b in (*program.inputs, *program.outputs)), arithmetic)
+    known = {**own_dtypes(graph), **output_dtypes(graph, arithmetic)} if graph else {}
+    arrays = {
+        buffer.name: known[buffer.name] if known.get(buffer.name) in INTEGERS else arithmetic
+        for buffer in (*program.inputs, *program.outputs)
+    }
     return typed(program, arrays, arithmetic)
 
 
-def _common(program: TileProgram, given: Given) -> str:
+def _given_dtype(name: str, given: Given, own: Mapping[str, str], common: str) -> str:
+    """The dtype of an input. Raises ValueError for floats where it holds none, and the reverse."""
+    asked, kind = given.arrays.get(name, own.get(name, common)), own.get(name, "")
+    if not kind:
+        return dtype_of(asked).name
+    if (kind == TRUTH) != (asked == TRUTH) or asked not in OWN:
+        held = "truth values" if kind == TRUTH else "integers"
+        known = TRUTH if kind == TRUTH else ", ".join(INTEGERS)
+        raise ValueError(message(f"{name} holds {held}, not {asked}", hint=f"known: {known}"))
+    return asked
+
+
+def _common(program: TileProgram, given: Given, own: Mapping[str, str]) -> str:
     if given.common:
         return dtype_of(given.common).name
-    named = given.arrays
+    named = {name: dtype for name, dtype in given.arrays.items() if name not in own}
     names = dict.fromkeys(named[b.name] for b in program.inputs if b.name in named)
     kinds = [dtype_of(name).name for name in names]
     return kinds[0] if len(kinds) == 1 else FLOAT

@@ -30,7 +30,14 @@ DTYPES: dict[str, Dtype] = {
     "bfloat16": Dtype("bfloat16", "tl.bfloat16", "*bf16", 2, 4e-2),
     "float32": FLOAT32,
 }
-MEMORY: dict[str, Dtype] = {**DTYPES, "bool": BOOLEAN}
+MEMORY: dict[str, Dtype] = {
+    **DTYPES, "bool": BOOLEAN,
+    "int8": Dtype("int8", "tl.int8", "*i8", 1, 0.0),
+    "uint8": Dtype("uint8", "tl.uint8", "*u8", 1, 0.0),
+    "int16": Dtype("int16", "tl.int16", "*i16", 2, 0.0),
+    "int32": Dtype("int32", "tl.int32", "*i32", 4, 0.0),
+    "int64": Dtype("int64", "tl.int64", "*i64", 8, 0.0),
+}  # fmt: skip
 """How arrays of a dtype lie in memory."""
 
 

@@ -144,8 +144,11 @@ class _Listing:
         yield update, origin(fold.value)
         for member in fold.members:
             value = self._operand(member.value, inlined)
-            line = self._update(self._name(member.target), member.monoid, value, "(+)=")
-            yield f"{line}   # rescaled by running exponent {lead}", origin(member.value)
+            target = self._name(member.target)
+            line = self._update(target, member.monoid, value, "(+)=")
+            old = f"{target} is rescaled to the new {lead} before"
+            note = old if fold.ahead else f"rescaled by running exponent {lead}"
+            yield f"{line}   # {note}", origin(member.value)
 
     def _update(self, target: str, monoid: str, value: str, plus: str) -> str:
         return (

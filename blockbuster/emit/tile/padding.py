@@ -195,4 +195,5 @@ EXACT: Mapping[str, Callable[..., float]] = {
     "floor": math.floor, "round": round, "sin": math.sin, "cos": math.cos, "log1p": math.log1p,
     "expm1": math.expm1,
     "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b), "not": lambda a: not a,
+    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "whole": lambda x: x,
 }  # fmt: skip

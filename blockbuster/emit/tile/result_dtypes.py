@@ -4,6 +4,8 @@
 - A comparison gives truth values ("bool").
 - Sums, differences and the larger or smaller of indices and whole numbers are indices ("int"):
   places compare exactly.
+- Arithmetic on integers gives integers, in the dtype where NumPy has them meet; an index beside
+  them counts as int64. Their sums are int64.
 - All else is arithmetic: float32, or float64 where a program's arithmetic is that.
 """
 
@@ -11,19 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from blockbuster.emit.tile.value_dtypes import TRUTH
+import numpy as np
+
+from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import PREDICATES, Arg, Call, Const, Expr
-from blockbuster.ir.ops import Cast, Op, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 
 FLOAT = "float32"
+SUMS = "int64"
+"""What sums of integers are, and indices beside integers."""
 INDEX = "int"
 LITERAL, WHOLE = "a number", "a whole number"
 """Of constants inside an expression: they take the dtype of what they meet."""
 
-WIDTHS = {TRUTH: 0, INDEX: 0, "bfloat16": 1, "float16": 1, "float32": 2, "float64": 3}
-"""The dtypes of tiles; every number of a narrower one is a number of a wider one."""
+WIDTHS = {
+    **dict.fromkeys((TRUTH, INDEX, *INTEGERS), 0),
+    **{"bfloat16": 1, "float16": 1, "float32": 2, "float64": 3},
+}
+"""The dtypes of tiles; every number of a narrower float is a number of a wider one."""
 
 _KEEP_INDICES = ("add", "sub", "maximum", "minimum")
+_KEEP_INTEGERS = (*_KEEP_INDICES, "mul", "neg", "abs", "square", "relu", "floordiv", "mod", "where")
 _EXACT = 1 << 53  # whole numbers below are exact as floats
 
 
@@ -42,7 +52,22 @@ def value_dtype(op: Op, operands: Sequence[str], arithmetic: str = FLOAT) -> str
         case Pointwise(expr):
             found = expr_dtype(expr, operands, arithmetic)
             return arithmetic if found in (LITERAL, WHOLE) else found
+        case Functional("row_sum") if operands[0] in INTEGERS:
+            return SUMS
+        case Functional("row_max" | "row_min") if operands[0] in INTEGERS:
+            return operands[0]
     return arithmetic
+
+
+def folded_dtype(monoid: str, values: Sequence[str]) -> str:
+    """The dtype of an accumulator into which integers alone are folded; else empty.
+
+    >>> folded_dtype("+", ["int8", "int8"]), folded_dtype("max", ["int8"])
+    ('int64', 'int8')
+    """
+    if not values or any(value not in INTEGERS for value in values):
+        return ""
+    return SUMS if monoid == "+" else _met(values)
 
 
 def expr_dtype(expr: Expr, operands: Sequence[str], arithmetic: str = FLOAT) -> str:
@@ -71,9 +96,26 @@ def call_dtype(fn: str, operands: Sequence[str], arithmetic: str = FLOAT) -> str
     """
     if fn in PREDICATES:
         return TRUTH
+    if fn == "whole":
+        return SUMS
+    numbers = operands[fn == "where" :]
+    if fn in _KEEP_INTEGERS and any(dtype in INTEGERS for dtype in numbers):
+        return _met(numbers) if are_whole(numbers) else arithmetic
     if fn in _KEEP_INDICES and INDEX in operands and are_indices(operands):
         return INDEX
     return arithmetic
+
+
+def are_whole(dtypes: Sequence[str]) -> bool:
+    """True for integers, indices, whole numbers and truth values."""
+    return all(dtype in (INDEX, WHOLE, TRUTH, *INTEGERS) for dtype in dtypes)
+
+
+def _met(dtypes: Sequence[str]) -> str:
+    """The dtype where integers meet; a whole number has the dtype of what it meets."""
+    if INDEX in dtypes:
+        return SUMS
+    return np.result_type(*(np.dtype(dtype) for dtype in dtypes if dtype in INTEGERS)).name
 
 
 def are_indices(dtypes: Sequence[str]) -> bool:

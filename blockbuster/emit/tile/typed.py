@@ -47,10 +47,11 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
-from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, value_dtype
+from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, folded_dtype, value_dtype
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.errors import EmitError, message
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.ops import Cast, Functional
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
@@ -90,12 +91,14 @@ def retyped(program: TileProgram) -> TileProgram:
     buffers = (*program.inputs, *program.outputs, *program.workspaces)
     known = {b.name: b.dtype for b in buffers if b.dtype}
     kept: dict[str, str] = {}  # only ever widened, so that this ends
+    totals: dict[str, str] = {}  # only ever more of them
     while True:
-        typing = _Typing(arithmetic_of(program), known, dict(kept))
+        typing = _Typing(arithmetic_of(program), known, dict(kept), totals)
         nests = tuple(typing.nest(nest) for nest in program.nests)
-        if typing.kept == kept:
+        found = typing.integer_totals()
+        if (typing.kept, found) == (kept, totals):
             return _cast(with_dtypes(replace(program, nests=nests), kept))
-        kept = typing.kept
+        kept, totals = typing.kept if found == totals else {}, found
 
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
@@ -107,11 +110,17 @@ def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
 
 @dataclass
 class _Typing:
-    """Dtypes while a program is walked in order. ``kept``: of workspaces, by what is stored."""
+    """Dtypes while a program is walked in order.
+
+    ``kept``: of workspaces, by what is stored; ``totals``: of accumulators of integers, by name.
+    """
 
     arithmetic: str
     known: Mapping[str, str]
     kept: dict[str, str]
+    totals: Mapping[str, str]
+    folds: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    """The monoid of each accumulator, and the dtypes of what is folded into it."""
     tiles: dict[Tile, Tile] = field(default_factory=dict)
     rings: dict[str, str] = field(default_factory=dict)
 
@@ -137,7 +146,8 @@ class _Typing:
             case For():
                 return rebound(stmt, self.tiles)
             case Init():
-                return replace(stmt, target=self._made(stmt.target, self.arithmetic))
+                dtype = self.totals.get(stmt.target.name, self.arithmetic)
+                return replace(stmt, target=self._made(stmt.target, dtype))
             case Let():
                 args = tuple(map(self._read, stmt.args))
                 dtype = value_dtype(stmt.op, [arg.dtype for arg in args], self.arithmetic)
@@ -161,7 +171,16 @@ class _Typing:
             replace(m, target=self._read(m.target), value=self._read(m.value)) for m in stmt.members
         )
         target, value = self._read(stmt.target), self._read(stmt.value)
+        values = self.folds.setdefault(target.name, (stmt.monoid, []))[1]
+        values.append(self.arithmetic if members else value.dtype)
+        for member in members:
+            self.folds[member.target.name] = member.monoid, [self.arithmetic]
         return replace(stmt, target=target, value=value, members=members)
+
+    def integer_totals(self) -> dict[str, str]:
+        """The dtypes of accumulators into which integers alone are folded."""
+        found = {name: folded_dtype(monoid, of) for name, (monoid, of) in self.folds.items()}
+        return {name: dtype for name, dtype in found.items() if dtype}
 
     def _made(self, tile: Tile, dtype: str) -> Tile:
         self.tiles[tile] = replace(tile, dtype=dtype)
@@ -182,7 +201,7 @@ class _Typing:
 
 def filled_dtype(value: str, arithmetic: str = FLOAT) -> str:
     """The dtype of a tile with numbers in its padded lanes: its own, if that holds numbers."""
-    return value if not value or WIDTHS[value] else arithmetic
+    return value if not value or value in INTEGERS or WIDTHS[value] else arithmetic
 
 
 def stored_dtype(value: str, arithmetic: str = FLOAT) -> str:
@@ -270,10 +289,10 @@ def _refuse_wide_casts(program: TileProgram, dtype: str) -> None:
         return
     for nest in program.nests:
         for stmt in statements(nest.body):
-            if isinstance(stmt, Let) and isinstance(stmt.op, Cast) and stmt.op.dtype not in DTYPES:
+            if isinstance(stmt, Let) and stmt.op == Cast("float64"):
                 raise EmitError(
                     message(
-                        f"a cast to {stmt.op.dtype}: kernels compute in float32",
+                        "a cast to float64: kernels compute in float32",
                         hint=f"the nearest supported form is a cast to one of {', '.join(DTYPES)}",
                     )
                 )

@@ -1,6 +1,7 @@
 """The dtype of every value of a block program: the one rule that all paths read.
 
-- A cast has its dtype, a predicate gives truth values ("bool").
+- A cast has its dtype, a predicate gives truth values ("bool"); an input that holds masks or
+  integers has its own. Results that are integers end in a cast.
 - What only moves elements keeps their dtype: views, copies, lists, and a concatenation of arrays of
   one dtype. A function of whole arrays gives the dtype in which its operands meet, but no truths.
 - All else has the *common* dtype, in which the program's inputs meet: inputs, arithmetic, and a
@@ -13,6 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
+from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.expr import Arg, is_predicate
 from blockbuster.ir.graph import Graph, Input, Node, Read, Value
 from blockbuster.ir.ops import (
@@ -26,21 +30,22 @@ from blockbuster.ir.ops import (
     Transpose,
 )
 
-TRUTH = "bool"
-
 
 def met(dtypes: Iterable[str]) -> str:
-    """The dtype in which dtypes meet: their own if they are one, else a wider; truths do not count.
+    """The dtype in which dtypes meet: their own if they are one, else a wider.
+
+    Truths do not count beside numbers, nor integers beside floats.
 
     >>> met(["float16", "float16"]), met(["float16", "bfloat16"]), met(["bool", "float16"])
     ('float16', 'float32', 'float16')
     """
     distinct = dict.fromkeys(dtypes)
-    numbers = [name for name in distinct if name != TRUTH]
+    integers = [name for name in distinct if name in INTEGERS]
+    numbers = [name for name in distinct if name not in OWN]
     if len(numbers) == 1:
         return numbers[0]
     if not numbers:
-        return TRUTH
+        return np.result_type(*map(np.dtype, integers)).name if integers else TRUTH
     return "float64" if "float64" in numbers else "float32"
 
 
@@ -65,7 +70,9 @@ def output_dtypes(
         maker, position = _maker(graph, value)
         if isinstance(maker, Input):
             view = maker.view
-            return of_source.get(view.source, common) if isinstance(view, Read) else common
+            if not isinstance(view, Read):
+                return common
+            return of_source.get(view.source, view.dtype or common)
         return of_misc.get(position) or _made(maker) or common
 
     for position, op in graph.of_type(Misc):

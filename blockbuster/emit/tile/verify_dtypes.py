@@ -23,6 +23,7 @@ from blockbuster.emit.tile.program import (
 from blockbuster.emit.tile.result_dtypes import FLOAT, INDEX, WIDTHS, value_dtype
 from blockbuster.emit.tile.rings import arrivals, issues
 from blockbuster.emit.tile.typed import arithmetic_of, filled_dtype, takes_matrix_units
+from blockbuster.ir.dtypes import INTEGERS
 
 Reasons = Iterator[str]
 
@@ -67,9 +68,11 @@ def split_dots_take_float32(program: TileProgram) -> Reasons:
 
 
 def sums_are_wide(program: TileProgram) -> Reasons:
-    """Accumulators are in float32, or float64."""
+    """Accumulators are in float32 or float64; those of integers alone are integers."""
     for stmt in _all(program):
         for tile in (stmt.target,) if isinstance(stmt, Init) else folded(stmt):
+            if tile.dtype in INTEGERS:
+                continue
             if WIDTHS[tile.dtype] < WIDTHS[arithmetic_of(program)]:
                 yield f"the accumulator {tile.name} is {tile.dtype}"
 

@@ -74,9 +74,7 @@ def ones(shape: Any, dtype: Any = None) -> Array:
 def full_like(x: Array, fill_value: Any, dtype: Any = None) -> Array:
     """One number in the shape of ``x``."""
     if is_tensor(x):
-        import torch
-
-        return torch.full_like(x, fill_value, dtype=dtype)
+        return x.new_full(x.shape, fill_value, dtype=dtype)
     if not isinstance(x, TracedArray):
         return np.full_like(x, fill_value, dtype)
     made = filled(x.trace, x.shape or (1,), fill_value)

@@ -20,7 +20,7 @@ from blockbuster.frontend.functions.shapes import (
 )
 from blockbuster.frontend.moves import Flip, Take
 from blockbuster.frontend.shapes import axes_of
-from blockbuster.frontend.sizes import SizeExpr, fixed
+from blockbuster.frontend.sizes import SizeExpr, fixed, rest
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
 
@@ -60,7 +60,7 @@ def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
     (at,) = axes_of("split", axis, len(x.shape))
     extent = x.shape[at]
     if isinstance(parts, int):
-        if isinstance(extent, int) and extent % parts:
+        if rest(extent, parts):
             raise trace_error(f"split of {extent} elements into {parts} equal parts")
         ends: list[Any] = [extent * n // parts for n in range(parts)]
     else:
@@ -68,25 +68,13 @@ def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
     return [_cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
 
 
-def split_sizes(x: Array, sizes: Any, axis: int = 0) -> list[Array]:
-    """An axis cut as torch does: into parts of ``sizes`` elements, or of these several sizes."""
-    (at,) = axes_of("split", axis, len(x.shape))
-    if not isinstance(sizes, tuple | list):
-        count = fixed(x.shape[at] // sizes)
-        rest = fixed(x.shape[at] - sizes * count)
-        sizes = [sizes] * count + ([rest] if rest else [])
-    ends: list[Any] = [0]
-    for size in sizes[:-1]:
-        ends.append(ends[-1] + size)
-    return [_cut(x, at, start, stop) for start, stop in pairwise([*ends, None])]
-
-
 def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
-    """An axis in so many parts of one size; the last may be smaller, where the size is known."""
+    """An axis in so many parts of one size; the last one may be smaller."""
     (at,) = axes_of("chunk", axis, len(x.shape))
     extent = x.shape[at]
-    if isinstance(extent, int) and extent % chunks:
-        return split_sizes(x, -(-extent // chunks), axis)
+    if rest(extent, chunks):
+        size = (extent + chunks - 1) // chunks
+        return split(x, [size * n for n in range(1, fixed(-(-extent // size)))], axis)
     return split(x, chunks, axis)
 
 
@@ -255,10 +243,7 @@ ROWS = (
         examples=(example(("M N", "M K")), example(("N", "K")))),
     Row(split, _GROUP, ("split",), note=FREE,
         examples=(example("M L", 3, axis=1), example("L N", (2, 4)))),
-    Row(split_sizes, _GROUP, torch=("split", "Tensor.split"), public=False, note=FREE,
-        examples=(example("M L", 2, 1), example("L N", (3, 3))),
-        reference=lambda x, sizes, axis=0: np.split(x, 6 // np.min(sizes), axis)),
-    Row(chunk, _GROUP, torch=("chunk", "Tensor.chunk"), note=FREE,
+    Row(chunk, _GROUP, note=FREE,
         examples=(example("M L", 3, -1),), reference=np.split),
     Row(unbind, _GROUP, torch=("unbind", "Tensor.unbind"), note=FREE,
         examples=(example("H M N"), example("M N", 1)),

@@ -23,11 +23,6 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     return x.transpose(axes) if isinstance(x, TracedArray) else apply("transpose", x, axes=axes)
 
 
-def permute(x: Array, *axes: Any) -> Array:
-    """``transpose`` as torch's tensors spell it: the axes one by one, or as a tuple."""
-    return transpose(x, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
-
-
 def swapaxes(x: Array, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
     return x.swapaxes(axis1, axis2)
@@ -57,7 +52,7 @@ def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     if is_tensor(x):
         return x.squeeze() if axis is None else x.squeeze(axis)
     if not isinstance(x, TracedArray):
-        return np.squeeze(x, axis)  # type: ignore[arg-type]
+        return np.squeeze(x, axis)
     units = [at for at in range(x.ndim) if x.trace.dims.is_unit(x.axes[at])]
     gone = units if axis is None else axes_of("squeeze", axis, x.ndim)
     for at in gone:
@@ -135,8 +130,6 @@ FREE = "Free where the array is an input, a result or a product; else a copy."
 ROWS = (
     Row(transpose, _GROUP, ("transpose", "permute_dims"), torch=("permute",),
         examples=(example("M N"), example("B M N", axes=(1, 2, 0)))),
-    Row(permute, _GROUP, torch=("Tensor.permute",), examples=(example("B M N", 2, 0, 1),),
-        reference=lambda x, *axes: np.transpose(x, axes), public=False),
     Row(swapaxes, _GROUP, ("swapaxes",), torch=("swapaxes", "swapdims", "transpose"),
         examples=(example("B M N", -1, 0),)),
     Row(moveaxis, _GROUP, ("moveaxis",), torch=("moveaxis", "movedim", "Tensor.movedim"),

@@ -95,12 +95,16 @@ class Spellings:
         function = None if name in NO_METHODS else self.torch.get(name)
         return self.torch.get(f"Tensor.{name}", function)
 
-    def call_torch(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """``func(*args, **kwargs)``, a function of torch's or a method of its tensors."""
+    def torch_row(self, func: Any) -> Row | None:
+        """The row of a function of torch's or of a method of its tensors."""
         name = torch_name(func)
         plain = name.rsplit(".", 1)[-1].strip("_")
         forms = (name, f"nn.functional.{plain}", plain, f"Tensor.{plain}")
-        row = next((self.torch[form] for form in forms if form in self.torch), None)
+        return next((self.torch[form] for form in forms if form in self.torch), None)
+
+    def call_torch(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """``func(*args, **kwargs)``, a function of torch's or a method of its tensors."""
+        name, row = torch_name(func), self.torch_row(func)
         if row is None:
             _refuse(f"torch.{name}", name)
         return call(row.function, f"torch.{name}", args, _said(func, kwargs, row.function))

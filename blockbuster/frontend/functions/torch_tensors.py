@@ -227,19 +227,11 @@ def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> tuple[Arra
     if isinstance(sizes, Sequence):
         ends = accumulate(sizes, initial=0)
         return tuple(_part(input, dim, a, b) for a, b in pairwise(ends))
-    if not isinstance(sizes, int):
-        return chunk(input, int(input.shape[dim] // sizes), dim)
-    axis = input.axes[dim]
-    known = input.trace.dims.has(axis, 1) is not None
-    if not known:
-        raise trace_error(
-            f"parts of {sizes} of an axis of unknown size: their count is not known",
-            hint="use x.chunk(count, dim), or give the axis a number",
-        )
-    starts = [0]
-    while input.trace.dims.has(axis, starts[-1] + sizes + 1):
-        starts.append(starts[-1] + sizes)
-    return tuple(_part(input, dim, a, b) for a, b in zip(starts, [*starts[1:], None], strict=True))
+    input.trace.dims.fix((input.axes[dim],))  # so many parts are of this size alone
+    count, rest = input.shape[dim] // sizes, input.shape[dim] % sizes
+    ends = [i * sizes for i in range(int(count) + 1)]
+    parts = tuple(_part(input, dim, a, b) for a, b in pairwise(ends))
+    return (*parts, _part(input, dim, ends[-1], None)) if rest else parts
 
 
 def _part(x: Array, dim: int, start: Any, stop: Any) -> Array:

@@ -17,8 +17,8 @@ from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, explain
 from blockbuster.selection.stored import stored
-from blockbuster.view.explorer.costs import Table
 from blockbuster.view.explorer.chosen import Chosen, chosen
+from blockbuster.view.explorer.costs import Table
 from blockbuster.view.explorer.frames import Frame, final_state, frames
 from blockbuster.view.explorer.kernel import KernelText, kernel_text
 from blockbuster.view.explorer.moves import moves_data

@@ -42,7 +42,7 @@ def frames(derivation: Derivation, kernels: Derivation | None = None) -> tuple[F
     wanted = kernels or derivation
     place, rest = _parting(derivation, wanted, graphs)
     if place is None:  # it starts from the safe form of a snapshot
-        place = max((n for n in derivation.snapshots_after if safe(graphs[n]) == wanted.start))
+        place = max(n for n in derivation.snapshots_after if safe(graphs[n]) == wanted.start)
         found.append(_made_safe(place, graphs[place]))
         graphs.append(found[-1].after)
         place = len(found)

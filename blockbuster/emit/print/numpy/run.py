@@ -15,6 +15,7 @@ from blockbuster.emit.target.load import load_module
 from blockbuster.emit.tile.array_dtypes import typed_for_cpu
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.trips import bound_blocks, bound_sizes
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.types import Dim
 
 Array = NDArray[Any]
@@ -39,7 +40,10 @@ def run_numpy(
     those that it would have on the CPU.
     """
     kind = np.dtype(dtype).type
-    arrays = {b.name: np.asarray(inputs[b.name], kind) for b in program.inputs}
+    arrays = {
+        b.name: np.asarray(inputs[b.name], b.dtype if b.dtype in INTEGERS else kind)
+        for b in program.inputs
+    }
     shapes = {name: array.shape for name, array in arrays.items()}
     bound = bound_sizes(program, shapes, sizes)
     if kind is np.float32 and not (program.dtype or padded):
@@ -57,8 +61,9 @@ def run_numpy(
 
 
 def poisoned(shape: tuple[int, ...], dtype: Any) -> Array:
-    """An array that nobody has written yet: full of NaN."""
-    return np.full(shape, np.nan, dtype)
+    """An array that nobody has written yet: full of NaN, or of the least integer."""
+    whole = np.dtype(dtype).kind in "iu"
+    return np.full(shape, np.iinfo(dtype).min if whole else np.nan, dtype)
 
 
 def shuffled(seed: int) -> Order:

@@ -54,6 +54,7 @@ CALL_TEXT: dict[str, str] = {
     "neg": "np.negative", "reciprocal": "reciprocal", "rsqrt": "rsqrt", "relu": "relu",
     "sigmoid": "sigmoid", "silu": "silu", "gelu": "gelu", "erf": "erf",
     "sub0": "sub0", "recip0": "recip0",
+    "floordiv": "np.floor_divide", "mod": "np.mod", "whole": "whole",
     "floor": "np.floor", "round": "np.rint", "sin": "np.sin", "cos": "np.cos",
     "log1p": "np.log1p", "expm1": "np.expm1",
 }  # fmt: skip
@@ -133,6 +134,7 @@ HELPERS: dict[str, str] = {
         "    made[made == old] = new\n"
         "    return made\n"
     ),
+    "whole": "def whole(x):\n    return np.asarray(x).astype(np.int64)\n",
     "reciprocal": "def reciprocal(x):\n    return 1 / x\n",
     "rsqrt": "def rsqrt(x):\n    return 1 / np.sqrt(x)\n",
     "relu": "def relu(x):\n    return np.maximum(x, 0)\n",

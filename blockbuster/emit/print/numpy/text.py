@@ -11,6 +11,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from blockbuster.emit.print.numpy.mixed import (
+    has_integers,
+)
+from blockbuster.emit.print.numpy.operators import Operators
 from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
     HELPERS,
@@ -21,6 +25,7 @@ from blockbuster.emit.print.numpy.spelling import (
     aligned,
 )
 from blockbuster.emit.tile.names import note_of
+from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import (
     END,
     LAST,
@@ -42,13 +47,12 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
-from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.ir.lengths import in_order
-from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
@@ -78,7 +82,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
     return printer.module(body)
 
 
-class Text:
+class Text(Operators):
     """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
 
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
@@ -93,6 +97,7 @@ class Text:
         self._blocks = {d: self._unique(f"B{d}") for d in self._dims}
         self._at = {d: self._unique(d.lower()) for d in self._dims}
         self._spelling = Spelling(self._size, exact=not terse)
+        self._integers = has_integers(program)
         self._stored: list[Store] = []  # what is made in its place
 
     def _unique(self, name: str) -> str:
@@ -144,7 +149,7 @@ class Text:
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
         extents = listed([self._whole_extent(axis) for axis in buffer.axes])
-        return f"    {self.names[buffer]} = {empty}({extents}, {self._spell(buffer).dtype})"
+        return f"    {self.names[buffer]} = {empty}({extents}, {self._dtype(buffer)})"
 
     def _whole_extent(self, axis: BufferAxis) -> str:
         if axis.dim is None or (axis.per_block and axis.dim in self._program.whole):
@@ -161,7 +166,8 @@ class Text:
         for nest in self._program.nests:
             scope = Scope("    ", ())
             self._issues = issues(nest.body)
-            self._reuse = Reuse() if self._padded or self._terse else reuse_in(nest)
+            plain = self._padded or self._terse or self._integers
+            self._reuse = Reuse() if plain else reuse_in(nest)
             for dim in nest.grid:
                 yield scope.indent + self._loop(For(dim, True, ()))
                 scope = scope.inside(dim)
@@ -270,7 +276,8 @@ class Text:
             return [f"{stmt.target.name} = {place}"]
         extent = self._blocks[stmt.dim] if self._padded else extent
         steps = f"{start}, {start} + {extent}" if start else extent
-        return [f"{stmt.target.name} = np.arange({steps}, dtype=dtype)"]
+        dtype = "np.int64" if self._integers else "dtype"
+        return [f"{stmt.target.name} = np.arange({steps}, dtype={dtype})"]
 
     def _block_of(self, stmt: BlockOf, scope: Scope) -> list[str]:
         whole = stmt.dim in self._program.whole and not self._padded
@@ -284,28 +291,14 @@ class Text:
             return [f"{stmt.target.name} = {value}"]
         block, extent = self._blocks[stmt.dim], self._extent(stmt.dim, scope)
         inside = aligned(f"(np.arange({block}) < {extent})", (stmt.dim,), stmt.value.axes)
-        fill = str(stmt.fill).replace("inf", "np.inf")
-        return [f"{stmt.target.name} = np.where({inside}, {value}, dtype({fill}))"]
+        fill = self._number(stmt.target, str(stmt.fill).replace("inf", "np.inf"), stmt.fill)
+        other = f"{self._dtype(stmt.target)}({fill})"
+        return [f"{stmt.target.name} = np.where({inside}, {value}, {other})"]
 
     def _init(self, stmt: Init, scope: Scope) -> list[str]:
-        shape, start = self._shape(stmt.target, scope), IDENTITY_TEXT[stmt.monoid]
-        made = f"np.full({shape}, {start}, {self._spell(stmt.target).dtype})"
-        return [f"{stmt.target.name} = {made}"]
-
-    def _is_wide(self, made: Tile | Buffer) -> bool:
-        """True for float64 in a program that computes in float32."""
-        return made.dtype == "float64" != self._program.dtype
-
-    def _spell(self, made: Tile | Buffer) -> Spelling:
-        return self._spelling.of(wide=self._is_wide(made))
-
-    def _read(self, tile: Tile, target: Tile) -> str:
-        """``tile`` as what computes ``target`` reads it: rounded, unless that is wide, too."""
-        narrowed = self._is_wide(tile) and not self._is_wide(target)
-        return f"{tile.name}.astype(dtype, copy=False)" if narrowed else tile.name
-
-    def _operands(self, stmt: Let) -> list[str]:
-        return [self._read(arg, stmt.target) for arg in stmt.args]
+        shape, fill = self._shape(stmt.target, scope), IDENTITY[stmt.monoid]
+        start = self._number(stmt.target, IDENTITY_TEXT[stmt.monoid], fill)
+        return [f"{stmt.target.name} = np.full({shape}, {start}, {self._dtype(stmt.target)})"]
 
     def _fold(self, stmt: Fold, scope: Scope) -> list[str]:
         lead, value = stmt.target, self._read(stmt.value, stmt.target)
@@ -332,7 +325,7 @@ class Text:
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        text = self._in_place(stmt, scope) or SPELLING[type(stmt.op)](self, stmt, scope)
+        text = self._in_place(stmt, scope) or self.operator(stmt, scope)
         return [f"{stmt.target.name} = {text}"]
 
     def _in_place(self, stmt: Let, scope: Scope) -> str:
@@ -355,32 +348,6 @@ class Text:
             self._stored.append(store)
         return text
 
-    # operators -------------------------------------------------------------------
-
-    def _functional(self, stmt: Let, scope: Scope) -> str:
-        assert isinstance(stmt.op, Functional)
-        return self._spell(stmt.target).functional(stmt.op.name, self._operands(stmt))
-
-    def _pointwise(self, stmt: Let, scope: Scope) -> str:
-        op = stmt.op
-        assert isinstance(op, Pointwise)
-        given = zip(self._operands(stmt), stmt.args, strict=True)
-        names = [aligned(name, arg.axes, op.axes) for name, arg in given]
-        text = self._spell(stmt.target).value(op.expr, names)
-        if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
-            return text
-        return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
-
-    def _cast(self, stmt: Let, scope: Scope) -> str:
-        assert isinstance(stmt.op, Cast)
-        (text,), given = self._operands(stmt), stmt.args[0].dtype
-        if given and WIDTHS[given] < WIDTHS[stmt.op.dtype]:
-            return text
-        return f"{self._spelling.helper('rounded')}({text}, {stmt.op.dtype!r}).astype(dtype)"
-
-    def _transposed(self, stmt: Let, scope: Scope) -> str:
-        return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
-
 
 WRITERS: dict[type, Callable[[Text, Any, Scope], list[str]]] = {
     Load: Text._load,
@@ -393,11 +360,4 @@ WRITERS: dict[type, Callable[[Text, Any, Scope], list[str]]] = {
     Guard: Text._guard,
     Init: Text._init,
     Fold: Text._fold,
-}
-SPELLING: dict[type, Callable[[Text, Let, Scope], str]] = {
-    Functional: Text._functional,
-    Pointwise: Text._pointwise,
-    Cast: Text._cast,
-    Transpose: Text._transposed,
-    Relabel: lambda text, stmt, _: text._operands(stmt)[0],
 }

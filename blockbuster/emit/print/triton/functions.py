@@ -168,6 +168,23 @@ def _recip0(x):
 ''',
         (),
     ),
+    "_mod": (
+        '''
+def _mod(x, y):
+    """The rest of integers, with the sign of y: Triton's % has that of x."""
+    rest = x % y
+    return tl.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+''',
+        (),
+    ),
+    "_floordiv": (
+        '''
+def _floordiv(x, y):
+    """The quotient of integers, rounded down: Triton's // rounds to 0."""
+    return (x - _mod(x, y)) // y
+''',
+        ("_mod",),
+    ),
     "_finite": (
         '''
 def _finite(x):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.triton.file import OVERLAPS, File, Lines, Parameters
 from blockbuster.emit.print.triton.ops import Lanes, Operand, OpPrinter
 from blockbuster.emit.print.triton.places import Places, launched_stages
@@ -19,10 +20,12 @@ from blockbuster.emit.print.triton.scalars import (
     Text,
     as_dtype,
     as_float,
+    as_integer,
     number,
 )
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.names import dim_word
+from blockbuster.emit.tile.padding import IDENTITY
 from blockbuster.emit.tile.program import (
     Await,
     BlockOf,
@@ -43,9 +46,9 @@ from blockbuster.emit.tile.result_dtypes import INDEX
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.tiling import Tiling
 from blockbuster.emit.tile.uses import is_matrix_dot
-from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.emit.tile.waits import Release, Wait
 from blockbuster.emit.tile.workarounds import READ_ONCE, REASONS
+from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 from blockbuster.ir.ops import Cast
 
 _IDENTITY = {"+": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
@@ -104,7 +107,7 @@ class _KernelPrinter:
             lanes = lanes[::-1]
         args = [self._places.address(view, lanes)]
         if mask := self._places.mask(lanes, lanes):
-            args += [f"mask={mask}", "other=0" if buffer.dtype == TRUTH else "other=0.0"]
+            args += [f"mask={mask}", "other=0" if buffer.dtype in OWN else "other=0.0"]
         end = ") != 0" if buffer.dtype == TRUTH else ")"
         if not (isinstance(stmt, Await) and self._issues[stmt.token].described):
             self._lines.call(f"{name} = tl.load(", args, end, stmt.origin)
@@ -129,8 +132,9 @@ class _KernelPrinter:
 
     def _block_of(self, stmt: BlockOf) -> None:
         position = self._tiles[stmt.value]
-        helper = "_block_of" if position.text.dtype == INDEX else "_block_at"
-        text = position.text if position.text.dtype == INDEX else as_float(position.text)
+        whole = position.text.dtype in (INDEX, *INTEGERS)
+        helper = "_block_of" if whole else "_block_at"
+        text = position.text if whole else as_float(position.text)
         made = self._scalars.helper(helper, text.text, self._places.step(stmt.dim))
         name = self._define(stmt.target, position.lanes, f"block_{dim_word(stmt.dim).lower()}")
         self._lines.line(f"{name} = {made.text}", stmt.origin)
@@ -183,15 +187,21 @@ class _KernelPrinter:
         operand = self._tiles[stmt.value]
         text = as_dtype(operand.text, stmt.target.dtype)
         if mask := self._places.mask((stmt.dim,), operand.lanes):
-            text = Text(f"tl.where({mask}, {text.text}, {number(stmt.fill)})", text.dtype)
+            fill = number(stmt.fill)
+            if text.dtype in INTEGERS:
+                fill = integer_literal(stmt.fill, text.dtype)
+            text = Text(f"tl.where({mask}, {text.text}, {fill})", text.dtype)
         name = self._define(stmt.target, operand.lanes, stmt.value.hint)
         self._lines.line(f"{name} = {text.text}", stmt.origin, "lanes past the end")
 
     def _init(self, stmt: Init) -> None:
         lanes = self._tiling.lanes(stmt.target)
         name = self._define(stmt.target, lanes)
-        shape = self._places.shape(lanes)
-        self._lines.line(f"{name} = tl.full({shape}, {_IDENTITY[stmt.monoid]}, tl.float32)")
+        shape, dtype = self._places.shape(lanes), stmt.target.dtype
+        start, kind = _IDENTITY[stmt.monoid], "tl.float32"
+        if dtype in INTEGERS:
+            start, kind = integer_literal(IDENTITY[stmt.monoid], dtype), MEMORY[dtype].triton
+        self._lines.line(f"{name} = tl.full({shape}, {start}, {kind})")
 
     def _fold(self, stmt: Fold) -> None:
         total = self._tiles[stmt.target]
@@ -202,7 +212,7 @@ class _KernelPrinter:
             text = self._value(dot, total.lanes, onto.text.text)
             self._lines.line(f"{name} = {text.text}", dot.origin)
             return
-        value = self._number(stmt.value)
+        value = self._number(stmt.value, stmt.target.dtype)
         if stmt.ahead:
             self._lines.line(f"{name} = {value.text.text}", stmt.origin)
             return
@@ -210,9 +220,12 @@ class _KernelPrinter:
         text = spelled(stmt.monoid, onto.text, value.over(total.lanes))
         self._lines.line(f"{name} = {text.text}", stmt.origin, REASONS.get(stmt.apart, ""))
 
-    def _number(self, tile: Tile) -> Operand:
+    def _number(self, tile: Tile, dtype: str = "") -> Operand:
+        """A tile as a number of arithmetic; as an integer, for an accumulator of ``dtype``."""
         operand = self._tiles[tile]
-        return Operand(as_float(operand.text), operand.lanes)
+        whole = dtype in INTEGERS
+        text = as_integer(operand.text, dtype) if whole else as_float(operand.text)
+        return Operand(text, operand.lanes)
 
     def _for(self, stmt: For) -> None:
         self._places.enter(stmt, {tile: self._tiles[tile].text.text for tile in stmt.bounds})
@@ -220,7 +233,8 @@ class _KernelPrinter:
         self._places.leave(stmt)
         for tile in stmt.settled:
             name = self._tiles[tile].text.text
-            self._lines.line(f"{name} = {name} + 0.0", note=REASONS[READ_ONCE])
+            zero = "0" if tile.dtype in INTEGERS else "0.0"
+            self._lines.line(f"{name} = {name} + {zero}", note=REASONS[READ_ONCE])
 
 
 STATEMENTS: dict[type, Callable[[Any, Any], None]] = {

@@ -11,10 +11,12 @@ from blockbuster.emit.print.triton.scalars import (
     Text,
     as_dtype,
     as_float,
+    as_integer,
     is_literal,
 )
-from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.result_dtypes import FLOAT, folded_dtype
 from blockbuster.emit.tile.workarounds import FROM_ZERO, TWO_STEPS
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr
 from blockbuster.ir.ops import Cast, Functional, Op, Pointwise, Relabel, Transpose
 from blockbuster.ir.types import Dim
@@ -118,6 +120,8 @@ class OpPrinter:
 
     def _reduced(self, kind: str, arg: Operand, lanes: Lanes) -> Text:
         """A block or vector folded along its last axis."""
+        if arg.text.dtype in INTEGERS:
+            return self._reduced_integers(kind, arg, lanes)
         value = as_float(arg.text)
         if arg.lanes == lanes:
             return value
@@ -127,6 +131,14 @@ class OpPrinter:
         helper = {"max": "_maximum", "min": "_minimum"}[kind]
         self.scalars.helpers.setdefault(helper)
         return Text(f"tl.reduce({value.text}, {axis}, {helper})")
+
+    def _reduced_integers(self, kind: str, arg: Operand, lanes: Lanes) -> Text:
+        """The same of integers: their sums are wider."""
+        dtype = folded_dtype("+" if kind == "sum" else kind, [arg.text.dtype])
+        value = as_integer(arg.text, dtype)
+        if arg.lanes == lanes:
+            return value
+        return Text(f"tl.{kind}({value.text}, {len(lanes)})", dtype)
 
     def _pointwise(self, expr: Expr, args: list[Operand], lanes: Lanes, apart: bool) -> Text:
         spelled = self.scalars.summand if apart else self.scalars.text

@@ -10,18 +10,20 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from blockbuster.emit.tile.dtypes import DTYPES
+from blockbuster.emit.print.integers import integer_literal
+from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.result_dtypes import (
     FLOAT,
     INDEX,
     LITERAL,
     WHOLE,
     are_indices,
+    are_whole,
     call_dtype,
     literal_dtype,
 )
-from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.ir.base_two import made_finite
+from blockbuster.ir.dtypes import INTEGERS, TRUTH
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size
 from blockbuster.ir.types import Dim
 
@@ -72,8 +74,17 @@ def as_dtype(text: Text, dtype: str) -> Text:
         return text
     if dtype in (TRUTH, FLOAT):
         return as_bool(text) if dtype == TRUTH else as_float(text)
+    if dtype in INTEGERS:
+        return as_integer(text, dtype)
     number = text if text.dtype == TRUTH else as_float(text)
-    return Text(f"{number.at(ATOM)}.to({DTYPES[dtype].triton})", dtype)
+    return Text(f"{number.at(ATOM)}.to({MEMORY[dtype].triton})", dtype)
+
+
+def as_integer(text: Text, dtype: str) -> Text:
+    """The same whole number as an integer; literals stay literals."""
+    if text.dtype in (dtype, WHOLE):
+        return _integer(text)
+    return Text(f"{text.at(ATOM)}.to({MEMORY[dtype].triton})", dtype)
 
 
 _INFIX = {"add": ("+", _ADD), "sub": ("-", _ADD), "mul": ("*", _MUL), "div": ("/", _MUL)}
@@ -88,6 +99,10 @@ _OWN = {
     "maximum": "_maximum", "minimum": "_minimum", "relu": "_relu", "square": "_square",
     "tanh": "_tanh", "sigmoid": "_sigmoid", "silu": "_silu", "gelu": "_gelu", "sub0": "_sub0",
     "recip0": "_recip0", "pow": "_power", "round": "_round", "log1p": "_log1p", "expm1": "_expm1",
+}  # fmt: skip
+_INTEGER_CALLS = {
+    "where": "tl.where", "abs": "tl.abs", "square": "_square", "maximum": "tl.maximum",
+    "minimum": "tl.minimum", "relu": "tl.maximum", "floordiv": "_floordiv", "mod": "_mod",
 }  # fmt: skip
 _POWERS: dict[float, tuple[str, ...]] = {
     1.0: (), 2.0: ("square",), 4.0: ("square", "square"), 0.5: ("sqrt",), -0.5: ("rsqrt",),
@@ -168,7 +183,7 @@ class ScalarPrinter:
             return Text(f"{left.at(level)} {sign} {right.at(level + 1)}", dtype, level)
         if fn == "not":
             return Text(f"~{as_bool(args[0]).at(_UNARY)}", dtype, _UNARY)
-        if fn == "where":
+        if fn == "where" and dtype not in INTEGERS:
             chosen = [as_float(a).text for a in args[1:]]
             return Text(f"tl.where({as_bool(args[0]).text}, {', '.join(chosen)})")
         if fn in _COMPARISONS:
@@ -177,7 +192,29 @@ class ScalarPrinter:
             return Text(f"{left.at(level)} {_COMPARISONS[fn]} {right.at(level)}", dtype, _COMPARE)
         if dtype == INDEX:
             return _whole(fn, [_integer(a) for a in args])
+        if dtype in INTEGERS:
+            return self._integer_call(fn, args, dtype)
         return self._float_call(fn, [as_float(a) for a in args])
+
+    def _integer_call(self, fn: str, args: list[Text], dtype: str) -> Text:
+        """A function of integers, each made one of ``dtype`` before."""
+        if fn == "whole":
+            (number,) = args
+            if is_literal(number):
+                literal = integer_literal(float(number.text), dtype)
+                return Text(f"tl.full((), {literal}, {MEMORY[dtype].triton})", dtype)
+            return as_integer(number, dtype)
+        condition = [as_bool(args[0]).text] if fn == "where" else []
+        given = [as_integer(a, dtype) for a in args[len(condition) :]]
+        if fn in _INFIX:
+            return replace(_infix(fn, given), dtype=dtype)
+        if fn == "neg":
+            return Text(f"-{given[0].at(_UNARY + 1)}", dtype, _UNARY)
+        texts = [*condition, *(a.text for a in given), *(["0"] if fn == "relu" else [])]
+        name = _INTEGER_CALLS[fn]
+        if name.startswith("_"):
+            self.helpers.setdefault(name)
+        return Text(f"{name}({', '.join(texts)})", dtype)
 
     def _float_call(self, fn: str, args: list[Text]) -> Text:
         if fn == "mul" and all(map(is_literal, args)):
@@ -228,6 +265,9 @@ def _integer(text: Text) -> Text:
 
 def _comparable(args: Sequence[Text]) -> list[Text]:
     """Both sides as integers where they are, else in float32."""
-    if are_indices([a.dtype for a in args]):
+    dtypes = [a.dtype for a in args]
+    if are_indices(dtypes):
         return [_integer(a) for a in args]
+    if are_whole(dtypes) and any(dtype in INTEGERS for dtype in dtypes):
+        return [as_integer(a, "int32") if a.dtype == TRUTH else _integer(a) for a in args]
     return [as_float(a) for a in args]

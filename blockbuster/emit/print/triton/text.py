@@ -28,9 +28,9 @@ from blockbuster.emit.tile.names import Names, comment
 from blockbuster.emit.tile.program import Block, Buffer, Nest, TileProgram
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.trips import dims_of
-from blockbuster.emit.tile.value_dtypes import TRUTH
 from blockbuster.emit.tile.verify_waits import waits
 from blockbuster.errors import EmitError, message, quoted_lines, shown, shown_lines
+from blockbuster.ir.dtypes import TRUTH
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.types import Dim, size_class
 

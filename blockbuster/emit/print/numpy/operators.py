@@ -1,0 +1,94 @@
+"""How NumPy text spells the operators of a tile program: what makes a tile, in which dtype."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from blockbuster.emit.print.integers import integer_literal
+from blockbuster.emit.print.numpy.mixed import COUNTED, converted, integer_functional
+from blockbuster.emit.print.numpy.places import Scope, permuted
+from blockbuster.emit.print.numpy.spelling import Spelling, aligned
+from blockbuster.emit.tile.program import Buffer, Let, Tile, TileProgram
+from blockbuster.emit.tile.result_dtypes import WIDTHS
+from blockbuster.ir.dtypes import INTEGERS
+from blockbuster.ir.ops import Cast, Functional, Pointwise, Relabel, Transpose
+
+
+class Operators(ABC):
+    """The operators of ``program``; ``integers``: some of its tiles hold integers."""
+
+    _program: TileProgram
+    _spelling: Spelling
+    _integers: bool
+
+    @abstractmethod
+    def _shape(self, tile: Tile, scope: Scope) -> str:
+        """The shape of a tile, as text."""
+
+    def operator(self, stmt: Let, scope: Scope) -> str:
+        """The value of a statement."""
+        return SPELLING[type(stmt.op)](self, stmt, scope)
+
+    def _is_wide(self, made: Tile | Buffer) -> bool:
+        """True for float64 in a program that computes in float32."""
+        return made.dtype == "float64" != self._program.dtype
+
+    def _spell(self, made: Tile | Buffer) -> Spelling:
+        return self._spelling.of(wide=self._is_wide(made))
+
+    def _dtype(self, made: Tile | Buffer) -> str:
+        return f"np.{made.dtype}" if made.dtype in INTEGERS else self._spell(made).dtype
+
+    def _number(self, made: Tile, text: str, value: float) -> str:
+        """A number in a tile: ``text``, but for integers."""
+        return integer_literal(value, made.dtype) if made.dtype in INTEGERS else text
+
+    def _read(self, tile: Tile, target: Tile) -> str:
+        """``tile`` as what computes ``target`` reads it: rounded, unless that is wide, too."""
+        narrowed = self._is_wide(tile) and not self._is_wide(target)
+        return f"{tile.name}.astype(dtype, copy=False)" if narrowed else tile.name
+
+    def _operands(self, stmt: Let) -> list[str]:
+        return [self._read(arg, stmt.target) for arg in stmt.args]
+
+    def _functional(self, stmt: Let, scope: Scope) -> str:
+        assert isinstance(stmt.op, Functional)
+        if stmt.args[0].dtype in INTEGERS and stmt.op.name != "dot":
+            return integer_functional(stmt.op.name, stmt.args[0].name, stmt.args[0].dtype)
+        return self._spell(stmt.target).functional(stmt.op.name, self._operands(stmt))
+
+    def _pointwise(self, stmt: Let, scope: Scope) -> str:
+        op = stmt.op
+        assert isinstance(op, Pointwise)
+        given = zip(self._operands(stmt), stmt.args, strict=True)
+        names = [aligned(name, arg.axes, op.axes) for name, arg in given]
+        expr, spell = op.expr, self._spell(stmt.target)
+        if self._integers:
+            expr, names = converted(expr, names, [arg.dtype for arg in stmt.args], spell)
+        text = spell.value(expr, names)
+        if all(any(dim in arg.axes for arg in stmt.args) for dim in op.axes):
+            return text
+        return f"np.broadcast_to({text}, {self._shape(stmt.target, scope)})"
+
+    def _cast(self, stmt: Let, scope: Scope) -> str:
+        assert isinstance(stmt.op, Cast)
+        (text,), given = self._operands(stmt), stmt.args[0].dtype
+        if self._program.dtype and stmt.op.dtype in INTEGERS:
+            return f"{text}.astype(np.{stmt.op.dtype})"
+        counted = self._integers and given in COUNTED
+        if given and not counted and WIDTHS[given] < WIDTHS[stmt.op.dtype]:
+            return text
+        return f"{self._spelling.helper('rounded')}({text}, {stmt.op.dtype!r}).astype(dtype)"
+
+    def _transposed(self, stmt: Let, scope: Scope) -> str:
+        return self._operands(stmt)[0] + permuted(stmt.args[0].axes, stmt.target.axes)
+
+
+SPELLING: dict[type, Callable[[Operators, Let, Scope], str]] = {
+    Functional: Operators._functional,
+    Pointwise: Operators._pointwise,
+    Cast: Operators._cast,
+    Transpose: Operators._transposed,
+    Relabel: lambda text, stmt, _: text._operands(stmt)[0],
+}

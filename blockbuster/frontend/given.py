@@ -1,0 +1,47 @@
+"""Inputs as a user describes them: by a dim string, or by an example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.program import Axis, Shape
+from blockbuster.frontend.source import Refused
+from blockbuster.ir.dtypes import OWN
+
+
+def from_text(dims: DimTable, text: str) -> tuple[Shape, str]:
+    """The axes that a dim string names, and the dtype in front of them: "bool: M N".
+
+    The dtype is bool or that of integers; without one the array holds floats, whose dtype is chosen
+    when the program is compiled. Raises Refused for another dtype, and for a word that is neither
+    a name, ``name=size``, nor a positive integer.
+    """
+    before, colon, words = text.rpartition(":")
+    dtype = before.strip()
+    if colon and dtype not in OWN:
+        hint = f"dtypes are {', '.join(OWN)}; that of floats is said when compiling"
+        raise Refused(f"{dtype!r} in {text!r} is no dtype", hint)
+    axes: list[Axis] = []
+    for word in words.split():
+        name, equals, digits = word.partition("=")
+        if word.isdecimal() and int(word) > 0:
+            axes.append(1 if int(word) == 1 else dims.unnamed(int(word), fixed=True))
+        elif name.isidentifier() and not equals:
+            axes.append(dims.named(name))
+        elif name.isidentifier() and digits.isdecimal() and int(digits) > 0:
+            axes.append(dims.named(name, int(digits)))
+        else:
+            raise Refused(f"{word!r} in {text!r} is no dim", 'write dims as "B M D=64"')
+    return tuple(axes), dtype
+
+
+def from_example(dims: DimTable, given: Any) -> tuple[Shape, str]:
+    """Fresh dims for the axes of an example array or tensor, and its dtype."""
+    if not hasattr(given, "shape") or not hasattr(given, "dtype"):
+        raise Refused(
+            f"a {type(given).__name__} is neither a dim string nor an array",
+            "bind other arguments beforehand: functools.partial(fn, option=value)",
+        )
+    dtype = str(getattr(given.dtype, "name", given.dtype)).removeprefix("torch.")
+    return tuple(dims.of_example(int(extent)) for extent in given.shape), dtype

@@ -1,0 +1,71 @@
+"""Operations on masks and integers that are recorded as others, so that meanings stay few.
+
+Arithmetic on masks alone is logic, as in NumPy; a maximum of masks is one of 0 and 1. An integer
+beside a float, be it a plain 2.0, is made one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.kinds import (
+    FLOAT,
+    MASK,
+    OF_MASKS,
+    SCALAR,
+    TRUE,
+    WHOLE_NUMBERS,
+    scalar_kind,
+)
+from blockbuster.frontend.sizes import scalar
+from blockbuster.ir.dtypes import INTEGERS
+
+if TYPE_CHECKING:
+    from blockbuster.frontend.trace import Trace
+
+
+def otherwise(
+    trace: Trace, op: str, operands: Sequence[Any], params: Mapping[str, Any]
+) -> TracedArray | None:
+    """The operation recorded as others, where it is one of those; else None."""
+    kinds = [_kind(operand) for operand in operands]
+    numbers = kinds[op == "where" :]
+    if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
+        return _of_masks(trace, op, operands, params)
+    if op in WHOLE_NUMBERS and SCALAR in numbers and FLOAT not in numbers:
+        made = [
+            trace.floats(operand) if kind in INTEGERS else operand
+            for operand, kind in zip(operands, kinds, strict=True)
+        ]
+        changed = any(kind in INTEGERS for kind in kinds)
+        return trace.record(op, made, params) if changed else None
+    return None
+
+
+def _kind(operand: Any) -> str:
+    if isinstance(operand, TracedArray):
+        return operand.kind
+    known = hasattr(operand, "dtype") or scalar(operand) is not None
+    return scalar_kind(operand) if known else ""
+
+
+def _of_masks(
+    trace: Trace, op: str, operands: Sequence[Any], params: Mapping[str, Any]
+) -> TracedArray | None:
+    if op in OF_MASKS:
+        return trace.record(OF_MASKS[op], operands)
+    if op in ("abs", "square"):
+        return trace.record("and", (*operands, *operands))
+    if op == "where":
+        condition, x, y = operands
+        if _kind(condition) not in (MASK, TRUE):
+            return None  # refused in a moment
+        there = trace.record("and", (condition, x))
+        elsewhere = trace.record("and", (trace.record("not", (condition,)), y))
+        return trace.record("or", (there, elsewhere))
+    if op in ("max", "min"):
+        numbers = trace.record("add", (*operands, 0))
+        return trace.record("ne", (trace.record(op, (numbers,), params), 0))
+    return None
