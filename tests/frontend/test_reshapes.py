@@ -186,8 +186,12 @@ def test_examples_fix_sizes_where_only_those_fit():
     program = bb.trace(lambda x: x.reshape(2, 3, 4) * 2, x=np.ones((6, 4)))
 
     assert sorted(program.sizes.values()) == [2, 3, 4, 6]
-    assert bb.trace(lambda x: x.reshape(8, 3) * 2, x=np.ones((6, 4))).sizes == {"A": 6, "B": 4,
-                                                                                "C": 8, "D": 3}
+    assert bb.trace(lambda x: x.reshape(8, 3) * 2, x=np.ones((6, 4))).sizes == {
+        "A": 6,
+        "B": 4,
+        "C": 8,
+        "D": 3,
+    }
 
 
 LENGTHS = st.lists(
