@@ -51,7 +51,7 @@ def _measured(program: Program, rounds: int) -> Record:
     """The record of one program, which is printed, too."""
     arrays = program.inputs()
     jitted = bb.jit(program.ours)
-    runs = {"plain": program.plain, "ours": jitted}
+    runs: dict[str, Callable[..., Any]] = {"plain": program.plain, "ours": jitted}
     found = {name: run(*arrays) for name, run in runs.items()}
     exact = program.plain(*program.inputs(np.float64))
     errors = {name: float(np.abs(made - exact).max()) for name, made in found.items()}

@@ -32,6 +32,7 @@ from blockbuster.rules.overflow import overflowing
 from blockbuster.rules.peel_first_iteration import PeelFirstIteration
 from blockbuster.rules.remake import Remake
 from blockbuster.rules.safety import safe
+from blockbuster.rules.scale_out_of_extremum import ScaleOutOfExtremum
 from blockbuster.rules.swap_scale_dot import SwapScaleDot
 from blockbuster.rules.swap_shift_dot import SwapShiftDot
 from blockbuster.rules.transpose_producer import TransposeProducer
@@ -64,6 +65,7 @@ RULES: tuple[Rule, ...] = (
     FoldColumns(),  # after fusion: it looks inside one body, and makes way for the next rule
     LocalLinearity(),  # what rules 4 and 5 recognize before fusion is theirs
     FactorOut(),  # after fusion: it needs one body from the factor to the sum
+    ScaleOutOfExtremum(),  # likewise, for maxima
     FactorOutExp(),  # last: as an exponential is undone for a factor, linear ones have left
     ExtendMap(),  # the paper's extension, where it applies: then its derivations are the paper's
     ExtendMapOverAncestors(),  # where the entire graph cannot be taken in
@@ -143,6 +145,7 @@ __all__ = [
     "Remake",
     "Rule",
     "Step",
+    "ScaleOutOfExtremum",
     "SwapScaleDot",
     "SwapShiftDot",
     "WholeDim",

@@ -11,14 +11,10 @@ from collections.abc import Hashable, Sequence
 from blockbuster.ir.expr import Arg, Expr, call, calls, substitute
 from blockbuster.ir.graph import Graph, Node, Value
 from blockbuster.ir.ops import Elementwise, Functional, Pointwise
+from blockbuster.rules.by_dim import SCALAR_FUNCTIONS
 
 MOST = 256
 """How many functions a formula applies at most; a value that takes more stands for itself."""
-
-_SCALAR = {
-    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "outer": "mul",
-    "row_shift": "add", "col_shift": "add", "row_scale": "mul", "col_scale": "mul",
-}  # fmt: skip
 
 
 class Formulas:
@@ -54,6 +50,6 @@ def _scalar(node: Node) -> Expr | None:
     match node.op:
         case Elementwise(expr) | Pointwise(expr):
             return expr
-        case Functional(name) if name in _SCALAR:
-            return call(_SCALAR[name], Arg(0), Arg(1))
+        case Functional(name) if name in SCALAR_FUNCTIONS:
+            return call(SCALAR_FUNCTIONS[name], Arg(0), Arg(1))
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 Known = dict[str, Array]
 Step = Callable[[Known], Collection[Array]]  # the arrays that it writes, in order
-Keep = Callable[[Array], Array]
+Turn = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -41,36 +41,34 @@ class OnHost:
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         """The outputs of the plan."""
         known = dict(zip(self.plan.inputs, arrays, strict=True))
-        for step, kept in self._steps:
-            for (name, keep), array in zip(kept, step(known), strict=True):
-                known[name] = keep(array)
-        return [
-            keep(known[name] if seen is None else shown(known[name], seen))
-            for name, seen, keep in self._results
-        ]
+        for step, writes in self._steps:
+            for (name, dtype, keep), array in zip(writes, step(known), strict=True):
+                known[name] = array if array.dtype is dtype else keep(array)
+        return [known[name] if turn is None else turn(known[name]) for name, turn in self._results]
 
     @cached_property
-    def _steps(self) -> list[tuple[Step, list[tuple[str, Keep]]]]:
-        """What runs, and how the arrays that it makes are kept."""
+    def _steps(self) -> list[tuple[Step, list[tuple[str, Any, Turn]]]]:
+        """What runs, and the dtype in which each array that it makes is kept."""
         plan = self.plan
         return [
             (
                 self._call(step) if isinstance(step, Call) else self._file(step),
-                [(name, keeper(plan.kept[name])) for name in step.writes],
+                [(name, *keeper(plan.kept[name])) for name in step.writes],
             )
             for step in plan.steps
         ]
 
     @cached_property
-    def _results(self) -> list[tuple[str, Seen | None, Keep]]:
-        """Where each output is found, how it is turned (None: not at all), and how it is kept."""
+    def _results(self) -> list[tuple[str, Turn | None]]:
+        """Where each output is found, and what makes it of that; None: it is that very array."""
         plan = self.plan
         axes = {n: len(a) for s in plan.steps for n, a in zip(s.writes, s.axes, strict=True)}
-        pairs = zip(plan.results, map(keeper, plan.result_dtypes), strict=True)
-        return [
-            (seen.array, None if seen.order == tuple(range(axes.get(seen.array, -1))) else seen, k)
-            for seen, k in pairs
-        ]
+        found: list[tuple[str, Turn | None]] = []
+        for seen, dtype in zip(plan.results, plan.result_dtypes, strict=True):
+            as_it_lies = seen.order == tuple(range(axes.get(seen.array, -1)))
+            there = as_it_lies and plan.kept.get(seen.array) == dtype
+            found.append((seen.array, None if there else partial(_result, seen, dtype)))
+        return found
 
     def _call(self, call: Call) -> Step:
         return lambda known: _called(self.plan, call, known, self.sizes).values()
@@ -82,22 +80,21 @@ class OnHost:
         blocks = {dim: file.blocks.get(size_class(dim), n) for dim, n in whole.items()}
 
         def step(known: Known) -> Collection[Array]:
-            given = {
-                name: array
-                if (array := known[name]).dtype is dtype and type(array) is np.ndarray
-                else _as_read(array, dtype)
-                for name in file.reads
-            }
+            given = known
+            for name in file.reads:
+                array = known[name]
+                if array.dtype is not dtype or type(array) is not np.ndarray:
+                    given = {**given, name: _as_read(array, dtype)}
             made: dict[str, Array] = run(given, sizes, blocks, dtype=dtype.type)
             return made.values()
 
         return step
 
 
-def keeper(dtype: str) -> Keep:
-    """``rounded`` to a dtype, at once where nothing is to be done."""
+def keeper(dtype: str) -> tuple[Any, Turn]:
+    """What rounds to a dtype, and NumPy's dtype of arrays that need no rounding to it."""
     plain = None if dtype == "bfloat16" else np.dtype(dtype)
-    return lambda array: array if array.dtype is plain else rounded(array, dtype)
+    return plain, partial(rounded, dtype=dtype)
 
 
 def _as_read(array: Array, kind: Any) -> Array:
@@ -163,7 +160,9 @@ def _interpreted(
 
 
 def _results(plan: Plan, known: Mapping[str, Array]) -> list[Array]:
-    return [
-        rounded(shown(known[seen.array], seen), dtype)
-        for seen, dtype in zip(plan.results, plan.result_dtypes, strict=True)
-    ]
+    pairs = zip(plan.results, plan.result_dtypes, strict=True)
+    return [_result(seen, dtype, known[seen.array]) for seen, dtype in pairs]
+
+
+def _result(seen: Seen, dtype: str, array: Array) -> Array:
+    return rounded(shown(array, seen), dtype)

@@ -107,6 +107,29 @@ def extrema() -> tuple[Mutant, ...]:
     )  # fmt: skip
 
 
+def scaled_extrema() -> tuple[Mutant, ...]:
+    """scale-out-of-extremum."""
+    rule, file = "ScaleOutOfExtremum", "scale_out_of_extremum"
+    return (
+        Mutant("scaled: may be negative", rule, file,
+               "if not not_negative(graph, factor):", "if False:", "cases"),
+        Mutant("scaled: by anything", rule, file,
+               'if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):',
+               "if False:", "cases"),
+        Mutant("scaled: a sum", rule, file, '(Accumulate("max"), Accumulate("min"))',
+               '(Accumulate("max"), Accumulate("min"), Accumulate("+"))', "cases"),
+        Mutant("scaled: nothing shared", rule, file,
+               "or not shares_a_pass(graph, position):", ":", "cases"),
+        Mutant("scaled: along the fold", rule, file, "if lost else", "if False else", "cases"),
+        Mutant("scaled: the factor is lost", rule, file, "edit, PRODUCT, given,",
+               "edit, Arg(0), given,"),
+        Mutant("scaled: any sum is positive", rule, "signs", "return all(map(of, range(",
+               "return any(map(of, range(", "cases"),
+        Mutant("scaled: differences are positive", rule, "signs", '{"add", "mul",',
+               '{"add", "sub", "mul",', "cases"),
+    )  # fmt: skip
+
+
 def shared_factors() -> tuple[Mutant, ...]:
     """factor-out."""
     rule, file, values, exprs = "FactorOut", "shared_factor", "affine", "linear_expressions"
@@ -317,6 +340,7 @@ MUTANTS_OF_OURS: tuple[Mutant, ...] = (
     *duplicates(),
     *columns(),
     *extrema(),
+    *scaled_extrema(),
     *shared_factors(),
     *shared_exponentials(),
     *peeled(),

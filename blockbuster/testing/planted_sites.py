@@ -241,6 +241,22 @@ SITES: Mapping[str, tuple[str, ...]] = {
           return p, q
         }""",
     ),
+    "scale-out-of-extremum": (
+        """graph(X: K[M,K] = port) {
+          e, s = map K (x in !X) { y = exp(x) t = row_sum(y) yield y yield +t }
+          c = recip0(s)
+          p = map K (e_1 in !e, v = c) { u = row_scale(e_1, v) a = row_max(u) yield max a }
+          return p
+        }""",
+        """graph(X: K[M,K] = port, Y: K[M,K] = port) {
+          s = map K (x in !X) { q = exp(x) t = row_sum(q) yield +t }
+          c = exp(-s)
+          p = map K (x_1 in !X, y in !Y, v = c) {
+            w = sub(y, x_1) u = w * v over [M,K] a = row_min(u) yield min a
+          }
+          return p, s
+        }""",
+    ),
     "factor-out": (
         """graph(X: K[M,K] = port, G: K[M,K] = port, Y: K[N,K] = port) {
           s = map K (x in !X) { t = row_sum(x) yield +t }

@@ -32,6 +32,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.ir.graph import Graph
+from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Relabel, Transpose
 from blockbuster.ir.types import size_class
 
@@ -87,6 +88,24 @@ class _WholeArrays(Text):
         self.values: dict[Buffer, str] = {}
         self._filled = _filled_at_once(program)
         self._texts: dict[Tile, Tile] = {}
+
+    def shapes(self) -> tuple[list[str], tuple[str, ...]]:
+        """Sizes read from the arguments' shapes, block sizes of list-only dims; sizes not shown."""
+        found: dict[str, str] = {}
+        for buffer in self._program.inputs:
+            for position, axis in enumerate(buffer.axes):
+                if axis.dim is not None:
+                    shape = f"{self.names[buffer]}.shape[{position}]"
+                    found.setdefault(self._size(axis.dim), shape)
+        lines = [f"    {name} = {text}" for name, text in found.items()]
+        shown = [dim for dim, name in self._sizes.items() if name in found]
+        for rule in in_order(self._program.rules, shown):
+            if rule.exact and self._sizes[rule.dim] not in found:
+                found[self._sizes[rule.dim]] = text = rule.length.python(self._size)
+                lines.append(f"    {self._sizes[rule.dim]} = {text}")
+        units = (d for d in self._dims if d not in self._program.whole)
+        lines += [f"    {self._blocks[dim]} = 1" for dim in units]
+        return lines, tuple(name for name in self._sizes.values() if name not in found)
 
     def written(self, stmt: Stmt, scope: Scope) -> list[str]:
         """The lines of a statement; none where its value is written where it is read."""

@@ -128,24 +128,6 @@ class Text(Operators):
         for buffer in (*self._program.outputs, *self._program.workspaces):
             yield self.allocation(buffer, "empty")
 
-    def shapes(self) -> tuple[list[str], tuple[str, ...]]:
-        """Sizes read from the arguments' shapes, block sizes of list-only dims; sizes not shown."""
-        found: dict[str, str] = {}
-        for buffer in self._program.inputs:
-            for position, axis in enumerate(buffer.axes):
-                if axis.dim is not None:
-                    shape = f"{self.names[buffer]}.shape[{position}]"
-                    found.setdefault(self._size(axis.dim), shape)
-        lines = [f"    {name} = {text}" for name, text in found.items()]
-        shown = [dim for dim, name in self._sizes.items() if name in found]
-        for rule in in_order(self._program.rules, shown):
-            if rule.exact and self._sizes[rule.dim] not in found:
-                found[self._sizes[rule.dim]] = text = rule.length.python(self._size)
-                lines.append(f"    {self._sizes[rule.dim]} = {text}")
-        units = (d for d in self._dims if d not in self._program.whole)
-        lines += [f"    {self._blocks[dim]} = 1" for dim in units]
-        return lines, tuple(name for name in self._sizes.values() if name not in found)
-
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
         extents = listed([self._whole_extent(axis) for axis in buffer.axes])
@@ -325,10 +307,10 @@ class Text(Operators):
         return [*lines, f"{lead.name} = {new}"]
 
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
-        text = self._in_place(stmt, scope) or self.operator(stmt, scope)
+        text = self._into_memory(stmt, scope) or self.operator(stmt, scope)
         return [f"{stmt.target.name} = {text}"]
 
-    def _in_place(self, stmt: Let, scope: Scope) -> str:
+    def _into_memory(self, stmt: Let, scope: Scope) -> str:
         """The value of ``stmt`` made in memory that is there already; empty where none is."""
         free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
         memory = free.name if free else ""

@@ -1,0 +1,147 @@
+"""scale-out-of-extremum: a factor that is not negative waits until after a maximum.
+
+before   e, s = map N (x in !X) { .. yield e      after   e, s = map N (x in !X) { .. }
+                                  yield +s }              m = map N (e in !E) {
+         r = recip0(s)                                      m = row_max(e)
+         z = map N (e in !e, r = r) {                       yield max m
+           y = row_scale(e, r)                            }
+           m = row_max(y)                                 r = recip0(s)
+           yield max m                                    z = mul(m, r)
+         }
+
+So the largest weight of a softmax is found while its sum is taken, and the weights are not stored.
+The same holds for minima. Only where a node makes the factor and another map over the dim shares a
+list, as in factor-out: the two can then be one. In floating point the results are the same, too,
+because rounding keeps order. A factor is a reciprocal of what is made of exponentials by sums and
+products, or an exponential.
+Ends: the factor moves one level out, and only extensions, which end, move one in.
+Source: ours; max r e = r max e for r >= 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+from blockbuster.ir.builder import Builder
+from blockbuster.ir.expr import Arg, Call, call
+from blockbuster.ir.graph import Graph, Node, Output, Value
+from blockbuster.ir.ops import Accumulate, Elementwise, Functional, Map, Op, Pointwise
+from blockbuster.rules.base import (
+    Kind,
+    LocalRule,
+    Match,
+    Note,
+    Refusal,
+    label,
+    name_of,
+    unheard,
+)
+from blockbuster.rules.by_dim import by_dim
+from blockbuster.rules.extrema import ROW_FOLDS
+from blockbuster.rules.legality import first_iteration_gone
+from blockbuster.rules.shared_factor import made_here, shares_a_pass
+from blockbuster.rules.signs import not_negative
+
+PRODUCT = call("mul", Arg(0), Arg(1))
+SCALES = (Functional("row_scale"), Functional("mul"))
+
+
+@dataclass(frozen=True)
+class ScaleOutOfExtremum(LocalRule):
+    """Maxima and minima of what all iterations scale alike."""
+
+    name: ClassVar[str] = "scale-out-of-extremum"
+    kind: ClassVar[Kind] = "companion"
+    needs: ClassVar[tuple[type[Op], ...]] = (Map,)
+    in_place: ClassVar[bool] = True
+
+    def matches_at(self, graph: Graph, position: int, note: Note = unheard) -> Iterator[Match]:
+        node = graph.nodes[position]
+        if not isinstance(node.op, Map) or len(node.op.results) > 1:
+            return
+        if node.op.results[0] not in (Accumulate("max"), Accumulate("min")):
+            return
+        scaled = _scaled(node.op, list(made_here(graph, position)))
+        if scaled is None or not shares_a_pass(graph, position):
+            return
+        factor = node.operands[scaled.port]
+        reason = first_iteration_gone(graph, position) or _unfit(graph, node, scaled)
+        reason = reason or _of_unknown_sign(graph, factor)
+        if reason:
+            note(Refusal(self, (position,), reason))
+        else:
+            yield Match(self, graph, {"map": position}, name_of(graph, factor))
+
+    def apply(self, match: Match) -> Graph:
+        node, op, origin = match.node("map"), match.map("map"), match.origin()
+        scaled = _scaled(op, list(made_here(match.graph, match.nodes["map"])))
+        assert scaled is not None
+        body, ends = Builder(op.body), list[Output]()
+        if scaled.reader is None:
+            ends = [replace(op.body.outputs[0], value=scaled.rest)]
+        else:
+            body.set_operand(scaled.reader, 0, scaled.rest)
+        edit = match.edit()
+        unscaled = op.around(body.finish(*ends))
+        (new,) = edit.add(unscaled, *node.operands, hints=node.hints, origin=origin)
+        given = [new, node.operands[scaled.port]]
+        edit.redirect(match.value("map"), by_dim(edit, PRODUCT, given, node.types[0].axes, origin))
+        return edit.finish()
+
+    def describe(self, match: Match) -> str:
+        return f"{match.detail} leaves {label(match.node('map'))}"
+
+
+class _Scaled(NamedTuple):
+    """What is scaled, the port of its factor, and the node that folds its rows, if one does."""
+
+    rest: Value
+    port: int
+    reader: int | None
+
+
+def _scaled(op: Map, ports: list[int]) -> _Scaled | None:
+    """The product that a map folds, one of whose operands enters whole at one of ``ports``."""
+    value, reader, nodes = op.body.outputs[0].value, None, op.body.nodes
+    result = op.results[0]
+    assert isinstance(result, Accumulate)
+    if value.node >= 0 and nodes[value.node].op == Functional(ROW_FOLDS[result.monoid]):
+        reader = value.node
+        value = nodes[reader].operands[0]
+    if value.node < 0 or not _is_product(nodes[value.node]):
+        return None
+    left, right = nodes[value.node].operands
+    for rest, factor in ((left, right), (right, left)):
+        whole = factor.node < 0 and factor.port in ports and not op.iterated[factor.port]
+        if whole and op.body.type_of(rest) == op.body.type_of(value):
+            return _Scaled(rest, factor.port, reader)
+    return None
+
+
+def _is_product(node: Node) -> bool:
+    if isinstance(node.op, Elementwise | Pointwise):
+        return node.op.expr in (PRODUCT, call("mul", Arg(1), Arg(0)))
+    return node.op in SCALES
+
+
+def _of_unknown_sign(graph: Graph, factor: Value) -> str:
+    """Why the sign of a factor is not known, or "".
+
+    Other factors may be positive, too, but proofs do not decide the signs of such products.
+    """
+    op = graph.nodes[factor.node].op
+    expr = op.expr if isinstance(op, Elementwise | Pointwise) else None
+    if not isinstance(expr, Call) or expr.fn not in ("exp", "recip0", "reciprocal"):
+        return f"{name_of(graph, factor)} is no reciprocal and no exponential"
+    if not not_negative(graph, factor):
+        return f"{name_of(graph, factor)} may be negative, for all that shows"
+    return ""
+
+
+def _unfit(graph: Graph, node: Node, scaled: _Scaled) -> str:
+    """Why the factor cannot be applied to the result, or ""."""
+    factor = graph.type_of(node.operands[scaled.port])
+    lost = [dim for dim in factor.axes if dim not in node.types[0].axes]
+    return f"{label(node)} folds {lost[0]}, along which the factor changes" if lost else ""

@@ -1,0 +1,110 @@
+"""Blocks of NumPy text: tiles that fit a cache, and rows that stay whole where they can."""
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.emit.print.numpy.spelling import HELPERS
+from blockbuster.selection.numpy_tiles import MOST
+
+ROWS = {"x": "M N", "w": "N"}
+
+
+def blocks(function, inputs, **sizes):
+    """What is cut, by size class."""
+    compiled = bb.compile(bb.trace(function, **inputs), sizes, "float32", "cpu")
+    (file,) = compiled.plan.files
+    return file.blocks
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (lambda x, w: bb.layer_norm(x, w, w), ROWS),
+        (lambda x: bb.softmax(x), {"x": "M N"}),
+        (lambda x: bb.logsumexp(x), {"x": "M N"}),
+        (lambda x: bb.sqrt(bb.abs(x)) + x, {"x": "M N"}),
+    ],
+)
+def test_rows_stay_whole(function, inputs):
+    found = blocks(function, inputs, M=4096, N=1024)
+
+    assert [*found] == ["M"]
+    assert found["M"] * 1024 <= MOST
+
+
+def test_rows_that_alone_outgrow_the_cache_are_cut():
+    found = blocks(lambda x: bb.softmax(x), {"x": "M N"}, M=2, N=1 << 20)
+
+    assert "N" in found
+    assert found["N"] * found.get("M", 2) <= MOST
+
+
+def test_columns_of_a_sum_over_rows_stay_whole():
+    """Rows are cut although each block is another turn of the loop that adds up."""
+    found = blocks(lambda x: bb.sum(x * x, axis=0), {"x": "M N"}, M=4096, N=1024)
+
+    assert [*found] == ["M"]
+
+
+def helpers(*names):
+    """Functions that NumPy texts define for themselves."""
+    space = {"np": np}
+    exec("import math\n" + "\n".join(HELPERS[name] for name in names), space)
+    return [space[name] for name in names]
+
+
+@pytest.mark.parametrize("terms", [1, 255, 256, 257, 700])
+def test_products_of_parts_are_the_product(terms):
+    product, dot = helpers("product", "dot")
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-4, 5, (40, terms)).astype(np.float32) for _ in range(2))
+    out = np.empty((40, 50), np.float32)[:, :40]
+
+    np.testing.assert_array_equal(product(a, b), a @ b.T)
+    assert dot(a, b, out) is out
+    np.testing.assert_array_equal(out, a @ b.T)
+
+
+def test_a_large_product_in_float32_errs_no_more_than_numpys():
+    _, dot = helpers("product", "dot")
+    random = np.random.default_rng(0)
+    a, b = (random.normal(size=(128, 2048)).astype(np.float32) for _ in range(2))
+    exact = a.astype(np.float64) @ b.T.astype(np.float64)
+
+    assert np.abs(dot(a, b) - exact).max() <= np.abs(a @ b.T - exact).max()
+
+
+def test_a_small_product_is_rounded_once():
+    _, dot = helpers("product", "dot")
+    random = np.random.default_rng(0)
+    a, b = (random.normal(size=(8, 160)).astype(np.float32) for _ in range(2))
+    exact = a.astype(np.float64) @ b.T.astype(np.float64)
+
+    np.testing.assert_array_equal(dot(a, b), exact.astype(np.float32))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("z", [1.0, np.inf, -np.inf, np.nan, 1e30])
+@np.errstate(invalid="ignore")
+def test_minus_keeps_infinities(z, in_place):
+    (minus,) = helpers("minus")
+    x = np.array([[1.0, np.inf, -np.inf], [0.5, np.nan, 2.0]], np.float32)
+    zs = np.array([[0.5], [z]], np.float32)
+    wanted = np.where(np.isinf(x), x, x - zs)
+    given = x.copy()
+    found = minus(given, zs, given) if in_place else minus(given, zs)
+
+    np.testing.assert_array_equal(found, wanted)
+    assert (found is given) == in_place
+
+
+def test_replaced_leaves_its_operand_alone():
+    (replaced,) = helpers("replaced")
+    x = np.array([0.0, 2.0, np.nan, -0.0], np.float32)
+
+    np.testing.assert_array_equal(
+        replaced(x, 0, np.inf), np.array([np.inf, 2, np.nan, np.inf], np.float32)
+    )
+    assert x[0] == 0
+    assert replaced(np.float32(0), 0, 3) == 3
