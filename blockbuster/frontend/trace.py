@@ -360,8 +360,6 @@ class Trace:
             raise trace_error(reason, hint=refused.hint) from None
 
 
-
-
 def _hints(equations: Sequence[Equation]) -> list[str]:
     """The variable each line assigns, for the last operation of the line."""
     lines: list[SourceLine | None] = [e.where for e in equations]

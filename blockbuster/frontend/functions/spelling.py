@@ -179,6 +179,10 @@ def _said(func: Any, kwargs: Mapping[str, Any], function: Callable[..., Any]) ->
     }
 
 
+_FAMILIES = ("linalg_", "special_", "fft_")
+"""How torch calls the functions of its modules: ``linalg_norm`` for ``torch.linalg.norm``."""
+
+
 def numpy_name(func: Any) -> str:
     """The name of a function of NumPy's as users write it: ``linalg.inv``."""
     module = str(getattr(func, "__module__", "") or "").removeprefix("numpy").strip(".")
@@ -191,6 +195,8 @@ def torch_name(func: Any) -> str:
     module = str(getattr(func, "__module__", "") or "")
     if module.startswith("torch.nn"):
         return f"nn.functional.{name}"
+    if name.startswith(_FAMILIES):
+        return name.replace("_", ".", 1)
     is_method = type(func).__name__ == "method_descriptor" or module == "torch._tensor"
     return f"Tensor.{name}" if is_method else name
 
