@@ -15,9 +15,9 @@ from blockbuster.emit.print.numpy.mixed import (
     has_integers,
 )
 from blockbuster.emit.print.numpy.operators import Operators
+from blockbuster.emit.print.numpy.own_functions import HELPERS
 from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
-    HELPERS,
     IDENTITY_TEXT,
     MONOID_TEXT,
     RESERVED,
@@ -82,7 +82,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
 
 
 class Text(Operators):
-    """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
+    """The lines of a program. ``terse``: the plain text of a reference, with no order of loops."""
 
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
         self._program = program
