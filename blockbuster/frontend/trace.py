@@ -16,7 +16,7 @@ from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
-from blockbuster.frontend.indexing import piece, spread
+from blockbuster.frontend.indexing import array_among, piece, spread
 from blockbuster.frontend.kinds import FLOAT, SCALAR, kind_of_dtype, result_kind, scalar_kind
 from blockbuster.frontend.masks import otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names
@@ -213,7 +213,16 @@ class Trace:
         return x if same else self.record("reshape", (x,), {"shape": shape})
 
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
-        """``x[key]``: slices and single positions, one axis after the other, then new axes."""
+        """``x[key]``: slices and single positions, one axis after the other, then new axes.
+
+        An array of integers takes elements of the axis where it stands.
+        """
+        found = self._checked(lambda: array_among(key), "indexing", x)
+        if found is not None:
+            rest = self.index(x, (*key[: found[0]], slice(None), *key[found[0] + 1 :]))
+            take = self.spellings.numpy[np.take].function
+            taken: TracedArray = take(rest, key[found[0]], found[1])
+            return taken
         entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
         axis = 0
         for entry in entries:
@@ -237,14 +246,19 @@ class Trace:
         return self.custom(op, (x,), x.axes, str(op))
 
     def custom(
-        self, fn: Callable[..., Any], arrays: Sequence[Any], shape: Shape, name: str
+        self,
+        fn: Callable[..., Any],
+        arrays: Sequence[Any],
+        shape: Shape,
+        name: str,
+        kind: str = FLOAT,
     ) -> TracedArray:
         """Any function of whole arrays, with a result of a known shape."""
         if not all(isinstance(array, TracedArray) for array in arrays):
             raise trace_error(f"{name} takes traced arrays only", hint="let fn hold other values")
         taken = self._checked(lambda: [self._operand(a, name) for a in arrays], name)
         operands = tuple(operand for operand, _, _ in taken)
-        return self._append("custom", operands, {"fn": fn, "name": name}, shape, "float")
+        return self._append("custom", operands, {"fn": fn, "name": name}, shape, kind)
 
     def shape(self, entries: Iterable[Any]) -> Shape:
         """A shape whose entries are sizes of dims, names of dims, or 1."""
@@ -344,8 +358,6 @@ class Trace:
             shown = " and ".join(self.dims.show(a.axes) for a in arrays)
             reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
             raise trace_error(reason, hint=refused.hint) from None
-
-
 
 
 def _hints(equations: Sequence[Equation]) -> list[str]:
