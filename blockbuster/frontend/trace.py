@@ -19,7 +19,7 @@ from blockbuster.frontend.given import from_example, from_text
 from blockbuster.frontend.indexing import array_among, piece, spread
 from blockbuster.frontend.kinds import FLOAT, SCALAR, kind_of_dtype, result_kind, scalar_kind
 from blockbuster.frontend.masks import otherwise
-from blockbuster.frontend.parameters import bound_to, parameter_names
+from blockbuster.frontend.parameters import bound_to, parameter_names, stand_in
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -37,7 +37,7 @@ from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
 from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
 from blockbuster.frontend.torch import is_tensor, one_element
-from blockbuster.frontend.trees import distinct, taken_apart
+from blockbuster.frontend.trees import distinct
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Lengths, length_of
@@ -79,24 +79,12 @@ def trace_reader(
     """The same; ``roots`` are where names of arrays are looked for that ``fn`` is not given."""
     names = parameter_names(fn, inputs)
     recording = Trace(roots)
-    bound = bound_to(fn, {name: _stand_in(recording, name, inputs[name]) for name in names})
+    bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
     result = fn(*bound.args, **bound.kwargs)
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
     return program, recording.dims.facts
-
-
-def _stand_in(recording: Trace, name: str, given: Any) -> Any:
-    """What stands for an input: a traced array, or the containers given, of traced arrays."""
-    held, tree = taken_apart(given, lambda value: isinstance(value, str))
-    values = [
-        leaf.value
-        if leaf.shown and isinstance(leaf.value, int | float | None)
-        else recording.input(name + leaf.word, leaf.value, shown=name + leaf.shown)
-        for leaf in held
-    ]
-    return tree.build(iter(values))
 
 
 class Trace:

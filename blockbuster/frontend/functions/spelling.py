@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from blockbuster.frontend.fixed import static
 from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.source import trace_error
@@ -175,7 +176,7 @@ def _said(func: Any, kwargs: Mapping[str, Any], function: Callable[..., Any]) ->
     return {
         name: value
         for name, value in kwargs.items()
-        if name in known or name not in usual or value is not usual[name].default
+        if name in known or name not in usual or static(value) != static(usual[name].default)
     }
 
 
