@@ -27,7 +27,8 @@ OF_NUMPY = frozenset(("axis", "keepdims", "ddof"))
 """Parameters that NumPy's methods do not have."""
 
 NO_METHODS = (
-    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack", "where",
+    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack",
+    "row_stack", "where", "zeros_like", "ones_like", "full_like",
     "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
@@ -82,8 +83,8 @@ class Spellings:
         return bound
 
     def _meant(self, array: Any, name: str, kwargs: Mapping[str, Any]) -> Row:
-        """The row of a method. Where both libraries have it, names of parameters say whose is meant;
-        where none is given, torch's is meant on tensors.
+        """The row of a method. Where both libraries have it, names of parameters say whose is
+        meant; without them, torch's is meant on tensors.
         """
         ours, theirs = self.methods.get(name), self._of_tensors(name)
         on_tensors = array.trace.of_tensors and OF_NUMPY.isdisjoint(kwargs)
@@ -178,6 +179,10 @@ def _said(func: Any, kwargs: Mapping[str, Any], function: Callable[..., Any]) ->
     }
 
 
+_FAMILIES = ("linalg_", "special_", "fft_")
+"""How torch calls the functions of its modules: ``linalg_norm`` for ``torch.linalg.norm``."""
+
+
 def numpy_name(func: Any) -> str:
     """The name of a function of NumPy's as users write it: ``linalg.inv``."""
     module = str(getattr(func, "__module__", "") or "").removeprefix("numpy").strip(".")
@@ -190,6 +195,8 @@ def torch_name(func: Any) -> str:
     module = str(getattr(func, "__module__", "") or "")
     if module.startswith("torch.nn"):
         return f"nn.functional.{name}"
+    if name.startswith(_FAMILIES):
+        return name.replace("_", ".", 1)
     is_method = type(func).__name__ == "method_descriptor" or module == "torch._tensor"
     return f"Tensor.{name}" if is_method else name
 
