@@ -16,7 +16,7 @@ from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
-from blockbuster.frontend.indexing import piece, spread
+from blockbuster.frontend.indexing import array_among, piece, spread
 from blockbuster.frontend.kinds import FLOAT, SCALAR, kind_of_dtype, result_kind, scalar_kind
 from blockbuster.frontend.masks import otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names
@@ -151,6 +151,10 @@ class Trace:
             self._captured[id(array)] = made
         return self._captured[id(array)]
 
+    def array(self, value: Any) -> TracedArray:
+        """A traced array, or the hidden input for another one."""
+        return value if isinstance(value, TracedArray) else self.captured(value)
+
     def taken(self, value: Any) -> Any:
         """An argument of a function of torch's: tensors, alone or in a sequence, are captured."""
         if isinstance(value, list | tuple):
@@ -165,6 +169,7 @@ class Trace:
     ) -> TracedArray:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
+        operands = self._checked(lambda: [self._captured_if_array(o, op) for o in operands], op)
         arrays = [o for o in operands if isinstance(o, TracedArray)]
         instead = otherwise(self, op, operands, given)
         if instead is not None:
@@ -208,7 +213,16 @@ class Trace:
         return x if same else self.record("reshape", (x,), {"shape": shape})
 
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
-        """``x[key]``: slices and single positions, one axis after the other, then new axes."""
+        """``x[key]``: slices and single positions, one axis after the other, then new axes.
+
+        An array of integers takes elements of the axis where it stands.
+        """
+        found = self._checked(lambda: array_among(key), "indexing", x)
+        if found is not None:
+            rest = self.index(x, (*key[: found[0]], slice(None), *key[found[0] + 1 :]))
+            take = self.spellings.numpy[np.take].function
+            taken: TracedArray = take(rest, key[found[0]], found[1])
+            return taken
         entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
         axis = 0
         for entry in entries:
@@ -232,14 +246,19 @@ class Trace:
         return self.custom(op, (x,), x.axes, str(op))
 
     def custom(
-        self, fn: Callable[..., Any], arrays: Sequence[Any], shape: Shape, name: str
+        self,
+        fn: Callable[..., Any],
+        arrays: Sequence[Any],
+        shape: Shape,
+        name: str,
+        kind: str = FLOAT,
     ) -> TracedArray:
         """Any function of whole arrays, with a result of a known shape."""
         if not all(isinstance(array, TracedArray) for array in arrays):
             raise trace_error(f"{name} takes traced arrays only", hint="let fn hold other values")
         taken = self._checked(lambda: [self._operand(a, name) for a in arrays], name)
         operands = tuple(operand for operand, _, _ in taken)
-        return self._append("custom", operands, {"fn": fn, "name": name}, shape, "float")
+        return self._append("custom", operands, {"fn": fn, "name": name}, shape, kind)
 
     def shape(self, entries: Iterable[Any]) -> Shape:
         """A shape whose entries are sizes of dims, names of dims, or 1."""
@@ -307,6 +326,15 @@ class Trace:
         self._equations.append(equation)
         return TracedArray(self, Value(len(self._equations) - 1), shape, kind)
 
+    def _captured_if_array(self, given: Any, op: str) -> Any:
+        """An operand; arrays of several elements, and those of products, are captured."""
+        given = one_element(given)
+        if not (isinstance(given, np.ndarray) or is_tensor(given)):
+            return given
+        is_number = not is_tensor(given) and given.size == 1
+        is_number = is_number and not (op in ARRAYS_ONLY and given.ndim)
+        return given if is_number else self.captured(given)
+
     def _operand(self, given: Any, op: str) -> tuple[Operand, Shape, str]:
         """An argument of the operation ``op`` with its shape and kind."""
         if isinstance(given, TracedArray):
@@ -318,14 +346,9 @@ class Trace:
         number = scalar(given)
         if number is not None:
             return _held_exactly(given, number), (), scalar_kind(given)
-        given = one_element(given)
-        one = isinstance(given, np.ndarray | np.generic) and given.size == 1
-        if one and not (op in ARRAYS_ONLY and given.ndim):
+        if isinstance(given, np.ndarray | np.generic):  # of one element, or it were captured
             number = _held_exactly(given.item(), Const(float(given.item())))
             return number, (1,) * given.ndim, scalar_kind(given)
-        if isinstance(given, np.ndarray) or is_tensor(given):
-            held = self.captured(given)
-            return held.value, held.axes, held.kind
         raise Refused(f"a {type(given).__name__} is neither an array nor a number")
 
     def _checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:

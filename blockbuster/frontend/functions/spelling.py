@@ -23,10 +23,12 @@ RENAMED = {
 """Our names of libraries' parameters."""
 
 OF_TORCH = frozenset(("dim", "keepdim", "unbiased"))
+OF_NUMPY = frozenset(("axis", "keepdims", "ddof"))
 """Parameters that NumPy's methods do not have."""
 
 NO_METHODS = (
-    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack", "where",
+    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack",
+    "row_stack", "where", "zeros_like", "ones_like", "full_like",
     "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
@@ -81,11 +83,12 @@ class Spellings:
         return bound
 
     def _meant(self, array: Any, name: str, kwargs: Mapping[str, Any]) -> Row:
-        """The row of a method. Where both libraries have it, torch's is meant on tensors, and by
-        torch's names of parameters.
+        """The row of a method. Where both libraries have it, names of parameters say whose is
+        meant; without them, torch's is meant on tensors.
         """
         ours, theirs = self.methods.get(name), self._of_tensors(name)
-        if ours is None or (theirs and (array.trace.of_tensors or not OF_TORCH.isdisjoint(kwargs))):
+        on_tensors = array.trace.of_tensors and OF_NUMPY.isdisjoint(kwargs)
+        if ours is None or (theirs and (on_tensors or not OF_TORCH.isdisjoint(kwargs))):
             assert theirs is not None
             return theirs
         return ours
