@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
 
-from blockbuster import frontend as bb
+import blockbuster as bb
 
 Axes = tuple[str, ...]
 
