@@ -16,6 +16,7 @@ from blockbuster.testing.norms import norm_programs
 from blockbuster.testing.sites import difference, flaw, sites
 from blockbuster.view.draw import sites as drawn_sites
 from tests.rules.numbers import assert_same_numbers
+from tests.view.explorer_cases import unpacked
 
 RULE = Materialize()
 
@@ -244,7 +245,8 @@ def test_the_explorer_and_pictures_show_the_steps(tmp_path):
     made.to_html(page, prove=False)
     (before, matched), (after, added) = drawn_sites(made.steps[-1])
 
-    assert page.read_text(encoding="utf-8").count("materialize") >= 1
+    shown = unpacked(page.read_text(encoding="utf-8"))
+    assert [step["rule"] for step in shown["steps"]].count("materialize") >= 1
     assert matched == [(0,)]
     assert after == made.final
     assert (0,) in added

@@ -1,5 +1,9 @@
 """Derivations for the tests of the explorer, and the meaning of its data in Python."""
 
+import base64
+import json
+import re
+import zlib
 from functools import cache
 from math import prod
 
@@ -64,6 +68,12 @@ def kernel_of(name):
 def data(name, prove=False):
     setting = Setting(sizes=SMALL.get(name, {}), trials=1)
     return explorer_data(derivation(name), setting, prove=prove)
+
+
+def unpacked(text):
+    """The data that a page holds."""
+    (held,) = re.findall(r'id="data">([^<]*)<', text)
+    return json.loads(zlib.decompress(base64.b64decode(held), -zlib.MAX_WBITS))
 
 
 def values(page, sizes, blocks):

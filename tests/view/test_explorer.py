@@ -1,13 +1,11 @@
 """The explorer's data and page: numbers, places, size, bytes, and what a page may not contain."""
 
-import base64
 import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
-import zlib
 from html.parser import HTMLParser
 
 import pytest
@@ -24,7 +22,15 @@ from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.explorer.texts import changed
 from blockbuster.view.render import can_render
 from tests.parameters import rest_slow
-from tests.view.explorer_cases import SETTINGS, data, derivation, kernel_of, passed, values
+from tests.view.explorer_cases import (
+    SETTINGS,
+    data,
+    derivation,
+    kernel_of,
+    passed,
+    unpacked,
+    values,
+)
 
 NAMES = ("attention", "heads", "residual")
 draws = pytest.mark.skipif(not can_render("svg"), reason="nothing is installed that draws pictures")
@@ -251,11 +257,6 @@ class Outline(HTMLParser):
     def handle_data(self, text):
         if self.open and self.open[-1] == "script":
             self.scripts[-1] += text
-
-
-def unpacked(text):
-    """The data that a page holds."""
-    return json.loads(zlib.decompress(base64.b64decode(outline(text).scripts[0]), -zlib.MAX_WBITS))
 
 
 def outline(text):
