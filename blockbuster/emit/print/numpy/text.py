@@ -177,8 +177,7 @@ class Text(Operators):
         if loop.span is not None:
             begin, end = (tile and tile.name for tile in loop.span)
             steps = f"{self._spelling.helper('within')}({steps}, {begin}, {end})"
-        anyhow = loop.parallel and not self._terse
-        return f"for {self._at[loop.dim]} in {f'order({steps})' if anyhow else steps}:"
+        return f"for {self._at[loop.dim]} in {f'order({steps})' if loop.parallel else steps}:"
 
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target
