@@ -136,7 +136,7 @@ class TracedArray(NoValues):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return self.trace.spellings.call_numpy(func, args, kwargs)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
         """The array API's functions: NumPy's, which take traced arrays."""
         array: Any = np.empty(0)
         return array.__array_namespace__(api_version=api_version)

@@ -34,7 +34,7 @@ from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
 from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
-from blockbuster.frontend.sizes import SizeExpr, scalar
+from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
 from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
 from blockbuster.frontend.torch import is_tensor, one_element
 from blockbuster.frontend.trees import distinct
@@ -333,9 +333,9 @@ class Trace:
             return None, (), SCALAR
         number = scalar(given)
         if number is not None:
-            return _held_exactly(given, number), (), scalar_kind(given)
+            return held_exactly(given, number), (), scalar_kind(given)
         if isinstance(given, np.ndarray | np.generic):  # of one element, or it were captured
-            number = _held_exactly(given.item(), Const(float(given.item())))
+            number = held_exactly(given.item(), Const(float(given.item())))
             return number, (1,) * given.ndim, scalar_kind(given)
         raise Refused(f"a {type(given).__name__} is neither an array nor a number")
 
@@ -378,13 +378,6 @@ def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> dict[str, Any]
 
     params = tuple((key, renamed(value)) for key, value in equation.params)
     return {"operands": operands, "params": params}
-
-
-def _held_exactly(given: Any, number: Expr) -> Expr:
-    """``number``, which is ``given`` as an expression. Raises Refused where digits were lost."""
-    if isinstance(given, int) and isinstance(number, Const) and int(number.value) != given:
-        raise Refused(f"{given} is no float64", "make it an input: an array of int64")
-    return number
 
 
 def _is_plain_size(entry: object) -> bool:

@@ -49,9 +49,8 @@ def derivation_html(derivation: Derivation) -> str:
         marks = [f"snapshot {derivation.snapshots_after.index(at) + 1}" for at in snapshots]
         span = f"{steps[0]}–{steps[-1]}" if len(steps) > 1 else str(steps[0])
         rows.append((span, name, told, str(edges), ", ".join(marks)))
-    start = len(derivation.start.buffered_edges())
-    head = _head("derivation", f"{derivation!r}")
-    columns = ("step", "rule", "what is born", f"buffered edges, {start} at first", "")
+    head = _head("derivation", repr(derivation).removeprefix("Derivation"))
+    columns = ("step", "rule", "what is born", "edges left", "")
     final = _hidden("the final program", derivation.final.show())
     return _block(head, _table(columns, rows), final)
 

@@ -25,7 +25,7 @@ from blockbuster.view.render import HOW_TO, can_render, render_all
 
 LIMITS = (60, 40, 24, 16)  # nodes in one picture: the first with which all fit into the budget
 BUDGET = 4_000  # nodes in all pictures: what takes a second or two to draw
-NEAR = 11  # nodes in the picture of a step's place
+NEAR = 10  # nodes in the picture of a step's place
 EASY_NODES = 36  # in the picture that the page opens with
 BATCH = 40  # pictures that one process draws
 
