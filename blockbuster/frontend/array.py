@@ -138,7 +138,8 @@ class TracedArray(NoValues):
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         """The array API's functions: NumPy's, which take traced arrays."""
-        return np.empty(0).__array_namespace__(api_version=api_version)
+        array: Any = np.empty(0)
+        return array.__array_namespace__(api_version=api_version)
 
     def __pos__(self) -> TracedArray:
         return self
