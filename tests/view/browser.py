@@ -10,6 +10,7 @@ class Page:
         self.dark(False)
         driver.get("about:blank")
         driver.get(path.as_uri())
+        self.wait(lambda: self.all("#steps [aria-current]"))  # it unpacks its data first
 
     def resize(self, width, height):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

@@ -1,6 +1,8 @@
 // The data, how elements are made, and closed forms at the sizes and blocks of the moment.
 
-const data = JSON.parse(document.getElementById("data").textContent);
+const packed = Uint8Array.from(atob(document.getElementById("data").textContent), (c) => c.charCodeAt(0));
+const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+const data = JSON.parse(await new Response(stream).text());
 const last = data.states.length - 1; // the last state of the block program
 const end = last + data.moves.steps.length; // behind it stand the moves of its kernel
 const $ = (id) => document.getElementById(id);

@@ -68,18 +68,6 @@ function linking(pane, home = shown) {
 
 // ---- the picture ------------------------------------------------------------------------
 
-let turn = 0, svgs = null;
-
-/** All pictures, which are packed together: unpacked when the first is looked at. */
-function unpack() {
-  svgs = svgs || (async () => {
-    const bytes = Uint8Array.from(atob(data.pictures.svgs), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-    return JSON.parse(await new Response(stream).text());
-  })();
-  return svgs;
-}
-
 const album = () => data.pictures.states[shown()];
 
 /** Where the step takes place, drawn alone: [picture, places], or nothing where the whole shows it. */
@@ -105,16 +93,15 @@ function choose(texts) {
   return overview ? least : [...place(), PLACE];
 }
 
-async function showPicture() {
-  const canvas = $("canvas"), mine = (turn += 1);
+function showPicture() {
+  const canvas = $("canvas");
   showCrumbs();
   if (data.pictures.missing) {
     for (const id of ["depth", "smaller", "enlarge"]) $(id).closest("label, .choice, button#enlarge").hidden = true;
     canvas.replaceChildren(h("p", {}, data.pictures.missing));
     return;
   }
-  const texts = await unpack();
-  if (mine !== turn) return;
+  const texts = data.pictures.svgs;
   const [number, tops, what] = choose(texts);
   showDepths(what);
   const text = texts[number], { maps } = album();

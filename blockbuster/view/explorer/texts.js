@@ -151,7 +151,7 @@ function drawCurve() {
   let free = -Infinity;
   for (const [index, at] of data.snapshots.entries()) {
     const middle = clamp(x(at), 30, width - 30);
-    if (height < 56 || middle - free < 66) continue;
+    if (height < 56 || middle - free < 66 || values[at] > top) continue;
     free = middle;
     const text = s("text", { x: middle, y: Math.max(y(values[at]) - 9, 22), "text-anchor": "middle" });
     text.textContent = `snapshot ${index + 1}`;
