@@ -37,7 +37,10 @@ class Refused(EmitError):
 
 @dataclass(frozen=True)
 class Noted:
-    """One start of a kernel, as the launcher asked for it."""
+    """One start of a kernel, as the launcher asked for it.
+
+    ``views``: arguments that are views of arrays, truth values as bytes, each with its array.
+    """
 
     name: str
     made: Compilation
@@ -45,6 +48,7 @@ class Noted:
     names: Sequence[str]
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
+    views: Sequence[tuple[Tensor, Tensor]] = ()
 
 
 class Recorder:
@@ -68,6 +72,7 @@ class Recorder:
         self.made: list[Tensor] = []
         self.noted: list[Noted] = []
         self._module = module
+        self._views: list[tuple[Tensor, Tensor]] = []
         self._earlier = iter(earlier)
         self._launches, self._poisons, self._clears = launches, poisons, clears
 
@@ -86,7 +91,8 @@ class Recorder:
         seen = {k.__name__: _StandIn(k, self) for k in kernels}
         # compiled kernels are looked at one by one (inspection.py): files refuse more than is wrong
         own_checks = {"check_assembler": lambda: None}
-        names = {**vars(module), **seen, **own_checks, "empty": self._empty}
+        stand_ins = {"empty": self._empty, "argument": self._argument}
+        names = {**vars(module), **seen, **own_checks, **stand_ins}
         own = module.launch
         launch = FunctionType(own.__code__, names, own.__name__, own.__defaults__)
         launch.__kwdefaults__ = own.__kwdefaults__
@@ -100,6 +106,12 @@ class Recorder:
         self.made.append(poison(new) if self._poisons else new)
         return new
 
+    def _argument(self, array: Tensor) -> Tensor:
+        taken = self._module.argument(array)
+        if taken is not array:
+            self._views.append((taken, array))
+        return taken
+
     def start(
         self, kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], options: Any
     ) -> None:
@@ -110,7 +122,8 @@ class Recorder:
             if not known:
                 made.look()  # a lost register can be an address
             kernel[grid](*arguments, **options)
-        noted = Noted(kernel.__name__, made, grid, kernel.arg_names, arguments, options)
+        views = tuple(self._views)
+        noted = Noted(kernel.__name__, made, grid, kernel.arg_names, arguments, options, views)
         self.noted.append(noted)
 
 

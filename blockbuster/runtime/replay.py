@@ -261,7 +261,8 @@ class Recording:
 def _kernel(noted: Noted, arrays: Sequence[Tensor]) -> Kernel:
     """A compiled kernel that was started, with the arrays whose addresses it takes."""
     pointers = [argument for argument in noted.arguments if hasattr(argument, "data_ptr")]
-    numbers = tuple([_behind(pointer, arrays) for pointer in pointers])
+    of_view = {id(view): array for view, array in noted.views}
+    numbers = tuple([_behind(of_view.get(id(one), one), arrays) for one in pointers])
     for pointer, number in zip(pointers, numbers, strict=True):
         assert pointer.data_ptr() == arrays[number].data_ptr(), "a view begins where its array does"
     given = [noted.options[name] for name in noted.names[len(noted.arguments) :]]

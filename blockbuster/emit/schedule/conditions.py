@@ -39,7 +39,7 @@ class Formulas:
             if isinstance(stmt, Let) and isinstance(stmt.op, Pointwise):
                 formula = self.inside(stmt.op.expr, stmt.args)
                 if calls(formula) <= LONGEST:
-                    self._known[target] = formula
+                    self._known[target] = _as_numbers(formula)
 
     def of(self, tile: Tile) -> Expr:
         """The formula of a tile."""
@@ -68,6 +68,14 @@ class Formulas:
         """The same of a leaf, of whose elements the axes tell; an index has its dim, too."""
         stmt = self.made.get(leaf)
         return dim in leaf.axes or (isinstance(stmt, Iota) and stmt.dim == dim)
+
+
+def _as_numbers(formula: Expr) -> Expr:
+    """A short formula without what says that a whole number is held as an integer."""
+    if not isinstance(formula, Call):
+        return formula
+    args = tuple(map(_as_numbers, formula.args))
+    return args[0] if formula.fn == "whole" else Call(formula.fn, args)
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ def _read_by(stmt: Let, formulas: Formulas) -> Iterator[Condition]:
         seen.add((id(expr), dead))
         formula = formulas.inside(expr, stmt.args) if isinstance(expr, Arg | Call) else expr
         if is_predicate(formula):
-            yield Condition(formula, dead)
+            yield Condition(_as_numbers(formula) if calls(formula) <= LONGEST else formula, dead)
         elif isinstance(expr, Call):
             first = _emptying(expr, formulas, stmt)
             deads = [first if at == 0 else 0.0 for at in range(len(expr.args))]

@@ -9,7 +9,7 @@ from blockbuster.emit.tile.program import Iota, Tile
 from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.expr import Arg, Call, Const, Expr, Size, call
 
-WHOLE = ("add", "sub", "neg", "mul", "abs", "maximum", "minimum")
+WHOLE = ("add", "sub", "neg", "mul", "abs", "maximum", "minimum", "whole")
 """Functions that give whole numbers for whole numbers."""
 
 Leaf = Callable[[Tile, bool], Expr]
@@ -54,6 +54,8 @@ def extreme(expr: Expr, formulas: Formulas, leaf: Leaf, *, most: bool) -> Expr:
             return leaf(formulas.leaves[index], most)
         case Call("sub", (a, b)):
             return call("sub", of(a, most), of(b, not most))
+        case Call("whole", (a,)):
+            return of(a, most)
         case Call("neg", (a,)):
             return call("neg", of(a, not most))
         case Call("abs", (a,)):

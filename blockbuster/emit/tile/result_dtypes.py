@@ -100,6 +100,8 @@ def call_dtype(fn: str, operands: Sequence[str], arithmetic: str = FLOAT) -> str
         return SUMS
     numbers = operands[fn == "where" :]
     if fn in _KEEP_INTEGERS and any(dtype in INTEGERS for dtype in numbers):
+        if fn == "neg" and numbers == ["uint8"]:
+            return "int16"  # so that a difference may be computed as a sum
         return _met(numbers) if are_whole(numbers) else arithmetic
     if fn in _KEEP_INDICES and INDEX in operands and are_indices(operands):
         return INDEX

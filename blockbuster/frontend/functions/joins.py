@@ -218,7 +218,7 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
     if not traced:
         return Take(at)(x, indices)
     trace = traced[0].trace
-    x, indices = (v if isinstance(v, TracedArray) else trace.captured(v) for v in (x, indices))
+    x, indices = trace.array(x), trace.array(indices)
     if indices.kind not in WHOLES or x.kind == MASK:
         kinds = f"{x.kind} elements at {indices.kind} positions"
         raise trace_error(f"take of {kinds}", hint="positions are integers: ids.astype(np.int64)")

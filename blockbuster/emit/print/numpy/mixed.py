@@ -63,12 +63,14 @@ class _Mixed:
         if expr.fn not in ("and", "or", "not", "whole"):
             first = int(expr.fn == "where")
             for at in range(first, len(args)):
-                args[at] = self._taken(args[at], kinds[at], dtype if whole else "")
+                alone = len(args) == 1 and kinds[at] != dtype  # two would meet in NumPy, too
+                kept = whole and kinds[at] in INTEGERS and not alone
+                args[at] = args[at] if kept else self._taken(args[at], kinds[at], dtype * whole)
         return Call(expr.fn, tuple(args))
 
     def _taken(self, arg: Expr, kind: str, dtype: str) -> Expr:
         """An operand of a function of integers of ``dtype``, or of floats where that is empty."""
-        if dtype and (dtype == TRUTH or kind in INTEGERS or kind not in (INDEX, TRUTH)):
+        if dtype and (dtype == TRUTH or kind not in (INDEX, TRUTH, *INTEGERS)):
             return arg
         if not dtype and kind not in COUNTED:
             return arg
