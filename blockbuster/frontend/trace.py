@@ -17,7 +17,15 @@ from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
 from blockbuster.frontend.indexing import piece, spread
-from blockbuster.frontend.kinds import FLOAT, SCALAR, kind_of_dtype, result_kind, scalar_kind
+from blockbuster.frontend.kinds import (
+    FLOAT,
+    MASK,
+    POSITION,
+    SCALAR,
+    kind_of_dtype,
+    result_kind,
+    scalar_kind,
+)
 from blockbuster.frontend.masks import otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names
 from blockbuster.frontend.program import (
@@ -184,6 +192,10 @@ class Trace:
         """Integers as floats: adding -0.0 changes no number."""
         return self._append("add", (x.value, Const(-0.0)), {}, x.axes, FLOAT)
 
+    def integers(self, x: TracedArray, dtype: str) -> TracedArray:
+        """Whole numbers as integers of a dtype."""
+        return self._append("whole", (x.value,), {}, x.axes, dtype)
+
     def transpose(self, x: TracedArray, axes: tuple[Any, ...] | None) -> TracedArray:
         """The axes of ``x`` in the order ``axes``, reversed for None."""
         rank = x.ndim
@@ -229,17 +241,24 @@ class Trace:
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
         self._checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
-        return self.custom(op, (x,), x.axes, str(op))
+        x = self.record("add", (x, 0)) if x.kind == MASK else x
+        kind = x.kind if x.kind == FLOAT or op.name == "sort" else POSITION
+        return self.custom(op, (x,), x.axes, str(op), kind)
 
     def custom(
-        self, fn: Callable[..., Any], arrays: Sequence[Any], shape: Shape, name: str
+        self,
+        fn: Callable[..., Any],
+        arrays: Sequence[Any],
+        shape: Shape,
+        name: str,
+        kind: str = FLOAT,
     ) -> TracedArray:
         """Any function of whole arrays, with a result of a known shape."""
         if not all(isinstance(array, TracedArray) for array in arrays):
             raise trace_error(f"{name} takes traced arrays only", hint="let fn hold other values")
         taken = self._checked(lambda: [self._operand(a, name) for a in arrays], name)
         operands = tuple(operand for operand, _, _ in taken)
-        return self._append("custom", operands, {"fn": fn, "name": name}, shape, "float")
+        return self._append("custom", operands, {"fn": fn, "name": name}, shape, kind)
 
     def shape(self, entries: Iterable[Any]) -> Shape:
         """A shape whose entries are sizes of dims, names of dims, or 1."""

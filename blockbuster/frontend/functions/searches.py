@@ -57,7 +57,7 @@ def _place(
         raise trace_error(f"{name}: {refused.reason}") from None
     top = extremum(x, axis, keepdims=True)
     found = where((x == top) | (x != x), _positions(name, x, axes), math.inf)
-    return smallest(found, axis, keepdims)
+    return x.trace.integers(smallest(found, axis, keepdims), "int64")
 
 
 def _positions(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
