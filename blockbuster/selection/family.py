@@ -11,6 +11,7 @@ from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.value_dtypes import casts, result_dtype
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph, Input, Read
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
@@ -46,7 +47,8 @@ class Family:
         self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
         self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
         self._pieces = in_pieces(graph)
-        self._dtypes = written_dtypes(self._pieces, dtype)
+        own = {name: given for name, given in input_dtypes.items() if given in OWN}
+        self._dtypes = written_dtypes(self._pieces, dtype, own)
         self._pieces = with_integers(self._pieces, self._dtypes)
         pieces = [step for step in self._pieces.steps if isinstance(step, Piece)]
         self.fused = tuple(Fused(piece.graph) for piece in pieces)

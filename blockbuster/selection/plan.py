@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from blockbuster.costs import Report
 from blockbuster.emit.tile.value_dtypes import result_dtype
 from blockbuster.errors import LaunchError, message
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
@@ -117,6 +118,8 @@ class Plan:
             return self.kept[step.writes[0]]
         if isinstance(step, File):
             return "" if name in self.inputs else result_dtype([self.kept[name]], self.arithmetic)
+        if self.input_dtypes.get(name) in OWN:
+            return self.input_dtypes[name]
         return result_dtype([self.dtypes.get(name, self.dtype)], self.dtype)
 
     def result_shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:

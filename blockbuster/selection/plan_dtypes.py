@@ -13,9 +13,15 @@ if TYPE_CHECKING:
     from blockbuster.selection.plan import File
 
 
-def written_dtypes(pieces: Pieces, common: str) -> dict[str, str]:
-    """The dtypes of all arrays that pieces and calls write: see ``value_dtypes.py``."""
-    known: dict[str, str] = {}
+def written_dtypes(
+    pieces: Pieces, common: str, given: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The dtypes of all arrays that pieces and calls write: see ``value_dtypes.py``.
+
+    ``given``: of the inputs that hold masks or integers.
+    """
+    inputs = given or {}
+    known: dict[str, str] = dict(inputs)
     for step in pieces.steps:
         if isinstance(step, Piece):
             found = output_dtypes(step.graph, common, known).values()
@@ -24,7 +30,7 @@ def written_dtypes(pieces: Pieces, common: str) -> dict[str, str]:
             operands = [known.get(seen.array, common) for seen in step.operands]
             found_dtype = met(operands) if step.only_moves else result_dtype(operands, common)
             known.update(dict.fromkeys(step.writes, found_dtype))
-    return known
+    return {name: dtype for name, dtype in known.items() if name not in inputs}
 
 
 def kept_dtypes(
