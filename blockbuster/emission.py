@@ -58,10 +58,11 @@ def emit(
     """The Triton file of ``graph``, after the numerical-safety pass.
 
     A graph is emitted as it is given. Of a derivation, the program is emitted that costs least at
-    these sizes, as ``jit`` chooses it: a snapshot, or a form beside the snapshots
-    (selection/choice.py). ``kernel.chosen`` and the head of the file say which one, and
-    ``kernel.derivation`` begins with the steps that lead to it. Where several kernels cost least
-    they stand in one file, with one schedule, one tile program and one launcher.
+    these sizes, as ``jit`` chooses it: a snapshot or, with the default rules, a form beside the
+    snapshots (selection/choice.py). ``kernel.chosen`` and the head of the file say which one, and
+    ``kernel.derivation`` begins with the steps that lead to it from the start or, for some forms
+    beside the snapshots, from the safe form of a snapshot. Where several kernels cost least they
+    stand in one file, with one schedule, one tile program and one launcher.
 
     ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
     some dims (powers of two), ``chunks`` in how many chunks loops over some dims are run (powers of

@@ -68,7 +68,12 @@ LAZY = {
     ("emit/kernel.py", "blockbuster.runtime"),  # Kernel.__call__
     ("emit/kernel.py", "blockbuster.costs"),  # Kernel.cost
     ("costs/report.py", "blockbuster.view"),  # Report.plot
-    ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html
+    ("rules/derivation.py", "blockbuster.view"),  # Derivation.to_html, _repr_html_
+    ("frontend/program.py", "blockbuster.view"),  # ArrayProgram._repr_html_
+    ("emit/kernel.py", "blockbuster.view"),  # Kernel._repr_html_
+    ("interp/proof.py", "blockbuster.view"),  # Proof._repr_html_
+    ("interp/report.py", "blockbuster.view"),  # ProofReport._repr_html_
+    ("selection/report.py", "blockbuster.view"),  # Report._repr_html_
     ("rules/derivation.py", "blockbuster.interp"),  # Derivation.prove
 }
 

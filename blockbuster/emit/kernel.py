@@ -55,6 +55,16 @@ class Kernel:
     tile_program: TileProgram | None = field(default=None, repr=False, compare=False)
     derivation: KernelDerivation | None = field(default=None, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        sizes = " ".join(f"{dim}={size}" for dim, size in self.sizes.items())
+        number = "1 kernel" if self.kernels == 1 else f"{self.kernels} kernels"
+        return f"Kernel({self.name}: {number} for {self.target}, {self.dtype}, {sizes})"
+
+    def _repr_html_(self) -> str:
+        from blockbuster.view.notebook import kernel_html
+
+        return kernel_html(self)
+
     @property
     def kernels(self) -> int:
         """How many kernels the file starts, one after the other."""

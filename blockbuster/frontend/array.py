@@ -12,6 +12,7 @@ import numpy as np
 from blockbuster.errors import TraceError
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
+from blockbuster.frontend.kinds import FLOAT
 from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Shape
@@ -136,6 +137,10 @@ class TracedArray(NoValues):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return self.trace.spellings.call_numpy(func, args, kwargs)
 
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        """The array API's functions: NumPy's, which take traced arrays."""
+        return np.empty(0).__array_namespace__(api_version=api_version)
+
     def __pos__(self) -> TracedArray:
         return self
 
@@ -210,6 +215,9 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
 def along_axis(name: str, x: Any, axis: int | None) -> Any:
     """A function of ``protocols.OPAQUE``; an axis of None is for arrays of one axis."""
     if isinstance(x, TracedArray):
+        if x.kind != FLOAT:
+            reason = f"{name} of integers or a mask: between kernels it gives floats"
+            raise trace_error(reason, hint="cast first: x.astype(np.float32) is exact up to 2**24")
         only = -1 if axis is None and x.ndim <= 1 else axis
         return x.trace.along_axis(AlongAxis(name, only), x)  # type: ignore[arg-type]
     if is_tensor(x):

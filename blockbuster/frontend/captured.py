@@ -25,6 +25,7 @@ from blockbuster.frontend.trees import container_of
 UNNAMED = "constant"
 """What an array is called that the function makes itself."""
 
+_TABLES = ("_parameters", "_buffers", "_modules")  # where layers of torch hold what they have
 _MOST = 4096  # values that are looked at for a name
 _PLAIN = (np.ndarray, np.memmap)
 
@@ -43,24 +44,27 @@ def word_for(array: Any, roots: Mapping[str, Any]) -> str:
     >>> word_for(w, {"": lambda x: x + w}), word_for(w, {"layers": [{"w": w}]})
     ('w', 'layers_0_w')
     """
-    same = {id(one): one for one in _origins(array)}
     names = dict.fromkeys(name for fn in _functions(roots) for name in _names(fn.__code__))
     ahead = list(roots.items())
     seen: dict[int, Any] = {}
+    of_one_memory = UNNAMED
     for word, value in ahead:  # it grows
-        if id(value) in same:
+        if value is array:
             return word
+        if of_one_memory == UNNAMED and _memory(value) is _memory(array):
+            of_one_memory = word
         if id(value) not in seen and len(seen) < _MOST:
             seen[id(value)] = value
             ahead += _inside(word, value, names)
-    return UNNAMED
+    return of_one_memory
 
 
-def _origins(array: Any) -> Iterator[Any]:
-    """The array, and those that it is a view of."""
-    while isinstance(array, np.ndarray) or is_tensor(array):
-        yield array
-        array = array._base if is_tensor(array) else array.base
+def _memory(value: Any) -> Any:
+    """The array that owns what an array is a view of; another value itself."""
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    is_view = is_tensor(value) and value._base is not None
+    return value._base if is_view else value
 
 
 def _functions(roots: Mapping[str, Any]) -> Iterator[types.FunctionType]:
@@ -97,13 +101,13 @@ def _inside(word: str, value: Any, names: Mapping[str, Any]) -> Iterator[tuple[s
     elif isinstance(value, types.ModuleType):
         yield from ((before + n, vars(value)[n]) for n in names if n in vars(value))
     elif not isinstance(value, type):
-        yield from ((before + n, v) for n, v in _attributes(value) if n in names)
+        yield from ((before + name, part) for name, part in _attributes(value))
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     held = getattr(value, "__dict__", {})
-    yield from held.items()
-    for table in ("_parameters", "_buffers", "_modules"):  # where modules of torch hold theirs
+    yield from ((name, part) for name, part in held.items() if name not in _TABLES)
+    for table in _TABLES:
         yield from dict(held.get(table) or {}).items()
 
 

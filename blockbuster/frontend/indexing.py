@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.program import Axis
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused
@@ -12,6 +13,29 @@ from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import ONE, Length, length_of, whole
 
 _FORMS = "x[:, None], x[..., a:b] and x[0] can be traced; see bb.custom for the rest"
+
+
+def array_among(key: tuple[Any, ...]) -> tuple[int, int] | None:
+    """The place in ``key`` of an array that takes elements, and the axis that it takes them of.
+
+    None where there is no array. Raises Refused where NumPy would put several indices together.
+    """
+    places = [place for place, entry in enumerate(key) if getattr(entry, "ndim", 0)]
+    if not places:
+        return None
+    place = places[0]
+    if key[place].kind == MASK if hasattr(key[place], "kind") else key[place].dtype.kind == "b":
+        hint = "its size is not known: bb.where(mask, x, 0) keeps the shape"
+        raise Refused("a mask as an index", hint)
+    plain = all(e is None or e is Ellipsis or isinstance(e, slice) for e in _others(key, place))
+    if not plain:
+        raise Refused("an array beside other positions as an index", "index one after the other")
+    behind = Ellipsis in key[:place]
+    return place, place - len(key) if behind else place
+
+
+def _others(key: tuple[Any, ...], place: int) -> tuple[Any, ...]:
+    return (*key[:place], *key[place + 1 :])
 
 
 def spread(key: tuple[Any, ...], rank: int) -> list[Any]:

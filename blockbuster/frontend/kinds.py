@@ -87,6 +87,8 @@ def result_kind(op: str, kinds: Sequence[str]) -> str:
         return kinds[0]
     if op == "arange":
         return INDEX
+    if op == "whole":
+        return POSITION
     if op == "matmul" and not any(kind in (FLOAT, SCALAR) for kind in kinds):
         hint = "make one of floats: x.astype(np.float32) @ y"
         raise Refused("a product of matrices without floats", hint)

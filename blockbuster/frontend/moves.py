@@ -30,7 +30,11 @@ class Flip:
 
 @dataclass(frozen=True)
 class Take:
-    """The elements along an axis at the positions that an array of integers names."""
+    """The elements along an axis at the positions that an array of integers names.
+
+    It says not that it only moves, since positions are not what it moves: each operand comes in its
+    own dtype.
+    """
 
     axis: int
 

@@ -110,11 +110,14 @@ class _Walk:
         if as_given:
             self._unrounded.add(value)
         operands = [self._operand(o, as_given) for o in equation.operands]
+        taken = equation.operands[equation.op == "where" :]  # not what chooses among positions
+        numbers = [o for o in taken if isinstance(o, Value)] or arrays
+        positional = all(a in self._positional for a in numbers)
+        if positional and equation.op in (*FUNCTIONS, "max", "min"):
+            self._positional.add(value)
         if equation.op not in FUNCTIONS:
             return self._table()[equation.op](*operands, **params)
-        if all(a in self._positional for a in arrays):
-            self._positional.add(value)
-        elif not self._exact:
+        if not (self._exact or positional):
             operands = [
                 o.float() if a in self._positional and o.is_floating_point() else o
                 for a, o in zip(equation.operands, operands, strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from blockbuster.frontend.source import definition, trace_error, user_line
+from blockbuster.frontend.trees import taken_apart
 
 _MANY = inspect.Parameter.VAR_POSITIONAL
 
@@ -49,3 +50,15 @@ def bound_to(fn: Callable[..., Any], given: Mapping[str, Any]) -> inspect.BoundA
             bound.arguments[name] = tuple(given[name])
     bound.arguments |= {p.name: beside for p in parameters.values() if p.kind is p.VAR_KEYWORD}
     return bound
+
+
+def stand_in(input: Callable[..., Any], name: str, given: Any) -> Any:
+    """What stands for an input: what ``input`` makes, in the containers that were given."""
+    held, tree = taken_apart(given, lambda value: isinstance(value, str))
+    values = [
+        leaf.value
+        if leaf.shown and isinstance(leaf.value, int | float | None)
+        else input(name + leaf.word, leaf.value, shown=name + leaf.shown)
+        for leaf in held
+    ]
+    return tree.build(iter(values))

@@ -101,6 +101,15 @@ class ArrayProgram:
     def __str__(self) -> str:
         return self.listing()
 
+    def __repr__(self) -> str:
+        given = ", ".join(f"{one.name}[{', '.join(map(str, one.shape))}]" for one in self.inputs)
+        return f"ArrayProgram({self.name}: {given}; {len(self.equations)} operators)"
+
+    def _repr_html_(self) -> str:
+        from blockbuster.view.notebook import program_html
+
+        return program_html(self)
+
     @property
     def sizes(self) -> dict[Dim, int]:
         """The sizes fixed when tracing."""

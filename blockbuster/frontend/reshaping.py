@@ -57,7 +57,7 @@ def _rest(dims: DimTable, shape: Shape, new: Sequence[Length | None], text: str)
     """The extent that is left for -1."""
     for fix in (False, True):
         if fix:
-            dims.fix(dim for n in (*map(dims.length, shape), *new) if n for dim in n.dims)
+            dims.fix(dim for n in new if n for dim in n.dims)
         total = product_of(dims.length(axis) for axis in shape)
         given = product_of(dims.normal(n) for n in new if n is not None)
         found = total.over(given)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from blockbuster.frontend.numerics import number
-from blockbuster.frontend.source import trace_error
+from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.ir.expr import DEEPEST, Call, Const, Expr, Size, calls, rewrite, show_expr
 from blockbuster.ir.lengths import Length, length_of
 
@@ -183,3 +183,10 @@ def bound(value: object) -> Expr | None:
         return Const(float(value))
     except OverflowError:
         raise trace_error("a number is too large for float64") from None
+
+
+def held_exactly(given: Any, number: Expr) -> Expr:
+    """``number``, which is ``given`` as an expression. Raises Refused where digits were lost."""
+    if isinstance(given, int) and isinstance(number, Const) and int(number.value) != given:
+        raise Refused(f"{given} is no float64", "make it an input: an array of int64")
+    return number

@@ -16,7 +16,7 @@ from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
-from blockbuster.frontend.indexing import piece, spread
+from blockbuster.frontend.indexing import array_among, piece, spread
 from blockbuster.frontend.kinds import (
     FLOAT,
     MASK,
@@ -27,7 +27,7 @@ from blockbuster.frontend.kinds import (
     scalar_kind,
 )
 from blockbuster.frontend.masks import otherwise
-from blockbuster.frontend.parameters import bound_to, parameter_names
+from blockbuster.frontend.parameters import bound_to, parameter_names, stand_in
 from blockbuster.frontend.program import (
     ArrayInput,
     ArrayOutput,
@@ -42,10 +42,10 @@ from blockbuster.frontend.reshaping import wanted
 from blockbuster.frontend.results import named_results
 from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
-from blockbuster.frontend.sizes import SizeExpr, scalar
+from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
 from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
 from blockbuster.frontend.torch import is_tensor, one_element
-from blockbuster.frontend.trees import distinct, taken_apart
+from blockbuster.frontend.trees import distinct
 from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
 from blockbuster.ir.graph import Value
 from blockbuster.ir.lengths import Length, Lengths, length_of
@@ -87,24 +87,12 @@ def trace_reader(
     """The same; ``roots`` are where names of arrays are looked for that ``fn`` is not given."""
     names = parameter_names(fn, inputs)
     recording = Trace(roots)
-    bound = bound_to(fn, {name: _stand_in(recording, name, inputs[name]) for name in names})
+    bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
     result = fn(*bound.args, **bound.kwargs)
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
     return program, recording.dims.facts
-
-
-def _stand_in(recording: Trace, name: str, given: Any) -> Any:
-    """What stands for an input: a traced array, or the containers given, of traced arrays."""
-    held, tree = taken_apart(given, lambda value: isinstance(value, str))
-    values = [
-        leaf.value
-        if leaf.shown and isinstance(leaf.value, int | float | None)
-        else recording.input(name + leaf.word, leaf.value, shown=name + leaf.shown)
-        for leaf in held
-    ]
-    return tree.build(iter(values))
 
 
 class Trace:
@@ -159,6 +147,10 @@ class Trace:
             self._captured[id(array)] = made
         return self._captured[id(array)]
 
+    def array(self, value: Any) -> TracedArray:
+        """A traced array, or the hidden input for another one."""
+        return value if isinstance(value, TracedArray) else self.captured(value)
+
     def taken(self, value: Any) -> Any:
         """An argument of a function of torch's: tensors, alone or in a sequence, are captured."""
         if isinstance(value, list | tuple):
@@ -173,6 +165,7 @@ class Trace:
     ) -> TracedArray:
         """Append an operation; returns its result. Raises TraceError with the user's line."""
         given = dict(params or {})
+        operands = self._checked(lambda: [self._captured_if_array(o, op) for o in operands], op)
         arrays = [o for o in operands if isinstance(o, TracedArray)]
         instead = otherwise(self, op, operands, given)
         if instead is not None:
@@ -220,7 +213,16 @@ class Trace:
         return x if same else self.record("reshape", (x,), {"shape": shape})
 
     def index(self, x: TracedArray, key: tuple[Any, ...]) -> TracedArray:
-        """``x[key]``: slices and single positions, one axis after the other, then new axes."""
+        """``x[key]``: slices and single positions, one axis after the other, then new axes.
+
+        An array of integers takes elements of the axis where it stands.
+        """
+        found = self._checked(lambda: array_among(key), "indexing", x)
+        if found is not None:
+            rest = self.index(x, (*key[: found[0]], slice(None), *key[found[0] + 1 :]))
+            take = self.spellings.numpy[np.take].function
+            taken: TracedArray = take(rest, key[found[0]], found[1])
+            return taken
         entries = self._checked(lambda: spread(key, x.ndim), "indexing", x)
         axis = 0
         for entry in entries:
@@ -326,6 +328,15 @@ class Trace:
         self._equations.append(equation)
         return TracedArray(self, Value(len(self._equations) - 1), shape, kind)
 
+    def _captured_if_array(self, given: Any, op: str) -> Any:
+        """An operand; arrays of several elements, and those of products, are captured."""
+        given = one_element(given)
+        if not (isinstance(given, np.ndarray) or is_tensor(given)):
+            return given
+        is_number = not is_tensor(given) and given.size == 1
+        is_number = is_number and not (op in ARRAYS_ONLY and given.ndim)
+        return given if is_number else self.captured(given)
+
     def _operand(self, given: Any, op: str) -> tuple[Operand, Shape, str]:
         """An argument of the operation ``op`` with its shape and kind."""
         if isinstance(given, TracedArray):
@@ -336,15 +347,10 @@ class Trace:
             return None, (), SCALAR
         number = scalar(given)
         if number is not None:
-            return _held_exactly(given, number), (), scalar_kind(given)
-        given = one_element(given)
-        one = isinstance(given, np.ndarray | np.generic) and given.size == 1
-        if one and not (op in ARRAYS_ONLY and given.ndim):
-            number = _held_exactly(given.item(), Const(float(given.item())))
+            return held_exactly(given, number), (), scalar_kind(given)
+        if isinstance(given, np.ndarray | np.generic):  # of one element, or it were captured
+            number = held_exactly(given.item(), Const(float(given.item())))
             return number, (1,) * given.ndim, scalar_kind(given)
-        if isinstance(given, np.ndarray) or is_tensor(given):
-            held = self.captured(given)
-            return held.value, held.axes, held.kind
         raise Refused(f"a {type(given).__name__} is neither an array nor a number")
 
     def _checked(self, work: Callable[[], _T], op: str, *arrays: TracedArray) -> _T:
@@ -354,8 +360,6 @@ class Trace:
             shown = " and ".join(self.dims.show(a.axes) for a in arrays)
             reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
             raise trace_error(reason, hint=refused.hint) from None
-
-
 
 
 def _hints(equations: Sequence[Equation]) -> list[str]:
@@ -388,13 +392,6 @@ def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> dict[str, Any]
 
     params = tuple((key, renamed(value)) for key, value in equation.params)
     return {"operands": operands, "params": params}
-
-
-def _held_exactly(given: Any, number: Expr) -> Expr:
-    """``number``, which is ``given`` as an expression. Raises Refused where digits were lost."""
-    if isinstance(given, int) and isinstance(number, Const) and int(number.value) != given:
-        raise Refused(f"{given} is no float64", "make it an input: an array of int64")
-    return number
 
 
 def _is_plain_size(entry: object) -> bool:

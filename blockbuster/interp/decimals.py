@@ -99,7 +99,7 @@ def whole(rounding: str, edge: Decimal) -> Callable[[Decimal], Decimal]:
         if not x.is_finite():
             return x
         jump = (x - edge).to_integral_value() + edge
-        if x != jump and abs(x - jump) < NEAR * max(1, abs(x)):
+        if x != jump and abs(x - jump) < NEAR * max(Decimal(1), abs(x)):
             raise Refused("a number that is as good as where a rounding jumps")
         return x.to_integral_value(rounding)
 

@@ -128,6 +128,15 @@ class Proof:
             return "false accept bound: 0"
         return f"false accept bound: {max(bound, sys.float_info.min):.1e}"
 
+    def __repr__(self) -> str:
+        told = self.bound_in_words if self.equal else self.reason
+        return f"Proof({WORDS[self.equal]}, tier {self.tier}, {told})"
+
+    def _repr_html_(self) -> str:
+        from blockbuster.view.notebook import proof_html
+
+        return proof_html(self)
+
     def __str__(self) -> str:
         lines = [f"{WORDS[self.equal]} (tier {self.tier}): {self.reason}"]
         if self.equal:

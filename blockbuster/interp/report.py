@@ -44,6 +44,14 @@ class ProofReport:
         """The first pair that is not shown equal."""
         return next((e for e in self.entries if not e.proof.equal), None)
 
+    def __repr__(self) -> str:
+        return f"ProofReport({WORDS[self.equal]}, {len(self.entries)} comparisons)"
+
+    def _repr_html_(self) -> str:
+        from blockbuster.view.notebook import proofs_html
+
+        return proofs_html(self)
+
     def __str__(self) -> str:
         width = max((len(entry.name) for entry in self.entries), default=0)
         lines = []

@@ -383,8 +383,11 @@ class Graph:
 
         return to_networkx(self)
 
+    def __repr__(self) -> str:
+        return f"Graph({len(self.inputs)} inputs, {self.size} nodes, {len(self.outputs)} outputs)"
+
     def _repr_svg_(self) -> str | None:
-        """What Jupyter shows: a picture, or the text form where no Graphviz is installed."""
+        """What Jupyter shows: a picture, if Graphviz is installed."""
         from blockbuster.view.draw import draw
 
         return draw(self)._repr_svg_()

@@ -72,6 +72,19 @@ class Derivation:
     snapshots_after: tuple[int, ...]
     checkpoints: Mapping[int, Graph] = field(repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        edges = [len(graph.buffered_edges()) for graph in (self.start, self.final)]
+        steps, snapshots = len(self.applications), len(self.snapshots_after)
+        return (
+            f"Derivation({steps} steps, {snapshots} snapshots, "
+            f"{edges[0]} -> {edges[1]} buffered edges)"
+        )
+
+    def _repr_html_(self) -> str:
+        from blockbuster.view.notebook import derivation_html
+
+        return derivation_html(self)
+
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps in order."""

@@ -49,7 +49,8 @@ class Fused:
     """A block program, fused once; choices for any sizes, dtype and target.
 
     What a compiler refuses is remembered and not chosen again. ``derivation``: how the program was
-    fused, where somebody has done it.
+    fused, where somebody has done it. If that was by other rules than ours, or with whole dims, its
+    snapshots are all that may be chosen.
     """
 
     def __init__(self, graph: Graph, derivation: Derivation | None = None) -> None:
@@ -76,7 +77,11 @@ class Fused:
     @cached_property
     def beside(self) -> tuple[Beside, ...]:
         """The candidates beside the snapshots (beside.py)."""
-        return beside_snapshots(self.derivation, self.apart)
+        return beside_snapshots(self.derivation, self.apart) if self._by_our_rules else ()
+
+    @cached_property
+    def _by_our_rules(self) -> bool:
+        return self._given is None or self._given == fuse(self.graph)
 
     @cached_property
     def apart(self) -> tuple[Apart, ...]:
@@ -177,6 +182,8 @@ class Fused:
 
     def _whole_for(self, setting: Setting) -> tuple[int, ...]:
         """The numbers of the snapshots with dims in one block, behind the unfused program's."""
+        if not self._by_our_rules:
+            return ()
         first = len(self.snapshots) + 2
         whole = self._whole_dims.for_sizes(setting.known)
         numbered: dict[int, Whole | Again] = {first + 2 * at: one for at, one in whole.items()}

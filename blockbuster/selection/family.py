@@ -11,7 +11,6 @@ from blockbuster.emit.print.numpy.text import numpy_text
 from blockbuster.emit.tile.array_dtypes import Given
 from blockbuster.emit.tile.trips import dims_of
 from blockbuster.emit.tile.value_dtypes import casts, result_dtype
-from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph, Input, Read
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.types import Dim, size_class
@@ -22,7 +21,7 @@ from blockbuster.selection.considered import Considered
 from blockbuster.selection.pieces import Axes, Call, Piece, in_pieces, with_integers
 from blockbuster.selection.plan import File, Plan, Sizes, bound
 from blockbuster.selection.plan_classes import PlanClasses
-from blockbuster.selection.plan_dtypes import kept_dtypes, written_dtypes
+from blockbuster.selection.plan_dtypes import kept_dtypes, own_dtypes, written_dtypes
 
 
 class Family:
@@ -47,8 +46,7 @@ class Family:
         self.name, self.dtype, self.target, self.inputs = name, dtype, target, inputs
         self.rules = tuple(dict.fromkeys((*rules, *graph.size_rules)))
         self._pieces = in_pieces(graph)
-        own = {name: given for name, given in input_dtypes.items() if given in OWN}
-        self._dtypes = written_dtypes(self._pieces, dtype, own)
+        self._dtypes = written_dtypes(self._pieces, dtype, own_dtypes(input_dtypes))
         self._pieces = with_integers(self._pieces, self._dtypes)
         pieces = [step for step in self._pieces.steps if isinstance(step, Piece)]
         self.fused = tuple(Fused(piece.graph) for piece in pieces)
@@ -74,7 +72,10 @@ class Family:
             for step in steps
         ]
         pairs = list(zip(steps, reads, strict=True))
-        kept = kept_dtypes(pairs, self._dtypes, common=self.dtype, arithmetic=self._arithmetic)
+        own = own_dtypes(input_dtypes)
+        kept = kept_dtypes(
+            pairs, self._dtypes, common=self.dtype, arithmetic=self._arithmetic, own=own
+        )
         known = {**dict.fromkeys(self.inputs, self.dtype), **input_dtypes, **kept}
         return tuple(
             Given(

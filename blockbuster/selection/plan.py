@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from blockbuster.costs import Report
 from blockbuster.emit.tile.value_dtypes import result_dtype
 from blockbuster.errors import LaunchError, message
-from blockbuster.ir.dtypes import OWN
+from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.lengths import Rule
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.ir.types import Dim, size_class
@@ -27,7 +27,7 @@ from blockbuster.selection.candidate import CPU
 from blockbuster.selection.considered import Considered
 from blockbuster.selection.pieces import Axes, Call, Seen
 from blockbuster.selection.plan_cost import plan_cost
-from blockbuster.selection.plan_dtypes import kept_dtypes
+from blockbuster.selection.plan_dtypes import kept_dtypes, own_dtypes
 
 Array = NDArray[Any]
 Sizes = Mapping[Dim, int]
@@ -107,20 +107,24 @@ class Plan:
         """The dtypes in which the arrays that steps write are kept: see ``kept_dtypes``."""
         reads = [() if isinstance(step, Call) else step.reads for step in self.steps]
         pairs = list(zip(self.steps, reads, strict=True))
-        return kept_dtypes(pairs, self.dtypes, common=self.dtype, arithmetic=self.arithmetic)
+        own = own_dtypes(self.input_dtypes)
+        return kept_dtypes(
+            pairs, self.dtypes, common=self.dtype, arithmetic=self.arithmetic, own=own
+        )
 
     def taken_as(self, step: File | Call, name: str) -> str:
         """The dtype in which a step reads an array; empty where a file takes an input as it is.
 
         Functions of whole arrays take what the user sees: rounded, and truth values as numbers.
+        Integers are never rounded to floats.
         """
+        given = self.input_dtypes.get(name, "")
         if isinstance(step, Call) and step.only_moves:
             return self.kept[step.writes[0]]
         if isinstance(step, File):
             return "" if name in self.inputs else result_dtype([self.kept[name]], self.arithmetic)
-        if self.input_dtypes.get(name) in OWN:
-            return self.input_dtypes[name]
-        return result_dtype([self.dtypes.get(name, self.dtype)], self.dtype)
+        own = given if given in INTEGERS else self.dtype
+        return result_dtype([self.dtypes.get(name, own)], self.dtype)
 
     def result_shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
         """The shapes of the outputs."""

@@ -13,24 +13,26 @@ if TYPE_CHECKING:
     from blockbuster.selection.plan import File
 
 
-def written_dtypes(
-    pieces: Pieces, common: str, given: Mapping[str, str] | None = None
-) -> dict[str, str]:
+def own_dtypes(inputs: Mapping[str, str]) -> dict[str, str]:
+    """The dtypes of the inputs that are masks or integers, and are kept as they come."""
+    return {name: dtype for name, dtype in inputs.items() if dtype in OWN}
+
+
+def written_dtypes(pieces: Pieces, common: str, own: Mapping[str, str]) -> dict[str, str]:
     """The dtypes of all arrays that pieces and calls write: see ``value_dtypes.py``.
 
-    ``given``: of the inputs that hold masks or integers.
+    ``own`` are those of inputs: see ``own_dtypes``.
     """
-    inputs = given or {}
-    known: dict[str, str] = dict(inputs)
+    known: dict[str, str] = {}
     for step in pieces.steps:
         if isinstance(step, Piece):
             found = output_dtypes(step.graph, common, known).values()
             known.update(zip(step.writes, found, strict=True))
         else:
-            operands = [known.get(seen.array, common) for seen in step.operands]
+            operands = [{**own, **known}.get(seen.array, common) for seen in step.operands]
             found_dtype = met(operands) if step.only_moves else result_dtype(operands, common)
             known.update(dict.fromkeys(step.writes, found_dtype))
-    return {name: dtype for name, dtype in known.items() if name not in inputs}
+    return known
 
 
 def kept_dtypes(
@@ -39,6 +41,7 @@ def kept_dtypes(
     *,
     common: str,
     arithmetic: str,
+    own: Mapping[str, str],
 ) -> dict[str, str]:
     """The dtypes in which the arrays of ``dtypes`` are kept until the last step has run.
 
@@ -53,7 +56,7 @@ def kept_dtypes(
     for step, _ in steps:
         for name in step.writes:
             if isinstance(step, Call) and step.only_moves:
-                kept[name] = met(kept.get(s.array, common) for s in step.operands)
+                kept[name] = met({**own, **kept}.get(s.array, common) for s in step.operands)
             else:
                 wide = name in computed and dtypes[name] not in OWN
                 kept[name] = arithmetic if wide else dtypes[name]

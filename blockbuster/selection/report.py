@@ -11,7 +11,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.steps import derived
 from blockbuster.emit.tile.between import in_bytes, width
 from blockbuster.emit.tile.program import TileProgram
-from blockbuster.errors import message, shown
+from blockbuster.errors import message, shown, shown_lines
 from blockbuster.ir.types import size_class
 from blockbuster.rules import explain
 from blockbuster.selection.masked_loops import narrowed_loops, whole_loops
@@ -37,6 +37,14 @@ class Report:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"Report({shown_lines(self.text)[0]})"
+
+    def _repr_html_(self) -> str:
+        from blockbuster.view.notebook import report_html
+
+        return report_html(self)
 
 
 def report(

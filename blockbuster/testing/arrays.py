@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
 
-from blockbuster import frontend as bb
+from blockbuster.frontend import functions
 
 Axes = tuple[str, ...]
+
+bb: Any = functions  # which looks its names up in the table
 
 # operators that keep the shape of one array, and of two of one shape
 SAME_SHAPE: dict[str, Callable[..., Any]] = {

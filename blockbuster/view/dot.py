@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from blockbuster.errors import shown, shown_lines
 
-SMALL = 9  # points
+SMALL = 11  # points, as large as is read without effort on a screen
 
 Attributes = Mapping[str, str]
 

@@ -18,7 +18,7 @@ Classes of edges: ``buffered`` or ``local``, ``interior`` as ``Graph.buffered_ed
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path as File
 
@@ -106,7 +106,7 @@ def to_dot(
     if focus and not isinstance(graph.at(focus[:-1]).nodes[focus[-1]].op, Map):
         raise ValueError(message("the node to focus on is no map", value=focus))
     picture = Picture(graph, sites, depth, told=told)
-    return dot.document(_defaults(depth), picture.statements(focus))
+    return dot.document(DEFAULTS, picture.statements(focus))
 
 
 def draw(
@@ -133,7 +133,7 @@ def draw_step(step: Step, *, depth: int | None = None) -> Drawing:
         frame = {"label": title, "labelloc": "t", "labeljust": "l", "color": "gray", "margin": "10"}
         picture = Picture(graph, paths, depth, f"{title}-")
         parts += dot.cluster(f"{title}-frame", frame, picture.statements())
-    return Drawing(dot.document(_defaults(depth), parts))
+    return Drawing(dot.document(DEFAULTS, parts))
 
 
 def sites(step: Step) -> tuple[tuple[Graph, list[Path]], tuple[Graph, list[Path]]]:
@@ -158,13 +158,6 @@ def sites(step: Step) -> tuple[tuple[Graph, list[Path]], tuple[Graph, list[Path]
         nodes = enumerate(after.at(level).nodes)
         made = [(*level, position) for position, node in nodes if node.op not in ops]
     return (before, matched), (after, made)
-
-
-def _defaults(depth: int | None) -> Mapping[str, dot.Attributes]:
-    """The look of the whole: an overview without open maps runs down the page, others across it."""
-    if depth != 0:
-        return DEFAULTS
-    return DEFAULTS | {"graph": {**DEFAULTS["graph"], "rankdir": "TB"}}
 
 
 def _check_path(graph: Graph, path: Path) -> None:

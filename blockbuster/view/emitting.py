@@ -84,12 +84,10 @@ def emitted(arguments: argparse.Namespace, target: str) -> Kernel:
     Raises ValueError for a snapshot that there is not, and sizes that disagree.
     """
     program, derivation = derived(arguments)
-    number = arguments.snapshot
-    graph = derivation if number is None else _snapshot(derivation, number)
-    start = derivation.start if number is None else graph
+    asked = None if arguments.snapshot is None else _snapshot(derivation, arguments.snapshot)
     return emit(
-        graph,
-        sizes=_sizes_read(start, program, parse_sizes(arguments.sizes)),
+        asked or derivation,
+        sizes=_sizes_read(asked or derivation.start, program, parse_sizes(arguments.sizes)),
         dtype=arguments.dtype,
         target=target,
         tiles=parse_sizes(arguments.tiles, "--tiles") or None,

@@ -25,11 +25,11 @@ FONT = "Helvetica"
 
 DEFAULTS = {
     "graph": {
-        "rankdir": "LR", "bgcolor": "transparent", "fontname": FONT, "fontsize": "11",
+        "rankdir": "LR", "bgcolor": "transparent", "fontname": FONT, "fontsize": "12",
         "ranksep": "0.16", "nodesep": "0.14", "pad": "0.1", "outputorder": "edgesfirst",
     },
     "node": {
-        "fontname": FONT, "fontsize": "11", "shape": "box", "style": "rounded",
+        "fontname": FONT, "fontsize": "12", "shape": "box", "style": "rounded",
         "margin": "0.09,0.03", "width": "0.3", "height": "0.3",
     },
     "edge": {"fontname": FONT, "fontsize": str(dot.SMALL), "arrowsize": "0.5"},

@@ -1,5 +1,9 @@
 """What a file's check draws for its inputs: labels, lengths, masks, or any numbers."""
 
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -18,7 +22,7 @@ def loss(x, labels):
 
 def ignoring(x, labels):
     hit = labels[:, None] == bb.arange(x.shape[-1])
-    seen = labels != -100
+    seen = labels >= 0
     return bb.where(seen, bb.sum(bb.where(hit, x, 0.0), axis=-1), 0.0)
 
 
@@ -50,7 +54,7 @@ def weighted(s, labels):
 
 
 def thresholds(s, t):
-    return bb.where(s > t, 1.0, 0.0)
+    return bb.where(s > t, 1.0, 0.0) + bb.where(t > 0.3, 1.0, 0.0)
 
 
 KINDS = {
@@ -110,3 +114,19 @@ def test_a_check_compares_with_the_program_as_it_was_written():
     assert ".max(" not in reference
     assert ".max(" in own
     assert reference.count("np.exp(") == 1
+
+
+@pytest.mark.parametrize(("threshold", "verdict"), [("0.5", "PASS"), ("0.9", "FAIL")])
+def test_a_check_counts_the_truth_values_that_differ(tmp_path, threshold, verdict):
+    derivation = bb.fuse(bb.lower(bb.trace(lambda x: x > 0.5, x="M N")))
+    source = bb.emit(derivation, {"M": 64, "N": 32}, "float32").source
+    kernel, reference = source.split("def reference(")
+    path = tmp_path / "kernel.py"
+    path.write_text("def reference(".join((kernel.replace("> 0.5", f"> {threshold}"), reference)))
+
+    made = subprocess.run(
+        [sys.executable, path, "--check"], capture_output=True, text=True, check=False
+    )
+
+    assert re.fullmatch(rf"out: \d+ of \d+ entries differ: {verdict}\n", made.stdout)
+    assert made.returncode == (verdict == "FAIL")

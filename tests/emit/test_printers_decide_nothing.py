@@ -19,19 +19,26 @@ COUNTS = (0, 1, 2)
 MACHINES = re.compile(r"sm_\d|gfx\d|\b[ahbv]\d00\b|hopper|ampere|nvidia|\bamd\b|ptxas", re.I)
 
 TABLES = {
+    "numpy/mixed.py": ("FUNCTIONAL_TEXT",),
+    "numpy/own_functions.py": ("HELPERS", "HELPERS_OF"),
     "numpy/spelling.py": (
         "FUNCTIONAL_TEXT", "INTO_TEXT", "INTO_HELPERS", "EXACT_FUNCTIONAL", "WIDE_FUNCTIONAL",
-        "EXACT_CALL_TEXT", "CALL_TEXT", "HELPERS", "HELPERS_OF", "RESERVED",
+        "EXACT_CALL_TEXT", "CALL_TEXT", "RESERVED",
     ),
     "triton/ops.py": ("_FOLDS", "_PRODUCT"),
     "triton/scalars.py": (
         "_INFIX", "_COMPARISONS", "_TRUTH", "_BUILTIN", "_OWN", "_POWERS", "_FACTORS",
-        "ACCURATE_CALLS",
+        "ACCURATE_CALLS", "_INTEGER_CALLS",
     ),
 }  # fmt: skip
 """Where names of operators and functions belong: beside their spelling."""
 
 SPELLERS = {
+    "numpy/mixed.py": {
+        "integer_functional": ("row_max", "row_min"),
+        "converted": ("and", "or", "not", "whole", "where"),
+    },
+    "numpy/operators.py": {"_functional": ("dot",)},
     "numpy/spelling.py": {"number": ("pow", "where", "eq"), "truth": ("and", "or", "not")},
     "triton/ops.py": {"text": ("dot",)},
     "triton/scalars.py": {
@@ -39,6 +46,7 @@ SPELLERS = {
         "summand": ("pow",),
         "_call": ("not", "where"),
         "_float_call": ("mul", "neg", "div", "reciprocal"),
+        "_integer_call": ("whole", "where", "neg", "relu"),
     },
 }
 """Functions that spell what is no call and no infix operator, and which names they may say."""

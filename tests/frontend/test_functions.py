@@ -12,8 +12,7 @@ from blockbuster.ir.types import size_class
 from tests.frontend.function_examples import CASES, Case
 
 OF_SIZES = ("arange", "custom", "eye", "full", "ones", "zeros")
-FLOATS = [case for case in CASES if case.kinds <= {"", "positive", "unit"}]
-SPELLED = [(case, name) for case in FLOATS for name in case.row.numpy]
+SPELLED = [(case, name) for case in CASES for name in case.row.numpy]
 
 
 def wanted(case: Case):
@@ -63,14 +62,14 @@ def test_on_tensors(case):
         same(np.reshape([part.numpy() for part in parts], np.shape(wanted(case))), wanted(case))
 
 
-@pytest.mark.parametrize("case", FLOATS, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_traced(case):
     program, arrays = traced(case, case.row.function)
 
     same(only(program.numpy(arrays)), wanted(case))
 
 
-@pytest.mark.parametrize("case", FLOATS, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_lowered_and_fused(case):
     program, arrays = traced(case, case.row.function)
     lowered = bb.lower(program)

@@ -44,6 +44,10 @@ def grouped(q, k, v):
     return attention(q, k, v)
 
 
+def unit(x):
+    return bb.eye(x.shape[1])
+
+
 BLOCK = dict(x="B S D", wq="D N", wk="D N", wv="D N", wo="N P")
 VIEWS = {
     "attention with reshape": (written_with_reshape, BLOCK),
@@ -139,7 +143,9 @@ def test_copies_are_noted(fn, dims, shape):
         (lambda x, y: bb.flip(x, (0, -2)), "an axis stands twice"),
         (lambda x, y: x * (x.shape[0] // y.shape[0]), "is no known number"),
         (lambda x, y: x * (3 // x.shape[0]), "which is not known"),
-        (lambda x, y: bb.take(x, np.arange(3)), "take of a traced array and a ndarray"),
+        (lambda x, y: bb.take(x, y), "take of float elements at float positions"),
+        (lambda x, y: x[x > 0], "a mask as an index"),
+        (lambda x, y: x[bb.arange(x.shape[0]), 0], "an array beside other positions"),
     ],
 )  # fmt: skip
 def test_refusals_name_the_line_and_both_shapes(fn, message):
@@ -186,8 +192,58 @@ def test_examples_fix_sizes_where_only_those_fit():
     program = bb.trace(lambda x: x.reshape(2, 3, 4) * 2, x=np.ones((6, 4)))
 
     assert sorted(program.sizes.values()) == [2, 3, 4, 6]
-    assert bb.trace(lambda x: x.reshape(8, 3) * 2, x=np.ones((6, 4))).sizes == {"A": 6, "B": 4,
-                                                                                "C": 8, "D": 3}
+    assert bb.trace(lambda x: x.reshape(8, 3) * 2, x=np.ones((6, 4))).sizes == {
+        "A": 6,
+        "B": 4,
+        "C": 8,
+        "D": 3,
+    }
+
+
+ROWS = np.array([[3001, 4097], [4999, -1]])
+
+ON_ARRAYS = {
+    "attention": (written_with_reshape, [(2, 5, 6), (6, 8), (6, 8), (6, 8), (8, 3)]),
+    "packed heads": (qkv, [(2, 5, 8), (8, 24)]),
+    "repeated heads": (grouped, [(2, 8, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4)]),
+    "rolled": (lambda x: np.roll(x, 1, 0) + x, [(5, 4)]),
+    "padded": (lambda x: np.pad(x, ((1, 0), (0, 2))) * 2, [(5, 4)]),
+    "lower": (lambda x: np.tril(x @ x.T, -1), [(5, 4)]),
+    "flipped": (lambda x: np.flip(x, 0) + x, [(5, 4)]),
+    "stacked, summed": (lambda x, y: np.stack([x, y]).sum(0), [(5, 4), (5, 4)]),
+    "parts that are not equal": (lambda x: tuple(bb.chunk(x, 3, 1)), [(4, 8)]),
+    "constants": (
+        lambda x: bb.where(bb.tril(bb.ones(x.shape)) == 0, bb.zeros(x.shape), x @ unit(x)),
+        [(3, 4)],
+    ),
+    "filled": (lambda x: bb.full((2, x.shape[0]), 0.5), [(3, 4)]),
+    "rows of an embedding": (lambda w: np.take(w, ROWS, axis=0), [(5000, 2)]),
+    "rows by index": (lambda w: w[:, ROWS, None] * 2, [(2, 5000)]),
+    "rows by index, from behind": (lambda w: w[..., ROWS, :] * 2, [(2, 5000, 1)]),
+    "rows of integers": (lambda x: bb.take(ROWS, bb.arange(x.shape[0]), 0), [(2, 3)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ON_ARRAYS)
+def test_compiled_for_arrays(name):
+    fn, shapes = ON_ARRAYS[name]
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+
+    found, expected = bb.jit(fn)(*arrays), fn(*arrays)
+    both = (value if isinstance(value, tuple) else (value,) for value in (found, expected))
+    for one, wanted in zip(*both, strict=True):
+        assert one.dtype == (wanted.dtype if wanted.dtype != np.float64 else np.float32)
+        np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_positions_are_never_rounded():
+    """Float16 holds whole numbers up to 2048 only; rows of a table may be more."""
+    table = np.arange(5000.0).astype(np.float16)[:, None]
+
+    for ids in (ROWS, ROWS.astype(np.int32)):
+        for fn in (lambda w, i: np.take(w, i, axis=0), lambda w, i: np.flip(w[i], 0) + w[i]):
+            np.testing.assert_array_equal(bb.jit(fn)(table, ids), fn(table, ids))
 
 
 LENGTHS = st.lists(

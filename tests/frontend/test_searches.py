@@ -1,8 +1,10 @@
 """argmax and argmin: NumPy's answers, one kernel with what is searched, and what is refused."""
 
+from random import Random
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -11,6 +13,7 @@ from blockbuster.emit.target.binary import binary_of
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.target.load import load_module
 from blockbuster.runtime.launch import run_interpreted
+from blockbuster.testing.searches import search_program
 
 
 def gate(x, w):
@@ -62,6 +65,18 @@ def test_ties_infinities_and_nan_are_found_as_numpy_finds_them(x):
         np.testing.assert_array_equal(program.numpy({"x": x})["out"], numpys(x, -1))
         found = bb.evaluate(fused, {"x": x}, block_sizes={"M": 2, "N": 2}, semantics=bb.Float64)
         np.testing.assert_array_equal(found["out"], numpys(x, -1))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 999))
+def test_random_searches_are_what_numpy_finds(seed):
+    program = search_program(Random(seed))
+    fused = bb.safe(bb.fuse(bb.lower(program)).final)
+    inputs = whole_numbers(program, {"M": 3, "N": 5, "D": 2})
+    found = bb.evaluate(fused, inputs, block_sizes=dict.fromkeys(program.dims, 2))
+
+    for name, wanted in program.numpy(inputs).items():
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-10)
 
 
 @BY_NAME

@@ -38,6 +38,13 @@ FUNCTIONS = {
     "half": lambda x, y: x[: x.shape[0] // 2] + y,
     "normed": lambda x, y: bb.rms_norm(x, y[0]),
     "one row": lambda x, y: bb.sum(x, axis=0, keepdims=True) + y,
+    "in a row": lambda x, y: x.reshape(-1) + y.reshape(-1),
+    "in twos": lambda x, y: x.reshape(2, -1) + y.reshape(-1)[0],
+    "as many rows": lambda x, y: x.reshape(y.shape[0], -1) * y[:, :1],
+    "squeezed": lambda x, y: np.squeeze(x).sum() + y,
+    "repeated": lambda x, y: np.repeat(x, 2, axis=1) * y,
+    "split": lambda x, y: bb.chunk(x, 2, 1)[0] + y,
+    "rest": lambda x, y: x * (x.shape[0] % y.shape[1]) + y,
     "what is printed": lambda x, y: said(x) + y,
     "what fails": tried,
 }

@@ -144,7 +144,7 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: x * (x.shape[0] // 2), "may be no whole number"),
         (lambda x, y: bb.arange(x.shape[0] ** 0.5), "arange takes a size"),
         (lambda x, y: x // 2, "// and % are for integers"),
-        (lambda x, y: x[x > 0], r"indexing of \(M, D\): a TracedArray as an index"),
+        (lambda x, y: x[x > 0], r"indexing of \(M, D\): a mask as an index[\s\S]*bb.where"),
         (lambda x, y: -(x > 0), r"negates nor subtracts masks[\s\S]*use ~mask"),
         (lambda x, y: (x > 0) - (x > 1), "negates nor subtracts masks"),
         (lambda x, y: (x > 0) @ (y > 0), "a product of matrices without floats"),

@@ -148,7 +148,7 @@ FREE = {
         lambda x, y, z: bb.concat([x, y, z[None]], 0),
         dict(x="M D", y="N D", z="D"),
     ),
-    "maximum of joined": (lambda x, y: bb.concat([x, y]).max(1), dict(x="M D", y="M E")),
+    "maximum of joined": (lambda x, y: bb.max(bb.concat([x, y]), 1), dict(x="M D", y="M E")),
     "norm of joined": (
         lambda x, y, g: bb.rms_norm(bb.concat([x, y]), g),
         dict(x="M D", y="M E", g="F"),

@@ -16,6 +16,7 @@ from blockbuster.testing.check import check_rule
 from blockbuster.testing.generators import GENERATORS, arrays
 from blockbuster.testing.matrices import MatrixPrograms
 from blockbuster.testing.norms import norm_programs
+from blockbuster.testing.searches import search_programs
 from blockbuster.testing.sites import Site, difference, flaw, sites
 from blockbuster.testing.softmaxes import softmax_programs
 from blockbuster.testing.strategies import programs, programs_with_site
@@ -86,7 +87,7 @@ def test_keeps_the_numbers_exactly_where_integers_stay_integers(kind, data):
 def test_every_rule_fires_on_generated_programs():
     fired: Counter[str] = Counter()
     graphs = [MatrixPrograms(Random(seed)).graph() for seed in range(60)]
-    for graph in graphs + norm_programs(40) + softmax_programs(20):
+    for graph in graphs + norm_programs(40) + softmax_programs(20) + search_programs(10):
         for rules in RULE_SETS:
             derivation = fuse(graph, rules)
             fired.update({step.rule for step in derivation.steps})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import blockbuster as bb
-from blockbuster.emit.print.numpy.spelling import HELPERS
+from blockbuster.emit.print.numpy.own_functions import HELPERS
 from blockbuster.selection.numpy_tiles import MOST
 
 ROWS = {"x": "M N", "w": "N"}

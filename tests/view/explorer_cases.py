@@ -6,7 +6,9 @@ from math import prod
 import blockbuster as bb
 from blockbuster import examples
 from blockbuster.rules import PAPER_RULES
+from blockbuster.view.explorer.chosen import chosen
 from blockbuster.view.explorer.data import explorer_data
+from blockbuster.view.explorer.frames import frames
 from blockbuster.view.explorer.setting import Setting
 
 SETTINGS = [
@@ -14,6 +16,12 @@ SETTINGS = [
     ({"M": 7, "N": 9, "D": 5, "L": 3}, {"M": 3, "N": 2, "D": 5, "L": 1}),  # ragged
     ({"M": 1, "N": 16, "D": 4, "L": 4}, {"M": 1, "N": 8, "D": 2, "L": 2}),
 ]
+
+SMALL = {
+    "attention": SETTINGS[0][0],
+    "heads": {"M": 32, "D": 16, "E": 32},
+}
+"""Sizes at which there is too little to do to look for schedules; others have usual ones."""
 
 
 def two_heads(x, w):
@@ -39,8 +47,22 @@ def derivation(name):
 
 
 @cache
+def passed(name):
+    """The frames of the page: the derivation, and what leads on to the kernels' program."""
+    sizes = {dim["name"]: dim["size"] for dim in data(name)["dims"]}
+    return frames(derivation(name), chosen(derivation(name), sizes, "float16", "sm_90").derivation)
+
+
+@cache
+def kernel_of(name):
+    """What ``bb.emit`` writes at the sizes of the page."""
+    sizes = {dim["name"]: dim["size"] for dim in data(name)["dims"]}
+    return bb.emit(derivation(name), sizes)
+
+
+@cache
 def data(name, prove=False):
-    setting = Setting(sizes=SETTINGS[0][0] if name == "attention" else {}, trials=1)
+    setting = Setting(sizes=SMALL.get(name, {}), trials=1)
     return explorer_data(derivation(name), setting, prove=prove)
 
 

@@ -16,22 +16,20 @@ from blockbuster.ir.ops import Functional
 from blockbuster.rules import PEELING_RULES, RULES
 from blockbuster.view.explorer.conditions import conditions
 from blockbuster.view.explorer.data import SCHEMA, explorer_data
-from blockbuster.view.explorer.frames import frames
 from blockbuster.view.explorer.page import page, write_whole
 from blockbuster.view.explorer.places import place_name, with_places
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.explorer.texts import changed
 from blockbuster.view.render import can_render
 from tests.parameters import rest_slow
-from tests.view.explorer_cases import SETTINGS, data, derivation, values
+from tests.view.explorer_cases import SETTINGS, data, derivation, kernel_of, passed, values
 
 NAMES = ("attention", "heads", "residual")
 draws = pytest.mark.skipif(not can_render("svg"), reason="nothing is installed that draws pictures")
 
 
 def graphs(name):
-    found = frames(derivation(name))
-    return [derivation(name).start, *(frame.after for frame in found)]
+    return [derivation(name).start, *(frame.after for frame in passed(name))]
 
 
 def node_at(graph, place):
@@ -67,7 +65,8 @@ def test_numbers_are_those_that_interpreting_counts(sizes, blocks):
 def test_tensors_are_paired_once_each(name):
     shown = data(name)
     for at, step in enumerate(shown["steps"]):
-        before, after = shown["states"][at]["tensors"], shown["states"][at + 1]["tensors"]
+        states = shown["states"]
+        before, after = states[step["from"]]["tensors"], states[at + 1]["tensors"]
         olds = [i for i, _ in step["tensors"] if i is not None]
         news = [j for _, j in step["tensors"] if j is not None]
         assert sorted(olds) == list(range(len(before)))
@@ -109,7 +108,7 @@ def test_sizes_that_do_not_fit_are_refused(setting, words):
 def test_places_of_steps_are_what_was_matched_and_made(name):
     programs, shown = graphs(name), data(name)
     for at, step in enumerate(shown["steps"]):
-        before, after = programs[at], programs[at + 1]
+        before, after = programs[step["from"]], programs[at + 1]
         assert all(node_at(before, place) for _, place in step["roles"])
         assert step["made"] or step["rule"] == "fuse-elementwise"
         for place in step["made"]:
@@ -157,13 +156,10 @@ def test_loops_and_kernel_lines_lead_to_their_operators():
 
 def test_marking_places_changes_no_program_and_no_kernel():
     final = bb.safe(derivation("attention").final)
-    sizes = SETTINGS[0][0]
+    shown = data("attention")
 
     assert with_places(final) == final
-    made = derivation("attention")
-    emitted = bb.emit(made.final, sizes, reference=made.start).source
-    shown = data("attention")
-    assert "\n".join(lines(shown, shown["kernel"]["lines"])) + "\n" == emitted
+    assert "\n".join(lines(shown, shown["kernel"]["lines"])) + "\n" == kernel_of("attention").source
 
 
 def test_a_text_without_loops_says_why_and_names_no_marks():
@@ -315,7 +311,8 @@ def test_pictures_know_the_places_of_nodes():
                 for at in range(len(level.nodes))
             }
             assert places == wanted
-        for place, number in state["maps"].items():
+        for place, (number, tops) in state["maps"].items():
+            assert tops == (place,)
             body = node_at(graph, place).op.body
             places = set(re.findall(r'data-place="([\d-]+)"', pictures["svgs"][number]))
             assert {"0", *(f"0-{at}" for at in range(len(body.nodes)))} <= places
@@ -335,7 +332,9 @@ def test_pictures_are_stored_once():
     pictures = data("attention")["pictures"]
 
     assert len(pictures["svgs"]) == len(set(pictures["svgs"]))
-    used = [n for s in pictures["states"] for n in (*s["whole"], *s["maps"].values())]
+    states = pictures["states"]
+    parts = [p for s in states for p in (*s["maps"].values(), s["made"], *s["taken"].values()) if p]
+    used = [*(n for s in states for n in s["whole"]), *(number for number, _ in parts)]
     assert len(used) > len(pictures["svgs"]) == len(set(used))
 
 

@@ -11,7 +11,7 @@ from blockbuster.view.explorer.data import explorer_data
 from blockbuster.view.explorer.moves import CLOSING
 from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.why import lead, why
-from tests.view.explorer_cases import data, derivation
+from tests.view.explorer_cases import data, kernel_of
 
 NAMES = ("attention", "heads", "residual")
 
@@ -22,12 +22,6 @@ def lines(shown, numbers):
 
 def text(shown, state):
     return "\n".join([*lines(shown, state["lines"]), ""])
-
-
-def kernel_of(name):
-    made = derivation(name)
-    sizes = {dim["name"]: dim["size"] for dim in data(name)["dims"]}
-    return bb.emit(made.final, sizes, reference=made.start)
 
 
 @pytest.mark.parametrize("name", NAMES)

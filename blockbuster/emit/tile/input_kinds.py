@@ -38,12 +38,14 @@ Kind: TypeAlias = tuple[str, Dim | int]
 """``("index", "C")``, ``("index", 4)``, ``("count", "N")`` or ``("truth", 2)``: the second says
 below which number, or up to which one, the values are."""
 
+ANY: Kind = ("any", 0)
+"""Of what is compared with a number: any values tell whether that is done right."""
 TRUE: Kind = ("truth", 2)
 FEW: Kind = ("index", 4)
 KEPT = (Relabel, Transpose, Cast)
 EQUAL, ORDER = ("eq", "ne"), ("lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not")
-ARITHMETIC = ("add", "sub", "mul", "neg")
+ARITHMETIC = ("add", "sub", "mul", "neg", "whole")
 
 
 def input_kinds(program: TileProgram) -> dict[str, Kind]:
@@ -58,9 +60,9 @@ def input_kinds(program: TileProgram) -> dict[str, Kind]:
 
 def _in_common(kinds: Sequence[Kind | None]) -> Kind | None:
     """One kind for all uses: a use as a number decides, then a use beside positions."""
-    if not kinds or None in kinds:
+    known = [kind for kind in kinds if kind is not None and kind != ANY]
+    if not known or None in kinds:
         return None
-    known = [kind for kind in kinds if kind is not None]
     beside_positions = [kind for kind in known if isinstance(kind[1], str)]
     return (beside_positions or sorted(known, reverse=True, key=lambda kind: kind[1]))[0]
 
@@ -135,7 +137,7 @@ class _Uses:
         """The kind of what is compared with ``other``."""
         read = [args[at] for at in arguments(other)]
         if not read:
-            return TRUE
+            return TRUE if fn in EQUAL else ANY
         dims = [self.positions.get(tile) for tile in read]
         if dims[0] is not None and None not in dims:
             return ("index" if fn in EQUAL else "count", size_class(dims[0]))

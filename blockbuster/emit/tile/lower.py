@@ -314,7 +314,7 @@ class _Lowering:
         hint = "fuse with rules other than PEELING_RULES"
         if isinstance(node.op, Misc):
             what = f"{node.op.name} is a function of whole arrays: it has no tiles"
-            hint = "bb.jit and bb.compile run it between kernels; one kernel cannot"
+            hint = "bb.jit and bb.compile run it between kernels; bb.emit writes kernels alone"
         raise EmitError(message(what, origin=_origin(node), hint=hint))
 
 

@@ -18,6 +18,7 @@ from blockbuster.frontend.functions.shapes import (
     ravel,
     reshape,
 )
+from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
 from blockbuster.frontend.moves import Flip, Take
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr, fixed, rest
@@ -94,7 +95,7 @@ def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     axes = axes_of("flip", range(len(x.shape)) if axis is None else axis, len(x.shape))
     if not isinstance(x, TracedArray):
         return Flip(axes)(x)
-    return x.trace.custom(Flip(axes), (x,), x.axes, str(Flip(axes)))
+    return x.trace.custom(Flip(axes), (x,), x.axes, str(Flip(axes)), x.kind)
 
 
 def fliplr(x: Array) -> Array:
@@ -203,14 +204,20 @@ def take(x: Array, indices: Array, axis: int | None = None) -> Array:
     if axis is None:
         x, axis = ravel(x), 0
     (at,) = axes_of("take", axis, len(x.shape))
-    if not isinstance(x, TracedArray) and not isinstance(indices, TracedArray):
+    traced = [given for given in (x, indices) if isinstance(given, TracedArray)]
+    if not traced:
         return Take(at)(x, indices)
-    if not isinstance(x, TracedArray) or not isinstance(indices, TracedArray):
-        given = type(x if isinstance(indices, TracedArray) else indices).__name__
-        hint = "make it a parameter of the traced function"
-        raise trace_error(f"take of a traced array and a {given}", hint=hint)
+    trace = traced[0].trace
+    x, indices = trace.array(x), trace.array(indices)
+    if indices.kind not in WHOLES or x.kind == MASK:
+        kinds = f"{x.kind} elements at {indices.kind} positions"
+        raise trace_error(f"take of {kinds}", hint="positions are integers: ids.astype(np.int64)")
     shape = (*x.axes[:at], *indices.axes, *x.axes[at + 1 :])
-    return x.trace.custom(Take(at), (x, indices), shape, str(Take(at)))
+    if x.kind == FLOAT:
+        return trace.custom(Take(at), (x, indices), shape, str(Take(at)))
+    met = np.result_type(*(np.dtype(dtype_of_kind(each.kind)) for each in (x, indices)))
+    found = trace.custom(Take(at), (x, indices), shape, str(Take(at)), met.name)
+    return found if met.name == x.kind else found.astype(dtype_of_kind(x.kind))
 
 
 def index_select(x: Array, axis: int, index: Array) -> Array:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blockbuster.frontend.array import apply, cast_dtype
+from blockbuster.frontend.array import TracedArray, apply, cast_dtype
 from blockbuster.frontend.functions.row import Array, Row, Text, example
+from blockbuster.frontend.kinds import WHOLES
 from blockbuster.frontend.numerics import NUMPY
 
 
@@ -93,25 +94,30 @@ def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
     return x if max is None else minimum(x, max)
 
 
+def _is_whole(x: Array) -> bool:
+    """True for a traced array of integers, which roundings leave as they are."""
+    return isinstance(x, TracedArray) and x.kind in WHOLES
+
+
 def floor(x: Array) -> Array:
     """The largest whole number that is not above ``x``."""
-    return apply("floor", x)
+    return x if _is_whole(x) else apply("floor", x)
 
 
 def ceil(x: Array) -> Array:
     """The smallest whole number that is not below ``x``."""
-    return -floor(-x)
+    return x if _is_whole(x) else -floor(-x)
 
 
 def trunc(x: Array) -> Array:
     """``x`` without what is behind the point."""
-    return where(x < 0, ceil(x), floor(x))
+    return x if _is_whole(x) else where(x < 0, ceil(x), floor(x))
 
 
 def round(x: Array, decimals: int = 0) -> Array:
     """The nearest number with ``decimals`` digits behind the point; ties go to even digits."""
     if decimals == 0:
-        return apply("round", x)
+        return x if _is_whole(x) else apply("round", x)
     scale = 10.0**decimals
     return apply("round", x * scale) / scale
 
@@ -149,7 +155,7 @@ def logaddexp(x: Array, y: Array) -> Array:
 
 def sign(x: Array) -> Array:
     """1 for numbers above 0, -1 for those below, and 0 for 0."""
-    return where(x > 0, 1.0, where(x < 0, -1.0, x))
+    return where(x > 0, 1, where(x < 0, -1, x))
 
 
 def exp2(x: Array) -> Array:
@@ -198,6 +204,7 @@ def astype(x: Array, dtype: Any) -> Array:
 
 
 _ANY, _POSITIVE, _PAIR = (example("M N"),), (example("positive: M N"),), (example("M N", "N"),)
+_NUMBERS = (example("M N"), example("int: M N"))
 _ROUNDED = "A factor is rounded: a rounding apart from NumPy's."
 _GROUP = "Of each element"
 
@@ -226,8 +233,8 @@ ROWS = (
     Row(minimum, _GROUP, ("minimum",), torch=("minimum",), examples=_PAIR),
     Row(clip, _GROUP, ("clip",), ("clip",), ("clamp", "clip", "Tensor.clamp"),
         (example("M N", -0.5, 1.0), example("M N", min=0.25), example("M N", None, "N"))),
-    Row(floor, _GROUP, ("floor",), torch=("floor", "Tensor.floor"), examples=_ANY),
-    Row(ceil, _GROUP, ("ceil",), torch=("ceil", "Tensor.ceil"), examples=_ANY),
+    Row(floor, _GROUP, ("floor",), torch=("floor", "Tensor.floor"), examples=_NUMBERS),
+    Row(ceil, _GROUP, ("ceil",), torch=("ceil", "Tensor.ceil"), examples=_NUMBERS),
     Row(trunc, _GROUP, ("trunc", "fix"), torch=("trunc", "fix", "Tensor.trunc"), examples=_ANY),
     Row(round, _GROUP, ("round",), ("round",), ("round", "Tensor.round"),
         (example("M N"), example("M N", 1))),
@@ -238,7 +245,7 @@ ROWS = (
     Row(expm1, _GROUP, ("expm1",), torch=("expm1", "Tensor.expm1"), examples=_ANY),
     Row(logaddexp, _GROUP, ("logaddexp",), torch=("logaddexp", "Tensor.logaddexp"),
         examples=(*_PAIR, example("M N", 0.0))),
-    Row(sign, _GROUP, ("sign",), torch=("sign", "sgn", "Tensor.sign"), examples=_ANY),
+    Row(sign, _GROUP, ("sign",), torch=("sign", "sgn", "Tensor.sign"), examples=_NUMBERS),
     Row(exp2, _GROUP, ("exp2",), torch=("exp2", "Tensor.exp2"), examples=_ANY),
     Row(log2, _GROUP, ("log2",), torch=("log2", "Tensor.log2"), examples=_POSITIVE, note=_ROUNDED),
     Row(log10, _GROUP, ("log10",), torch=("log10", "Tensor.log10"), examples=_POSITIVE,

@@ -117,24 +117,25 @@ _AXES = (
 )  # fmt: skip
 _ALONG = (example("M N", axis=0), example("M N", axis=-1))
 _CALLED = "A library's function runs between kernels."
+_WHOLE = (*_AXES, example("int: M N", axis=0))
 _MASKS = (example("bool: M N", axis=0), example("bool: M N", axis=(0, 1), keepdims=True))
 _SPREAD = (*_AXES, example("M N", axis=0, ddof=1), example("B M N", axis=(0, 1), ddof=1))
 _UNBIASED = "torch's takes 1 off the count unless ``correction`` says otherwise; this one does not."
 
 ROWS = (
-    Row(sum, _GROUP, ("sum",), ("sum",), ("sum", "Tensor.sum"), _AXES),
-    Row(max, _GROUP, ("max", "amax"), ("max",), ("amax", "Tensor.amax"), _AXES),
-    Row(min, _GROUP, ("min", "amin"), ("min",), ("amin", "Tensor.amin"), _AXES),
+    Row(sum, _GROUP, ("sum",), ("sum",), ("sum", "Tensor.sum"), _WHOLE),
+    Row(max, _GROUP, ("max", "amax"), ("max",), ("amax", "Tensor.amax"), _WHOLE),
+    Row(min, _GROUP, ("min", "amin"), ("min",), ("amin", "Tensor.amin"), _WHOLE),
     Row(mean, _GROUP, ("mean",), ("mean",), ("mean", "Tensor.mean"), _AXES),
     Row(var, _GROUP, ("var",), ("var",), (), _SPREAD, note=_UNBIASED),
     Row(std, _GROUP, ("std",), ("std",), (), _SPREAD, note=_UNBIASED),
     Row(average, _GROUP, ("average",), examples=(
         example("M N"), example("M N", 0, "positive: M N"),
         example("M N", -1, "positive: N"))),
-    Row(any, _GROUP, ("any",), ("any",), ("any", "Tensor.any"), (*_AXES, *_MASKS)),
-    Row(all, _GROUP, ("all",), ("all",), ("all", "Tensor.all"), (*_AXES, *_MASKS)),
+    Row(any, _GROUP, ("any",), ("any",), ("any", "Tensor.any"), (*_WHOLE, *_MASKS)),
+    Row(all, _GROUP, ("all",), ("all",), ("all", "Tensor.all"), (*_WHOLE, *_MASKS)),
     Row(count_nonzero, _GROUP, ("count_nonzero",), (), ("count_nonzero", "Tensor.count_nonzero"),
-        (*_AXES, *_MASKS)),
+        (*_WHOLE, *_MASKS)),
     Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"), _AXES, note=_CALLED),
     Row(logsumexp, _GROUP, torch=("logsumexp", "Tensor.logsumexp"),
         examples=(example("M N"), example("M N", axis=0, keepdims=True)),

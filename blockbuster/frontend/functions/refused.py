@@ -53,7 +53,7 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("argsort", "lexsort", "partition", "argpartition", "sort_complex"), _ORDER,
             f"bb.sort(x) is a call between kernels; {CUSTOM}"),
     Refusal(("topk", "kthvalue", "msort"), _ORDER,
-            f"bb.max(x, axis) is the first of them; {CUSTOM}"),
+            f"bb.max(x, axis) is the first of them, at bb.argmax(x, axis); {CUSTOM}"),
     Refusal(("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile",
              "mode"), _ORDER, CUSTOM),
     Refusal(("searchsorted", "digitize", "bincount", "histogram", "histogram2d", "histogramdd",

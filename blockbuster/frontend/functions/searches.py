@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray, along_axis
+from blockbuster.frontend.array import TracedArray, along_axis, apply
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.reductions import max as largest
@@ -57,7 +57,7 @@ def _place(
         raise trace_error(f"{name}: {refused.reason}") from None
     top = extremum(x, axis, keepdims=True)
     found = where((x == top) | (x != x), _positions(name, x, axes), math.inf)
-    return x.trace.integers(smallest(found, axis, keepdims), "int64")
+    return apply("whole", smallest(found, axis, keepdims))
 
 
 def _positions(name: str, x: TracedArray, axes: Sequence[int]) -> Array:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from blockbuster.frontend.fixed import static
 from blockbuster.frontend.functions.refused import words
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.source import trace_error
@@ -23,10 +24,12 @@ RENAMED = {
 """Our names of libraries' parameters."""
 
 OF_TORCH = frozenset(("dim", "keepdim", "unbiased"))
+OF_NUMPY = frozenset(("axis", "keepdims", "ddof"))
 """Parameters that NumPy's methods do not have."""
 
 NO_METHODS = (
-    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack", "where",
+    "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack",
+    "row_stack", "where", "zeros_like", "ones_like", "full_like",
     "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
@@ -81,11 +84,12 @@ class Spellings:
         return bound
 
     def _meant(self, array: Any, name: str, kwargs: Mapping[str, Any]) -> Row:
-        """The row of a method. Where both libraries have it, torch's is meant on tensors, and by
-        torch's names of parameters.
+        """The row of a method. Where both libraries have it, names of parameters say whose is
+        meant; without them, torch's is meant on tensors.
         """
         ours, theirs = self.methods.get(name), self._of_tensors(name)
-        if ours is None or (theirs and (array.trace.of_tensors or not OF_TORCH.isdisjoint(kwargs))):
+        on_tensors = array.trace.of_tensors and OF_NUMPY.isdisjoint(kwargs)
+        if ours is None or (theirs and (on_tensors or not OF_TORCH.isdisjoint(kwargs))):
             assert theirs is not None
             return theirs
         return ours
@@ -172,8 +176,12 @@ def _said(func: Any, kwargs: Mapping[str, Any], function: Callable[..., Any]) ->
     return {
         name: value
         for name, value in kwargs.items()
-        if name in known or name not in usual or value is not usual[name].default
+        if name in known or name not in usual or static(value) != static(usual[name].default)
     }
+
+
+_FAMILIES = ("linalg_", "special_", "fft_")
+"""How torch calls the functions of its modules: ``linalg_norm`` for ``torch.linalg.norm``."""
 
 
 def numpy_name(func: Any) -> str:
@@ -188,6 +196,8 @@ def torch_name(func: Any) -> str:
     module = str(getattr(func, "__module__", "") or "")
     if module.startswith("torch.nn"):
         return f"nn.functional.{name}"
+    if name.startswith(_FAMILIES):
+        return name.replace("_", ".", 1)
     is_method = type(func).__name__ == "method_descriptor" or module == "torch._tensor"
     return f"Tensor.{name}" if is_method else name
 

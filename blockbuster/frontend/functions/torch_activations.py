@@ -8,8 +8,9 @@ from blockbuster.frontend.functions.pointwise import (
     abs,
     clip,
     exp,
+    expm1,
     gelu,
-    log,
+    log1p,
     maximum,
     minimum,
     tanh,
@@ -31,22 +32,16 @@ def torch_gelu(input: Array, approximate: str = "none") -> Array:
     return 0.5 * input * (1.0 + tanh(inner))
 
 
-def log_of_one_plus(x: Array) -> Array:
-    """log(1 + x) for numbers from 0 to 1, to the last digits: as W. Kahan computes it."""
-    above = 1.0 + x
-    return where(above == 1.0, x, log(above) * (x / where(above == 1.0, 1.0, above - 1.0)))
-
-
 def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Array:
     """log(1 + exp(beta x)) / beta, and x itself where beta x is above ``threshold``."""
     x = input if beta == 1 else input * beta
-    soft = maximum(x, 0.0) + log_of_one_plus(exp(-abs(x)))
+    soft = maximum(x, 0.0) + log1p(exp(-abs(x)))
     return where(x > threshold, input, soft if beta == 1 else soft / beta)
 
 
 def log_sigmoid(input: Array) -> Array:
     """The logarithm of the sigmoid, without overflow."""
-    return minimum(input, 0.0) - log_of_one_plus(exp(-abs(input)))
+    return minimum(input, 0.0) - log1p(exp(-abs(input)))
 
 
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Array:
@@ -56,12 +51,12 @@ def leaky_relu(input: Array, negative_slope: float = 0.01) -> Array:
 
 def elu(input: Array, alpha: float = 1.0) -> Array:
     """``x`` above 0, and alpha (exp(x) - 1) below."""
-    return where(input > 0, input, alpha * (exp(minimum(input, 0.0)) - 1.0))
+    return where(input > 0, input, alpha * expm1(minimum(input, 0.0)))
 
 
 def celu(input: Array, alpha: float = 1.0) -> Array:
     """``x`` above 0, and alpha (exp(x / alpha) - 1) below."""
-    return where(input > 0, input, alpha * (exp(minimum(input, 0.0) / alpha) - 1.0))
+    return where(input > 0, input, alpha * expm1(minimum(input, 0.0) / alpha))
 
 
 def selu(input: Array) -> Array:

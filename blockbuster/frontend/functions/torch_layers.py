@@ -9,6 +9,7 @@ import numpy as np
 
 from blockbuster.frontend.dtype_names import least_step
 from blockbuster.frontend.functions.creation import arange
+from blockbuster.frontend.functions.joins import take
 from blockbuster.frontend.functions.normalizations import layer_norm, rms_norm, softmax
 from blockbuster.frontend.functions.pointwise import maximum, rsqrt, sqrt, square, where
 from blockbuster.frontend.functions.products import matmul, norm
@@ -22,6 +23,19 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x @ weight.T + bias``."""
     product = matmul(input, swapaxes(weight, 0, 1) if len(weight.shape) == 2 else weight)
     return product if bias is None else product + bias
+
+
+def torch_embedding(
+    input: Array,
+    weight: Array,
+    padding_idx: int | None = None,  # noqa: ARG001 - it counts in training only
+    max_norm: float | None = None,
+) -> Array:
+    """The rows of ``weight`` at the positions ``input``."""
+    if max_norm is not None:
+        reason = f"embedding with max_norm={max_norm} changes its weights"
+        raise trace_error(reason, hint="leave max_norm out")
+    return take(weight, input, 0)
 
 
 def torch_layer_norm(
@@ -163,6 +177,7 @@ def _grouped(
 _GROUP = "torch.nn.functional: layers"
 
 ROWS = (
+    Row(torch_embedding, _GROUP, torch=("nn.functional.embedding",), public=False),
     Row(torch_layer_norm, _GROUP, torch=("nn.functional.layer_norm", "layer_norm"), public=False),
     Row(torch_rms_norm, _GROUP, torch=("nn.functional.rms_norm", "rms_norm"), public=False),
     Row(cosine_similarity, _GROUP, public=False,

@@ -7,10 +7,9 @@ from typing import Any
 
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.normalizations import log_softmax
-from blockbuster.frontend.functions.pointwise import abs, exp, log, maximum, square, where
+from blockbuster.frontend.functions.pointwise import abs, exp, log, log1p, maximum, square, where
 from blockbuster.frontend.functions.reductions import mean, sum
 from blockbuster.frontend.functions.row import Array, Row
-from blockbuster.frontend.functions.torch_activations import log_of_one_plus
 from blockbuster.frontend.source import trace_error
 
 _IGNORED = -100
@@ -171,7 +170,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Array | None = None,
 ) -> Array:
     """The same of the sigmoid of ``input``, without overflow."""
-    soft = log_of_one_plus(exp(-abs(input))) + maximum(-input, 0.0)
+    soft = log1p(exp(-abs(input))) + maximum(-input, 0.0)
     more: Any = 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
     loss = (1.0 - target) * input + (soft if pos_weight is None else more * soft)
     return _reduced(_weighted(loss, weight), reduction)

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
-from typing import Any, NoReturn
+from itertools import accumulate
+from typing import Any, NamedTuple, NoReturn
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
+from blockbuster.frontend.functions.joins import chunk
+from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.normalizations import log_softmax, softmax
 from blockbuster.frontend.functions.pointwise import astype, maximum, minimum, sigmoid, where
 from blockbuster.frontend.functions.products import matmul, norm
 from blockbuster.frontend.functions.reductions import Axes, max, mean, min, sum, var
 from blockbuster.frontend.functions.row import Array, Row
+from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
+from blockbuster.frontend.sizes import fixed
 from blockbuster.frontend.source import trace_error
 
 
-def to(input: Array, *what: Any, dtype: Any = None, **others: Any) -> Array:
+def to(
+    input: Array,
+    *what: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,  # noqa: ARG001 - nothing is moved
+    copy: bool = False,  # noqa: ARG001 - nothing is changed in place
+) -> Array:
     """``x`` in another dtype: ``x.to(torch.float16)``, ``x.to(y)``."""
     if len(what) == 1 and isinstance(what[0], TracedArray):
         return to(input, what[0].dtype)
     wanted = [one for one in (*what, dtype) if one is not None]
-    if len(wanted) != 1 or isinstance(wanted[0], str) or "device" in type(wanted[0]).__name__:
-        _refuse_device()
-    if [name for name in others if name not in ("non_blocking", "copy")]:
+    is_device = [one for one in wanted if isinstance(one, str) or "device" in type(one).__name__]
+    if device is not None or is_device or len(wanted) != 1:
         _refuse_device()
     return input if wanted[0] is UNDECIDED else astype(input, wanted[0])
 
@@ -168,23 +177,30 @@ def torch_mean(
     return mean(input if dtype is None else to(input, dtype), dim, keepdim)
 
 
+def permute(input: Array, *dims: Any) -> Array:
+    """The axes in another order, given as a tuple or one by one."""
+    return input.transpose(dims[0] if len(dims) == 1 else tuple(dims))
+
+
+class Extreme(NamedTuple):
+    """The largest or smallest elements along an axis, and where the first of them stand."""
+
+    values: Array
+    indices: Array
+
+
 def torch_max(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
-    """The maximum of all elements, or of two arrays."""
-    if isinstance(dim, int) or keepdim:
-        _refuse_pair("max")
+    """The maximum of all elements, along an axis with its positions, or of two arrays."""
+    if isinstance(dim, int):
+        return Extreme(max(input, dim, keepdim), argmax(input, dim, keepdim))
     return max(input) if dim is None else maximum(input, dim)
 
 
 def torch_min(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
-    """The minimum of all elements, or of two arrays."""
-    if isinstance(dim, int) or keepdim:
-        _refuse_pair("min")
+    """The minimum of all elements, along an axis with its positions, or of two arrays."""
+    if isinstance(dim, int):
+        return Extreme(min(input, dim, keepdim), argmin(input, dim, keepdim))
     return min(input) if dim is None else minimum(input, dim)
-
-
-def permute(input: Array, *dims: Any) -> Array:
-    """The axes in another order."""
-    return input.transpose(dims[0] if len(dims) == 1 else tuple(dims))
 
 
 def torch_var(
@@ -215,39 +231,20 @@ def torch_norm(
     return norm(input, None if wanted in ("fro", 2) else wanted, dim, keepdim)
 
 
-def chunk(input: Array, chunks: int, dim: int = 0) -> tuple[Array, ...]:
-    """``chunks`` equal parts along an axis."""
-    part = input.shape[dim] // chunks
-    return tuple(_part(input, dim, i * part, (i + 1) * part) for i in range(chunks))
-
-
-def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> tuple[Array, ...]:
-    """Parts along an axis: of one size, or of the sizes of a list."""
+def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> list[Array]:
+    """An axis cut into parts of one size, or of these several sizes."""
     sizes = split_size_or_sections
-    if isinstance(sizes, Sequence):
-        ends = accumulate(sizes, initial=0)
-        return tuple(_part(input, dim, a, b) for a, b in pairwise(ends))
-    input.trace.dims.fix((input.axes[dim],))  # so many parts are of this size alone
-    count, rest = input.shape[dim] // sizes, input.shape[dim] % sizes
-    ends = [i * sizes for i in range(int(count) + 1)]
-    parts = tuple(_part(input, dim, a, b) for a, b in pairwise(ends))
-    return (*parts, _part(input, dim, ends[-1], None)) if rest else parts
-
-
-def _part(x: Array, dim: int, start: Any, stop: Any) -> Array:
-    axis = dim % len(x.shape)
-    return x[(*(slice(None),) * axis, slice(start, stop))]
+    if not isinstance(sizes, tuple | list):
+        count = fixed(input.shape[dim] // sizes)
+        rest = fixed(input.shape[dim] - sizes * count)
+        sizes = [sizes] * count + ([rest] if rest else [])
+    return cut_at(input, [*accumulate(sizes)][:-1], dim)
 
 
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half along an axis, times the sigmoid of the second."""
     first, second = chunk(input, 2, dim)
     return first * sigmoid(second)
-
-
-def _refuse_pair(name: str) -> NoReturn:
-    hint = f"use x.a{name}(dim) for the values, and bb.arg{name} for the positions"
-    raise trace_error(f"torch.{name} along an axis gives values and positions", hint=hint)
 
 
 _GROUP = "torch: functions and methods"

@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             warm=arguments.warm,
             flushed=arguments.flushed,
         )
+    if kernel.chosen:
+        warn(f"chosen by cost: {kernel.chosen}")
     for note in kernel.notes:
         warn(f"note: {note}")
     say(report.to_json() if arguments.json else report)

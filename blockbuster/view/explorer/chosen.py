@@ -38,8 +38,10 @@ class Chosen:
         """What was chosen among what, and by which cost."""
         if self.considered is None:
             return ""
-        told = self.considered.short or f"{self.considered.best.name}: nothing else is near it"
-        return told if self.compared else f"{told} (default schedules; jit compares others near it)"
+        best = self.considered.best
+        alone = f"{best.amount}; every other program moves or computes several times as much"
+        told = self.considered.short or alone
+        return told if self.compared else f"{told} (by default schedules; jit compares more)"
 
     @property
     def kernels(self) -> int:

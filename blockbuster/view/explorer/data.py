@@ -16,11 +16,13 @@ from blockbuster.errors import DrawError, message
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, explain
-from blockbuster.selection.stored import stored
+from blockbuster.rules.explain import APPLIES
+from blockbuster.selection.stored import Stored, stored
 from blockbuster.view.explorer.chosen import Chosen, chosen
 from blockbuster.view.explorer.costs import Table
 from blockbuster.view.explorer.frames import Frame, final_state, frames
 from blockbuster.view.explorer.kernel import KernelText, kernel_text
+from blockbuster.view.explorer.milestones import milestones
 from blockbuster.view.explorer.moves import moves_data
 from blockbuster.view.explorer.pictures import pictures_data
 from blockbuster.view.explorer.setting import Setting, dims_data, rules_of_sizes, sizes_of
@@ -88,7 +90,8 @@ def _texts(
     strings, table = Strings(), Table([*sizes])
     states, changes = states_data(graphs, [frame.start for frame in found], strings, table)
     final = choice.derivation.final
-    proofs, whole = [], None
+    proofs: list[Data] = []
+    whole: Data | None = None
     if prove:
         proofs, whole = proofs_data(found, derivation.start, final, setting, progress)
     progress("writing the kernel")
@@ -98,7 +101,7 @@ def _texts(
     moves = moves_data(kernel.derivation, strings, setting, prove=prove, progress=progress)
     return {
         "states": states,
-        "steps": steps_data(found, states, changes, proofs),
+        "steps": steps_data(found, states, changes, proofs, milestones(found, sizes)),
         "proof": whole,
         "kernel": _kernel_data(kernel, strings),
         "simulation": simulation,
@@ -111,14 +114,20 @@ def _texts(
 def _chosen_data(choice: Chosen, final: int, sizes: Mapping[Dim, int]) -> Data:
     """What becomes kernels: its state, its name, how many kernels, why, and what they store."""
     considered = choice.considered
+    kept = stored(considered, sizes) if considered else ()
     return {
         "state": final,
         "name": considered.best.name if considered else "",
         "kernels": choice.kernels,
         "words": choice.words,
-        "stored": [str(one) for one in stored(considered, sizes)] if considered else [],
+        "stored": [_in_words(one, choice) for one in kept],
         "sizes": dict(sizes),
     }
+
+
+def _in_words(one: Stored, choice: Chosen) -> str:
+    """What is stored and why; a rule that applies was left out by choice."""
+    return str(one).replace(APPLIES, choice.passed_over)
 
 
 def _heading(start: Graph, dims: list[Data], setting: Setting, title: str) -> Data:

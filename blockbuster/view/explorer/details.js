@@ -14,25 +14,26 @@ function showStep() {
   }
   if (move()) { showMove(panel); return; }
   const { rule, level, description, roles } = step(), about = data.rules[rule];
-  const before = numbers(at - 1), after = numbers(at), saved = before.bytes - after.bytes;
-  panel.replaceChildren(
+  const { from, born } = step(), before = numbers(from), after = numbers(at), saved = before.bytes - after.bytes;
+  panel.replaceChildren(...[
     h("h2", {}, `${at}  ${rule}`),
     h("div", { class: "chips" },
       about.number ? h("span", { class: "chip" }, `rule ${about.number} of the paper`) : h("span", { class: "chip" }, rule === "safe" ? "the paper's appendix" : "a rule of ours"),
       h("span", { class: "chip" }, about.kind), h("span", { class: "chip code" }, level),
       isSnapshot(at) ? h("span", { class: "chip" }, `snapshot ${data.snapshots.indexOf(at) + 1}`) : null),
+    born ? h("p", { class: "born" }, born, ".") : null,
     h("p", { class: "lead" }, about.lead), h("p", {}, about.why),
     section("Here",
-      roles.length ? h("dl", { class: "roles" }, roles.flatMap(([role, place]) => [h("dt", {}, role), h("dd", {}, h("button", { type: "button", class: "link", "data-role-place": place, onclick: () => lookBefore(place) }, lineOf(at - 1, place)))])) : null,
+      roles.length ? h("dl", { class: "roles" }, roles.flatMap(([role, place]) => [h("dt", {}, role), h("dd", {}, h("button", { type: "button", class: "link", "data-role-place": place, onclick: () => lookBefore(place) }, lineOf(from, place)))])) : null,
       roles.length ? null : h("p", {}, description)),
     section("Saved at these sizes", h("p", { class: "saved" },
       h("strong", { id: "saved", "data-value": saved, class: saved > 0 ? "less" : saved < 0 ? "more" : "quiet" }, saved < 0 ? `−${short(-saved, true)}` : short(saved, true)),
       h("span", { class: "quiet" }, saved > 0 ? `of ${short(before.bytes, true)} moved` : saved < 0 ? "moves more: it repeats work, so that a later step can save" : "moves as much as before")),
     metricTable(before, after)),
-    section("Traffic per tensor", tensorTable(at - 1, at)),
+    section("Traffic per tensor", tensorTable(from, at)),
     about.conditions.length ? section("Side conditions, all met", h("ul", { class: "checks" }, about.conditions.map(([name, text]) => h("li", {}, h("span", {}, text, h("small", {}, name)))))) : null,
     section("Proof", ...proofLines(step().proof)),
-  );
+  ].filter(Boolean));
 }
 
 /** A move of the kernel: what it is for, and what the kernel asks of a device before and after. */
@@ -135,7 +136,7 @@ function buildSizes() {
   const dtype = h("select", { id: "dtype", onchange: (event) => { now.dtype = event.target.value; update(); } },
     Object.keys(data.element_bytes).map((name) => h("option", { value: name, selected: name === now.dtype }, name)));
   $("panel-sizes").replaceChildren(h("h2", {}, "Sizes and blocks"),
-    h("p", { class: "quiet" }, "Every number on this page is a closed form, computed here from these. A size need not be a multiple of its blocks."),
+    h("p", { class: "quiet" }, "Every number on this page is a closed form, computed here from these; kernels stay those of the sizes with which it was made. A size need not be a multiple of its blocks."),
     section("Dims", grid, h("div", { class: "row" }, h("label", { for: "dtype" }, "elements are "), dtype,
       h("button", { type: "button", id: "reset", onclick: () => { resetSizes(); update(); } }, "Reset"))),
     section("The program at these sizes", h("div", { id: "totals", class: "table" })));
@@ -153,7 +154,7 @@ function showSizes() {
   }
   const columns = ["bytes", "loads", "flops", "footprint"];
   const states = [0, ...data.snapshots.filter((at) => at > 0), ...(data.snapshots.includes(last) ? [] : [last])];
-  const name = (at) => (at === 0 ? "start" : isSnapshot(at) ? `snapshot ${data.snapshots.indexOf(at) + 1}` : "safe form");
+  const name = (at) => (at === 0 ? "start" : isSnapshot(at) ? `snapshot ${data.snapshots.indexOf(at) + 1}` : "what runs") + (at === data.chosen.state && data.chosen.kernels && isSnapshot(at) ? ", which runs" : "");
   const row = (label, at) => h("tr", { "data-state": at }, h("td", {}, h("button", { type: "button", class: "link", onclick: () => go(at) }, label)), columns.map((metric) => cell(numbers(at)[metric], METRICS[metric][1], { class: metric })));
   $("totals").replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), columns.map((metric) => h("th", {}, METRICS[metric][0])))),
     h("tbody", {}, states.map((at) => row(name(at), at)), states.includes(Math.min(now.at, last)) ? null : row(`step ${now.at}`, now.at))));
@@ -171,24 +172,33 @@ function buildKernel() {
   const show = () => body.replaceChildren(...(wholeFile ? [[0, text.length]] : kernels).map(([begin, end]) => lineList(text.slice(begin, end), place.slice(begin, end), "kernel", { first: begin + 1 })));
   const toggle = h("button", { type: "button", id: "whole", "aria-pressed": "false", onclick: () => { wholeFile = !wholeFile; toggle.setAttribute("aria-pressed", wholeFile); show(); } }, "Whole file");
   const copy = h("button", { type: "button", onclick: async () => { try { await navigator.clipboard.writeText(`${text.join("\n")}\n`); copy.textContent = "Copied"; } catch { copy.textContent = "Not allowed"; } } }, "Copy");
-  const words = Object.entries(tiles).map(([dim, lanes]) => `${dim} ${lanes}`).join(", ");
+  const blocked = Object.entries(tiles).map(([dim, lanes]) => `${dim} ${lanes}`).join(", ");
   $("panel-kernel").replaceChildren(
-    h("div", { class: "bar" }, h("span", { class: "quiet" }, `${kernels.length === 1 ? "one kernel" : `${kernels.length} kernels`}, ${data.dtype}, ${target}${words ? `, tiles ${words}` : ""}`), h("span", { class: "grow" }), toggle, copy), body);
+    h("div", { class: "bar" }, h("span", { class: "quiet" }, `${kernelsInWords()}; ${data.dtype}, ${target}${blocked ? `, tiles ${blocked}` : ""}`), h("span", { class: "grow" }), toggle, copy), h("p", { class: "chosen" }, whyChosen()), body);
   show();
 }
 
+/** At which sizes it was chosen, and among what. */
+function whyChosen() {
+  const at = Object.entries(data.chosen.sizes).map(([dim, size]) => `${dim} ${size}`).join(", ");
+  return `At ${at}: ${data.chosen.words}.`;
+}
+
 function buildWhy() {
-  const panel = $("panel-why");
-  if (!data.left.length) {
-    panel.replaceChildren(h("h2", {}, "Why it stops here"), h("p", { class: "lead" }, "no buffered edge is left inside the program: it is one kernel, and no rule finds anything more to do."));
-    return;
-  }
-  panel.replaceChildren(h("h2", {}, "Why it stops here"),
-    h("p", { class: "quiet" }, `${data.left.length} buffered ${data.left.length === 1 ? "edge is" : "edges are"} left in the last snapshot. For each: the nearest rule, and what it refused.`),
-    h("ul", { class: "reasons" }, data.left.map((edge) => h("li", {},
-      h("div", {}, h("button", { type: "button", class: "link", "data-place": edge.place }, `${edge.producer} → ${edge.consumer}`)),
-      h("div", { class: "chips" }, edge.rule ? h("span", { class: "chip" }, edge.rule) : null, h("span", { class: "chip code" }, edge.level), h("span", { class: "chip code" }, edge.type)),
-      h("p", {}, edge.reason)))));
+  const panel = $("panel-why"), { left } = data, { kernels, stored } = data.chosen;
+  const reasons = left.map((edge) => h("li", {},
+    h("div", {}, h("button", { type: "button", class: "link", "data-place": edge.place }, `${edge.producer} → ${edge.consumer}`)),
+    h("div", { class: "chips" }, edge.rule ? h("span", { class: "chip" }, edge.rule) : null, h("span", { class: "chip code" }, edge.level), h("span", { class: "chip code" }, edge.type)),
+    h("p", {}, edge.reason)));
+  panel.replaceChildren(...[
+    h("h2", {}, "Why it stops here"),
+    h("p", { class: "lead" }, `${kernelsInWords()}.`),
+    kernels ? h("p", { class: "quiet" }, whyChosen()) : h("p", { class: "quiet" }, data.kernel.missing),
+    stored.length ? section("What is stored between kernels", h("ul", { class: "reasons stored" }, stored.map((text) => h("li", {}, text)))) : null,
+    left.length
+      ? section(`${left.length} buffered ${left.length === 1 ? "edge" : "edges"} left`, h("p", { class: "quiet" }, "For each: the nearest rule, and what it refused."), h("ul", { class: "reasons" }, reasons))
+      : h("p", { class: "after" }, "No buffered edge is left inside the program, and no rule finds anything more to do."),
+  ].filter(Boolean));
 }
 
 function buildSource() {

@@ -31,7 +31,9 @@ def excerpt(graph: Graph, paths: Sequence[Path]) -> Excerpt:
         inner = value.node in place
         return Value(place[value.node], value.port) if inner else given[value]
 
-    nodes = tuple(level.nodes[at].reading(tuple(map(seen, level.nodes[at].operands))) for at in kept)
+    nodes = tuple(
+        level.nodes[at].reading(tuple(map(seen, level.nodes[at].operands))) for at in kept
+    )
     outputs = tuple(Output(seen(v), _hint(level, v)) for v in _read_elsewhere(level, place))
     return Excerpt(Graph(inputs, nodes, outputs), tuple((*paths[0][:-1], at) for at in kept))
 

@@ -40,7 +40,7 @@ def frames(derivation: Derivation, kernels: Derivation | None = None) -> tuple[F
     found = [*_applied(derivation.start, _steps(derivation), 0, 0)]
     graphs = [derivation.start, *(frame.after for frame in found)]
     wanted = kernels or derivation
-    place, rest = _parting(derivation, wanted, graphs)
+    place, rest = _parting(derivation, wanted)
     if place is None:  # it starts from the safe form of a snapshot
         place = max(n for n in derivation.snapshots_after if safe(graphs[n]) == wanted.start)
         found.append(_made_safe(place, graphs[place]))
@@ -69,7 +69,7 @@ def _steps(derivation: Derivation) -> tuple[Application, ...]:
 
 
 def _parting(
-    derivation: Derivation, wanted: Derivation, graphs: Sequence[Graph]
+    derivation: Derivation, wanted: Derivation
 ) -> tuple[int | None, tuple[Application, ...]]:
     """The last state that both have, and what ``wanted`` does from there; None if there is none."""
     own, other = _steps(derivation), _steps(wanted)

@@ -41,7 +41,7 @@ def moves_data(
     if derivation is None:
         return {"states": [], "steps": [], "lowered": None}
     programs = [derivation.start.draft, *(step.after.draft for step in derivation.steps)]
-    costs = [cost_of(derivation.start), *(step.costs[1] for step in derivation.steps)]
+    costs = [cost_of(derivation.start), *(cost_of(step.after) for step in derivation.steps)]
     steps: list[Data] = [
         {
             "move": step.move.name,

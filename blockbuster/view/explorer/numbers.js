@@ -4,8 +4,9 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const last = data.states.length - 1; // the last state of the block program
 const end = last + data.moves.steps.length; // behind it stand the moves of its kernel
 const $ = (id) => document.getElementById(id);
+const AUTO = "auto", PLACE = "place"; // the depth of the picture is chosen by the page; the place of the step alone
 const now = {
-  at: 0, side: "after", form: "text", depth: Infinity, focus: "", zoom: null,
+  at: 0, side: "after", form: "text", depth: AUTO, focus: "", zoom: null,
   selected: "", tab: "step", metric: "bytes", dtype: data.dtype, timer: null,
 };
 

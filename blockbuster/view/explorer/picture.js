@@ -3,7 +3,7 @@
 // ---- places: a node, wherever it is shown --------------------------------------------------
 
 /** The block program that is shown; moves of its kernel leave it as it is. */
-const shown = () => Math.min(now.side === "before" && now.at > 0 ? now.at - 1 : now.at, last);
+const shown = () => (now.side === "before" && step() ? step().from : Math.min(now.at, last));
 const step = () => (now.at > 0 && now.at <= last ? data.steps[now.at - 1] : null);
 const move = () => (now.at > last ? data.moves.steps[now.at - last - 1] : null);
 
@@ -68,16 +68,41 @@ function linking(pane, home = shown) {
 
 // ---- the picture ------------------------------------------------------------------------
 
-const unpacked = new Map();
-let turn = 0;
+let turn = 0, svgs = null;
 
-async function unpack(number) {
-  if (!unpacked.has(number)) {
-    const bytes = Uint8Array.from(atob(data.pictures.svgs[number]), (c) => c.charCodeAt(0));
+/** All pictures, which are packed together: unpacked when the first is looked at. */
+function unpack() {
+  svgs = svgs || (async () => {
+    const bytes = Uint8Array.from(atob(data.pictures.svgs), (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-    unpacked.set(number, await new Response(stream).text());
-  }
-  return unpacked.get(number);
+    return JSON.parse(await new Response(stream).text());
+  })();
+  return svgs;
+}
+
+const album = () => data.pictures.states[shown()];
+
+/** Where the step takes place, drawn alone: [picture, places], or nothing where the whole shows it. */
+function place() {
+  if (now.side === "before") return album().taken[now.at];
+  return (now.at <= last && album().made) || album().taken[now.at + 1];
+}
+
+const boxOf = (text) => /viewBox="([^"]*)"/.exec(text)[1].split(/[ ,]+/).map(Number);
+
+/** The picture to show: [number, places of its nodes at the top or null, what it is]. */
+function choose(texts) {
+  const { whole, maps } = album(), most = whole.length - 1;
+  if (now.focus) return [...maps[now.focus], now.focus];
+  if (now.depth === PLACE && place()) return [...place(), PLACE];
+  if (now.depth !== AUTO && now.depth !== PLACE && most >= 0) return [whole[Math.min(now.depth, most)], null, Math.min(now.depth, most)];
+  const inside = site().length ? Math.min(...site().map((at) => at.split("-").length)) : 0;
+  const fits = whole.map((_, depth) => depth).filter((depth) => scaleOf(boxOf(texts[whole[depth]])) >= LEAST).pop();
+  if (fits !== undefined && fits >= Math.min(inside, most)) return [whole[fits], null, fits];
+  const least = [whole[Math.max(fits ?? 0, 0)], null, fits ?? 0];
+  if (!place()) return least;
+  const overview = isSmall() && whole.length && scaleOf(boxOf(texts[whole[0]])) > scaleOf(boxOf(texts[place()[0]]));
+  return overview ? least : [...place(), PLACE];
 }
 
 async function showPicture() {
@@ -88,21 +113,18 @@ async function showPicture() {
     canvas.replaceChildren(h("p", {}, data.pictures.missing));
     return;
   }
-  const album = data.pictures.states[shown()];
-  const most = album.whole.length - 1;
-  const deepest = album.complete ? "all" : String(most);
-  $("depth").replaceChildren(...album.whole.map((_, depth) => h("option", { value: depth === most ? "Infinity" : depth }, depth === most ? deepest : String(depth))));
-  $("depth").value = now.depth >= most ? "Infinity" : now.depth;
-  $("depth").disabled = now.focus !== "" || most === 0;
-  const number = now.focus ? album.maps[now.focus] : album.whole[Math.min(now.depth, most)];
-  const text = await unpack(number);
+  const texts = await unpack();
   if (mine !== turn) return;
+  const [number, tops, what] = choose(texts);
+  showDepths(what);
+  const text = texts[number], { maps } = album();
   const svg = document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
   const names = lineNames();
   for (const element of svg.querySelectorAll("[data-place]")) {
-    const place = now.focus ? now.focus + element.dataset.place.slice(1) : element.dataset.place;
+    const [top, ...rest] = element.dataset.place.split("-");
+    const place = [tops ? tops[top] : top, ...rest].join("-");
     element.setAttribute("data-place", place);
-    if (place in album.maps && place !== now.focus) {
+    if (place in maps && place !== now.focus) {
       element.setAttribute("tabindex", 0);
       element.setAttribute("role", "button");
       element.setAttribute("aria-label", `Look into ${names.get(place) || place}`);
@@ -122,15 +144,33 @@ async function showPicture() {
   link(now.selected);
 }
 
-function fitting() {
-  const svg = $("canvas").querySelector("svg"), box = svg.viewBox.baseVal;
-  return Math.min(($("canvas").clientWidth - 18) / box.width, Math.max($("canvas").clientHeight - 16, 120) / box.height);
+/** Depths that there are; without a choice of the reader's the page names the one it takes. */
+function showDepths(what) {
+  const { whole, complete } = album(), most = whole.length - 1;
+  const options = whole.map((_, depth) => h("option", { value: depth }, depth === most && complete ? "all" : String(depth)));
+  if (place()) options.unshift(h("option", { value: PLACE }, "the step"));
+  options.unshift(h("option", { value: AUTO }, `fitting${now.focus ? "" : what === PLACE ? " (the step)" : ` (${what})`}`));
+  $("depth").replaceChildren(...options);
+  const chosen = String(now.depth === AUTO || now.depth === PLACE ? now.depth : Math.min(now.depth, most));
+  $("depth").value = options.some((option) => option.value === chosen) ? chosen : AUTO;
+  $("depth").disabled = now.focus !== "" || options.length < 3;
 }
+
+const LEAST = 1; // below it labels have less than eleven pixels
+const isSmall = () => innerWidth < 600;
+
+/** The scale at which a picture with this box fits into the pane; on a phone its width alone counts. */
+function scaleOf([, , width, height]) {
+  const across = ($("canvas").clientWidth - 18) / width;
+  return isSmall() ? across : Math.min(across, Math.max($("canvas").clientHeight - 16, 120) / height);
+}
+
+const fitting = () => scaleOf(boxOf(`viewBox="${$("canvas").querySelector("svg").getAttribute("viewBox")}"`));
 
 function scale() {
   const svg = $("canvas").querySelector("svg");
   if (!svg) return;
-  const by = now.zoom || clamp(fitting(), 0.85, 1.4);
+  const by = now.zoom || clamp(fitting(), isSmall() ? 0.3 : LEAST, 1.4);
   svg.setAttribute("width", svg.viewBox.baseVal.width * by);
   svg.setAttribute("height", svg.viewBox.baseVal.height * by);
 }
@@ -168,17 +208,8 @@ function lineNames() {
 }
 
 function focus(place) {
-  if (place && !(place in data.pictures.states[shown()].maps)) return;
+  if (place && !(place in album().maps)) return;
   now.focus = place;
   now.zoom = null;
   showPicture();
-}
-
-/** Look where the step takes place, if the picture of the program does not go that deep. */
-function follow() {
-  now.focus = "";
-  if (data.pictures.missing || !site().length) return;
-  const album = data.pictures.states[shown()];
-  const around = parent(site()[0]);
-  if (around && around.split("-").length > Math.min(now.depth, album.whole.length - 1) && around in album.maps) now.focus = around;
 }

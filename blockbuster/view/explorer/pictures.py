@@ -8,7 +8,7 @@ picture is left out: there one looks into the maps.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,15 +25,51 @@ from blockbuster.view.render import HOW_TO, can_render, render_all
 
 LIMITS = (60, 40, 24, 16)  # nodes in one picture: the first with which all fit into the budget
 BUDGET = 4_000  # nodes in all pictures: what takes a second or two to draw
-NEAR = 14  # nodes in the picture of a step's place
+NEAR = 10  # nodes in the picture of a step's place
 EASY_NODES = 36  # in the picture that the page opens with
 BATCH = 40  # pictures that one process draws
 
 Key = tuple[str, int]
 """A drawing before it is made: the text of a program and the depth."""
 
-Shown = tuple[Key, tuple[str, ...] | None]
-"""A drawing, and the places of its nodes at the top; None where it is the whole program."""
+
+@dataclass(frozen=True)
+class _Part:
+    """A program that is worth a picture: its text, how many nodes each depth shows of it.
+
+    ``places``: of its nodes at the top; None if it is a whole program.
+    """
+
+    graph: Graph
+    text: str
+    counts: Sequence[int]
+    places: tuple[str, ...] | None = None
+
+    def deepest(self, limit: int) -> int:
+        """How many maps deep a picture of at most ``limit`` nodes can go."""
+        return max((depth for depth, n in enumerate(self.counts) if n <= limit), default=0)
+
+
+@dataclass
+class _Parts:
+    """Programs and their texts; a map that a step leaves alone is the same object behind it."""
+
+    known: dict[tuple[Any, ...], tuple[Graph, str, list[int]]] = field(default_factory=dict)
+
+    def whole(self, graph: Graph) -> _Part:
+        """The whole program."""
+        return _Part(graph, graph.show(types=True), _visible(graph))
+
+    def of(self, found: Excerpt) -> _Part:
+        """Some nodes of a program."""
+        given = tuple((one.hint, one.type) for one in found.graph.inputs)
+        names = found.graph.output_names
+        nodes = tuple((id(node.op), node.operands, node.hints) for node in found.graph.nodes)
+        key = (given, names, nodes)
+        if key not in self.known:
+            graph = found.graph
+            self.known[key] = (graph, graph.show(types=True), _visible(graph))
+        return _Part(*self.known[key], tuple(place_name(path) for path in found.paths))
 
 
 @dataclass
@@ -44,22 +80,19 @@ class _Album:
     wanted: dict[Key, Graph] = field(default_factory=dict)
     nodes: int = 0
 
-    def add(self, graph: Graph, depth: int) -> Key:
+    def add(self, part: _Part, depth: int) -> Key:
         """The key under which the drawing is found when it is made."""
-        key = (graph.show(types=True), depth)
+        key = (part.text, depth)
         if key not in self.wanted:
-            self.wanted[key] = graph
-            self.nodes += _visible(graph)[depth]
+            self.wanted[key] = part.graph
+            self.nodes += part.counts[depth]
         return key
-
-    def part(self, found: Excerpt, limit: int) -> Shown:
-        """The drawing of an excerpt, as deep as it goes with ``limit`` nodes."""
-        places = tuple(place_name(path) for path in found.paths)
-        return self.add(found.graph, _deepest(found.graph, limit, 0)), places
 
     def drawn(self) -> dict[Key, str]:
         """All drawings as SVG; a process makes many, and several run at a time."""
-        texts = [to_dot(graph, depth=depth, told=False) for (_, depth), graph in self.wanted.items()]
+        texts = [
+            to_dot(graph, depth=depth, told=False) for (_, depth), graph in self.wanted.items()
+        ]
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         count = max(1, -(-len(texts) // BATCH))
         batches = [order[first::count] for first in range(count)]
@@ -77,87 +110,108 @@ def _together(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _State:
-    """The drawings of one state. ``taken`` and ``made``: where steps after and before it are."""
+    """What is worth a picture in one state.
 
-    whole: Sequence[Key]
-    complete: bool
-    maps: dict[str, Shown]
-    made: Shown | None
-    taken: dict[int, Shown]
+    ``made`` is where the step to it took place, ``taken`` where each step from it does, by number.
+    """
+
+    whole: _Part
+    maps: dict[str, _Part]
+    made: _Part | None
+    taken: dict[int, _Part]
 
 
 def pictures_data(graphs: Sequence[Graph], found: Sequence[Frame]) -> dict[str, Any]:
     """SVG texts, and for each state the numbers of its pictures; ``missing``: why there are none.
 
-    ``whole`` are those of the program, from depth 0 on, ``maps`` those of maps by place, with the
-    places of their nodes; ``made`` is where the step to this state took place and ``taken`` where
-    each step from it does, by its number, if the whole does not show that.
+    ``whole`` are those of the program, from depth 0 on; ``maps`` those of maps by place, ``made``
+    and ``taken`` those of where steps take place, each with the places of its nodes. What is too
+    much for one picture is null or not there.
     """
     if not can_render("svg"):
         missing = f"There are no pictures, because nothing that draws them is installed: {HOW_TO}."
         return {"svgs": [], "states": [], "depth": 0, "missing": missing}
+    parts = _Parts()
+    states = [_of_state(graphs, found, at, parts) for at in range(len(graphs))]
     for limit in LIMITS:
         album = _Album(limit)
-        states = [_of_state(graphs, found, at, album) for at in range(len(graphs))]
+        keys = [_keys(state, album, first=not at) for at, state in enumerate(states)]
         if album.nodes <= BUDGET:
             break
     drawn = album.drawn()
     numbers = {svg: number for number, svg in enumerate(dict.fromkeys(drawn.values()))}
 
-    def shown(one: Shown | None) -> list[Any] | None:
-        return one and [numbers[drawn[one[0]]], one[1] and list(one[1])]
+    def number(key: Key) -> int:
+        return numbers[drawn[key]]
 
     return {
         "svgs": list(numbers),
-        "states": [
-            {
-                "whole": [numbers[drawn[key]] for key in state.whole],
-                "complete": state.complete,
-                "maps": {place: shown(one) for place, one in state.maps.items()},
-                "made": shown(state.made),
-                "taken": {step: shown(one) for step, one in state.taken.items()},
-            }
-            for state in states
-        ],
-        "depth": max((d for d, n in enumerate(_visible(graphs[0])) if n <= EASY_NODES), default=0),
+        "states": [_numbered(of, number) for of in keys],
+        "depth": states[0].whole.deepest(EASY_NODES),
         "missing": "",
     }
 
 
-def _of_state(graphs: Sequence[Graph], found: Sequence[Frame], at: int, album: _Album) -> _State:
-    """The drawings of a program by depth, of where steps take place, and of maps that say more."""
-    graph, counts = graphs[at], _visible(graphs[at])
-    last = _deepest(graph, album.limit, 0)
-    small = counts[0] <= album.limit or at == 0
-    whole = [album.add(graph, depth) for depth in range(last + 1)] if small else []
-    maps = {
-        place_name(path): album.part(excerpt(graph, [path]), album.limit)
-        for path, op in _maps(graph)
-        if len(op.body.nodes) > 2 or any(True for _ in op.body.of_type(Map))
+def _of_state(graphs: Sequence[Graph], found: Sequence[Frame], at: int, parts: _Parts) -> _State:
+    """The program, where steps take place in it, and the maps that hold more than they say."""
+    graph = graphs[at]
+    sites = {
+        step: [path for _, path in frame.roles]
+        for step, frame in enumerate(found, 1)
+        if frame.start == at and frame.roles
     }
-    made, taken = None, {}
-    if counts[last] > NEAR or not small or last < len(counts) - 1:
-        if at and found[at - 1].made:
-            made = _near(graph, found[at - 1].made, album)
-        for step, frame in enumerate(found, 1):
-            if frame.start == at and frame.roles:
-                taken[step] = _near(graph, [path for _, path in frame.roles], album)
-    return _State(whole, small and last == len(counts) - 1, maps, made, taken)
+    made = found[at - 1].made if at else ()
+    return _State(
+        parts.whole(graph),
+        {
+            place_name(path): parts.of(excerpt(graph, [path]))
+            for path, op in _maps(graph)
+            if len(op.body.nodes) > 2 or any(True for _ in op.body.of_type(Map))
+        },
+        parts.of(around(graph, made, NEAR)) if made else None,
+        {step: parts.of(around(graph, paths, NEAR)) for step, paths in sites.items()},
+    )
 
 
-def _near(graph: Graph, sites: Sequence[Path], album: _Album) -> Shown:
-    return album.part(around(graph, sites, NEAR), NEAR)
+def _keys(state: _State, album: _Album, *, first: bool) -> dict[str, Any]:
+    """The drawings of a state: numbers stand where its data has them, keys for pictures."""
+
+    def shown(part: _Part, limit: int) -> list[Any]:
+        return [album.add(part, part.deepest(limit)), part.places]
+
+    counts = state.whole.counts
+    last = state.whole.deepest(album.limit)
+    fits = first or counts[0] <= album.limit
+    easy = fits and last == len(counts) - 1
+    near = not easy or counts[last] > NEAR
+    return {
+        "whole": [album.add(state.whole, depth) for depth in range(last + 1)] if fits else [],
+        "complete": easy,
+        "maps": {place: shown(part, album.limit) for place, part in state.maps.items()},
+        "made": shown(state.made, NEAR) if near and state.made else None,
+        "taken": {step: shown(part, NEAR) for step, part in state.taken.items() if near},
+    }
+
+
+def _numbered(of: dict[str, Any], number: Callable[[Key], int]) -> dict[str, Any]:
+    """The data of a state, pictures by their numbers."""
+
+    def shown(one: list[Any] | None) -> list[Any] | None:
+        return one and [number(one[0]), one[1]]
+
+    return {
+        "whole": list(map(number, of["whole"])),
+        "complete": of["complete"],
+        "maps": {place: shown(one) for place, one in of["maps"].items()},
+        "made": shown(of["made"]),
+        "taken": {step: shown(one) for step, one in of["taken"].items()},
+    }
 
 
 def _maps(graph: Graph) -> Iterator[tuple[Path, Map]]:
     for path, level in graph.walk():
         for position, op in level.of_type(Map):
             yield (*path, position), op
-
-
-def _deepest(graph: Graph, limit: int, least: int) -> int:
-    """How many maps deep a picture of at most ``limit`` nodes can go; no less than ``least``."""
-    return max((d for d, n in enumerate(_visible(graph)) if n <= limit), default=least) or least
 
 
 def _visible(graph: Graph) -> list[int]:

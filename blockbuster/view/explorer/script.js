@@ -9,7 +9,7 @@ function press(group, chosen) {
 function showSide() {
   press("side", now.side);
   $("side").querySelector("button").disabled = now.at === 0;
-  follow();
+  now.focus = "";
   showPicture();
   showText();
 }
@@ -22,7 +22,7 @@ function go(at) {
   if (to === 0) now.side = "after";
   $("slider").value = to;
   $("slider").setAttribute("aria-valuetext", `${to} of ${end}: ${nameOf(to)}`);
-  $("steps").querySelectorAll("button").forEach((button, index) => { if (index === to) button.setAttribute("aria-current", "step"); else button.removeAttribute("aria-current"); });
+  showSteps();
   const current = $("steps").querySelector("[aria-current]");
   if ($("steps").clientHeight) reveal(current, $("steps"));
   $("first").disabled = $("back").disabled = to === 0;
@@ -83,9 +83,10 @@ function enlarge(on = $("enlarge").getAttribute("aria-pressed") !== "true") {
 }
 
 function deepen(by) {
-  const most = data.pictures.missing ? 0 : data.pictures.states[shown()].whole.length - 1;
-  now.depth = clamp(Math.min(now.depth, most) + by, 0, most);
-  if (now.depth === most) now.depth = Infinity;
+  if (data.pictures.missing) return;
+  const most = Math.max(album().whole.length - 1, 0);
+  const from = typeof now.depth === "number" ? now.depth : by < 0 ? most + 1 : -1;
+  now.depth = clamp(Math.min(from, by < 0 ? most + 1 : most) + by, 0, most);
   now.focus = "";
   now.zoom = null;
   showPicture();
@@ -97,7 +98,7 @@ function listen() {
   $("slider").max = end;
   $("slider").oninput = (event) => go(Number(event.target.value));
   $("metric").onchange = (event) => { now.metric = event.target.value; drawCurve(); };
-  $("depth").onchange = (event) => { now.depth = Number(event.target.value); now.zoom = null; showPicture(); };
+  $("depth").onchange = (event) => { const { value: wanted } = event.target; now.depth = wanted === AUTO || wanted === PLACE ? wanted : Number(wanted); now.zoom = null; showPicture(); };
   $("smaller").onclick = () => zoom(1 / 1.25); $("larger").onclick = () => zoom(1.25); $("fit").onclick = () => zoom(0);
   $("enlarge").onclick = () => enlarge();
   $("side").onclick = (event) => { if (event.target.dataset.value) { now.side = event.target.dataset.value; showSide(); } };
@@ -121,7 +122,7 @@ function listen() {
   });
   linking($("text"));
   linking($("panel-kernel"), () => last);
-  linking($("panel-why"), () => data.snapshots[data.snapshots.length - 1]);
+  linking($("panel-why"), () => data.chosen.state);
   linking($("panel-step"), () => now.at);
   $("canvas").addEventListener("mouseover", (event) => { const at = event.target.closest("[data-place]"); link(at ? at.dataset.place : now.selected); });
   $("canvas").addEventListener("mouseleave", () => link(now.selected));
@@ -129,7 +130,7 @@ function listen() {
     const at = event.target.closest("[data-place]");
     if (!at) return;
     const { place } = at.dataset;
-    if (place !== now.focus && place in data.pictures.states[shown()].maps) focus(place); else select(place);
+    if (place !== now.focus && place in album().maps) focus(place); else select(place);
   };
   $("canvas").addEventListener("click", enter);
   $("canvas").addEventListener("keydown", (event) => { if (event.key === "Enter") enter(event); });
@@ -140,7 +141,7 @@ function listen() {
     const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (act) { event.preventDefault(); act(); }
   });
-  window.addEventListener("resize", () => { drawCurve(); scale(); });
+  window.addEventListener("resize", () => { drawCurve(); if (now.depth === AUTO && !data.pictures.missing) showPicture(); else scale(); });
   window.addEventListener("hashchange", fromHash);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => theme(event.matches));
   $("theme").onclick = () => theme(document.documentElement.dataset.theme !== "dark");
@@ -161,15 +162,12 @@ function showHead() {
   $("title").textContent = data.title;
   const count = data.snapshots[data.snapshots.length - 1], proof = data.proof;
   const parts = [`${count} ${count === 1 ? "step" : "steps"}, ${data.snapshots.length} ${data.snapshots.length === 1 ? "snapshot" : "snapshots"}`];
-  const moves = data.moves.steps.filter((made) => made.line).length;
-  if (moves) parts.push(moves === 1 ? "1 move" : `${moves} moves`);
-  parts.push(data.left.length ? `${data.left.length} buffered edges left` : "one kernel");
+  parts.push(kernelsInWords());
   $("summary").replaceChildren(parts.join(" · "));
   if (proof) $("summary").append(" · ", h("span", { class: proof.equal ? "proven" : "unproven" }, proof.equal ? "shown equal to its start" : proof.equal === false ? "different from its start" : "equality not settled"), proof.equal ? `, ${proof.bound_in_words}` : "");
 }
 
 theme(matchMedia("(prefers-color-scheme: dark)").matches);
-if (data.pictures.states.length && data.pictures.depth < data.pictures.states[0].whole.length - 1) now.depth = data.pictures.depth;
 resetSizes();
 settle();
 showHead();

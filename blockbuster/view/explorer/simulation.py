@@ -7,7 +7,7 @@ from typing import Any
 
 from blockbuster.costs.report import Report
 from blockbuster.emit.kernel import Kernel
-from blockbuster.emit.schedule.steps import Cost, cost_of
+from blockbuster.emit.schedule.steps import cost_of
 from blockbuster.machines import Tier, machine
 from blockbuster.simulation import simulate
 
@@ -27,10 +27,11 @@ def simulation_data(kernel: Kernel | None, name: str) -> Data:
     """The simulation of a kernel on the machine of this name; "missing" says why there is none."""
     if kernel is None:
         return {"missing": "No kernel was written, so that none is simulated."}
-    moved = sum(cost.elements for cost in [_last_cost(kernel)] if cost)
+    moved = _moved(kernel)
     if moved > MOST_TILES * TILE:
-        return {"missing": f"At these sizes {moved:,} elements move, and a simulation takes minutes. "
-                "At smaller ones the page has one: blockbuster fuse ... --html page.html --sizes ..."}  # fmt: skip
+        what = f"At these sizes {moved:,} elements move"
+        hint = "a simulation takes longer than a page should. At smaller sizes there is one"
+        return {"missing": f"{what}: {hint}."}
     try:
         device = machine(name)
         report = simulate(kernel, device, launch="graph")
@@ -59,8 +60,10 @@ def simulation_data(kernel: Kernel | None, name: str) -> Data:
     }
 
 
-def _last_cost(kernel: Kernel) -> Cost | None:
-    return cost_of(kernel.derivation.final) if kernel.derivation else None
+def _moved(kernel: Kernel) -> int:
+    """The elements that all kernels move."""
+    cost = cost_of(kernel.derivation.final) if kernel.derivation else None
+    return cost.elements if cost else 0
 
 
 def kind(tiers: tuple[Tier, ...], resource: str) -> str:

@@ -26,11 +26,16 @@ Data = dict[str, Any]
 
 
 def steps_data(
-    found: Sequence[Frame], states: Sequence[Data], changes: Sequence[Data], proofs: Sequence[Data]
+    found: Sequence[Frame],
+    states: Sequence[Data],
+    changes: Sequence[Data],
+    proofs: Sequence[Data],
+    born: Sequence[str],
 ) -> list[Data]:
     """Every step: its rule and place, the nodes it took and made, its tensors paired, its proof.
 
-    ``from`` is the state that it starts from: not the one before where kernels part ways.
+    ``born``: what makes it a step that matters. ``from`` is the state that it starts from: not
+    the one before where kernels part ways.
     """
     return [
         {
@@ -41,6 +46,7 @@ def steps_data(
             "made": [place_name(path) for path in frame.made],
             "tensors": paired(states[frame.start]["tensors"], states[at + 1]["tensors"]),
             "changes": changes[at],
+            "born": born[at],
             "proof": proofs[at] if at < len(proofs) else None,
         }
         for at, frame in enumerate(found)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 HEAD = re.compile(r"<svg[^>]*viewBox=\"([^\"]*)\"[^>]*>")
-GONE = re.compile(r"<title>.*?</title>\s*|<!--.*?-->\s*|</?a\b[^>]*>\s*", re.DOTALL)
-UNSEEN = re.compile(r"<g id=\"[^\"]*b-[\d-]*\" class=\"cluster space\">.*?</g>\s*", re.DOTALL)
+DASH = "&#45;"  # how Graphviz writes the dashes of ids
+GONE = re.compile(r"<title>.*?</title>\s*|<!--.*?-->\s*", re.DOTALL)
+LINK = re.compile(r"<g id=\"a_[^>]*>\s*<a\b[^>]*>(.*?)</a>\s*</g>\s*", re.DOTALL)
+UNSEEN = re.compile(r"<g id=\"[^\"]*\" class=\"cluster space\">\s*<polygon[^>]*>\s*</g>\s*")
 PLACE = re.compile(r" id=\"n-([\d-]+)\"")
 OTHER = re.compile(r" (?:id|font-family|xml:space)=\"[^\"]*\"")
 TAG = re.compile(r"<[^>]*>")
@@ -21,7 +23,8 @@ def plain_svg(svg: str) -> str:
     found = HEAD.search(svg)
     assert found is not None, "Graphviz writes a view box"
     body = svg[found.end() : svg.rindex("</svg>")]
-    body = TAG.sub(_tag, GONE.sub("", UNSEEN.sub("", body)))
+    body = LINK.sub(r"\1", GONE.sub("", body.replace(DASH, "-")))
+    body = TAG.sub(_tag, UNSEEN.sub("", body))
     box = DIGITS.sub(r"\1", found[1])
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}">{body.strip()}</svg>'
 

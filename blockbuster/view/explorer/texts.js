@@ -35,6 +35,7 @@ function lineList(lines, places, form, { first = 1, marks = new Map(), taken = n
 function showText() {
   const tiles = now.at > last, pane = $("text");
   const text = tiles ? data.moves.states[now.at - last - (now.side === "before" ? 1 : 0)] : data.states[shown()][now.form];
+  const changes = tiles ? text : step() ? step().changes[now.form] : {};
   $("form").hidden = tiles;
   if (text.missing) {
     pane.replaceChildren(h("p", { class: "message" }, `There are no loops for this program.\n${text.missing}`));
@@ -43,7 +44,7 @@ function showText() {
   }
   const marks = new Map();
   const kind = now.side === "before" ? "gone" : "come";
-  for (const [begin, end] of (now.at > 0 && text[kind]) || []) {
+  for (const [begin, end] of changes[kind] || []) {
     for (let index = begin; index < end; index += 1) marks.set(index, kind);
   }
   pane.replaceChildren(lineList(strings(text.lines), strings(text.places), tiles ? "tiles" : now.form, { marks, taken: new Set(site()) }));
@@ -58,31 +59,78 @@ function showText() {
 const isSnapshot = (at) => data.snapshots.includes(at);
 const nameOf = (at) => (at === 0 ? "start" : at > last ? data.moves.steps[at - last - 1].move : data.steps[at - 1].rule);
 
+/** Steps of one rule at one place that follow one another are one row until one of them is shown. */
+function stepGroups() {
+  const groups = [];
+  data.steps.forEach(({ rule, level, born, beside }, index) => {
+    const at = index + 1, open = groups[groups.length - 1];
+    const same = open && !born && !open.born && open.rule === rule && open.level === level && open.beside === beside && !isSnapshot(at - 1);
+    if (same) open.steps.push(at); else groups.push({ rule, level, born, beside, steps: [at] });
+  });
+  return groups;
+}
+
+function stepButton(at, number, name, level, { kind = null, title = "", born = "" } = {}) {
+  return h("button", { type: "button", class: kind, onclick: () => go(at), title, "data-at": kind === "group" ? null : at },
+    h("span", { class: "number" }, number), h("span", { class: "name" }, name), h("span", { class: "level" }, level),
+    born ? h("span", { class: "born" }, born) : null);
+}
+
+function cutAfter(at) {
+  if (!isSnapshot(at)) return [];
+  const runs = data.chosen.kernels && data.chosen.state === at ? ": this one runs" : "";
+  return [h("li", { class: "cut" }, `snapshot ${data.snapshots.indexOf(at) + 1} of ${data.snapshots.length}${runs}`)];
+}
+
 function buildSteps() {
-  $("steps").replaceChildren(...data.states.flatMap((_, at) => {
-    const button = h("button", { type: "button", onclick: () => go(at), title: at ? data.steps[at - 1].description : "the unfused program" },
-      h("span", { class: "number" }, String(at)), h("span", { class: "name" }, nameOf(at)),
-      h("span", { class: "level" }, at ? data.steps[at - 1].level : ""));
-    const item = h("li", {}, button);
-    return isSnapshot(at) ? [item, h("li", { class: "cut" }, `snapshot ${data.snapshots.indexOf(at) + 1} of ${data.snapshots.length}`)] : [item];
-  }));
+  const list = [h("li", {}, stepButton(0, "0", "start", "", { title: "the unfused program" })), ...cutAfter(0)];
+  let beside = false;
+  for (const { rule, level, born, steps, beside: apart } of stepGroups()) {
+    const [first] = steps, final = steps[steps.length - 1];
+    if ((apart || rule === "safe") && !beside) {
+      beside = true;
+      list.push(h("li", { class: "cut" }, data.chosen.name ? `what runs: ${data.chosen.name}` : "numerically safe"));
+    }
+    if (steps.length > 1) list.push(h("li", { "data-group": steps.join(" ") }, stepButton(first, `${first}–${final}`, `${rule} × ${steps.length}`, level, { kind: "group", title: `${steps.length} steps of ${rule}, one by one` })));
+    for (const at of steps) {
+      const text = data.steps[at - 1].description;
+      list.push(h("li", { "data-of": steps.length > 1 ? first : null }, stepButton(at, String(at), rule, level, { kind: born ? "matters" : null, title: born ? `${born}. ${text}` : text, born })), ...cutAfter(at));
+    }
+  }
   const moves = data.moves.steps.map(({ move: name, line, lead }, index) => {
     const at = last + 1 + index;
-    const button = h("button", { type: "button", class: "move", onclick: () => go(at), title: line || lead },
-      h("span", { class: "number" }, String(at)), h("span", { class: "name" }, name),
-      h("span", { class: "level" }, line.replace(name, "").trim()));
-    return h("li", {}, button);
+    return h("li", {}, stepButton(at, String(at), name, line.replace(name, "").trim(), { kind: "move", title: line || lead }));
   });
-  if (moves.length) $("steps").append(h("li", { class: "cut" }, "moves of its kernel"), ...moves);
+  if (moves.length) list.push(h("li", { class: "cut" }, `its ${data.chosen.kernels === 1 ? "kernel" : `${data.chosen.kernels} kernels`}, by moves`), ...moves);
+  $("steps").replaceChildren(...list);
+}
+
+/** Opens the group of the step that is shown, and marks that step. */
+function showSteps() {
+  for (const group of $("steps").querySelectorAll("[data-group]")) {
+    const steps = group.dataset.group.split(" ").map(Number), open = steps.includes(now.at);
+    group.hidden = open;
+    $("steps").querySelectorAll(`[data-of="${steps[0]}"]`).forEach((item) => { item.hidden = !open; });
+  }
+  $("steps").querySelectorAll("[aria-current]").forEach((button) => button.removeAttribute("aria-current"));
+  $("steps").querySelector(`[data-at="${now.at}"]`).setAttribute("aria-current", "step");
+}
+
+/** What runs: the same words in the header, beside the kernel and where the steps end. */
+function kernelsInWords() {
+  const { name, kernels } = data.chosen, edges = data.left.length;
+  if (!kernels) return `no kernel, ${edges} buffered ${edges === 1 ? "edge" : "edges"} left`;
+  return `${name} runs, as ${kernels === 1 ? "one kernel" : `${kernels} kernels`}`;
 }
 
 function drawCurve() {
   const svg = $("curve"), width = svg.clientWidth || 600, height = svg.clientHeight || 62;
   const isBytes = METRICS[now.metric][1];
   const values = Array.from({ length: end + 1 }, (_, at) => numbers(Math.min(at, last))[now.metric]);
-  const top = Math.max(...values, 1), floor = height - 6;
+  const usual = Math.max(values[0], values[data.chosen.state]); // beyond it the curve is cut off
+  const top = Math.max(1, Math.min(Math.max(...values), 1.3 * usual)), floor = height - 6;
   const x = (at) => 8 + (end ? (at / end) * (width - 16) : 0);
-  const y = (number) => floor - (number / top) * (floor - 18);
+  const y = (number) => floor - Math.min(number / top, 1) * (floor - 18);
   const line = values.map((number, at) => `${x(at).toFixed(1)},${y(number).toFixed(1)}`).join(" ");
   const gap = end ? (width - 16) / end : width;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -105,7 +153,7 @@ function drawCurve() {
     const middle = clamp(x(at), 30, width - 30);
     if (height < 56 || middle - free < 66) continue;
     free = middle;
-    const text = s("text", { x: middle, y: floor - 4, "text-anchor": "middle" });
+    const text = s("text", { x: middle, y: Math.max(y(values[at]) - 9, 22), "text-anchor": "middle" });
     text.textContent = `snapshot ${index + 1}`;
     svg.append(text);
   }

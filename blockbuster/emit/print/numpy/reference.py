@@ -1,7 +1,8 @@
 """The reference of an emitted file: a block program as a NumPy function of whole arrays.
 
-Every dim is one block, so loops are left over list-only dims alone. An array between two loops is
-the value that fills it, and a view or a transpose is written where it is read:
+Every dim is one block, so loops are left over list-only dims alone, such as those of batches. An
+array between two loops is the value that fills it, and a view or a transpose is written where it is
+read:
 
     t3 = q @ k.T
     t7 = np.exp(t3 * 0.125)
@@ -11,7 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
+from blockbuster.emit.print.numpy.merged_loops import Places, looped_axes, merged_loops
 from blockbuster.emit.print.numpy.places import Scope, permuted
 from blockbuster.emit.print.numpy.text import Text
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
@@ -34,7 +37,13 @@ from blockbuster.emit.tile.trips import dims_of
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Relabel, Transpose
-from blockbuster.ir.types import size_class
+from blockbuster.ir.types import Dim, size_class
+
+Scopes: TypeAlias = tuple[int, ...]
+"""Which loops of a program are around a statement; empty outside all of them."""
+
+Use: TypeAlias = tuple[Places, Scopes]
+"""Along which axes an array depends on loops, and on which."""
 
 
 def reference_text(program: Graph | TileProgram, name: str = "reference") -> str:
@@ -44,7 +53,7 @@ def reference_text(program: Graph | TileProgram, name: str = "reference") -> str
     """
     tiles = lower_to_tiles(program) if isinstance(program, Graph) else program
     dims = (dim for dim in dims_of(tiles) if size_class(dim) not in tiles.units)
-    tiles = drop_unit_loops(tiles, tuple(dims))
+    tiles = merged_loops(drop_unit_loops(tiles, tuple(dims)))
     printer = _WholeArrays(tiles)
     shapes, missing = printer.shapes()
     body = list(printer.body())
@@ -120,6 +129,9 @@ class _WholeArrays(Text):
             return []
         return [_plain(line) for line in super().written(stmt, scope)]
 
+    def _loop(self, loop: For) -> str:
+        return f"for {self._at[loop.dim]} in range({self._size(loop.dim)}):"
+
     def _view_of(self, stmt: Stmt, scope: Scope) -> tuple[Tile | None, str]:
         """The tile whose value is a view of another, and how that is written."""
         if isinstance(stmt, Let) and isinstance(stmt.op, Relabel | Transpose):
@@ -131,8 +143,9 @@ class _WholeArrays(Text):
             order = permuted(stmt.view.sliced(tile), tile.axes)
             if buffer in self._filled:
                 return tile, self.values[buffer] + order
-            if not scope.loops and buffer.space == INPUT and not self.index(stmt.view, tile, scope):
-                return tile, self.names[buffer] + order
+            index = self.index(stmt.view, tile, scope)
+            if buffer.space == INPUT and _is_item(index):
+                return tile, self.names[buffer] + re.sub(r"(, :)+\]$", "]", index) + order
         return None, ""
 
 
@@ -141,36 +154,72 @@ def _plain(text: str) -> str:
     return text.replace(".T.T", "")
 
 
+def _is_item(index: str) -> bool:
+    """True for a place in an array that is short enough to be written where it is read."""
+    return re.fullmatch(r"(\[(:|[A-Za-z]\w*|0)(, (:|[A-Za-z]\w*|0))*\])?", index) is not None
+
+
 def _filled_at_once(program: TileProgram) -> dict[Buffer, None]:
-    """The arrays that one statement fills outside all loops, and others read in the same way."""
-    stores: dict[Buffer, int] = {}
-    parts: dict[Buffer, None] = {}
-    for stmt, looped in _accesses(program):
-        buffer, tile = stmt.view.buffer, stmt.value if isinstance(stmt, Store) else stmt.target
-        stores[buffer] = stores.get(buffer, 0) + isinstance(stmt, Store)
-        if looped or not _is_whole(stmt.view, tile):
-            parts[buffer] = None
-    return {b: None for b, number in stores.items() if number == 1 and b not in parts}
+    """The arrays whose parts are filled by one statement, and read in the same iteration.
+
+    Of outputs, those that are filled outside all loops.
+    """
+    stores: dict[Buffer, list[Use | None]] = {}
+    loads: dict[Buffer, list[Use | None]] = {}
+    for stmt, loops, scope in _accesses(program):
+        buffer, places = stmt.view.buffer, looped_axes(stmt, loops)
+        tile = stmt.value if isinstance(stmt, Store) else stmt.target
+        whole = _is_whole(stmt.view, tile, loops)
+        own = whole and (not scope or buffer.space == WORKSPACE)
+        use = (places, scope) if own else None
+        (stores if isinstance(stmt, Store) else loads).setdefault(buffer, []).append(use)
+    return {
+        buffer: None
+        for buffer, (filled, *more) in stores.items()
+        if not more and filled is not None and len(filled[0]) == _depth(filled[1])
+        if all(use and _sees(use, filled) for use in loads.get(buffer, ()))
+    }
 
 
-def _is_whole(view: View, tile: Tile) -> bool:
-    """True if a tile is all of an array; an axis of extent 1 may lack if nobody else sees it."""
+def _depth(scope: Scopes) -> int:
+    """How many loops are around a statement."""
+    return max(len(scope) - 1, 0)
+
+
+def _sees(use: Use, filled: Use) -> bool:
+    """True if the value that filled an array is the one that is read."""
+    return use[0] == filled[0] and filled[1] in ((), use[1])
+
+
+def _is_whole(view: View, tile: Tile, loops: tuple[Dim, ...]) -> bool:
+    """True if a tile is all of an array that an iteration has.
+
+    An axis of extent 1 may lack if nobody else sees it.
+    """
     inner = view.buffer.space == WORKSPACE
     axes = zip(view.dims, view.buffer.axes, strict=True)
     return all(
-        inner if axis.dim is None or axis.per_block else dim in tile.axes for dim, axis in axes
+        inner if axis.dim is None or axis.per_block else dim in tile.axes or dim in loops
+        for dim, axis in axes
     )
 
 
-def _accesses(program: TileProgram) -> Iterator[tuple[Load | Store, bool]]:
-    """Every load and store, and whether a loop is around it."""
+def _accesses(
+    program: TileProgram,
+) -> Iterator[tuple[Load | Store, tuple[Dim, ...], Scopes]]:
+    """Every load and store, the loops around it, and which loops of the program these are.
 
-    def walk(body: tuple[Stmt, ...], looped: bool) -> Iterator[tuple[Load | Store, bool]]:
-        for stmt in body:
-            if isinstance(stmt, For):
-                yield from walk(stmt.body, True)
-            elif isinstance(stmt, Load | Store):
-                yield stmt, looped
+    Outside all loops, statements of all nests are in one place.
+    """
+    for number, nest in enumerate(program.nests):
+        yield from _within(nest.body, nest.grid, (number,))
 
-    for nest in program.nests:
-        yield from walk(nest.body, bool(nest.grid))
+
+def _within(
+    body: tuple[Stmt, ...], loops: tuple[Dim, ...], scope: Scopes
+) -> Iterator[tuple[Load | Store, tuple[Dim, ...], Scopes]]:
+    for at, stmt in enumerate(body):
+        if isinstance(stmt, For):
+            yield from _within(stmt.body, (*loops, stmt.dim), (*scope, at))
+        elif isinstance(stmt, Load | Store):
+            yield stmt, loops, scope if loops else ()

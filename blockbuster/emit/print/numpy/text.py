@@ -15,9 +15,9 @@ from blockbuster.emit.print.numpy.mixed import (
     has_integers,
 )
 from blockbuster.emit.print.numpy.operators import Operators
+from blockbuster.emit.print.numpy.own_functions import HELPERS
 from blockbuster.emit.print.numpy.places import Scope, StridedPlaces, lanes_of, listed, permuted
 from blockbuster.emit.print.numpy.spelling import (
-    HELPERS,
     IDENTITY_TEXT,
     MONOID_TEXT,
     RESERVED,
@@ -51,7 +51,6 @@ from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
-from blockbuster.ir.lengths import in_order
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
@@ -83,7 +82,7 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
 
 
 class Text(Operators):
-    """The lines of a text; ``terse``: of whole arrays, as a person would write them."""
+    """The lines of a program. ``terse``: the plain text of a reference, with no order of loops."""
 
     def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
         self._program = program
@@ -178,8 +177,7 @@ class Text(Operators):
         if loop.span is not None:
             begin, end = (tile and tile.name for tile in loop.span)
             steps = f"{self._spelling.helper('within')}({steps}, {begin}, {end})"
-        anyhow = loop.parallel and not self._terse
-        return f"for {self._at[loop.dim]} in {f'order({steps})' if anyhow else steps}:"
+        return f"for {self._at[loop.dim]} in {f'order({steps})' if loop.parallel else steps}:"
 
     def _load(self, stmt: Load | Await, scope: Scope) -> list[str]:
         tile = stmt.target

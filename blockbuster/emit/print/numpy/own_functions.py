@@ -1,0 +1,164 @@
+"""Small functions that a NumPy text defines for itself, so that it needs nothing but NumPy.
+
+Those with a parameter ``out`` write their result there, like NumPy's.
+"""
+
+from __future__ import annotations
+
+
+def _near(name: str, over: str) -> str:
+    return (
+        f"def near_{name}(x, out=None):\n"
+        f'    """{name}, which is {over} / (1 + exp(-x)), rounded once from double precision."""\n'
+        "    wide = np.exp(np.negative(x), dtype=np.float64)\n"
+        "    wide += 1\n"
+        "    if out is None:\n"
+        f"        return np.divide({over}, wide).astype(np.asarray(x).dtype)\n"
+        f'    return np.divide({over}, wide, out=out, casting="same_kind")\n'
+    )
+
+
+def _nearest(name: str) -> str:
+    return (
+        f"def {name}(x, out=None):\n"
+        f'    """np.{name}, rounded once: in float32 NumPy\'s own is off by up to three units."""\n'
+        "    if out is None:\n"
+        f"        return np.{name}(x, dtype=np.float64).astype(np.asarray(x).dtype)\n"
+        f'    return np.{name}(x, out=out, dtype=np.float64, casting="same_kind")\n'
+    )
+
+
+HELPERS: dict[str, str] = {
+    "exp": _nearest("exp"),
+    "log": _nearest("log"),
+    "near_sigmoid": _near("sigmoid", "1"),
+    "near_silu": _near("silu", "x"),
+    "near_gelu": (
+        "def near_gelu(x):\n"
+        '    """gelu, rounded once from double precision."""\n'
+        "    return gelu(np.asarray(x, np.float64)).astype(np.asarray(x).dtype)\n"
+    ),
+    "near_power": (
+        "def near_power(x, y):\n"
+        '    """x ** y, rounded once: an exponent in float32 would cost the digits of large x."""\n'
+        "    exact = np.asarray(x, np.float64) ** np.asarray(y, np.float64)\n"
+        "    return exact.astype(np.result_type(x, y))\n"
+    ),
+    "row_sum": (
+        "def row_sum(x):\n"
+        '    """The sums of rows, rounded once: NumPy adds up float32 columns one by one."""\n'
+        "    return np.add.reduce(x, axis=-1, dtype=np.float64).astype(x.dtype, copy=False)\n"
+    ),
+    "wide_row_sum": (
+        "def wide_row_sum(x):\n"
+        '    """The sums of rows, not rounded: NumPy adds up float32 columns one by one."""\n'
+        "    return np.add.reduce(x, axis=-1, dtype=np.float64)\n"
+    ),
+    "product": (
+        "def product(a, b, out=None):\n"
+        '    """a @ b.T in float32: parts of 256 terms err less than a chain of them all."""\n'
+        "    made = np.matmul(a[..., :256], b[..., :256].T, out=out)\n"
+        "    for k in range(256, a.shape[-1], 256):\n"
+        "        made += np.matmul(a[..., k : k + 256], b[..., k : k + 256].T)\n"
+        "    return made\n"
+    ),
+    "dot": (
+        "def dot(a, b, out=None):\n"
+        '    """a @ b.T; a small one is rounded once: in float32, libraries differ most there."""\n'
+        "    if a.size * b.size > 262144 * a.shape[-1]:\n"
+        "        return product(a, b, out)\n"
+        "    wide = np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
+        "    if out is None:\n"
+        "        return wide.astype(a.dtype, copy=False)\n"
+        "    out[...] = wide\n"
+        "    return out\n"
+    ),
+    "wide_dot": (
+        "def wide_dot(a, b):\n"
+        '    """a @ b.T as a part of a sum; a small one is not rounded."""\n'
+        "    if a.size * b.size > 262144 * a.shape[-1]:\n"
+        "        return product(a, b)\n"
+        "    return np.dot(a.astype(np.float64, copy=False), b.T.astype(np.float64, copy=False))\n"
+    ),
+    "replaced": (
+        "def replaced(x, old, new):\n"
+        '    """`x` with `new` where it is `old`."""\n'
+        "    made = np.array(x)\n"
+        "    made[made == old] = new\n"
+        "    return made\n"
+    ),
+    "whole": "def whole(x):\n    return np.asarray(x).astype(np.int64)\n",
+    "reciprocal": "def reciprocal(x):\n    return 1 / x\n",
+    "rsqrt": "def rsqrt(x):\n    return 1 / np.sqrt(x)\n",
+    "relu": "def relu(x):\n    return np.maximum(x, 0)\n",
+    "sigmoid": (
+        "def sigmoid(x):\n"
+        "    small = np.exp(-np.abs(x))\n"
+        "    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))\n"
+    ),
+    "silu": "def silu(x):\n    return x * sigmoid(x)\n",
+    "erf": (
+        "def erf(x):\n"
+        "    exact = np.vectorize(math.erf, otypes=[float])(x)\n"
+        "    return exact.astype(np.asarray(x).dtype)\n"
+    ),
+    "gelu": "def gelu(x):\n    return x * (1 + erf(x * math.sqrt(0.5))) / 2\n",
+    "sub0": (
+        "def sub0(x, z):\n"
+        '    """x - z, and x where it is infinite, even if z is, too."""\n'
+        "    return np.where(np.isinf(x), x, x - z)\n"
+    ),
+    "minus": (
+        "def minus(x, z, out=None):\n"
+        '    """sub0: x - z, and x where it is infinite, even if z is, too."""\n'
+        "    if math.isfinite(np.vdot(z, z)):\n"
+        "        return np.subtract(x, z, out=out)\n"
+        "    made = np.where(np.isinf(x), x, x - z)\n"
+        "    if out is None:\n"
+        "        return made\n"
+        "    out[...] = made\n"
+        "    return out\n"
+    ),
+    "chunk": (
+        "def chunk(steps, number, count):\n"
+        '    """Of ``count`` chunks of equally many ``steps``, the one with a number."""\n'
+        "    each = -(-len(steps) // count)\n"
+        "    return steps[number * each : (number + 1) * each]\n"
+    ),
+    "within": (
+        "def within(steps, begin, end):\n"
+        '    """The steps to the blocks with begin <= number < end; None is no bound."""\n'
+        "    first = steps.start if begin is None else max(steps.start, int(begin) * steps.step)\n"
+        "    stop = steps.stop if end is None else min(steps.stop, int(end) * steps.step)\n"
+        "    return range(first, stop, steps.step)\n"
+    ),
+    "block_of": (
+        "def block_of(x, lanes):\n"
+        '    """The numbers of the blocks that hold the positions `x`; NaN lies before all."""\n'
+        "    near = np.clip(np.where(np.isnan(x), -np.inf, x), -(2**30), 2**30)\n"
+        "    return np.floor(near / lanes).astype(int)\n"
+    ),
+    "recip0": (
+        "def recip0(x):\n"
+        '    """1 / x, and 0 where x is 0."""\n'
+        "    return np.where(x == 0, 0 * x, 1 / x)\n"
+    ),
+    "rounded": (
+        "def rounded(x, to):\n"
+        '    """The nearest numbers that the dtype `to` holds, ties to even."""\n'
+        '    if to != "bfloat16":\n'
+        "        return np.asarray(x).astype(to)\n"
+        "    bits = np.asarray(x, np.float32).view(np.uint32)\n"
+        "    nearest = (bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)\n"
+        "    return np.where(np.isfinite(x), nearest.view(np.float32), np.asarray(x, np.float32))\n"
+    ),
+    "padded": (
+        "def padded(x, shape):\n"
+        '    """`x` with zeros behind it, up to `shape`."""\n'
+        "    return np.pad(x, [(0, to - n) for n, to in zip(x.shape, shape, strict=True)])\n"
+    ),
+}
+HELPERS_OF = {
+    "silu": ("sigmoid",), "gelu": ("erf",), "near_gelu": ("erf", "gelu"),
+    "dot": ("product",), "wide_dot": ("product",),
+}  # fmt: skip

@@ -1,0 +1,147 @@
+"""torch's functions and methods on traced arrays give what torch gives."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.frontend.functions.spelling import NO_METHODS
+from blockbuster.frontend.functions.table import TABLE, TORCH
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional as F  # noqa: E402
+
+from tests.frontend.torch_cases import CASES, OPERATORS, Case  # noqa: E402
+
+EVERY = [case for cases in CASES.values() for case in cases]
+
+
+def torch_has(name):
+    found = torch
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is not None
+
+
+def wanted(case: Case):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, of a reduction that will change
+        return case.function(*case.tensors())
+
+
+def traced(case: Case):
+    arrays = dict(zip("xyzwb", case.tensors(), strict=False))
+    names = case.function.__code__.co_varnames if hasattr(case.function, "__code__") else ()
+    call = lambda **given: case.function(*given.values())  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = bb.trace(call, **arrays)
+    assert names is not None
+    return program, {name: array.numpy() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize(
+    "case", [*EVERY, *OPERATORS], ids=lambda case: f"{case.function.__code__.co_firstlineno}"
+    if hasattr(case.function, "__code__") else "torchs"
+)  # fmt: skip
+def test_a_traced_call_is_torchs(case):
+    program, arrays = traced(case)
+
+    found, expected = program.numpy(arrays)["out"], wanted(case)
+    np.testing.assert_allclose(found, expected.double().numpy(), rtol=1e-6, atol=1e-9)
+
+
+def test_each_row_of_torchs_has_a_case():
+    assert {row.name for row in TORCH} == {*CASES}
+
+
+def test_names_are_torchs():
+    inner = {"log_sigmoid", "linalg_vector_norm", "functional.einsum"}  # as torch's C code says
+    names = {name for row in (*TABLE, *TORCH) for name in row.torch} - inner
+
+    assert [name for name in sorted(names) if not torch_has(name)] == ["Tensor.rsub"]
+
+
+def test_functions_that_are_no_methods():
+    plain = {name for row in (*TABLE, *TORCH) for name in row.torch if "." not in name}
+    own = {name.removeprefix("Tensor.") for r in (*TABLE, *TORCH) for name in r.torch}
+    missing = {name for name in plain if not hasattr(torch.Tensor, name)}
+
+    assert missing - {"log_sigmoid", "linalg_vector_norm", "rsub"} <= {*NO_METHODS}, own
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (lambda x: F.dropout(x), r"p = 0.5 with training=True(.|\n)*pass training=False"),
+    (lambda x: F.relu(x, inplace=True), "traced arrays do not change"),
+    (lambda x: x.masked_fill_(x > 0, 1.0), r"go on with the result of x.masked_fill$"),
+    (lambda x: x.to("cuda"), "has no device to go to"),
+    (lambda x: x.device, "a traced array has no device"),
+    (lambda x: F.conv1d(x, x), "torch.conv1d cannot be traced"),
+    (lambda x: torch.topk(x, 2), "torch.topk cannot be traced"),
+    (lambda x: F.gelu(x, approximate="erf"), "no approximation 'erf'"),
+    (lambda x: F.mse_loss(x, x, reduction="max"), "no reduction 'max'"),
+    (lambda x: F.layer_norm(x, (9,)), r"normalized_shape is \(9,\), and axis 2 has 8 elements"),
+    (lambda x: torch.div(x, 2.0, rounding_mode="floor"), "rounding_mode='floor'"),
+    (lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.1), "random numbers"),
+    (lambda x: x.t(), "t takes matrices and vectors"),
+    (lambda x: torch.norm(x, p=3), "name the axis"),
+])  # fmt: skip
+def test_refusals_name_the_users_line(function, message):
+    with pytest.raises(bb.TraceError, match=message) as caught:
+        bb.trace(function, x=torch.ones(2, 8, 8))
+    assert "test_torch_names.py:" in str(caught.value)
+
+
+def test_dtypes_that_no_example_decides_change_nothing():
+    def norm(x, w):
+        wide = x.to(torch.float32)
+        return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * w
+
+    described = bb.trace(norm, x="M N", w="N")
+    assert [e.param("dtype") for e in described.equations if e.op == "cast"] == ["float32"]
+    half = torch.ones(2, 3, dtype=torch.float16)
+    casts = [e for e in bb.trace(norm, x=half, w=half[0]).equations if e.op == "cast"]
+    assert [e.param("dtype") for e in casts] == ["float32", "float16"]
+
+
+def test_dtypes_follow_the_inputs():
+    found = []
+
+    def look(x, y):
+        found.extend([x.dtype, (x + y).dtype, x.to(y).dtype, (x > 0).dtype, (2 * x).dtype])
+        return x
+
+    bb.trace(look, x=torch.ones(2, dtype=torch.float16), y=torch.ones(2))
+    bb.trace(look, x=np.ones(2, np.float16), y=np.ones(2))
+    half, single, double = np.float16, torch.float32, np.float64
+    assert found[:5] == [torch.float16, single, single, torch.bool, torch.float16]
+    assert found[5:] == [half, double, double, np.bool_, half]
+
+
+def test_a_method_of_both_libraries_means_that_of_the_inputs():
+    array = np.arange(6.0).reshape(2, 3)
+    for given, expected in ((array, 2 / 3), (torch.from_numpy(array), 1.0)):
+        program = bb.trace(lambda x: x.var(-1), x=given)
+        np.testing.assert_allclose(program.numpy({"x": array})["out"], expected)
+
+
+@pytest.mark.parametrize(("order", "same"), [((0, 1), False), ((1, 0), False), ((-1, 0), False)])
+def test_transpose_of_a_tensor_exchanges_two_axes(order, same):
+    tensor = torch.arange(6.0).reshape(2, 3)
+    program = bb.trace(lambda x: x.transpose(*order), x=tensor)
+
+    found = program.numpy({"x": tensor.numpy()})["out"]
+    np.testing.assert_array_equal(found, tensor.transpose(*order).numpy())
+    assert (found.shape == tensor.shape) is same
+    of_numpy = bb.trace(lambda x: x.transpose(0, 1) + 0.0, x=tensor.numpy())
+    np.testing.assert_array_equal(of_numpy.numpy({"x": tensor.numpy()})["out"], tensor.numpy())
+
+
+def test_three_axes_are_exchanged_whatever_is_given():
+    array = np.arange(24.0).reshape(2, 3, 4)
+    for pair in itertools.permutations(range(3), 2):
+        program = bb.trace(lambda x, pair=pair: x.transpose(*pair), x="A B C")
+        np.testing.assert_array_equal(program.numpy({"x": array})["out"], array.swapaxes(*pair))
