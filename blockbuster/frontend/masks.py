@@ -43,9 +43,9 @@ def otherwise(
     if kinds[:1] and kinds[0] in WHOLES and op in ("floor", "round"):
         return trace.integers(operands[0], dtype_of_kind(kinds[0]))
     if op == "pow" and kinds[0] in WHOLES and type(operands[1]) is int and operands[1] in POWERS:
-        return functools.reduce(
-            lambda x, y: trace.record("mul", (x, y)), operands[:1] * operands[1]
-        )
+        factors = [operands[0]] * operands[1]
+        product: TracedArray = functools.reduce(lambda x, y: trace.record("mul", (x, y)), factors)
+        return product
     numbers = kinds[op == "where" :]
     if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
         return _of_masks(trace, op, operands, params)
