@@ -2,7 +2,7 @@
 
     python -m bench.cpu                                all twelve: a table
     python -m bench.cpu --only softmax --rounds 5
-    python -m bench.cpu --json bench/results/2026-11-22-cpu/programs.json
+    python -m bench.cpu --json bench/results/2026-11-22-cpu/twelve.json
 
 One process, one thread. In each round both take turns, so a machine that others use slows both; a
 ratio is the median over all rounds. Times are the processor's: waiting for others takes no part;

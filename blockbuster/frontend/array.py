@@ -21,6 +21,7 @@ from blockbuster.frontend.shapes import axis_of
 from blockbuster.frontend.sizes import SizeExpr
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.expr import FUNCTIONS, Call, Size
 from blockbuster.ir.graph import Value
 
@@ -138,7 +139,8 @@ class TracedArray(NoValues):
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         """The array API's functions: NumPy's, which take traced arrays."""
-        return np.empty(0).__array_namespace__(api_version=api_version)
+        array: Any = np.empty(0)
+        return array.__array_namespace__(api_version=api_version)
 
     def __pos__(self) -> TracedArray:
         return self
@@ -224,12 +226,15 @@ def along_axis(name: str, x: Any, axis: int | None) -> Any:
     return getattr(np, name)(x, axis=axis)
 
 
-def float_dtype(dtype: Any) -> str:
-    """The name of a floating dtype given as NumPy, Python or torch write it."""
+def cast_dtype(dtype: Any) -> str:
+    """The name of a dtype to cast to, given as NumPy, Python or torch write it."""
     name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
     if isinstance(dtype, type):
         name = np.dtype(dtype).name
-    name = {"float": "float64", "half": "float16", "single": "float32"}.get(name, name)
-    if name not in ("float16", "bfloat16", "float32", "float64"):
-        raise trace_error(f"a cast to {name} cannot be traced", hint="cast to a floating dtype")
+    name = {"float": "float64", "half": "float16", "single": "float32", "int": "int64"}.get(
+        name, name
+    )
+    if name not in ("float16", "bfloat16", "float32", "float64", *OWN):
+        hint = f"cast to a floating dtype, {', '.join(OWN)}"
+        raise trace_error(f"a cast to {name} cannot be traced", hint=hint)
     return name

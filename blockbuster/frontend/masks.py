@@ -6,6 +6,7 @@ beside a float, be it a plain 2.0, is made one before.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,19 @@ from blockbuster.frontend.kinds import (
     SCALAR,
     TRUE,
     WHOLE_NUMBERS,
+    WHOLES,
+    dtype_of_kind,
     scalar_kind,
 )
 from blockbuster.frontend.sizes import scalar
-from blockbuster.ir.dtypes import INTEGERS
+from blockbuster.ir.dtypes import INTEGERS, OWN, TRUTH
 
 if TYPE_CHECKING:
     from blockbuster.frontend.trace import Trace
+
+
+POWERS = tuple(range(1, 9))
+"""Exponents by which integers are multiplied out."""
 
 
 def otherwise(
@@ -31,6 +38,14 @@ def otherwise(
 ) -> TracedArray | None:
     """The operation recorded as others, where it is one of those; else None."""
     kinds = [_kind(operand) for operand in operands]
+    if op == "cast" and params["dtype"] in OWN:
+        return _cast(trace, operands[0], params["dtype"])
+    if kinds[:1] and kinds[0] in WHOLES and op in ("floor", "round"):
+        return trace.integers(operands[0], dtype_of_kind(kinds[0]))
+    if op == "pow" and kinds[0] in WHOLES and type(operands[1]) is int and operands[1] in POWERS:
+        factors = [operands[0]] * operands[1]
+        product: TracedArray = functools.reduce(lambda x, y: trace.record("mul", (x, y)), factors)
+        return product
     numbers = kinds[op == "where" :]
     if MASK in numbers and all(kind in (MASK, TRUE) for kind in numbers):
         return _of_masks(trace, op, operands, params)
@@ -49,6 +64,17 @@ def _kind(operand: Any) -> str:
         return operand.kind
     known = hasattr(operand, "dtype") or scalar(operand) is not None
     return scalar_kind(operand) if known else ""
+
+
+def _cast(trace: Trace, x: TracedArray, dtype: str) -> TracedArray:
+    """``x`` as a mask, or as integers: numbers are cut, as NumPy cuts them."""
+    if dtype == TRUTH:
+        return trace.record("ne", (x, 0))
+    if x.kind == FLOAT:
+        negative = trace.record("lt", (x, 0.0))
+        above = trace.record("neg", (trace.record("floor", (trace.record("neg", (x,)),)),))
+        x = trace.record("where", (negative, above, trace.record("floor", (x,))))
+    return trace.integers(x, dtype)
 
 
 def _of_masks(

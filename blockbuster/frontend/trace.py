@@ -17,7 +17,15 @@ from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
 from blockbuster.frontend.indexing import array_among, piece, spread
-from blockbuster.frontend.kinds import FLOAT, SCALAR, kind_of_dtype, result_kind, scalar_kind
+from blockbuster.frontend.kinds import (
+    FLOAT,
+    MASK,
+    POSITION,
+    SCALAR,
+    kind_of_dtype,
+    result_kind,
+    scalar_kind,
+)
 from blockbuster.frontend.masks import otherwise
 from blockbuster.frontend.parameters import bound_to, parameter_names, stand_in
 from blockbuster.frontend.program import (
@@ -177,6 +185,10 @@ class Trace:
         """Integers as floats: adding -0.0 changes no number."""
         return self._append("add", (x.value, Const(-0.0)), {}, x.axes, FLOAT)
 
+    def integers(self, x: TracedArray, dtype: str) -> TracedArray:
+        """Whole numbers as integers of a dtype."""
+        return self._append("whole", (x.value,), {}, x.axes, dtype)
+
     def transpose(self, x: TracedArray, axes: tuple[Any, ...] | None) -> TracedArray:
         """The axes of ``x`` in the order ``axes``, reversed for None."""
         rank = x.ndim
@@ -231,7 +243,9 @@ class Trace:
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
         self._checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
-        return self.custom(op, (x,), x.axes, str(op))
+        x = self.record("add", (x, 0)) if x.kind == MASK else x
+        kind = x.kind if x.kind == FLOAT or op.name == "sort" else POSITION
+        return self.custom(op, (x,), x.axes, str(op), kind)
 
     def custom(
         self,

@@ -228,7 +228,7 @@ class Derivation:
 
         The page opens with these ``sizes`` (elements) and numbers of ``blocks`` of dims, and
         recomputes its numbers for others. By default sizes are realistic (4096, 64 for heads), and
-        blocks are those of the kernels that cost least at them. ``dtype`` is that of the kernel it shows.
+        blocks are those of the kernels that cost least at them. ``dtype`` is that of the kernels.
         With ``prove`` every step is proved (``trials``, ``seed``), which takes the longest. Raises
         ValueError for sizes that do not fit the program, DrawError for a derivation too long for
         one page. The file appears complete or not at all.

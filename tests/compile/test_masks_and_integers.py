@@ -129,3 +129,31 @@ def test_results_of_kernels(name):
     used = {dim: SIZES[dim] for dim in program.dims}
     (found,) = run_in_interpreter(bb.compile(program, used, "float32", "h200").plan, given)
     np.testing.assert_allclose(found, right, rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CASES)
+def test_results_on_a_gpu(torch, cuda, name):
+    """The first result is compared with torch's there, too; a mask is passed twice."""
+    (right,) = traced(name).numpy(arrays(name)).values()
+    given = {
+        n: torch.from_numpy(a.astype("float32") if a.dtype.kind == "f" else a).to(cuda)
+        for n, a in arrays(name).items()
+    }
+    jitted = bb.jit(CASES[name][0])
+    for _ in range(3):
+        found = jitted(**given)
+        assert found.dtype == torch.float32
+        np.testing.assert_allclose(found.cpu().numpy(), right, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.gpu
+def test_masks_of_one_array_are_told_apart_on_a_gpu(torch, cuda):
+    """Truth values enter kernels as bytes: views of them begin where the masks do."""
+    both = torch.arange(128, device=cuda).reshape(2, 64) % 3 == 0
+    jitted = bb.jit(lambda a, b: ((a & ~b).sum(), a.sum() * 2 + b.sum()))
+    for a, b in ((both[0], both[0]), (both[0], both[1]), (both[1], both[0])):
+        only, total = jitted(a, b)
+        assert (only.dtype, total.dtype) == (torch.int64, torch.int64)
+        assert int(only) == int((a & ~b).sum())
+        assert int(total) == 2 * int(a.sum()) + int(b.sum())

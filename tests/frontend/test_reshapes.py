@@ -48,6 +48,12 @@ def unit(x):
     return bb.eye(x.shape[1])
 
 
+def turned_pairs(x):
+    """Rotary embeddings on pairs of neighbours: every second column is written."""
+    pairs = x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2)
+    return bb.flatten(bb.stack([-pairs[..., 1], pairs[..., 0]], -1), -2)
+
+
 BLOCK = dict(x="B S D", wq="D N", wk="D N", wv="D N", wo="N P")
 VIEWS = {
     "attention with reshape": (written_with_reshape, BLOCK),
@@ -206,6 +212,8 @@ ON_ARRAYS = {
     "attention": (written_with_reshape, [(2, 5, 6), (6, 8), (6, 8), (6, 8), (8, 3)]),
     "packed heads": (qkv, [(2, 5, 8), (8, 24)]),
     "repeated heads": (grouped, [(2, 8, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4)]),
+    "turned pairs": (turned_pairs, [(2, 4, 6)]),
+    "turned pairs of rows": (turned_pairs, [(4, 6)]),
     "rolled": (lambda x: np.roll(x, 1, 0) + x, [(5, 4)]),
     "padded": (lambda x: np.pad(x, ((1, 0), (0, 2))) * 2, [(5, 4)]),
     "lower": (lambda x: np.tril(x @ x.T, -1), [(5, 4)]),

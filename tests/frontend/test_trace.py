@@ -161,7 +161,7 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: np.cumsum(x), "cumsum of .*: axis must be an int, got None"),
         (lambda x, y: {1: x}, "an array under the key 1"),
         (lambda x, y: {"a b": x}, "under the key 'a b'[\\s\\S]*letters, digits and _"),
-        (lambda x, y: x.astype(int), "a cast to int64 cannot be traced"),
+        (lambda x, y: x.astype(np.uint64), "a cast to uint64 cannot be traced"),
         (lambda x, y: bb.custom(np.flip, x, shape=(3,)), "3 is not the size of a dim"),
         (lambda x, y: bb.custom(np.add, x, 1, shape=x.shape), "add takes traced arrays only"),
         (lambda x, y: None, "returned a NoneType for out"),

@@ -108,3 +108,16 @@ def test_replaced_leaves_its_operand_alone():
     )
     assert x[0] == 0
     assert replaced(np.float32(0), 0, 3) == 3
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@np.errstate(over="ignore", invalid="ignore")
+def test_sigmoid_and_silu_at_the_ends(in_place):
+    near_sigmoid, near_silu = helpers("near_sigmoid", "near_silu")
+    x = np.array([-np.inf, -200, -90, -0.0, 90, np.inf, np.nan], np.float32)
+    small = np.exp(np.float64(-90))
+    found = [near(x, x.copy()) if in_place else near(x) for near in (near_sigmoid, near_silu)]
+    ends = [0, 0, small, 0.5, 1, 1, np.nan], [np.nan, 0, -90 * small, 0, 90, np.inf, np.nan]
+
+    for one, right in zip(found, ends, strict=True):
+        np.testing.assert_array_equal(one, np.array(right, np.float32))

@@ -129,6 +129,16 @@ def _rolled(x: Array, by: Any, axis: int) -> Array:
     return apply("concat", _cut(x, axis, start, None), _cut(x, axis, 0, start), axis=axis)
 
 
+def torch_flip(x: Array, dims: Any, *more: int) -> Array:
+    """``flip`` as torch spells it: the axes one by one, or as a tuple."""
+    return flip(x, (*dims, *more) if isinstance(dims, tuple | list) else (dims, *more))
+
+
+def torch_roll(x: Array, shifts: Any, dims: Any = None) -> Array:
+    """``roll`` as torch spells it."""
+    return roll(x, shifts, None if dims == () else dims)
+
+
 def tile(x: Array, reps: int | Sequence[int]) -> Array:
     """The whole array so many times along each axis."""
     times = (reps,) if isinstance(reps, int) else tuple(reps)
@@ -255,15 +265,20 @@ ROWS = (
     Row(unbind, _GROUP, torch=("unbind", "Tensor.unbind"), note=FREE,
         examples=(example("H M N"), example("M N", 1)),
         reference=lambda x, axis=0: [*np.moveaxis(x, axis, 0)]),
-    Row(flip, _GROUP, ("flip",), torch=("flip", "Tensor.flip"), note=_CALL,
+    Row(flip, _GROUP, ("flip",), note=_CALL,
         examples=(example("M N"), example("B M N", (0, 2)), example("M N", axis=1))),
     Row(fliplr, _GROUP, ("fliplr",), torch=("fliplr", "Tensor.fliplr"), note=_CALL,
         examples=(example("M N"),)),
     Row(flipud, _GROUP, ("flipud",), torch=("flipud", "Tensor.flipud"), note=_CALL,
         examples=(example("M N"),)),
-    Row(roll, _GROUP, ("roll",), torch=("roll", "Tensor.roll"), note=FREE,
+    Row(roll, _GROUP, ("roll",), note=FREE,
         examples=(example("M N", 1, 0), example("M N", -2, axis=1),
                   example("M N", (1, 1), (0, 1)))),
+    Row(torch_flip, _GROUP, torch=("flip", "Tensor.flip"), public=False,
+        examples=(example("M N", 0, 1), example("M N", (1,))),
+        reference=lambda x, *axes: np.flip(x, axes[0] if len(axes) == 1 else axes)),
+    Row(torch_roll, _GROUP, torch=("roll", "Tensor.roll"), public=False,
+        examples=(example("M N", (1, -1), (0, 1)),), reference=np.roll),
     Row(tile, _GROUP, ("tile",), torch=("tile", "Tensor.tile"), note=FREE,
         examples=(example("M N", (2, 3)), example("N", 2), example("N", (2, 1)))),
     Row(tiled, _GROUP, torch=("Tensor.repeat",), examples=(example("M N", 2, 1),), public=False,

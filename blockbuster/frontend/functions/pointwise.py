@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blockbuster.frontend.array import TracedArray, apply, float_dtype
+from blockbuster.frontend.array import TracedArray, apply, cast_dtype
 from blockbuster.frontend.functions.row import Array, Row, Text, example
 from blockbuster.frontend.kinds import WHOLES
 from blockbuster.frontend.numerics import NUMPY
@@ -199,8 +199,8 @@ def where(condition: Array, x: Array, y: Array) -> Array:
 
 
 def astype(x: Array, dtype: Any) -> Array:
-    """Every element rounded to float16, bfloat16, float32 or float64."""
-    return apply("cast", x, dtype=float_dtype(dtype))
+    """Every element rounded to a floating dtype, cut to a whole number, or told from 0 (bool)."""
+    return apply("cast", x, dtype=cast_dtype(dtype))
 
 
 _ANY, _POSITIVE, _PAIR = (example("M N"),), (example("positive: M N"),), (example("M N", "N"),)

@@ -19,6 +19,7 @@ REDUCTIONS: Mapping[Any, Any] = {np.add: np.sum, np.maximum: np.max, np.minimum:
 
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "dims": "axes", "correction": "ddof",
+    "diagonal": "k",
     "a_min": "min", "a_max": "max",
 }  # fmt: skip
 """Our names of libraries' parameters."""

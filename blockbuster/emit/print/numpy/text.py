@@ -203,9 +203,7 @@ class Text(Operators):
     def index(self, view: View, tile: Tile, scope: Scope) -> str:
         """Where a tile lies in an array, in brackets; empty for the whole of it in terse text."""
         axes = zip(view.dims, view.buffer.axes, strict=True)
-        places = StridedPlaces(
-            self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
-        )
+        places = self._places(scope)
         if places.needs_positions(view, tile):
             return f"[{', '.join(places.positions(view, tile))}]"
         texts = [
@@ -217,6 +215,11 @@ class Text(Operators):
         if self._terse and all(text == ":" for text in texts):
             return ""
         return f"[{', '.join(texts) or '...'}]"
+
+    def _places(self, scope: Scope) -> StridedPlaces:
+        return StridedPlaces(
+            self._size, lambda dim: self._start(dim, scope), lambda dim: self._extent(dim, scope)
+        )
 
     def _at_axis(self, dim: Dim | None, axis: BufferAxis, tile: Tile, scope: Scope) -> str:
         if dim is None:
@@ -312,6 +315,8 @@ class Text(Operators):
         """The value of ``stmt`` made in memory that is there already; empty where none is."""
         free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
         memory = free.name if free else ""
+        if store is not None and self._places(scope).needs_positions(store.view, store.value):
+            store = None  # elements at positions are a copy: nothing written to them would stay
         if store is not None:
             memory = self.names[store.view.buffer] + self.index(store.view, store.value, scope)
         if not memory:
