@@ -80,7 +80,7 @@ def test_a_new_size_takes_few_calls_more_than_a_known_layout(name, most, log, to
             gc.enable()
         return sum(event in ("call", "c_call") for event in seen)
 
-    for n in (1001, 1003):
+    for n in (1001, 1003, 1005):  # the first use of a name of bb loads it, which is traced again
         events(n)
     new = events(1007)
     assert new - events(1007) <= most

@@ -115,21 +115,21 @@ def test_keeps_and_is_proved(text, loads):
 
 def test_a_fused_program_becomes_one_kernel():
     """No dim is whole in the block program: its schedule gives D one block, and keeps."""
-    derivation = bb.fuse(lowered("residual"))
+    fused = bb.fuse(lowered("residual")).final
     known = {"M": 64, "D": 100}
 
-    kernel = bb.emit(derivation, known, "float32")
+    kernel = bb.emit(fused, known, "float32")
 
     assert "keep nest 1 @" in kernel.schedule
     assert len(kernel.tile_program.nests) == 1
     assert kernel.tile_program.workspaces == ()
-    assert bb.emit(derivation, known, "float32", schedule=kernel.schedule).source == kernel.source
+    assert bb.emit(fused, known, "float32", schedule=kernel.schedule).source == kernel.source
     proof = kernel.derivation.prove(trials=4)
     assert all(entry.proof.equal for entry in proof.entries), str(proof)
 
 
 def test_it_runs():
-    kernel = bb.emit(bb.fuse(lowered("residual")), {"M": 11, "D": 37}, "float32")
+    kernel = bb.emit(bb.fuse(lowered("residual")).final, {"M": 11, "D": 37}, "float32")
     random = np.random.default_rng(3)
     x, r = random.normal(size=(2, 11, 37)).astype("f4")
     w = random.normal(size=37).astype("f4")
@@ -142,9 +142,9 @@ def test_it_runs():
 
 
 def test_several_blocks_keep_nothing():
-    derivation = bb.fuse(lowered("residual"))
+    fused = bb.fuse(lowered("residual")).final
 
-    kernel = bb.emit(derivation, {"M": 64, "D": 100}, tiles={"D": 32})
+    kernel = bb.emit(fused, {"M": 64, "D": 100}, tiles={"D": 32})
 
     assert "keep" not in kernel.schedule
     assert len(kernel.tile_program.nests) == 2
