@@ -256,7 +256,7 @@ class Text(Operators):
         if stmt.at:
             last = f" + {extent} - 1" if stmt.at == LAST else ""
             place = self._size(stmt.dim) if stmt.at == END else f"{start or 0}{last}"
-            return [f"{stmt.target.name} = {place}"]
+            return [f"{stmt.target.name} = {f'np.int64({place})' if self._integers else place}"]
         extent = self._blocks[stmt.dim] if self._padded else extent
         steps = f"{start}, {start} + {extent}" if start else extent
         dtype = "np.int64" if self._integers else "dtype"
