@@ -31,6 +31,7 @@ def _nearest(name: str) -> str:
 HELPERS: dict[str, str] = {
     "exp": _nearest("exp"),
     "log": _nearest("log"),
+    "tanh": _nearest("tanh"),
     "near_sigmoid": _near("sigmoid", "1"),
     "near_silu": _near("silu", "x"),
     "near_gelu": (

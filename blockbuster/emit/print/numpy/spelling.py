@@ -38,7 +38,7 @@ INTO_TEXT = {"add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div":
 EXACT_FUNCTIONAL = {"row_sum": "row_sum", "dot": "dot"}
 WIDE_FUNCTIONAL = {"row_sum": "wide_row_sum", "dot": "wide_dot"}
 EXACT_CALL_TEXT = {
-    "exp": "exp", "log": "log", "sigmoid": "near_sigmoid", "silu": "near_silu",
+    "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
     "gelu": "near_gelu", "sub0": "minus",
 }  # fmt: skip
 
@@ -59,7 +59,7 @@ CALL_TEXT: dict[str, str] = {
     "log1p": "np.log1p", "expm1": "np.expm1",
 }  # fmt: skip
 
-INTO_HELPERS = ("exp", "log", "near_sigmoid", "near_silu", "minus", "dot")
+INTO_HELPERS = ("exp", "log", "tanh", "near_sigmoid", "near_silu", "minus", "dot")
 """Functions of a text's own that take that memory, too."""
 
 # names that a text needs, or Python
