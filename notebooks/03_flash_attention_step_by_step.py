@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Flash Attention, step by step
 #
-# Attention is three lines of NumPy. Flash Attention is the same function as one loop that never
+# Attention is two lines of array code. Flash Attention is the same function as one loop that never
 # writes the large matrix of scores to memory; finding it made attention several times faster. Here
-# it is *derived*: 17 rewrites lead from the three lines to the loop, and each of them keeps the
+# it is *derived*: 17 rewrites lead from the two lines to the loop, and each of them keeps the
 # meaning. This notebook lists all of them with the bytes that the program moves, and looks closely
 # at the five that matter.
 #
@@ -100,8 +100,11 @@ print(f"unfused: {mib(graph):.2f} MiB, {len(graph.buffered_edges())} interior bu
 # %% [markdown]
 # ## All steps
 #
-# Each line is one rewrite: its rule, the buffered values that it removes, and the bytes that the
-# program moves afterwards.
+# Each line is one rewrite: its rule, the bytes that the program moves afterwards, and the buffered
+# values that it removes, by name and type. A value is named after the operator that made it: `p` is
+# a product, `s` a scaled score or a sum, `e` an exponential, `r` a reciprocal, `y` the divided
+# weights; listings call the same values `I1`, `I2`, ... in order. The type `M,N[M,N]` is a list
+# over `M` and `N` of blocks with axes `M` and `N`; `N[M,N]` is a list over `N` only.
 
 # %%
 for number, step in enumerate(derivation.steps, start=1):
@@ -110,7 +113,7 @@ for number, step in enumerate(derivation.steps, start=1):
 
 # %% [markdown]
 # Most steps are rule 1, fuse-maps: a loop that makes a list and a loop that reads it one by one
-# become one loop. A type such as `N[M,N]` says: a list over `N` of blocks with axes `M` and `N`.
+# become one loop.
 #
 # ## Steps 1 to 6: One loop over the rows
 #
@@ -231,7 +234,8 @@ assert inside[-1] == 0 and outer[-1] + inside[-1] < (outer[0] + inside[0]) / 5
 # What is left is the inputs, some of them many times: every block of rows of `q` meets all of `k`
 # and `v`.
 #
-# The rules by number, and the last program as a picture:
+# We check the numbers of the rules, how many buffered edges the snapshots have, and that the
+# derivation replays. Then we draw the last program:
 
 # %%
 assert [step.number for step in derivation.steps] == [1] * 6 + [4, 3, 1, 1, 1, 1, 9, 3, 3, 6, 1]
@@ -253,7 +257,7 @@ for name, each in (("snapshot 1", snapshot), ("snapshot 2", final)):
         print(f"{name}  {tensor.name}: loaded {m.loaded_elements!s:16} stored {m.stored_elements}")
 
 # %% [markdown]
-# Snapshot 2 has no `e`, but loads `q` and `k` once for every block of `L`.
+# Here `p` is the result. Snapshot 2 has no `e`, but loads `q` and `k` once for every block of `L`.
 
 # %%
 for count in (1, 2, 4, 8):
