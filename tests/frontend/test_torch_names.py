@@ -145,3 +145,13 @@ def test_three_axes_are_exchanged_whatever_is_given():
     for pair in itertools.permutations(range(3), 2):
         program = bb.trace(lambda x, pair=pair: x.transpose(*pair), x="A B C")
         np.testing.assert_array_equal(program.numpy({"x": array})["out"], array.swapaxes(*pair))
+
+
+def test_parts_that_are_not_all_of_an_axis_are_refused():
+    """torch refuses them, too; a tail must not be lost or become part of the last."""
+    for sizes in ([2, 3], [6, 6]):
+        with pytest.raises(bb.TraceError, match="split of 10 elements"):
+            bb.trace(lambda x, sizes=sizes: torch.split(x, sizes, dim=1), x="M 10")
+    parts = bb.trace(lambda x: torch.split(x, [2, 8], dim=1), x="M 10")
+    found = parts.numpy({"x": np.arange(20.0).reshape(2, 10)})
+    assert [part.shape for part in found.values()] == [(2, 2), (2, 8)]

@@ -238,7 +238,11 @@ def split(input: Array, split_size_or_sections: Any, dim: int = 0) -> list[Array
         count = fixed(input.shape[dim] // sizes)
         rest = fixed(input.shape[dim] - sizes * count)
         sizes = [sizes] * count + ([rest] if rest else [])
-    return cut_at(input, [*accumulate(sizes)][:-1], dim)
+    *ends, total = accumulate(sizes)
+    if isinstance(total, int) and total != (extent := fixed(input.shape[dim])):
+        hint = "sizes of parts add up to the axis"
+        raise trace_error(f"torch.split of {extent} elements into {sizes}", hint=hint)
+    return cut_at(input, ends, dim)
 
 
 def glu(input: Array, dim: int = -1) -> Array:
