@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
 from blockbuster.ir.types import Dim
@@ -16,8 +18,13 @@ from blockbuster.selection.family import Family
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The key of a call: what its arrays are and what its fixed values are, keywords with names."""
-    key = [described(value) or key_of(value, described) for value in args]
-    for name, value in kwargs.items():
+    key: list[Any] = [
+        (value.shape, value.dtype)  # as `described`: a call of it for each array is seen
+        if type(value) is np.ndarray
+        else described(value) or key_of(value, described)
+        for value in args
+    ]
+    for name, value in kwargs.items() if kwargs else ():
         key += name, described(value) or key_of(value, described)
     return tuple(key)
 

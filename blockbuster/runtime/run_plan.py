@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.target.load import load_module
-from blockbuster.ir.types import size_class
+from blockbuster.ir.formula import function_of
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.pieces import Call, Seen
 from blockbuster.selection.plan import File, Plan, Sizes, call_on_host, shown
@@ -43,23 +44,30 @@ class OnHost:
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         """The outputs of the plan."""
-        return self._run(arrays)
-
-    @cached_property
-    def _run(self) -> Run:
-        steps, results, inputs = self._steps, self._results, tuple(self.plan.inputs)
-        if len(steps) == 1 and all(turn is None for _, turn in results):
-            step, writes = steps[0]
-            if [name for name, _ in results] == [name for name, _, _ in writes]:
-                return partial(_at_once, inputs, step, writes)
-        return self._in_turn
-
-    def _in_turn(self, arrays: Sequence[Array]) -> list[Array]:
         known = dict(zip(self.plan.inputs, arrays, strict=True))
         for step, writes in self._steps:
             for (name, dtype, keep), array in zip(writes, step(known), strict=True):
                 known[name] = array if array.dtype is dtype else keep(array)
         return [known[name] if turn is None else turn(known[name]) for name, turn in self._results]
+
+    def at_once(self, arrays: Sequence[Array]) -> Run | None:
+        """What gives the same for arrays of the shapes, dtypes and classes of these, where a file
+        reads them as they are and makes the outputs as they are: a call of that file, no more.
+        """
+        plan = self.plan
+        file, *others = plan.steps or (None,)
+        if others or not isinstance(file, File):
+            return None
+        kept = {plan.kept[name] for name in file.writes}
+        if self._results != [(name, None) for name in file.writes] or kept != {plan.arithmetic}:
+            return None
+        dtype = np.dtype(plan.arithmetic)
+        read = [a for name, a in zip(plan.inputs, arrays, strict=True) if name in file.reads]
+        if any(type(array) is not np.ndarray or array.dtype is not dtype for array in read):
+            return None
+        run, *given = self._text(file)
+        call = _call_of(len(plan.inputs))
+        return call(*_quiet(run), *given, dtype.type, *plan.inputs)
 
     @cached_property
     def _steps(self) -> list[tuple[Step, Writes]]:
@@ -89,12 +97,7 @@ class OnHost:
         return lambda known: _called(self.plan, call, known, self.sizes).values()
 
     def _file(self, file: File) -> Step:
-        dtype, sizes = np.dtype(self.plan.arithmetic), self.sizes
-        run = _quiet(load_module(file.text).run)
-        whole = {dim: sizes[size_class(dim)] or 1 for dim in file.dims}
-        blocks = {dim: file.blocks.get(size_class(dim), n) for dim, n in whole.items()}
-
-        kind = dtype.type
+        dtype, (run, sizes, blocks) = np.dtype(self.plan.arithmetic), self._text(file)
 
         def step(known: Known) -> Collection[Array]:
             given = known
@@ -102,21 +105,22 @@ class OnHost:
                 array = known[name]
                 if array.dtype is not dtype or type(array) is not np.ndarray:
                     given = {**given, name: _as_read(array, dtype)}
-            made: dict[str, Array] = run(given, sizes, blocks, dtype=kind)
+            made: dict[str, Array] = run(given, sizes, blocks, dtype=dtype.type)
             return made.values()
 
         return step
 
+    def _text(self, file: File) -> tuple[Callable[..., Any], Sizes, dict[Dim, int]]:
+        """The function of a file, all sizes, and those of blocks."""
+        whole = {dim: self.sizes[size_class(dim)] or 1 for dim in file.dims}
+        blocks = {dim: file.blocks.get(size_class(dim), n) for dim, n in whole.items()}
+        return load_module(file.text).run, self.sizes, blocks
 
-def _at_once(
-    inputs: tuple[str, ...], step: Step, writes: Writes, arrays: Sequence[Array]
-) -> list[Array]:
-    """The outputs of a plan whose only step makes them as they are: small arrays cost no more."""
-    made = step(dict(zip(inputs, arrays, strict=True)))
-    return [
-        array if array.dtype is dtype else keep(array)
-        for (_, dtype, keep), array in zip(writes, made, strict=True)
-    ]
+
+def settled(run: Run, arrays: Sequence[Array]) -> Run:
+    """What runs for arrays laid out like these, which ``run`` took: the same, or what is faster."""
+    faster = run.at_once(arrays) if isinstance(run, OnHost) else None
+    return run if faster is None else faster
 
 
 def _ignoring() -> contextvars.Context | None:
@@ -132,16 +136,26 @@ def _ignoring() -> contextvars.Context | None:
 _IGNORING = _ignoring()
 
 
-def _quiet(run: Callable[..., Any]) -> Callable[..., Any]:
-    """``run``, the function of a NumPy text, which is decorated with ``np.errstate``: called in a
-    context instead, which takes a third of the time. Each call has its own, as calls of several
-    threads may meet. A text calls nothing that would look for other variables of the context.
+def _quiet(run: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[[], Any]]:
+    """``run``, the function of a NumPy text, and what makes a context to call it in.
+
+    A text enters ``np.errstate``; in a context that ignores errors it need not, which takes a third
+    of the time. Each call has a context of its own, since several threads may call at once.
     """
     bare = getattr(run, "__wrapped__", None)
     if bare is None or _IGNORING is None:
-        return run
-    copied = _IGNORING.copy
-    return lambda *args, **named: copied().run(bare, *args, **named)
+        return run, contextvars.Context
+    return bare, _IGNORING.copy
+
+
+@lru_cache(maxsize=64)
+def _call_of(inputs: int) -> Callable[..., Run]:
+    """What makes a function of arrays of what a text is run with; ``inputs`` is their number."""
+    names = "".join(f", name{n}" for n in range(inputs))
+    given = ", ".join(f"name{n}: arrays[{n}]" for n in range(inputs))
+    made = f"context().run(run, {{{given}}}, sizes, blocks, dtype=dtype)"
+    takes = f"run, context, sizes, blocks, dtype{names}"
+    return function_of(f"lambda {takes}: lambda arrays: [*{made}.values()]", "call of a text")
 
 
 def keeper(dtype: str) -> tuple[Any, Turn]:
