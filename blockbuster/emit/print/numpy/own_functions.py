@@ -55,6 +55,13 @@ HELPERS: dict[str, str] = {
         '    """The sums of rows, not rounded: NumPy adds up float32 columns one by one."""\n'
         "    return np.add.reduce(x, axis=-1, dtype=np.float64)\n"
     ),
+    "double_row_sum": (
+        "ONES = np.ones(128)\n\n\n"
+        "def double_row_sum(x):\n"
+        '    """The sums of rows of float64; short ones as a product, which takes half the time."""\n'
+        "    n = x.shape[-1]\n"
+        "    return np.dot(x, ONES[:n]) if n <= 128 else np.add.reduce(x, axis=-1)\n"
+    ),
     "product": (
         "def product(a, b, out=None):\n"
         '    """a @ b.T in float32: parts of 256 terms err less than a chain of them all."""\n'
@@ -85,7 +92,8 @@ HELPERS: dict[str, str] = {
         "def replaced(x, old, new):\n"
         '    """`x` with `new` where it is `old`."""\n'
         "    made = np.array(x)\n"
-        "    made[made == old] = new\n"
+        "    if old != 0 or np.count_nonzero(made) < made.size:\n"
+        "        made[made == old] = new\n"
         "    return made\n"
     ),
     "whole": "def whole(x):\n    return np.asarray(x).astype(np.int64)\n",
@@ -142,6 +150,8 @@ HELPERS: dict[str, str] = {
     "recip0": (
         "def recip0(x):\n"
         '    """1 / x, and 0 where x is 0."""\n'
+        "    if np.count_nonzero(x) == np.size(x):\n"
+        "        return 1 / x\n"
         "    return np.where(x == 0, 0 * x, 1 / x)\n"
     ),
     "rounded": (

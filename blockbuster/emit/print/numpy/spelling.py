@@ -31,16 +31,26 @@ FUNCTIONAL_TEXT: dict[str, str] = {
     "dot": "{0} @ {1}.T",
 }  # fmt: skip
 
+# the same of float64 alone, for which a product of small matrices is one call
+DOUBLE_TEXT = {
+    "row_max": "np.maximum.reduce({0}, axis=-1, initial=-np.inf)",
+    "row_min": "np.minimum.reduce({0}, axis=-1, initial=np.inf)",
+    "dot": "{0}.dot({1}.T)",
+}
+
 INTO_TEXT = {"add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div": "np.divide"}
 """Infix operators as functions, which take the memory that the result is written to."""
 
 # computed in double precision and rounded once, so that float32 errs no more than eager does
 EXACT_FUNCTIONAL = {"row_sum": "row_sum", "dot": "dot"}
 WIDE_FUNCTIONAL = {"row_sum": "wide_row_sum", "dot": "wide_dot"}
+DOUBLE_FUNCTIONAL = {"row_sum": "double_row_sum"}
 EXACT_CALL_TEXT = {
     "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
     "gelu": "near_gelu", "sub0": "minus",
 }  # fmt: skip
+
+DOUBLE_CALL_TEXT = {"sigmoid": "near_sigmoid", "silu": "near_silu", "sub0": "minus"}
 
 WIDE = "np.float64"
 
@@ -83,17 +93,31 @@ class Spelling:
         self._size_name = size_name
         self._calls = {**CALL_TEXT, **EXACT_CALL_TEXT} if exact else CALL_TEXT
         self._exact = EXACT_FUNCTIONAL if exact else {}
+        self._functionals = FUNCTIONAL_TEXT
         self.dtype = "dtype"
         self.helpers: dict[str, None] = {}
 
-    def of(self, *, wide: bool) -> Spelling:
-        """This, or the same for what is computed in float64 whatever ``dtype`` is."""
+    def of(self, *, wide: bool, exact: bool = False) -> Spelling:
+        """This, or the same for what is computed in float64 whatever ``dtype`` is.
+
+        ``exact``: of float64, so that nothing has to be converted.
+        """
+        if exact and self._exact:
+            return self._wide._double if wide else self._double
         return self._wide if wide else self
 
     @cached_property
     def _wide(self) -> Spelling:
         other = copy(self)
         other._exact, other.dtype = WIDE_FUNCTIONAL, WIDE
+        return other
+
+    @cached_property
+    def _double(self) -> Spelling:
+        other = copy(self)
+        other._exact = DOUBLE_FUNCTIONAL
+        other._functionals = {**FUNCTIONAL_TEXT, **DOUBLE_TEXT}
+        other._calls = {**CALL_TEXT, **DOUBLE_CALL_TEXT}
         return other
 
     def helper(self, name: str) -> str:
@@ -124,7 +148,7 @@ class Spelling:
         """A dot or reduction of operands of these names."""
         if name in self._exact:
             return f"{self.helper(self._exact[name])}({', '.join(args)})"
-        return FUNCTIONAL_TEXT[name].format(*args)
+        return self._functionals[name].format(*args)
 
     def functional_into(self, name: str, args: Sequence[str], memory: str) -> str:
         """The same, written to ``memory``; empty where it takes none."""
@@ -149,7 +173,8 @@ class Spelling:
             ]
             alone = free and free not in others and free in (names[i] for i in arguments(part))
             step = self.into(part, names, free, free) if alone and isinstance(part, Call) else ""
-            texts.append(step or self._operand(expr, at, names))
+            text = step or self._operand(expr, at, names)
+            texts.append(f"{text}.0" if text.isdigit() else text)  # NumPy takes a float faster
         return f"{function}({', '.join(texts)}, out={memory})"
 
     def _filling(self, expr: Call) -> str:

@@ -8,7 +8,7 @@ same printer, *terse*, writes the references of emitted kernels (reference.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from blockbuster.emit.print.numpy.mixed import (
@@ -47,6 +47,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
+from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
@@ -74,8 +75,8 @@ def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
         "@np.errstate(all='ignore')",
         "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
         *RUN_DOC.rstrip("\n").split("\n"),
-        *printer.bindings(),
-        *printer.body(),
+        *printer.bindings(lines := [*printer.body()]),
+        *lines,
         f"    return {{{', '.join(f'{b.name!r}: {printer.names[b]}' for b in program.outputs)}}}",
     ]
     return printer.module(body)
@@ -115,17 +116,20 @@ class Text(Operators):
 
     # the head of a function ------------------------------------------------------
 
-    def bindings(self) -> Iterator[str]:
-        """Arrays, sizes and block sizes as local names."""
+    def bindings(self, body: Sequence[str]) -> Iterator[str]:
+        """Arrays, and the sizes and block sizes that ``body`` reads, as local names."""
+        made = (*self._program.outputs, *self._program.workspaces)
+        allocations = [self.allocation(buffer, "empty") for buffer in made]
+        read = {word for line in (*allocations, *body) for word in re.findall(r"\w+", line)}
         for buffer in self._program.inputs:
             yield f"    {self.names[buffer]} = inputs[{buffer.name!r}]"
         for dim, name in self._sizes.items():
-            yield f"    {name} = sizes[{dim!r}]"
+            if name in read:
+                yield f"    {name} = sizes[{dim!r}]"
         for dim in self._dims:
-            if self._padded or dim not in self._program.whole:
+            if self._blocks[dim] in read:
                 yield f"    {self._blocks[dim]} = block_sizes[{dim!r}]"
-        for buffer in (*self._program.outputs, *self._program.workspaces):
-            yield self.allocation(buffer, "empty")
+        yield from allocations
 
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
@@ -183,6 +187,8 @@ class Text(Operators):
         tile = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
         text = self.names[view.buffer] + self.index(view, tile, scope)
+        if tile.dtype == "float64" and 0 < WIDTHS.get(view.buffer.dtype, 0) < WIDTHS[tile.dtype]:
+            text += ".astype(np.float64)"
         text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
@@ -212,7 +218,7 @@ class Text(Operators):
             else self._at_axis(dim, axis, tile, scope)
             for dim, axis in axes
         ]
-        if self._terse and all(text == ":" for text in texts):
+        if texts and not self._padded and all(text == ":" for text in texts):
             return ""
         return f"[{', '.join(texts) or '...'}]"
 
@@ -321,7 +327,7 @@ class Text(Operators):
             memory = self.names[store.view.buffer] + self.index(store.view, store.value, scope)
         if not memory:
             return ""
-        spelling, names = self._spell(stmt.target), self._operands(stmt)
+        spelling, names = self._spell(stmt.target, stmt.args), self._operands(stmt)
         if isinstance(stmt.op, Functional):
             text = spelling.functional_into(stmt.op.name, names, memory)
         else:
