@@ -33,6 +33,7 @@ FUNCTIONAL_TEXT: dict[str, str] = {
 
 # the same of float64 alone, for which a product of small matrices is one call
 DOUBLE_TEXT = {
+    "row_sum": "np.add.reduce({0}, axis=-1)",
     "row_max": "np.maximum.reduce({0}, axis=-1, initial=-np.inf)",
     "row_min": "np.minimum.reduce({0}, axis=-1, initial=np.inf)",
     "dot": "{0}.dot({1}.T)",
@@ -44,7 +45,6 @@ INTO_TEXT = {"add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div":
 # computed in double precision and rounded once, so that float32 errs no more than eager does
 EXACT_FUNCTIONAL = {"row_sum": "row_sum", "dot": "dot"}
 WIDE_FUNCTIONAL = {"row_sum": "wide_row_sum", "dot": "wide_dot"}
-DOUBLE_FUNCTIONAL = {"row_sum": "double_row_sum"}
 EXACT_CALL_TEXT = {
     "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
     "gelu": "near_gelu", "sub0": "minus",
@@ -94,6 +94,7 @@ class Spelling:
         self._calls = {**CALL_TEXT, **EXACT_CALL_TEXT} if exact else CALL_TEXT
         self._exact = EXACT_FUNCTIONAL if exact else {}
         self._functionals = FUNCTIONAL_TEXT
+        self._mends = exact
         self.dtype = "dtype"
         self.helpers: dict[str, None] = {}
 
@@ -102,7 +103,7 @@ class Spelling:
 
         ``exact``: of float64, so that nothing has to be converted.
         """
-        if exact and self._exact:
+        if exact and self._mends:
             return self._wide._double if wide else self._double
         return self._wide if wide else self
 
@@ -115,8 +116,7 @@ class Spelling:
     @cached_property
     def _double(self) -> Spelling:
         other = copy(self)
-        other._exact = DOUBLE_FUNCTIONAL
-        other._functionals = {**FUNCTIONAL_TEXT, **DOUBLE_TEXT}
+        other._exact, other._functionals = {}, DOUBLE_TEXT
         other._calls = {**CALL_TEXT, **DOUBLE_CALL_TEXT}
         return other
 
@@ -197,7 +197,7 @@ class Spelling:
                 return _constant(value, floor)
             case Call(
                 "where", (Call("eq", (Arg() as x, Const() as old)), Const() as new, same)
-            ) if self._exact and x == same:
+            ) if self._mends and x == same:
                 parts = (self.number(part, names) for part in (x, old, new))
                 return f"{self.helper('replaced')}({', '.join(parts)})"
             case Call("where", (condition, a, b)):
@@ -205,7 +205,7 @@ class Spelling:
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
                 plain = isinstance(a, Const) and isinstance(b, Const)
                 return f"{text}.astype(dtype)" if plain else text
-            case Call("pow", args) if self._exact and any(map(_varies, args)):
+            case Call("pow", args) if self._mends and any(map(_varies, args)):
                 given = (self._operand(expr, at, names) for at in (0, 1))
                 return f"{self.helper('near_power')}({', '.join(given)})"
             case Call(fn) if fn in INFIX:
