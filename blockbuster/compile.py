@@ -1,8 +1,7 @@
 """The whole path: from a function or an array program to something that runs.
 
 ``jit`` traces when it is called, ``compile`` works ahead of time. Both fuse, choose, emit and give
-a ``Compiled``: kernels in order, with functions of whole arrays between them. This is where the
-packages meet.
+a ``Compiled``: kernels in order, functions of whole arrays between them. The packages meet here.
 """
 
 from __future__ import annotations
@@ -99,8 +98,7 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns for these arguments."""
         try:
-            key = call_key(args, kwargs)
-            known = self._ready.get(key)
+            known = self._ready.get(key := call_key(args, kwargs))
         except (TypeError, RuntimeError):  # no hash, or no strides: say which argument
             found = leaves(self._fn, args, kwargs)
             in_common({leaf.shown: leaf.value for leaf in found if leaf.is_array})

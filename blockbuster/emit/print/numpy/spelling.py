@@ -87,6 +87,7 @@ class Spelling:
 
     ``exact``: functions and sums are computed in float64 and rounded once; else NumPy's own do,
     as they do where all is float64. ``dtype`` is what typed constants are written with.
+    Powers, and numbers that replace others, are written by helpers unless ``exact`` is False.
     """
 
     def __init__(self, size_name: Callable[[Dim], str], *, exact: bool = True) -> None:
@@ -94,7 +95,7 @@ class Spelling:
         self._calls = {**CALL_TEXT, **EXACT_CALL_TEXT} if exact else CALL_TEXT
         self._exact = EXACT_FUNCTIONAL if exact else {}
         self._functionals = FUNCTIONAL_TEXT
-        self._mends = exact
+        self._by_helpers = exact
         self.dtype = "dtype"
         self.helpers: dict[str, None] = {}
 
@@ -103,7 +104,7 @@ class Spelling:
 
         ``exact``: of float64, so that nothing has to be converted.
         """
-        if exact and self._mends:
+        if exact and self._by_helpers:
             return self._wide._double if wide else self._double
         return self._wide if wide else self
 
@@ -197,7 +198,7 @@ class Spelling:
                 return _constant(value, floor)
             case Call(
                 "where", (Call("eq", (Arg() as x, Const() as old)), Const() as new, same)
-            ) if self._mends and x == same:
+            ) if self._by_helpers and x == same:
                 parts = (self.number(part, names) for part in (x, old, new))
                 return f"{self.helper('replaced')}({', '.join(parts)})"
             case Call("where", (condition, a, b)):
@@ -205,7 +206,7 @@ class Spelling:
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
                 plain = isinstance(a, Const) and isinstance(b, Const)
                 return f"{text}.astype(dtype)" if plain else text
-            case Call("pow", args) if self._mends and any(map(_varies, args)):
+            case Call("pow", args) if self._by_helpers and any(map(_varies, args)):
                 given = (self._operand(expr, at, names) for at in (0, 1))
                 return f"{self.helper('near_power')}({', '.join(given)})"
             case Call(fn) if fn in INFIX:
