@@ -74,11 +74,11 @@ INTO_HELPERS = ("exp", "log", "tanh", "near_sigmoid", "near_silu", "minus", "dot
 
 # names that a text needs, or Python
 RESERVED = (
-    "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
-    "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield", "True", "False", "None",
+    "np", "math", "run", "safe", "inputs", "sizes", "block_sizes", "dtype", "order", "empty",
+    "range", "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class",
+    "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if",
+    "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try",
+    "while", "with", "yield", "True", "False", "None",
 )  # fmt: skip
 
 

@@ -52,43 +52,57 @@ from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
+from blockbuster.ir.expr import Arg, Call
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
+DECORATOR = "@np.errstate(all='ignore')"
 RUN_DOC = '''    """Outputs by name, for arrays of ``dtype`` by name.
 
     ``order`` puts the iterations of a parallel loop in order; ``empty`` makes arrays to fill.
     """
 '''
+SAFE_DOC = '''    """The same, whatever the operands of exp are."""
+'''
+
+LIMIT = 10_000
+"""What the squares of all operands of an exp sum up to, at most, where they are in range."""
+
+AGAIN = "safe(inputs, sizes, block_sizes, dtype=dtype, order=order, empty=empty)"
 
 
-def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
+def numpy_text(
+    program: TileProgram, *, padded: bool = False, in_range: TileProgram | None = None
+) -> str:
     """A module's source: ``run(inputs, sizes, block_sizes, *, dtype, order, empty)``.
 
     ``sizes`` is by size class, ``block_sizes`` by dim. ``padded``: tiles always have the full block
     size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
-    GPU's lanes do.
+    GPU's lanes do. ``in_range``: a program that gives the same where no operand of exp is large: it
+    is run first, and checks that.
     """
-    printer = Text(program, padded)
-    body = [
-        "@np.errstate(all='ignore')",
-        "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
-        *RUN_DOC.rstrip("\n").split("\n"),
-        *printer.bindings(lines := [*printer.body()]),
-        *lines,
-        f"    return {{{', '.join(f'{b.name!r}: {printer.names[b]}' for b in program.outputs)}}}",
-    ]
-    return printer.module(body)
+    if in_range is None:
+        printer = Text(program, padded)
+        return printer.module([DECORATOR, *printer.function("run", RUN_DOC)])
+    safe, printer = Text(program, padded), Text(in_range, padded, otherwise=AGAIN)
+    found = [DECORATOR, *printer.function("run", RUN_DOC)]
+    return printer.module(found, safe.function("safe", SAFE_DOC), safe.helpers())
 
 
 class Text(Operators):
-    """The lines of a program. ``terse``: the plain text of a reference, with no order of loops."""
+    """The lines of a program. ``terse``: the plain text of a reference, with no order of loops.
 
-    def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
+    ``otherwise``: what is returned where an operand of exp is not in range; empty where all are.
+    """
+
+    def __init__(
+        self, program: TileProgram, padded: bool, terse: bool = False, otherwise: str = ""
+    ) -> None:
         self._program = program
         self._padded = padded
         self._terse = terse
+        self._otherwise = otherwise
         self._taken: dict[str, None] = dict.fromkeys(RESERVED)
         buffers = (*program.inputs, *program.outputs, *program.workspaces)
         self.names = {buffer: self._unique(buffer.name) for buffer in buffers}
@@ -108,11 +122,32 @@ class Text(Operators):
         self._taken[plain] = None
         return plain
 
-    def module(self, function: list[str]) -> str:
-        helpers = [HELPERS[name] for name in self._spelling.helpers]
-        math = ["import math\n"] if any("math." in helper for helper in helpers) else []
+    def module(
+        self, function: list[str], before: Sequence[str] = (), helpers: Sequence[str] = ()
+    ) -> str:
+        """The whole text; ``before`` stands a function that this one calls, with its helpers."""
+        needed = [HELPERS[name] for name in dict.fromkeys((*helpers, *self.helpers()))]
+        math = ["import math\n"] if any("math." in helper for helper in needed) else []
         head = "\n".join([*math, "import numpy as np\n"])
-        return "\n\n".join([head, *helpers, "\n".join(function) + "\n"])
+        parts = ["\n".join(lines) + "\n" for lines in (before, function) if lines]
+        return "\n\n".join([head, *needed, *parts])
+
+    def helpers(self) -> Sequence[str]:
+        """The names of the functions that the lines need."""
+        return tuple(self._spelling.helpers)
+
+    def function(self, name: str, doc: str) -> list[str]:
+        """The function that computes the program."""
+        lines = [*self.body()]
+        results = ", ".join(f"{b.name!r}: {self.names[b]}" for b in self._program.outputs)
+        return [
+            f"def {name}(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, "
+            "empty=np.empty):",
+            *doc.rstrip("\n").split("\n"),
+            *self.bindings(lines),
+            *lines,
+            f"    return {{{results}}}",
+        ]
 
     # the head of a function ------------------------------------------------------
 
@@ -165,6 +200,7 @@ class Text(Operators):
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
+                yield from (scope.indent + line for line in self._check(stmt))
                 for line in self.written(stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
@@ -316,6 +352,13 @@ class Text(Operators):
     def _let(self, stmt: Let, scope: Scope) -> list[str]:
         text = self._into_memory(stmt, scope) or self.operator(stmt, scope)
         return [f"{stmt.target.name} = {text}"]
+
+    def _check(self, stmt: Stmt) -> Iterator[str]:
+        """What ends the function where an operand of exp is not in range, or no number."""
+        match stmt:
+            case Let(_, Pointwise(Call("exp", (Arg(0),))), (tile,)) if self._otherwise:
+                yield f"if not np.vdot({tile.name}, {tile.name}) < {LIMIT}:"
+                yield f"    return {self._otherwise}"
 
     def _into_memory(self, stmt: Let, scope: Scope) -> str:
         """The value of ``stmt`` made in memory that is there already; empty where none is."""
