@@ -156,8 +156,9 @@ def _fits(program: TileProgram, positive: Collection[Tile]) -> bool:
 
 def _is_call(expr: Expr, name: str) -> bool:
     """True for a call of ``name`` with tiles."""
-    own = isinstance(expr, Call) and expr.fn == name
-    return own and all(isinstance(arg, Arg) for arg in expr.args)
+    if not isinstance(expr, Call) or expr.fn != name:
+        return False
+    return all(isinstance(arg, Arg) for arg in expr.args)
 
 
 def _calls(expr: Expr) -> Iterator[Call]:

@@ -8,6 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blockbuster as bb
+from blockbuster.emit.closing.wide_sums import wide_sums
+from blockbuster.emit.closing.wide_tiles import wide_tiles
+from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.tile.array_dtypes import typed_for_cpu
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.interp.evaluate import evaluate
+from blockbuster.testing.strategies import block_graphs, inputs_for, sizes_and_blocks
+from tests.emit.cases import FOLDER
 
 
 def attention(q, k, v):
@@ -81,12 +89,26 @@ def test_other_programs_are_as_safe_as_they_were(function):
         (lambda x: x * 2 + 1, False),  # nothing to convert
         (lambda x: bb.floor(bb.exp(x) + bb.log(x)), False),  # of a rounded number, another floor
         (lambda x: bb.where(bb.exp(x) > bb.log(x), 1.0, 0.0), False),
+        (lambda x: bb.exp(bb.where(bb.sum(x, axis=-1, keepdims=True) > 1, x, bb.exp(x))), False),
         (lambda x: bb.where(x > 0.5, bb.exp(x), bb.log(x)), True),  # x is the same in both
         (lambda x: bb.where(x > 0.1, bb.exp(x), bb.log(x)), False),  # 0.1 is not
     ],
 )
 def test_programs_are_computed_in_float64_where_no_result_jumps(function, wide):
     assert (".astype(np.float64)" in text(function, M=8, N=8)) is wide
+
+
+@given(data=st.data())
+def test_wide_programs_give_the_same_whole_numbers(data):
+    graph = data.draw(block_graphs(), label="program")
+    setting = data.draw(sizes_and_blocks(graph), label="sizes")
+    inputs = data.draw(inputs_for(graph, setting), label="inputs")
+    sizes, blocks = setting.sizes, setting.block_sizes
+    program = wide_tiles(wide_sums(typed_for_cpu(lower_to_tiles(graph), "float32")))
+    results = run_numpy(program, inputs, sizes, blocks, dtype=np.float32, folder=FOLDER)
+
+    for name, array in evaluate(graph, inputs, sizes=sizes, block_sizes=blocks).items():
+        np.testing.assert_array_equal(results[name], array.astype(np.float32), err_msg=name)
 
 
 def test_arrays_of_float64_and_large_ones_are_converted_nowhere():

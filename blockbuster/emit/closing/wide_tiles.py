@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.result_dtypes import FLOAT
+from blockbuster.emit.tile.result_dtypes import FLOAT, WIDTHS
 from blockbuster.emit.tile.typed import with_dtypes
 from blockbuster.ir.expr import Arg, Call, Const, Expr, is_predicate
 from blockbuster.ir.ops import Cast, Functional, Pointwise
@@ -97,12 +98,12 @@ def _jumps(stmt: Stmt, loaded: Collection[Tile]) -> bool:
         case Let(_, Cast()):
             return True
         case Let(_, Pointwise(expr), args):
-            same = [tile in loaded or tile.dtype != FLOAT for tile in args]
+            same = [tile in loaded or not WIDTHS[tile.dtype] for tile in args]
             return any(_is_step(call, same) for call in _calls(_mended(expr)))
         case Fold(members=members):
             return any(_is_step(call, ()) for one in members for call in _calls(one.factor))
-        case BlockOf(value=value) | Store(value=value) if value.dtype == FLOAT:
-            return isinstance(stmt, BlockOf) or stmt.view.buffer.dtype != FLOAT
+        case BlockOf(value=value) | Store(value=value) if WIDTHS[value.dtype]:
+            return isinstance(stmt, BlockOf) or not WIDTHS[stmt.view.buffer.dtype]
     return False
 
 
@@ -124,8 +125,8 @@ def _is_same(arg: Expr, same: Sequence[bool]) -> bool:
 
 
 def _mended(expr: Expr) -> Expr:
-    """``expr``, or an operand of it where it is that operand with 0 replaced."""
+    """``expr``, or its operand where a sum of 0 becomes infinite: absent rows, and no others."""
     match expr:
-        case Call("where", (Call("eq", (Arg() as x, Const(0))), Const(), other)) if x == other:
+        case Call("where", (Call("eq", (Arg() as x, Const(0))), Const(c), y)) if (x, c) == (y, inf):
             return x
     return expr
