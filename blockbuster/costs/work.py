@@ -20,7 +20,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.grid_order import walked
-from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import (
     For,
     Issue,
@@ -31,7 +31,6 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
-from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.ir.types import Dim
@@ -104,6 +103,14 @@ def work(scheduled: Scheduled, sizes: Mapping[Dim, int] | None = None) -> tuple[
     return work_of(program, given, scheduled.target.name)
 
 
+def work_of_nest(scheduled: Scheduled, number: int) -> Work:
+    """What kernel ``number`` does, counted from 1. Raises as ``work`` does."""
+    program, target = scheduled.program, scheduled.target.name
+    known = fitting(program, own_sizes(program, scheduled.known))
+    blocks = bound_blocks(program, known)
+    return _of_nest(program, program.nests[number - 1], known, blocks, target)
+
+
 def work_of(program: TileProgram, sizes: Mapping[Dim, int], target: str) -> tuple[Work, ...]:
     """The same for a closed tile program with dtypes, compiled for ``target``."""
     known = fitting(program, sizes)
@@ -119,18 +126,19 @@ def _of_nest(
     target: str,
 ) -> Work:
     extents = Extents(nest, sizes, blocks_in(nest, blocks))
-    found = phases(program, nest, extents, target)
+    layouts = layouts_of(program, nest, target)
+    found = phases(program, layouts, extents)
     unique = _unique(nest, extents, found)
     return Work(
         programs=prod(map(extents.trips, nest.grid)),
         warps=nest.warps,
         phases=found,
         unique=unique,
-        footprint=footprint(program, nest, target),
+        footprint=footprint(layouts),
         grid=walked(nest, {dim: extents.trips(dim) for dim in nest.grid}),
         varying=_varying(nest),
         target=target,
-        crowded=crowding(Layouts(nest, tiling_of(program, nest), target)),
+        crowded=crowding(layouts),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
         overlaps=is_dependent(nest),
     )
