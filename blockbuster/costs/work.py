@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 from blockbuster.costs.footprint import Footprint, footprint
@@ -98,9 +98,15 @@ def work(scheduled: Scheduled, sizes: Mapping[Dim, int] | None = None) -> tuple[
 
     Raises ValueError for sizes that are missing, below one, or do not fit the kernels.
     """
+    if sizes is None:
+        return _at_own_sizes(scheduled)
+    return work_of(scheduled.program, sizes, scheduled.target.name)
+
+
+@lru_cache(maxsize=512)  # whoever varies, prices and ranks schedules asks of each
+def _at_own_sizes(scheduled: Scheduled) -> tuple[Work, ...]:
     program = scheduled.program
-    given = own_sizes(program, scheduled.known) if sizes is None else sizes
-    return work_of(program, given, scheduled.target.name)
+    return work_of(program, own_sizes(program, scheduled.known), scheduled.target.name)
 
 
 def work_of_nest(scheduled: Scheduled, number: int) -> Work:
