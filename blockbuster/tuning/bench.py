@@ -1,6 +1,6 @@
-"""What a tuning run works with: processes that compile plans, run them once and time them.
+"""What a tuning run works with: processes that run plans once, and time them.
 
-Three callables, so that a test, or a cluster, can take the place of each.
+Two callables, so that a test, or a cluster, can take the place of each.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,17 +18,13 @@ from blockbuster.tuning import process
 from blockbuster.tuning.forks import (
     LATE,
     LOADED,
-    Compilers,
     Gone,
     Lost,
     called,
     called_for_each,
-    dismiss,
+    cores,
     ready,
 )
-
-SIDE_BY_SIDE = 8
-"""Plans that run for the first time at once. Most of that is compiling."""
 
 PATIENCE = 5.0
 """Seconds that a process may take longer than its budget: what it has not said by then is lost."""
@@ -40,27 +35,22 @@ Times = list[tuple[float, ...] | str]
 
 @dataclass(frozen=True)
 class Bench:
-    """``compilers``: an executor for calls that end at some time. ``run``: each plan once, and why
-    it cannot run, or "". ``time``: the times of plans whose results are right. The last two take
-    files of plans and when to stop; ``time`` between them when to stop comparing.
-    ``begin`` is called before, ``end`` behind all that.
+    """``run``: each plan compiled and run once, and why it cannot run, or "". ``time``: the times
+    of plans whose results are right. Both take files of plans and when to stop; ``time`` between
+    them when to stop comparing. ``begin`` is called before all that.
     """
 
-    compilers: Callable[[float], Executor]
     run: Callable[[Sequence[Path], float], list[str]]
     time: Callable[[Sequence[Path], float, float], Times]
     begin: Callable[[], None] = lambda: None
-    end: Callable[[], None] = lambda: None
 
 
 def gpu_bench(device: int) -> Bench:
     """A bench for a GPU of this host, by its number."""
     return Bench(
-        Compilers,
         partial(run_alone, device=device),
         partial(timed, device=device),
         partial(ready, LOADED),  # loading Triton takes no part of a kernel's budget
-        partial(dismiss, LOADED),
     )
 
 
@@ -68,7 +58,7 @@ def run_alone(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
     """Each plan compiled and run in a process of its own: a fault there ends nothing else."""
     run = partial(process.run_once, device=device)
     names = [str(path) for path in paths]
-    said = called_for_each(LOADED, until, run, names, count=SIDE_BY_SIDE)
+    said = called_for_each(LOADED, until, run, names, count=cores())
     return [one.reason if isinstance(one, Gone) else one for one in said]
 
 

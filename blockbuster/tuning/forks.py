@@ -14,10 +14,8 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,11 +27,13 @@ from blockbuster.runtime.launch import server_environment
 T = TypeVar("T")
 A = TypeVar("A")
 
-LOADED = ("torch", "triton", "triton.compiler", "blockbuster.selection.ranking")
+LOADED = ("torch", "triton", "triton.compiler", "blockbuster.check.loading")
 """What a server loads, so that none of its forks has to: Triton itself loads torch on a GPU."""
 LATE = "no time was left for it"
 MOST = 16
-"""Processes that compile side by side, at most."""
+"""Processes that work side by side, at most: each holds a GPU's context, half a gigabyte."""
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux says how many microseconds of each period a container may compute; or "max"."""
 LOADING = 60.0
 """Seconds in which a server has loaded what it needs, also from a slow disk."""
 POLL = 0.005
@@ -95,14 +95,13 @@ def ready(modules: tuple[str, ...]) -> None:
         called(modules, time.monotonic() + LOADING, os.getpid)
 
 
-def compilers() -> int:
-    """How many processes compile side by side."""
-    return min(MOST, len(os.sched_getaffinity(0)))
-
-
-def dismiss(modules: tuple[str, ...]) -> None:
-    """End the servers that have ``modules`` loaded."""
-    worker.dismiss(server(modules))
+def cores() -> int:
+    """The processor cores that this process may use: a container often has a share of them."""
+    cores = len(os.sched_getaffinity(0))
+    with suppress(OSError, ValueError):
+        quota, period = QUOTA.read_text(encoding="ascii").split()
+        cores = min(cores, int(quota) // int(period))
+    return max(1, min(MOST, cores))
 
 
 def server(modules: tuple[str, ...]) -> str:
@@ -116,40 +115,6 @@ def _ended(status: int, log: Path) -> str:
         return f"its process was ended by signal {-status}"
     lines = shown_lines(log.read_text(encoding="utf-8", errors="replace").strip())
     return lines[-1] if lines and lines[-1] else f"its process ended with code {status}"
-
-
-class Compilers(Executor):
-    """Calls side by side, in forks of one server that has Triton loaded.
-
-    A call that is lost gives the reason, as ``ranking.compiled`` gives that of a refusal.
-    """
-
-    def __init__(self, until: float) -> None:
-        self._until = until
-
-    def map(
-        self,
-        fn: Callable[..., T],
-        *iterables: Iterable[Any],
-        timeout: float | None = None,
-        chunksize: int = 1,
-    ) -> Iterator[T]:
-        """What ``fn`` gives for each; all are done when the first is had."""
-        given = list(zip(*iterables, strict=True))
-        until = self._until if timeout is None else min(self._until, time.monotonic() + timeout)
-        said = called_for_each(LOADED, until, partial(_spread, fn), given, count=compilers())
-        found: list[Any] = [one.reason if isinstance(one, Gone) else one for one in said]
-        return iter(found)
-
-    def submit(self, function: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
-        """One call, which has ended when this returns."""
-        made: Future[T] = Future()
-        made.set_result(next(self.map(partial(function, **named), *([one] for one in given))))
-        return made
-
-
-def _spread(function: Callable[..., T], given: tuple[Any, ...]) -> T:
-    return function(*given)
 
 
 # in a server -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""One kernel tuned: candidates compiled and ranked, run, compared and then timed, in a budget.
+"""One kernel tuned: candidates are compiled, compared and only then timed, in a budget.
 
 The model's choice is always among the candidates, so that a result says what tuning gained. What
 the budget has no time for is counted, and a run without any time leaves nothing behind.
@@ -10,7 +10,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +26,10 @@ from blockbuster.tuning.known import config_of
 LIMIT = 10.0
 """Seconds that tuning a kernel takes, about."""
 
-COMPILED, RUN, COMPARED = 0.55, 0.72, 0.92
-"""Which part of the budget may have passed when all are compiled, have run once, are compared."""
+RUN, COMPARED = 0.6, 0.92
+"""Which part of the budget may have passed when all have run once, and when all are compared."""
 
-Choose = Callable[[Asked, Executor], Sequence[Choice]]
+Choose = Callable[[Asked], Sequence[Choice]]
 Save = Callable[[Plan, Path], Path]
 Tell = Callable[[str], None]
 
@@ -62,12 +61,11 @@ class Measuring:
         began = self.clock()
         name = f"{plan.name}: {', '.join(file.writes)}"
         self.tell(f"{name}: ranking schedules")
-        with self.bench.compilers(began + COMPILED * self.limit) as executor:
-            choices = self.choose(asked, executor)
+        choices = self.choose(asked)
         with tempfile.TemporaryDirectory(prefix="blockbuster-") as folder:
             plans = [family.with_choice(plan, file, choice) for choice in choices]
             paths = _saved(plans, Path(folder), save)
-            self.tell(f"{name}: running {len(paths)} schedules")
+            self.tell(f"{name}: compiling {len(paths)} schedules")
             faults = self.bench.run(paths, began + RUN * self.limit)
             sound = [path for path, fault in zip(paths, faults, strict=True) if not fault]
             self.tell(f"{name}: comparing and timing {len(sound)} schedules")

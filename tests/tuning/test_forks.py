@@ -1,11 +1,12 @@
 """Calls in processes of their own: what crashes or hangs there is an answer in words here."""
 
+import os
 import time
 
 import pytest
 
 from blockbuster.tuning import forks
-from blockbuster.tuning.forks import LATE, Compilers, Gone, Lost, called, called_for_each
+from blockbuster.tuning.forks import LATE, Gone, Lost, called, called_for_each
 from tests.tuning import calls
 
 NOTHING = ()  # modules to load first
@@ -72,10 +73,14 @@ def test_nothing_begins_when_time_is_up():
     assert in_forks([1, 2], -2.0) == [Gone(LATE)] * 2
 
 
-def test_an_executor_gives_reasons_for_what_is_lost(monkeypatch):
-    monkeypatch.setattr(forks, "LOADED", NOTHING)
-    executor = Compilers(time.monotonic() + 30)
-    died = "its process was ended by signal 11"
-    assert [*executor.map(calls.by_number, [1, 3, 2])] == [2, died, 4]
-    assert executor.submit(calls.doubled, 21).result() == 42
-    assert [*Compilers(time.monotonic() - 2).map(calls.doubled, [1])] == [LATE]
+@pytest.mark.parametrize(
+    ("text", "most"), [("max 100000", None), ("250000 100000", 2), ("50000 100000", 1), ("?", None)]
+)
+def test_a_container_has_a_share_of_the_cores(monkeypatch, tmp_path, text, most):
+    quota = tmp_path / "cpu.max"
+    quota.write_text(text, encoding="ascii")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(8)})
+    monkeypatch.setattr(forks, "QUOTA", quota)
+    assert forks.cores() == (most or 8)
+    monkeypatch.setattr(forks, "QUOTA", tmp_path / "none")
+    assert forks.cores() == 8
