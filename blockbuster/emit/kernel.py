@@ -23,6 +23,7 @@ from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation
 
 if TYPE_CHECKING:
+    from blockbuster.costs.formulas import Formula
     from blockbuster.costs.report import Report
     from blockbuster.machines.machine import Machine
 
@@ -103,6 +104,18 @@ class Kernel:
             raise ValueError("this kernel has no tile program: emit it again to ask for its cost")
         works = work_of(self.tile_program, self.sizes, self.target)
         return cost(works, machine, launch=launch, warm=warm)
+
+    def formulas(self) -> tuple[Formula, ...]:
+        """What each kernel of the file moves and computes, as SymPy expressions in its sizes.
+
+        They hold at other sizes, too, as long as the file is right there: its sizes and multiples
+        of its blocks. Raises ValueError where a loop's bounds need not be whole numbers.
+        """
+        from blockbuster.costs.formulas import formulas
+
+        if self.tile_program is None:
+            raise ValueError("this kernel has no tile program: emit it again to ask for formulas")
+        return formulas(self.tile_program, self.sizes, self.target)
 
 
 def written(
