@@ -1,4 +1,4 @@
-"""An emitted kernel: one Triton file, and what it was written for."""
+"""An emitted kernel: the text of one Triton file, with its program, sizes and target."""
 
 from __future__ import annotations
 

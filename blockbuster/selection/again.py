@@ -1,8 +1,8 @@
-"""Programs that make larger values again instead of storing them: candidates beside the snapshots.
+"""Candidates beside the snapshots: programs that recompute large values instead of storing them.
 
-Attention's backward pass reads its scores in three products whose loops do not meet, so fusing
-alone stores them. ``made_again`` (rules/made_again.py) copies them into each product. That saves
-what storing moves and costs arithmetic: which is less depends on sizes, and is for choice.py.
+Attention's backward pass reads its scores in three products whose loops do not meet, so fusion
+alone stores them. ``made_again`` (rules/made_again.py) copies their computation into each product.
+That saves traffic and costs arithmetic; which is cheaper depends on sizes, and choice.py decides.
 """
 
 from __future__ import annotations

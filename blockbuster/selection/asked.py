@@ -1,7 +1,7 @@
-"""Measured schedules instead of modelled ones: what is asked, and what an answer makes of a choice.
+"""Measured schedules in place of modelled ones: the question to ``tuning``, and use of its answer.
 
-Who has measured (``tuning``) is asked once a class of sizes and kernel file. The answer is what was
-considered, with another best choice in front, or what was considered as it was.
+``tuning`` is asked once per class of sizes and kernel file. Its answer is the choices considered,
+with another best one in front if a measured schedule exists, else unchanged.
 """
 
 from __future__ import annotations

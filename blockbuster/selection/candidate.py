@@ -1,4 +1,4 @@
-"""A candidate: a snapshot as a tile program with a schedule for some sizes, and what it costs."""
+"""A candidate: a snapshot as a tile program, with a schedule for some sizes and its cost."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which snapshot becomes the kernel, and with which schedule: those that cost least.
+"""The choice of a kernel: the snapshot and the schedule that cost least.
 
-Every snapshot of a piece is lowered to tiles for the sizes at hand. On a GPU each has the closed
-form's microseconds with its default schedule, and the best few with the best of the schedules near
-that (contest.py); on the CPU the least tile traffic wins. Fewer kernels, then more fusion, break a
-tie. Where a compiler refuses a snapshot, other forms of it (alternatives.py) compete.
+Every snapshot of a piece is lowered to tiles for the given sizes. On a GPU, a closed form predicts
+the microseconds of each with its default schedule, and the best few compete with the best of nearby
+schedules (contest.py). On the CPU the least tile traffic wins. Fewer kernels, then more fusion,
+break a tie. If a compiler refuses a snapshot, its other forms (alternatives.py) compete.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which loops are run in chunks, and in how many: so many that the device is busy."""
+"""Which loops are cut into chunks, and into how many: enough to keep the device busy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Graph traffic in closed form: what a program moves, computes and holds, for all sizes and blocks.
+"""Graph traffic in closed form: loads, stores, arithmetic and footprint, for all sizes and blocks.
 
-Loads, stores and arithmetic mean what ``blockbuster.interp.observers`` says; the numbers are equal
-to what ``GraphTraffic`` counts while a program is interpreted, but nothing is run here.
+``blockbuster.interp.observers`` defines loads, stores and arithmetic. The numbers equal those that
+``GraphTraffic`` counts while a program is interpreted, but nothing is run here.
 """
 
 from __future__ import annotations

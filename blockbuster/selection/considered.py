@@ -1,4 +1,4 @@
-"""What was considered: the best choice, the others, what is no choice, and why."""
+"""The record of a choice: the best candidate, the others, those excluded, and the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule costs: the closed form's microseconds on the machine of its target."""
+"""The cost of a schedule: the closed form's microseconds on the machine of its target."""
 
 from __future__ import annotations
 

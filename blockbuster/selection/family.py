@@ -1,4 +1,4 @@
-"""The plans of one program: what a piece of it becomes for a class of sizes, kept and made anew."""
+"""The family of a program: its plans for classes of sizes, kept, and made on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan: emitted files and functions of whole arrays, in the order in which they run.
+"""A plan: emitted files and calls of functions of whole arrays, in the order in which they run.
 
 It is made for one dtype, one target and one class of sizes. ``run_plan.py`` runs it on the CPU,
 ``replay.py`` on a GPU.

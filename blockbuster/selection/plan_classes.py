@@ -1,4 +1,4 @@
-"""The plans of a family by classes of sizes: a new size of a known class is looked up."""
+"""A family's plans by class of sizes: a new size of a known class only needs a lookup."""
 
 from __future__ import annotations
 

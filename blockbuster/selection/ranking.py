@@ -1,8 +1,8 @@
-"""Schedules ranked before any is measured, in two stages.
+"""Ranking of schedules before any is measured, in two stages.
 
-A closed form ranks all of them, in milliseconds each; the best are compiled, which needs no GPU,
-and ranked again by what their binaries say. What spills registers, or has matrix instructions run
-one by one in a loop, is many times slower than any model says: it ranks behind all others.
+A closed form ranks all schedules, in milliseconds each. The best are compiled, which needs no GPU,
+and ranked again by facts about their binaries. A kernel that spills registers, or whose matrix
+instructions run one by one in a loop, is many times slower than any model says, so it ranks last.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Warps and stages of a schedule's kernels: what is usual, what else is tried, what fits.
+"""Warps and stages of a schedule's kernels: the defaults, the alternatives, and those that fit.
 
-Each kernel has its own; they change neither what other kernels do nor what it loads and stores.
+Each kernel has its own setting. It changes neither other kernels nor what its kernel loads and
+stores.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A walk over a program in which every item stands for all iterations at once.
+"""A symbolic walk over a program, in which every item stands for all iterations at once.
 
 It follows the interpreter equation by equation, with extents in place of arrays and loops in place
-of iterations, and notes loads, stores and arithmetic where the interpreter tells its observer.
+of iterations. It records loads, stores and arithmetic where the interpreter tells its observer.
 """
 
 from __future__ import annotations

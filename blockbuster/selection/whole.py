@@ -1,10 +1,10 @@
-"""Snapshots with dims in one block: candidates beside the snapshots, where these leave edges.
+"""Candidates beside the snapshots: programs with some dims in one block, if buffered edges remain.
 
-Where the rules stop at a list that all of a loop must make before the next begins, one block of the
+If the rules stop at a list that one loop must complete before the next begins, one block of the
 loop's dim lets them go on (``WholeDim``): a residual and its norm become one kernel that stores
-both and reads neither back. Rows that loops read again, wider than those that a schedule gives one
-block by default, are read once. Such a program is a candidate for sizes that fit a tile only;
-whether it is cheaper is for choice.py.
+both and reads neither back. Rows that loops read again, wider than the default schedule puts in one
+block, are read once. Such a program is a candidate only for sizes that fit a tile; choice.py
+decides whether it is cheaper.
 """
 
 from __future__ import annotations

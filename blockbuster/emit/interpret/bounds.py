@@ -1,8 +1,8 @@
-"""The numbers that bound loops of a running tile program, known under any semantics.
+"""The loop bounds of a running tile program as numbers, whatever the semantics.
 
-A semantics may hold an index as a residue, or as the degree of a term. A loop needs the number: so
-what bounds are computed from is computed a second time, in floating point. Only what comes from
-memory is asked of the semantics.
+A semantics may hold an index as a residue, or as the degree of a term, but a loop needs the number.
+So the values from which bounds are computed are computed a second time, in floating point. The
+semantics is asked only for values from memory.
 """
 
 from __future__ import annotations

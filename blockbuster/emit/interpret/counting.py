@@ -1,4 +1,4 @@
-"""What a run of a tile program moves and computes, counted: the oracle of ``tile_traffic``."""
+"""Counts of what a running tile program moves and computes: the oracle of ``tile_traffic``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What statements of one iteration of a running tile program see: tiles, and rings of loads."""
+"""What statements of one iteration of a running tile program can read: tiles and rings of loads."""
 
 from __future__ import annotations
 

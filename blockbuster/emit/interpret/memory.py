@@ -1,8 +1,8 @@
 """The arrays of a running tile program: who wrote each element, and whether a reader may see it.
 
-Outputs and workspaces start without values. An element that is read before it is written, or while
-a parallel iteration writes it that runs at the same time, raises ``Hazard``: under no semantics is
-a value needed that stands for "not written".
+Outputs and workspaces start without values. Reading an element raises ``Hazard`` if it has not been
+written, or if a parallel iteration that runs at the same time writes it. So no semantics needs a
+value for "not written".
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """Is a tile program equal to another, or to a block program? By the tiers of ``prove_equal``.
 
-Both are run on random residues with uninterpreted functions, at small sizes and blocks, parallel
-iterations in a random order: programs that agree are equal as terms, but for luck, which is bounded
-as for block programs. What changes the order of sums, products and maxima needs no more. What
-rests on a law of exp is asked of tier B; what rests on order, of random orders and of fractions.
-A difference is called one if floats differ, or if the second program reads what is not there.
+Both programs run on random residues with uninterpreted functions, at small sizes and blocks, with
+parallel iterations in a random order. Programs that agree are equal as terms, but for luck, which
+is bounded as for block programs. This suffices for changes in the order of sums, products and
+maxima. Tier B decides equalities that rest on a law of exp; random orders and fractions decide
+those that rest on order. The programs count as different if floats differ, or if the second program
+reads elements that are not there.
 
-A tile program with dtypes rounds where a block program does not, and where a sum is cut decides
-what is rounded. So programs that are not equal with their roundings, each an unknown function, are
-compared without those of dtypes, then without those of casts, and the proof says so.
+A tile program with dtypes rounds where a block program does not, and the place where a sum is cut
+decides what is rounded. Each rounding is first an unknown function. Programs that are not equal
+this way are compared again without the roundings of dtypes, then without those of casts, and the
+proof says so.
 """
 
 from __future__ import annotations

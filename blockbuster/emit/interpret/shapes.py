@@ -1,4 +1,4 @@
-"""The shapes of the arrays that a running tile program makes."""
+"""The shapes of the arrays that a running tile program allocates."""
 
 from __future__ import annotations
 

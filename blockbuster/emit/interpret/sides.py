@@ -1,4 +1,4 @@
-"""Two programs side by side: block programs or tile programs, run at drawn sizes and blocks."""
+"""The two programs of a comparison, block or tile programs, run at drawn sizes and blocks."""
 
 from __future__ import annotations
 

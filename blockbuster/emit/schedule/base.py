@@ -1,7 +1,8 @@
-"""What a move is: a named rewrite of a tile program that changes order, place or time of its work.
+"""The base class of moves: named rewrites of tile programs, of the order, place or time of work.
 
-A move takes no decision and holds no number of a machine: it says where it may be applied, with
-which arguments, and why not elsewhere. What is worth applying is chosen in ``selection``.
+A move takes no decision and holds no number of a machine. It says where it can be applied, with
+which arguments, and why it cannot be applied elsewhere. ``selection`` chooses which moves are worth
+applying.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bounds of the positions along a dim where a mask can be true, still in words of the mask."""
+"""Symbolic bounds of the positions along a dim where a mask can be true."""
 
 from __future__ import annotations
 

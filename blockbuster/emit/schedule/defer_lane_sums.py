@@ -1,4 +1,4 @@
-"""defer: a loop folds tiles lane by lane; lanes are reduced once, behind it.
+"""defer: a loop folds tiles lane by lane; the lanes are reduced once, after the loop.
 
 before   for n in range(N):               after   for n in range(N):
           t3 = load(X[m,n])                        t3 = load(X[m,n])
@@ -6,8 +6,8 @@ before   for n in range(N):               after   for n in range(N):
                                                   t2 = row_sum(t1)
 
 Saves the reduction across lanes in every iteration. Sums are rounded less, too: many short chains
-instead of a long one. The same for maxima and minima, and for several reductions on end. Costs an
-accumulator with the tile's lanes, in registers.
+instead of one long chain. Applies to maxima and minima as well, and to several consecutive
+reductions. Costs an accumulator with all lanes of the tile, in registers.
 """
 
 from __future__ import annotations

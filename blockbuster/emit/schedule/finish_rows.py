@@ -9,11 +9,10 @@ before   t2 = -(log(t1) + t0)             after   t2 = -t0
           t4 = row_shift(t3,t2)                   for n in range(N):
                                                    t4 = t3 + t2 + t5
 
-A product with a reciprocal is rounded twice, a quotient once; a sum with an exponent and the
-logarithm of a significand is exact in its first addition where the exponent is near, as a row's
-maximum is. Costs one division or addition per element; the default schedule applies it only to
-float32 results, outside loops with a dot. If another nest reads the value, each part gets a
-workspace.
+A product with a reciprocal is rounded twice, a quotient once. For a sum with an exponent and the
+logarithm of a significand, the first addition is exact if the exponent is near, as a row's maximum
+is. Costs one division or addition per element, so the default schedule applies it only to float32
+results, outside loops with a dot. If another nest reads the value, each part gets a workspace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operators of a nest: by the tile that they make, who reads them, and what nobody reads."""
+"""The operators of a nest, indexed by their tile and by its readers; removal of unread ones."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Where a mask can be true: bounds of the positions along one dim, from the condition itself.
+"""Where a mask can be true: bounds of the positions along one dim, derived from the condition.
 
 A condition is a tree of and, or, not over comparisons. A comparison is solved for the position j of
-the dim, which stands on one side after sums, products with numbers and |...| are taken away from
-it: i - j < 256 gives j > i - 256. The rest has other values in other rows, and each bound is the
-extreme over the rows of a block. Bounds of both sides of an "and" hold at once; an "or" has the
-hull of its sides. So every position where the condition is true in some row lies in the range; a
-comparison that cannot be solved bounds nothing. One with data along the dim (the numbers of
-documents) is looked up: which blocks have such a column is found out before (scan_nest.py).
+the dim: sums, products with numbers and |...| are moved to the other side, so that i - j < 256
+becomes j > i - 256. The other side varies between rows, so each bound is the extreme over the rows
+of a block. Both sides' bounds hold for an "and"; an "or" has the hull of its sides. So the range
+contains every position where the condition is true in some row; a comparison that cannot be solved
+bounds nothing. For a comparison with data along the dim (the numbers of documents), a nest that
+runs before finds the blocks that have such a column (scan_nest.py).
 """
 
 from __future__ import annotations

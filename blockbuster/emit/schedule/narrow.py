@@ -1,4 +1,4 @@
-"""narrow: the bounds of a mask become bounds of a loop, which leaves out what the mask empties.
+"""narrow: the bounds of a mask become bounds of a loop, so fully masked iterations are left out.
 
 before   for n in range(N):                      after   t8 = last(m)
           t2 = load(K[n,:])                              t9 = block(n,t8)
@@ -7,11 +7,11 @@ before   for n in range(N):                      after   t8 = last(m)
           ...                                             t2 = load(K[n,:])
                                                           ...
 
-Iterations are left out that would change nothing: those where the mask is false everywhere, if all
-that the loop folds is then the identity of its fold (dead_iterations.py). Which these are follows
-from the mask itself (mask_ranges.py): the range holds every block with a point where it is true.
-The mask stays in the loop for the others. Where data along the loop's dim decide, as the numbers of
-documents, a small nest before finds the range (scan_nest.py), unless the move is to go ``alone``.
+An iteration is left out if it changes nothing: the mask is false everywhere, and every value that
+the loop folds is then the identity of its fold (dead_iterations.py). The range of the loop follows
+from the mask (mask_ranges.py) and holds every block with a point where the mask is true. The mask
+stays in the loop for these blocks. If data along the loop's dim decide, such as the numbers of
+documents, a small nest before finds the range (scan_nest.py), unless the move is applied ``alone``.
 Saves the loads and the arithmetic of the iterations that are left out; costs a few scalar
 operations before the loop.
 """

@@ -1,4 +1,4 @@
-"""A tile program with all that is decided about its kernels, and the moves that decided it."""
+"""A scheduled program: a tile program, all decisions about its kernels, and the moves so far."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A schedule as text: one move to a line, replayed on a program that nobody has scheduled yet.
+"""A schedule as text: one move per line, replayed on a program without a schedule.
 
     block M 64, N 64, D 128 whole, L 128 whole
     warps 4
     stage nest 1 N 3        # the loads of the loop over N run two iterations ahead
 
-A line is the name of a move, a place (site.py) and what the move takes besides. Lines may be joined
-by ``;``. A comment begins at the start of a line or behind a blank.
+A line is the name of a move, a place (site.py) and the move's arguments. Lines may be joined by
+``;``. A comment begins at the start of a line or after a blank.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The statements that compute the span of a loop from the bounds of positions.
 
-An index vector of another dim gives its first or last index in the current block; data give the
-extreme of their rows, NaN apart. Of the position that comes of it, the block is taken.
+An index vector of another dim is replaced by its first or last index in the current block; data are
+replaced by the extreme of their rows, without NaN. The block that holds the resulting position is
+the bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The second half of a derivation: the moves that made a kernel, one by one, and what each gives.
+"""Kernel derivations: the moves that made a kernel, step by step, with the program after each.
 
-The first half are the rules that fused its block program (rules/derivation.py). Both are lists of
-named steps that can be replayed; before the first move stands the program as it was lowered.
+They are the second half of a derivation; the first half are the rules that fused the block program
+(rules/derivation.py). Both are lists of named steps that can be replayed. The first state is the
+lowered program, before any move.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a compiled kernel is: registers, spills, waits for matrix units, its loops as machine code.
+"""Facts about a compiled kernel: registers, spills, waits for matrix units, loops of machine code.
 
-A closed form knows what a schedule asks for; only the binary shows what became of it: whether
-values are spilled, whether wgmma instructions run one by one, how many instructions an iteration
-issues. No GPU is needed: Triton's wheels carry assembler and disassembler.
+A closed form knows what a schedule asks for; only the binary shows what the compiler made of it:
+whether values are spilled, whether wgmma instructions run one by one, how many instructions an
+iteration issues. No GPU is needed: Triton's wheels contain assembler and disassembler.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Compiling emitted kernels, and what Triton says where it refuses.
+"""Compiles emitted kernels, and reports Triton's message if it refuses one.
 
-For a GPU that is not there it also counts shared memory, registers and spills: Triton's wheels
-carry the assemblers of both vendors. The compiler itself does not check how much shared memory a
+For a GPU that is not there, it also counts shared memory, registers and spills: Triton's wheels
+contain the assemblers of both vendors. The compiler itself does not check how much shared memory a
 device has; ``compile_kernel`` does.
 """
 

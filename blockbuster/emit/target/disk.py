@@ -1,10 +1,10 @@
-"""Folders of ours in the user's cache: files that help, and that nothing depends on.
+"""Blockbuster's folders in the user's cache: their files save time, and nothing depends on them.
 
-A cache may be missing, full, read-only, broken or somebody else's. Then one warning says so, a
-temporary folder takes its place until this process ends, and nothing else changes. A file that
-cannot be read, is not a plain file, or belongs to another user is treated as missing. What is read
-may be anything all the same (a damaged disk, another version), so a reader checks it. Nothing in a
-cache is ever run.
+A cache may be missing, full, read-only, broken or owned by someone else. Then one warning says so,
+a temporary folder replaces it until this process ends, and nothing else changes. A file is treated
+as missing if it cannot be read, is not a plain file, or belongs to another user. Its content may
+still be wrong (a damaged disk, another version), so every reader checks it. Nothing in a cache is
+ever run.
 """
 
 from __future__ import annotations

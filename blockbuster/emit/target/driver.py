@@ -1,4 +1,4 @@
-"""The CUDA driver of this machine, asked directly: does it load what an assembler made?"""
+"""Queries of this machine's CUDA driver: does it load the output of an assembler?"""
 
 from __future__ import annotations
 

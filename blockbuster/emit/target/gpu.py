@@ -1,4 +1,4 @@
-"""A CUDA device: allocation through torch, the stream that torch is using, what it is called."""
+"""A CUDA device: allocation through torch, torch's current stream, and the device's name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Compiled kernels looked at before their answers are trusted: known faults of what compiled them.
+"""Inspection of compiled kernels for known compiler faults, before their results are trusted.
 
-``reasons_to_refuse`` takes what Triton made of a kernel and says what is wrong with it. Two
-predicates read texts, each exactly as wide as the fault that it knows. The third disassembles the
-machine code and finds uniform registers that are read before any write, whatever lost the write;
+``reasons_to_refuse`` takes Triton's output for a kernel and returns what is wrong with it. Two
+predicates read texts; each matches exactly the fault that it knows. The third disassembles the
+machine code and finds uniform registers that are read before any write, whatever lost the write.
 nvdisasm takes some 0.3 s, so it runs while the first result is computed and compared, once for each
 binary.
 """

@@ -1,7 +1,8 @@
-"""Loops of machine code, and what their instructions are: counts that a cost model starts from.
+"""Loops of machine code and counts of their instructions, which cost models read.
 
-A loop is a jump back to an instruction that runs before it (a back edge of a walk depth first)
-with all that leads to that jump. Subroutines are left out: a call goes on behind itself.
+A loop is a jump back to an instruction that runs before it (a back edge of a depth-first walk),
+with all instructions that lead to that jump. Subroutines are left out: a call is taken to continue
+behind itself.
 """
 
 from __future__ import annotations

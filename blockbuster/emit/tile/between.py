@@ -1,4 +1,4 @@
-"""What a tile program writes to memory between its nests: names, shapes and bytes."""
+"""The workspaces that a tile program writes between its nests: names, shapes and bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statement of a tile program defines, reads and touches; renaming of what it reads."""
+"""The tiles and arrays that a statement defines, reads and writes; renaming of those it reads."""
 
 from __future__ import annotations
 

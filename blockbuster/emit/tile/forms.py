@@ -1,10 +1,10 @@
-"""The text form of tile programs: how each part of one is written, as a table.
+"""The text form of tile programs, as a table with one entry for each kind of part.
 
-``show.py`` prints by this table and ``parse.py`` reads by it, so that a text reads back as an equal
+``show.py`` prints by this table and ``parse.py`` reads by it, so a text reads back as an equal
 program, and a new field of a statement is a few words in its line. Docs: tile_programs.md.
 
-``{field:kind}`` is a field, written as its kind says; ``{a,b:kind}`` are two that one phrase says.
-``~...~`` is left out where its field has its usual value. Other words stand for themselves.
+``{field:kind}`` is a field, written as its kind says; ``{a,b:kind}`` are two fields in one phrase.
+``~...~`` is left out if its field has its default value. Other words stand for themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Python identifiers for the things a text names: each thing one name, each name one thing."""
+"""Python identifiers for the names in a text: distinct names get distinct identifiers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What the padded lanes of tiles hold: the analysis behind ``guard``.
+"""The content of padded lanes of tiles: the analysis behind ``guard``.
 
 A target whose tiles have fixed sizes fills the last block of a ragged dim past its end. Loads put
-zero there; what operators make of it is followed here, per tile and axis. A *lane* is a number that
-is known, DATA (the operand has no such axis: a real value of the program) or UNKNOWN.
+zero into these lanes; this analysis follows what operators make of it, per tile and axis. A *lane*
+is a known number, DATA (the operand has no such axis: the lane is a real value of the program) or
+UNKNOWN.
 """
 
 from __future__ import annotations

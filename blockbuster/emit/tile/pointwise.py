@@ -1,8 +1,9 @@
-"""The one pointwise operator of tile programs, and what the paper calls some of its uses.
+"""Pointwise, the only elementwise operator of tile programs, and the paper's names for its uses.
 
 A block program has ``row_scale``, ``mul`` and expressions of scalars; in a tile program they are
-all ``Pointwise(expr, axes)``, whose operands are matched by dim. Beside it are dots, reductions of
-rows, casts, and operators that only move elements. Names of Table 1 are spellings in the listing.
+all ``Pointwise(expr, axes)``, whose operands are matched by dim. The other operators are dots,
+reductions of rows, casts, and operators that only move elements. The listing uses the names of the
+paper's Table 1.
 """
 
 from __future__ import annotations

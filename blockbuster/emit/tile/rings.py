@@ -1,4 +1,4 @@
-"""Loads that run ahead: which issue an await belongs to, and what makes such a pair right.
+"""Loads that run ahead: which issue belongs to which await, and when such a pair is legal.
 
 A ring is the slots of one token. In iteration i an ``Issue`` starts to fill the slot of iteration
 i + ahead, and the ``Await`` of the same token reads that of iteration i.

@@ -1,4 +1,4 @@
-"""Tile traffic: what a tile program moves, from trip counts; its oracle is a counting run."""
+"""Tile traffic: the elements that a tile program moves, by trip counts. Oracle: a counting run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers for a tile program: its dims, their sizes as arrays show them, block sizes, trips."""
+"""The numbers behind a tile program: sizes of dims (from its arrays), block sizes, trip counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the tiles of a kernel are used: by matrix units, by arithmetic, or by both."""
+"""Which tiles of a kernel the matrix units read, which the arithmetic units, and which both."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a well-formed tile program is: each invariant a small function that gives reasons in words.
+"""Well-formedness of tile programs: each invariant is a small function that returns reasons.
 
-Running NumPy text cannot show every mistake: in one thread a stale tile or a lost race goes
-unnoticed. These checks look at the statements instead.
+Running NumPy text cannot show every mistake: a single thread hides a stale tile or a race. These
+checks inspect the statements instead.
 """
 
 from __future__ import annotations

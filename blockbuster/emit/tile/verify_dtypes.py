@@ -1,4 +1,4 @@
-"""What dtypes a well-formed tile program has: invariants of verify.py, for programs with dtypes."""
+"""Invariants of verify.py for programs with dtypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a tile lies, as NumPy text: along slices and split axes, and in an accumulator."""
+"""The place of a tile as NumPy text: its slices of an array, split axes, or its accumulator."""
 
 from __future__ import annotations
 

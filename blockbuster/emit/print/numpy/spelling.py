@@ -1,6 +1,6 @@
-"""How operators and scalar expressions are written in NumPy.
+"""Spellings of operators and scalar expressions in NumPy.
 
-Tables of texts; names in braces are operands. Names without `np.` are own_functions.py's.
+Tables of texts; names in braces are operands. Names without `np.` are defined in own_functions.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
+"""NumPy text: a tile program as executable, readable source that imports only NumPy.
 
-Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes the memory of one
-that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py). The
-same printer, *terse*, writes the references of emitted kernels (reference.py).
+Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes over the memory of
+a tile that is not read any more (reuse.py). If only its store reads it, it is computed directly in
+the stored array. The same printer, in its *terse* form, writes the references of emitted kernels
+(reference.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the kernels of one emitted file share: names, dtypes in memory, and lines of text."""
+"""The state that the kernels of one emitted file share: names, dtypes in memory, lines of text."""
 
 from __future__ import annotations
 

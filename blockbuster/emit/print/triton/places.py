@@ -1,4 +1,4 @@
-"""Where the tiles of a kernel lie: block numbers, offsets, masks and addresses, as Triton text."""
+"""The places of a kernel's tiles as Triton text: block numbers, offsets, masks and addresses."""
 
 from __future__ import annotations
 
