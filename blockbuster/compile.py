@@ -1,8 +1,8 @@
 """The whole path: from a function or an array program to something that runs.
 
-``jit`` traces when it is called, ``compile`` works ahead of time. Both fuse, choose, emit and give
-a ``Compiled``: kernels in order, with functions of whole arrays between them. This is where the
-packages meet.
+``jit`` traces when it is called, ``compile`` works ahead of time. Both fuse, choose, emit and
+return a ``Compiled``: kernels in order, with functions of whole arrays between them. This module
+connects the packages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One program as one Triton file: ``bb.emit``."""
+"""``bb.emit``: a program as one Triton file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``bb.simulate``: a kernel, or a plan of several, on an abstract machine."""
+"""``bb.simulate``: simulates a kernel, or a plan of several, on an abstract machine."""
 
 from __future__ import annotations
 

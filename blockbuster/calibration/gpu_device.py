@@ -1,4 +1,4 @@
-"""The present CUDA GPU: its arrays, kernels that run on it, how long they take, what it reports."""
+"""The present CUDA GPU: its arrays, timed runs of kernels on it, and the properties it reports."""
 
 from __future__ import annotations
 

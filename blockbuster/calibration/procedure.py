@@ -1,4 +1,4 @@
-"""Measure the constants of the present GPU or CPU."""
+"""Calibration of the present GPU or CPU: all probes in turns, then the machine made of them."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
-"""Whether a kernel's first result is right: against the exact one, beside what eager gives.
+"""The quick judgement of a kernel's first result: against the exact result, beside eager's.
 
-This is the quick judgement of a result that is about to be returned; ``judge.py`` is the thorough
-one, of a kernel. A kernel that a compiler broke is wrong by a large part of its result, so one or
-two sets of arrays tell. What must not happen is that a right kernel is refused:
+It judges a result that is about to be returned; ``judge.py`` judges a kernel thoroughly. A kernel
+that a compiler broke is wrong in a large part of its result, so one or two sets of arrays suffice.
+A right kernel must never be refused:
 
-- An element is judged where both the exact result and eager's are finite numbers of the dtype. In
-  the upper half of the dtype's range ours may be infinite or NaN all the same: what the result is
-  made of may overflow. Where the exact result is beyond twice the range and eager's is infinite,
-  ours must not be a number.
+- An element is judged if both the exact result and eager's are finite numbers of the dtype. In the
+  upper half of the dtype's range ours may still be infinite or NaN, because intermediate values may
+  overflow. If the exact result is beyond twice the range and eager's is infinite, ours must not be
+  a number.
 - Its error may be 4 times the largest of eager's, or half a unit in the last place of the largest
-  result (one for float32), or as much as where numbers too small for the dtype become 0.
-- Where a few roundings of what operators read reach ours, ours is right: at the jump of a
-  comparison a rounding decides, and of x - x one may be left. ``Reach`` holds how far results go.
+  result (one unit for float32), or the error made where numbers too small for the dtype become 0.
+- If a few roundings of operands can change the exact result to ours, ours is right: a rounding
+  decides at the jump of a comparison, and may be what is left of x - x. ``Reach`` holds how far
+  results can move.
 """
 
 from __future__ import annotations

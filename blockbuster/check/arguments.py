@@ -1,4 +1,4 @@
-"""What ``check_kernel`` takes, refused by name where it does not fit: inputs, results, text."""
+"""Validation of ``check_kernel``'s arguments, by name: inputs, results, text."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Copies of arrays between guard zones: what a kernel does beside its arrays can be told.
+"""Copies of arrays between guard zones: they show what a kernel reads or writes outside its arrays.
 
     | guard zone | element, gap, element, gap, element | guard zone |
 
-All bytes that belong to no element hold a pattern. A pattern that changed was written. A pattern
+All bytes that belong to no element hold a pattern. A changed pattern has been written. A pattern
 that was read shows in the results, because it changes from turn to turn: NaN, then a large number,
 then its negative. Guard zones of outputs hold other patterns than those of inputs, so a kernel that
-copies one into the other is seen too; they are NaN in one turn and ordinary numbers in the others,
+copies one into the other is seen, too. They are NaN in one turn and ordinary numbers in the others,
 because NaN plus a number has the same bits as before.
 """
 

@@ -1,4 +1,4 @@
-"""The inputs that a kernel is checked on, made of those that are given: values, layouts, sizes."""
+"""The inputs that a kernel is checked on: the given ones, varied in values, layouts and sizes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The correctness suite for any Triton kernel, ours or a user's: ``check_kernel``.
 
 Arrays are NumPy arrays or torch tensors; the kernel is a callable that takes them by name. Errors
-are measured against the reference in float64, and beside an eager function where one is given:
-``judge.py`` says how, on several draws around the arrays that are given.
+are measured against the reference in float64, and compared with those of an eager function if one
+is given. ``judge.py`` defines the judgement, on several draws around the given arrays.
 """
 
 from __future__ import annotations

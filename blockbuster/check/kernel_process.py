@@ -1,7 +1,7 @@
 """Processes that hold a checked kernel: a fork of this one, or a server's that imports the kernel.
 
-Each answers calls until its connection is closed, and ends when this process does. What a fork has
-started ends with it.
+Each answers calls until its connection is closed, and ends when this process does. Processes that a
+fork has started end with it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A check of Triton source text, anybody's, for the race in Triton's software pipeliner.
+"""A check of any Triton source text for the race in Triton's software pipeliner.
 
-In a pipelined loop a tile that feeds ``tl.dot`` from shared memory must have no other use. If it
-has, its ring of buffers is one slot short: the copy of a later tile lands where the matrix units
-still read, silently, and the error changes from run to run.
+In a pipelined loop, a tile that feeds ``tl.dot`` from shared memory must have no other use. If it
+has one, its ring of buffers is one slot short: the copy of a later tile lands where the matrix
+units still read. Nothing reports it, and the error changes from run to run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled programs read from the files that ``Compiled.save`` wrote."""
+"""Reads compiled programs from the files that ``Compiled.save`` wrote."""
 
 from __future__ import annotations
 

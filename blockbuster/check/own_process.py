@@ -1,8 +1,9 @@
-"""Calling a checked kernel in a process of its own, so that a crash or a hang is a finding.
+"""Calls a checked kernel in a process of its own, so that a crash or a hang is a finding.
 
-Two ways lead there. A *fork* of this process has the kernel, whatever it is: a lambda, a function
-of a notebook. But CUDA does not work in a fork of a process that has used it. There the kernel goes
-to a *server* (worker.py), by name: pickled, its module imported anew. The driver is the same:
+There are two kinds of process. A *fork* of this process has the kernel, whatever it is: a lambda, a
+function of a notebook. But CUDA does not work in a fork of a process that has used it. Then the
+kernel is sent to a *server* (worker.py) by name: pickled, its module imported anew. The driver is
+the same:
 
     this process                               the kernel's process
     Call        -- connection -->              perform

@@ -1,4 +1,4 @@
-"""What a check of a kernel found: one entry for each configuration, inputs and variant of them."""
+"""The report of a kernel's check: one entry for each configuration, inputs and variant of them."""
 
 from __future__ import annotations
 

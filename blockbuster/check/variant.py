@@ -1,4 +1,4 @@
-"""One kernel on one variant of its inputs: run again, drawn anew, and judged."""
+"""The check of one kernel on one variant of its inputs: repeated runs, new draws, judgement."""
 
 from __future__ import annotations
 

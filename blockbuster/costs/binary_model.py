@@ -1,14 +1,15 @@
-"""The second stage: a kernel's time from what its machine code is, not from what a schedule says.
+"""The second-stage cost model: a kernel's time from its machine code instead of its schedule.
 
-A closed form (tiered.py) guesses how many instructions an iteration issues, what shared memory
-moves and how many programs a processor holds. A compiled kernel shows them. So each phase of a
-nest is matched with a loop of the machine code, whose counts take the place of guesses; bytes of
-memory and cache, rounds of programs and launches are those of the closed form.
+A closed form (tiered.py) estimates how many instructions an iteration issues, how many bytes shared
+memory moves and how many programs a processor holds. A compiled kernel shows these numbers. So each
+phase of a nest is matched with a loop of the machine code, whose counts replace the estimates;
+bytes of memory and cache, rounds of programs and launches are those of the closed form.
 
-One run of a loop, with c programs of w warps on a processor of four schedulers, adds up c x matrix,
-c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the chain of one
-program by a mean that lies between the longest of them and their sum: they overlap in part. The
-chain itself is a sum wherever it waits until no matrix instruction runs, or for loads.
+One run of a loop, with c programs of w warps on a processor of four schedulers, takes a mean of
+these times: c x matrix, c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory,
+and the chain of one program. The mean lies between the longest of them and their sum, because they
+overlap in part. The chain itself is a sum wherever it waits until no matrix instruction runs, or
+for loads.
 """
 
 from __future__ import annotations

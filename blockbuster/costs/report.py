@@ -1,4 +1,4 @@
-"""What a cost model or the simulator says of a kernel or a plan on a machine."""
+"""Reports: the prediction of a cost model or the simulator for a kernel or plan on a machine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a scalar function takes of a processor: operations, special functions, instructions.
+"""The cost of a scalar function on a processor: operations, special functions, instructions.
 
-The tables say what the texts of ``emit/print/triton/functions.py`` compile to for NVIDIA GPUs.
+The tables state what the texts of ``emit/print/triton/functions.py`` compile to for NVIDIA GPUs.
 Parts of an expression that read no element (powers of a size, products of constants) are computed
-once and count for nothing.
+once and cost nothing.
 """
 
 from __future__ import annotations

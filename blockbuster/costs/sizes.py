@@ -1,4 +1,4 @@
-"""The sizes at which a kernel is looked at: all known, at least one, and such as it is made for."""
+"""Checks of the sizes at which a kernel is costed: known, at least one, fit for its masks."""
 
 from __future__ import annotations
 

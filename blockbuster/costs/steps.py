@@ -1,4 +1,4 @@
-"""One run of a phase in one program: how long each resource works for it, and its longest chain."""
+"""One run of a phase in one program: the busy time of each resource, and the longest chain."""
 
 from __future__ import annotations
 

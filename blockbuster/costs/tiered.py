@@ -1,10 +1,10 @@
-"""The closed form: how long a kernel takes, from what it does and what a machine can.
+"""The closed form: a kernel's time from its work and a machine's rates.
 
 A processor runs some programs side by side. One iteration of their loop takes as long as the
-busiest resource needs for all of them, but no less than one program's chain: a dot, what is
-computed from it, the next dot, and loads that are waited for, some of which began an iteration or
-more before. A kernel is as many rounds of
-programs as fill all processors, and a last round of those that are left.
+busiest resource needs for all of them, but no less than one program's chain: a dot, the values
+computed from it, the next dot, and waits for loads, some of which began an iteration or more
+before. A kernel takes as many rounds of programs as fill all processors, and a last round of the
+remaining programs.
 """
 
 from __future__ import annotations

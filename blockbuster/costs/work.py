@@ -1,7 +1,7 @@
-"""What the kernels of a scheduled program do, counted from trip counts before anything runs.
+"""The work of a scheduled program's kernels, from trip counts, before anything runs.
 
-Bytes are those of elements, ragged ends included; arithmetic is that of whole tiles. The oracle of
-both is a counting run of the tile interpreter (tests/costs/test_work.py).
+Bytes count elements, ragged ends included; arithmetic counts whole tiles. The oracle of both is a
+counting run of the tile interpreter (tests/costs/test_work.py).
 """
 
 from __future__ import annotations

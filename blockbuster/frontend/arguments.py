@@ -1,4 +1,4 @@
-"""The arguments of a call: which are arrays, which are fixed values, and how the result is shaped.
+"""The arguments of a call: arrays, static values, and the structure of the result.
 
 Arrays (NumPy's or torch's) become inputs of a trace under their parameters' names. So do those in
 tuples, lists, dicts, named tuples and dataclasses: ``params["w"]`` is the input ``params_w``. All

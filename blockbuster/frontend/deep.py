@@ -1,7 +1,7 @@
-"""Functions that call themselves as deep as a program is long, run without nesting their calls.
+"""Recursive functions over long programs, run without nested Python calls.
 
 Python allows 1,000 nested calls. Such a function is written as a generator: where it would call
-itself, it yields the call, and what it yielded comes back to it.
+itself, it yields the call, and receives the call's result.
 """
 
 from __future__ import annotations

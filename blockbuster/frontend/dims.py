@@ -1,4 +1,4 @@
-"""The dims of a trace: which axes are one dim, decided by the operations that meet them.
+"""The dims of a trace: operations decide which axes are one dim.
 
 A union-find that lives as long as one trace. Named dims unify only with themselves; the unnamed
 axes of example arrays unify with what they meet. Raw dims are words: a name, or ``?0``, ``?1``, ...

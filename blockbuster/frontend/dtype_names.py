@@ -1,4 +1,4 @@
-"""The dtype of a traced array, as the library of the inputs has it."""
+"""The dtype of a traced array, in the terms of the inputs' library."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What holds values that a function can read: which kinds are known, and how they are watched.
+"""Objects that hold values a function can read: the kinds that are known, and how to watch them.
 
-Kinds that are not known, such as iterators, files and functions in C of libraries, may give
-something else at any time.
+Objects of other kinds, such as iterators, files and C functions of libraries, may return another
+value at any time.
 """
 
 from __future__ import annotations

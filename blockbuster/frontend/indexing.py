@@ -1,4 +1,4 @@
-"""What stands in ``x[...]``: static slices, single positions and new axes."""
+"""Indices in ``x[...]``: static slices, single positions and new axes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Array programs: what a user's function computes, as a short list of equations on whole arrays.
+"""Array programs: a user's function as a short list of equations on whole arrays.
 
 Axes are positional, as in NumPy: a shape is a tuple of dim names and the literal 1, and a dim may
-occur in it twice. Operations stand as the user called them; lowering takes them apart.
+occur in it twice. The operations are those that the user called; lowering decomposes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shape rules: the shape and kind of each operation's result, and why operands do not fit."""
+"""Shape rules: the shape and kind of each operation's result, and the errors of its operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of dims in a user's arithmetic: ``q.shape[-1] ** -0.5`` before the size is known."""
+"""Symbolic sizes in a user's arithmetic: ``q.shape[-1] ** -0.5`` before the size is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's line: where in the traced function an operation was asked for."""
+"""The line of the traced function that called an operation."""
 
 from __future__ import annotations
 

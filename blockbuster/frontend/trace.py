@@ -1,4 +1,4 @@
-"""Tracing: run a Python function on stand-ins and keep what it did as an array program."""
+"""Tracing: runs a Python function on stand-ins and records its operations as an array program."""
 
 from __future__ import annotations
 

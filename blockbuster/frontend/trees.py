@@ -1,7 +1,8 @@
-"""Values that hold others: tuples, lists, dicts, named tuples and dataclasses, in each other.
+"""Nested containers: tuples, lists, dicts, named tuples and dataclasses, taken apart and rebuilt.
 
-A value is taken apart into its leaves, and a tree puts others together in the same way. Arguments
-and results of functions are taken apart so; what is no container is a leaf.
+A value is taken apart into its leaves, and its tree puts other leaves together in the same way.
+This is done with the arguments and results of functions; any value that is not a container is a
+leaf.
 """
 
 from __future__ import annotations

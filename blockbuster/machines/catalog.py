@@ -1,4 +1,4 @@
-"""The machines that there are: built in, measured on this computer, or in a file of the user's."""
+"""The catalog of machines: built in, measured on this computer, or in a file of the user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text form of a machine: a TOML file with its numbers, and where each of them is from."""
+"""The text form of a machine: a TOML file with its numbers and the source of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `blockbuster calibrate` has measured on this computer: a file for each device."""
+"""The measurements of `blockbuster calibrate` on this computer: one file per device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the present devices are called, by their drivers and by the operating system."""
+"""The names of the present devices, from their drivers and from the operating system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program is compiled to: a plan, run for arrays of any layout that fits it."""
+"""Compiled programs: a plan that runs for arrays of any layout that fits it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What is known of compiled kernels on a device, and what precedes the first launch of a new one.
+"""Records of compiled kernels on a device, and the precautions before a new one's first launch.
 
-A kernel is known by the hash of its binary. What passed a comparison of its results
-(check/first_result.py) is remembered on disk, as is what failed; so is a launch that has begun,
-which tells the next process that this one did not come back from it.
+A kernel is identified by the hash of its binary. Disk records tell which kernels passed a
+comparison of their results (check/first_result.py) and which failed. They also tell when a launch
+has begun, so that the next process knows if this one did not come back from it.
 
-Where this package's random programs never ran on such a device with the Triton and the assembler at
-hand, and after a launch that did not come back, a kernel runs in another process first (trial.py).
+A kernel first runs in another process (trial.py) after a launch that did not come back, and where
+this package's random programs never ran with the present device, Triton and assembler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The values of a call as they are run: their kind as a key, what the arrays have in common."""
+"""The arrays of a call as they are run: their kind as a key, and their common properties."""
 
 from __future__ import annotations
 

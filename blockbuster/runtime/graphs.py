@@ -1,10 +1,10 @@
 """Whole calls as CUDA graphs: ``jit(graph=True)``.
 
-A graph holds the addresses of what it reads and writes, so it serves calls with the same tensors:
-write new values into them (``x.copy_(new)``). The results of a call lie where those of the call
-before it lie, which they overwrite; clone what is needed longer. A call with tensors elsewhere is
-recorded anew, for the next one: the latest recordings of a layout are kept, with all the memory
-that they read and write. Calls from several threads disturb each other's results.
+A graph holds the addresses of the arrays it reads and writes, so it serves calls with the same
+tensors: write new values into them (``x.copy_(new)``). The results of a call overwrite those of the
+call before; clone results that are needed longer. A call with other tensors is recorded anew. The
+latest recordings of a layout are kept, with all the memory that they read and write. Calls from
+several threads disturb each other's results.
 """
 
 from __future__ import annotations

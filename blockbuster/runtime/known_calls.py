@@ -1,4 +1,4 @@
-"""Calls of a function that was traced: which later ones need no other trace, and what they run."""
+"""Earlier calls of a traced function: which new calls need no trace, and the plan they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines: the names that users give them, and the targets that kernels are written for."""
+"""The names that users give machines, and the targets that kernels are written for."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Running a plan on a GPU: what the files' launchers do is recorded once and then repeated.
+"""Runs a plan on a GPU: the actions of the files' launchers are recorded once and then repeated.
 
 A file's own ``launch`` checks the arrays, allocates and launches. For tensors of one layout
-(shapes, strides, dtypes, device, alignment) all that never changes but the addresses. So the first
-call runs ``launch`` with stand-ins for its kernels that note the compiled kernel and its arguments;
-later calls allocate, fill in addresses and start the compiled kernels. Nothing of that waits for
-the GPU or copies to it, so a call can be captured in a CUDA graph. For a new layout that needs no
-other kernels the launcher does not run again: its numbers are computed as noted (relaunch.py).
+(shapes, strides, dtypes, device, alignment), only the addresses change between calls. So the first
+call runs ``launch`` with stand-ins for its kernels that record the compiled kernel and its
+arguments; later calls allocate, fill in addresses and start the compiled kernels. None of this
+waits for the GPU or copies to it, so a call can be captured in a CUDA graph. For a new layout that
+needs no other kernels, the launcher does not run again: its numbers are computed by the recorded
+formulas (relaunch.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running a plan on NumPy arrays: NumPy text, or a GPU's kernels in Triton's interpreter."""
+"""Runs a plan on NumPy arrays: as NumPy text, or a GPU's kernels in Triton's interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan's steps with numbers for names: what is repeated at each call, whatever the layout."""
+"""A plan's steps with numbers in place of names: the part that each call repeats for any layout."""
 
 from __future__ import annotations
 

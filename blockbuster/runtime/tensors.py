@@ -1,4 +1,4 @@
-"""The arrays of a call: what they have in common, and what makes two calls alike.
+"""The arrays of a call: their common properties, and the key by which two calls are alike.
 
 Nothing here imports torch: whoever passes a tensor has it.
 """

@@ -1,13 +1,14 @@
-"""A process that has loaded what is slow to load, and forks one of its own for each job.
+"""A server process that has loaded slow packages, and forks a process of its own for each job.
 
-So a job starts within milliseconds, sees nothing of the jobs before it, and may crash or hang
-alone. A job is a folder; what it prints is kept there, in ``log``.
+So a job starts within milliseconds, sees nothing of earlier jobs, and may crash or hang alone. A
+job is a folder; its output is kept there, in ``log``.
 
-    who asks                        server                          job
+    client                          server                          job
     folder of a job -- stdin -->    fork                      -->   read, compute, write, exit
     exit code       <-- stdout --   wait
 
-The server ends when its standard input does, whatever has become of who asks: no process is left.
+The server ends when its standard input closes, whatever has become of the client: no process is
+left behind.
 """
 
 from __future__ import annotations

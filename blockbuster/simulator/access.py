@@ -1,4 +1,4 @@
-"""Which blocks of an array a load or store touches, and how many bytes, wherever it stands.
+"""The blocks of an array that a load or store touches, and their bytes, at any place.
 
 A *place* is the number of the current block of each dim that the grid or a loop walks.
 """

@@ -1,6 +1,6 @@
-"""What the programs of a nest do, as bodies of loops in each other.
+"""The work of a nest's programs, as nested loop bodies.
 
-A body loads, runs the loops in it, computes and stores, in this order: its own arithmetic is taken
+A body loads, runs its loops, computes and stores, in this order: its own arithmetic is taken
 together, whether it stands before or behind its loops.
 """
 

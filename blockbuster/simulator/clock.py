@@ -1,6 +1,6 @@
-"""The clock: what happens next, and who goes on then.
+"""The clock of a simulation: the queue of events, and the actors that continue at each.
 
-An *actor* is a generator that yields the jobs that it waits for: it goes on when the job is done.
+An *actor* is a generator that yields the jobs that it waits for: it continues when the job is done.
 """
 
 from __future__ import annotations

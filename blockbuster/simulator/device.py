@@ -1,4 +1,4 @@
-"""A machine while it runs: its clock, what all processors share, and what each has of its own."""
+"""The state of a machine while it runs: clock, shared resources, and resources per processor."""
 
 from __future__ import annotations
 

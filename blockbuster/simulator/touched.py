@@ -1,4 +1,4 @@
-"""How much of each array kernels touch, also where each of them touches another part."""
+"""How much of each array kernels touch, also if each of them touches another part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden cases of rules: what a rule makes of a program, or why it refuses, as text.
+"""Golden cases of rules, as text: the program that a rule makes, or its reason to refuse.
 
 A case is a ``.bb`` file: comment lines that say what it shows, the program before, and then either
 

@@ -1,4 +1,4 @@
-"""The property suite of one rule, ours or a user's: ``check_rule``."""
+"""The property suite of one rule: ``check_rule``."""
 
 from __future__ import annotations
 

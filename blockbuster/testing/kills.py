@@ -1,8 +1,9 @@
-"""Which mutants each tier of exact comparison kills by itself: how sharp a tier without a bound is.
+"""Which mutants each tier of exact comparison kills by itself: a measure of tiers without a bound.
 
-Tier A has a proven bound. Tier B and ordered arithmetic have none: what they miss is measured, on
+Tier A has a proven bound. Tier B and ordered arithmetic have none, so their misses are measured on
 rules that are known to be wrong. A mutant that only wastes work, or refuses for another reason,
-gives equal programs, which no tier may kill; one that gives no well-formed program dies before.
+makes equal programs, which no tier may kill; a mutant that makes ill-formed programs is killed
+before.
 """
 
 from __future__ import annotations

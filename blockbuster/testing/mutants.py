@@ -1,8 +1,9 @@
 """The mutants of the paper's rules, as data: each must be caught, or the suite has a hole.
 
 Some preconditions only give a better reason than the one behind them, as different dims do for
-fuse-maps: no list over M is iterated over N. There the golden cases, which hold reasons, kill.
-Not listed are those that no well-formed program can break: the type rules stand in for them.
+fuse-maps: no list over M is iterated over N. Golden cases, which hold reasons, kill those mutants.
+Preconditions that no well-formed program can break are not listed: the type rules stand in for
+them.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 One to three rounds, each of [RMSNorm | LayerNorm | softmax | vector scale or shift | none], with or
 without weights, then one to three matmuls of it, half of them through an activation, combined by
-products and sums. In a fifth of the rounds something else reads the normalized value too: a later
-round comes back to its dim, where it is added, or it is returned beside the result.
-Every choice is made by a ``random.Random``, so a seed names a program.
+products and sums. In a fifth of the rounds something else reads the normalized value, too: a later
+round comes back to its dim, where it is added, or it is returned beside the result. Every choice is
+made by a ``random.Random``, so a seed names a program.
 """
 
 from __future__ import annotations

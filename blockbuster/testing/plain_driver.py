@@ -1,4 +1,4 @@
-"""The fusion algorithm as it is written down: the driver's oracle.
+"""A plain implementation of the fusion algorithm: the oracle of the driver.
 
 Every step finds the first match anew, rewrites immutable graphs and verifies the whole program.
 """

@@ -1,4 +1,4 @@
-"""What the property suite found out about a rule, for people: as text, and in notebooks."""
+"""The report of the property suite on a rule: as text, and in notebooks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Everyday programs, each said in three ways that must become the same kernels.
+"""Everyday programs, each written in three ways that must become the same kernels.
 
 A program is drawn once: attention with masks and biases, norms, losses, gated units, residuals,
-composed at random. It is said with dims that all have names of their own, with one name for all
-dims of one size, and for example arrays; each time with other spellings: ``x[:, None]`` or
+composed at random. It is written with a name of its own for each dim, with one name for all dims of
+one size, and for example arrays; each time with other spellings: ``x[:, None]`` or
 ``keepdims=True``, a * b or b * a, ``swapaxes`` or ``mT``, ``where(mask, s, -inf)`` or
 ``where(~mask, -inf, s)``.
 """

@@ -1,4 +1,4 @@
-"""What a rule owes at one site of a program, checked: the first debt that it does not pay."""
+"""Checks of everything that a rule owes at one site of a program; the first failure is reported."""
 
 from __future__ import annotations
 

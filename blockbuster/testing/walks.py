@@ -1,4 +1,4 @@
-"""Steps of rules over random programs, each checked: what the thorough profile does by thousands.
+"""Checked steps of rules over random programs, of which the thorough profile runs thousands.
 
 Half of the programs take random rules at random sites, the others the order of a rule set.
 A program is named by the seed of the run and its number alone.

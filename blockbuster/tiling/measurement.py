@@ -1,6 +1,6 @@
-"""Measuring candidates in workers, of which each may die or hang without ending a search.
+"""Measures candidates in workers; each worker may die or hang without ending the search.
 
-Any ``concurrent.futures.Executor`` does: threads, processes, one process per GPU of a host, or
+Any ``concurrent.futures.Executor`` works: threads, processes, one process per GPU of a host, or
 ``client.get_executor()`` of dask.distributed for more than one machine.
 """
 

@@ -1,4 +1,4 @@
-"""What gives a candidate's seconds without a GPU: cost models by their names.
+"""Measures that need no GPU: cost models, by name, that predict a candidate's seconds.
 
 Each is a value that can be sent to another process, and is called with a candidate.
 """

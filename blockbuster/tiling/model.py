@@ -1,8 +1,9 @@
 """MCFuser's cost model: equations 2 to 5 of the source (section IV-A).
 
 t = (t_mem + t_comp) * alpha. Every load and store takes the bytes of its tile times its trips, at
-the bandwidth of global memory; every product the operations of its tile times its trips, at the
-peak rate of the matrix units; alpha = (blocks + processors) / blocks slows down few blocks.
+the bandwidth of global memory. Every product takes the operations of its tile times its trips, at
+the peak rate of the matrix units. alpha = (blocks + processors) / blocks slows down kernels of few
+blocks.
 
 Loops on the grid count as trips: each block runs its own loads, whichever loops index them.
 """

@@ -1,4 +1,4 @@
-"""Searches for the fastest candidate: MCFuser's evolutionary one (Algorithm 1), and all of them."""
+"""Searches for the fastest candidate: MCFuser's evolutionary one (Algorithm 1), and exhaustion."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Times of calls on a GPU that find nothing in its second-level cache.
+"""Times of calls on a GPU with a cold second-level cache.
 
-The cache is overwritten before each call, and events around the call are read. That keeps the
-device busy while the host starts the call, so its work does not count. Short calls are recorded
-into a CUDA graph: gaps between their kernels are then those of a graph.
+The cache is overwritten before each call, and events around the call are read. Overwriting keeps
+the device busy while the host starts the call, so the host's work does not count. Short calls are
+recorded into a CUDA graph: gaps between their kernels are then those of a graph.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What was measured for a kernel: all configurations with their times, as one JSON object.
+"""An entry: the measurements of a kernel, all configurations with their times, as one JSON object.
 
-An entry is data: reading it makes texts and numbers, and nothing in it is run. A schedule from it
-is replayed move by move, and each move checks that it applies.
+An entry is data: reading it makes texts and numbers, and runs nothing. A schedule from it is
+replayed move by move, and each move checks that it applies.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Functions called in processes of their own, which may crash or hang alone.
+"""Calls of functions in processes of their own, which may crash or hang alone.
 
 A call is a fork of a server (runtime/worker.py) that has loaded Triton and, for work on a GPU,
-torch; several calls are forks of such a fork. A function travels by the name under which it can be
-imported.
+torch; several calls are forks of such a fork. A function is sent by its importable name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Schedules that were measured, found again for a program: on any path that chooses kernels.
+"""Lookup of measured schedules for a program, on every path that chooses kernels.
 
-A result is of a program without its names, for a class of sizes, on a device, with versions of the
-compilers. Its schedule is replayed on the program at hand, so each move checks that it applies; the
-next best takes the place of one that does not, or that a compiler refused. Where nothing is known
-the model's choice stays.
+A result belongs to a program without its names, a class of sizes, a device, and versions of the
+compilers. Its schedule is replayed on the given program, and each move checks that it applies. If
+one does not apply, or a compiler refused it, the next best schedule takes its place. If no result
+is known, the model's choice stays.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One kernel tuned: candidates compiled and ranked, checked, and only then timed, in a budget.
+"""The tuning of one kernel: candidates are compiled, ranked, checked, and only then timed.
 
-The model's choice is always among the candidates, so that a result says what tuning gained. What
-the budget has no time for is counted, and a run without any time leaves nothing behind.
+The model's choice is always among the candidates, so that a result states the gain of tuning. A
+budget limits the time; candidates beyond it are counted, and a run without any time stores nothing.
 """
 
 from __future__ import annotations

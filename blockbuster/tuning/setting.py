@@ -1,4 +1,4 @@
-"""What a program is tuned for: the device that its kernels run on, and how they are chosen."""
+"""The setting of a tuned program: the device of its kernels, and how they are chosen."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Where measurements are kept: a file for each kernel in the user's cache, and files of ours.
+"""The store of measurements: one file per kernel in the user's cache, and files of the package.
 
 A file is replaced in one step, so writers do not disturb each other or a reader: the last one
-stays. A damaged file is taken away with a warning, and is there again when the kernel is measured
-again. What comes from the user's cache goes before what is part of Blockbuster.
+stays. A damaged file is removed with a warning, and is written again when the kernel is measured
+again. Results in the user's cache take precedence over those that are part of Blockbuster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``tune="measure"``: kernels of which nothing is known are measured before they run first."""
+"""``tune="measure"``: kernels without known results are measured before they first run."""
 
 from __future__ import annotations
 

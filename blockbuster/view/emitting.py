@@ -1,4 +1,4 @@
-"""The program of a command, fused and emitted as its arguments say."""
+"""Fuses and emits the program of a command, according to its arguments."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A report drawn with matplotlib: what each processor does over time, and how busy resources are.
+"""A simulation's report drawn with matplotlib: processors over time, and the use of resources.
 
-The one file that loads matplotlib, and only when something is drawn.
+Only this file loads matplotlib, and only when something is drawn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The user's program, named on the command line as FILE.py:FUNCTION."""
+"""Loads the user's program, named on the command line as FILE.py:FUNCTION."""
 
 from __future__ import annotations
 

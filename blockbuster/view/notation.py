@@ -1,4 +1,4 @@
-"""Operators in the notation of mathematics: what stands on the nodes of a picture.
+"""Operators in mathematical notation: the labels of nodes in pictures.
 
 ``x``, ``y``, ``z`` are the operands in order; ``ρ`` is a vector with an entry per row of a block,
 ``κ`` one with an entry per column. ``·`` is the dot operator, ``×`` the product of elements.

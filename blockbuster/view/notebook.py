@@ -1,7 +1,7 @@
-"""What objects show of themselves in a notebook: short tables and texts, without scripts.
+"""Representations of objects in notebooks: short tables and texts, without scripts.
 
-Everything that comes from a program is escaped. Colors are those of the page around it, so dark and
-light notebooks are both readable; long texts stand behind a line that opens them.
+All text from a program is escaped. Colors are those of the surrounding page, so dark and light
+notebooks are both readable; long texts are folded behind a line that opens them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrays that are made of sizes, and functions that no rule looks into."""
+"""Functions that make arrays from sizes, and opaque functions, into which no rule looks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that are made of sizes and positions: constants, triangles, and repeated elements."""
+"""Functions that make arrays from sizes and positions: constants, triangles, repeated elements."""
 
 from __future__ import annotations
 

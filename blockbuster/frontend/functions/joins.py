@@ -1,4 +1,4 @@
-"""Functions that join arrays, cut them, and put their elements in another order."""
+"""Functions that join arrays, cut them, or reorder their elements."""
 
 from __future__ import annotations
 

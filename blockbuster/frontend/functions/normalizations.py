@@ -1,4 +1,4 @@
-"""Functions that scale the elements along an axis by what they sum up to."""
+"""Normalizations: functions that scale elements by a statistic along an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of each element apart."""
+"""Pointwise functions: each element of the result depends on one element of each operand."""
 
 from __future__ import annotations
 

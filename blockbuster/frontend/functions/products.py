@@ -1,4 +1,4 @@
-"""Products that contract axes."""
+"""Products that sum over shared axes."""
 
 from __future__ import annotations
 

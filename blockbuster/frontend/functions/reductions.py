@@ -1,4 +1,4 @@
-"""Functions that fold elements along axes."""
+"""Reductions: functions that fold elements along axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that find elements, or put them in order."""
+"""Functions that search elements or order them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that show the same elements under other axes."""
+"""Functions that change axes and keep the elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of all functions: the one source of the tracer, the documentation and the tests."""
+"""The table of all functions: the one source for the tracer, the documentation and the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers as torch has them: products with weights, normalizations, attention."""
+"""torch's layers: products with weights, normalizations, attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blockbuster cache`: what was measured of kernels, listed, cleared, carried elsewhere."""
+"""`blockbuster cache`: measured results of kernels, listed, cleared, exported and imported."""
 
 from __future__ import annotations
 

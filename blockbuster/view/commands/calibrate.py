@@ -1,4 +1,4 @@
-"""`blockbuster calibrate`: measure the present device, and keep what was measured."""
+"""`blockbuster calibrate`: measures the present device and stores the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blockbuster check-rule`: the property suite on a rule of the user's."""
+"""`blockbuster check-rule`: runs the property suite on a user's rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blockbuster demo`: the main job on an example."""
+"""`blockbuster demo`: takes an example from array code to a checked kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blockbuster draw`: the fused program, or one step, as a picture."""
+"""`blockbuster draw`: draws the fused program, or one step, as a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blockbuster emit`: a program as a stand-alone Triton file."""
+"""`blockbuster emit`: writes a program as a stand-alone Triton file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blockbuster explain`: why each buffered edge of the fused program is there."""
+"""`blockbuster explain`: gives the reason for each buffered edge of the fused program."""
 
 from __future__ import annotations
 

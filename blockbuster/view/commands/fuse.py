@@ -1,4 +1,4 @@
-"""`blockbuster fuse`: the derivation of a program."""
+"""`blockbuster fuse`: fuses a program and shows its derivation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blockbuster prove`: every step, snapshot and safe form of a derivation proved equal."""
+"""`blockbuster prove`: proves every step, snapshot and safe form of a derivation equal."""
 
 from __future__ import annotations
 

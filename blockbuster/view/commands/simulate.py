@@ -1,4 +1,4 @@
-"""`blockbuster simulate`: a program's kernel on an abstract machine."""
+"""`blockbuster simulate`: runs a program's kernel on an abstract machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`blockbuster tune`: measure the kernels of a program ahead of time, for some sizes."""
+"""`blockbuster tune`: measures the kernels of a program ahead of time, for some sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed forms as numbers that the page can compute with: polynomials over a list of symbols."""
+"""Closed forms as data for the page's own arithmetic: polynomials over a list of symbols."""
 
 from __future__ import annotations
 

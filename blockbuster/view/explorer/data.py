@@ -1,8 +1,8 @@
 """A derivation as plain data: everything that the explorer's page shows and computes with.
 
-What occurs again (lines of text, polynomials, pictures) is stored once and named by its number.
-A *state* is a program between steps: state 0 the start, state i what step i made (frames.py). The
-kernels' moves follow: they have states of their own (moves.py).
+Repeated items (lines of text, polynomials, pictures) are stored once and referred to by number. A
+*state* is a program between steps: state 0 the start, state i the result of step i (frames.py). The
+kernels' moves follow; they have states of their own (moves.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The numbers that a page opens with: sizes and blocks of dims, and what the kernel is for."""
+"""The initial setting of a page: sizes and blocks of dims, dtype, target and machine."""
 
 from __future__ import annotations
 

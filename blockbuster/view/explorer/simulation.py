@@ -1,4 +1,4 @@
-"""What the page shows of a simulation: processors over time, and how busy each resource is."""
+"""A simulation as data for the page: processors over time, and the use of each resource."""
 
 from __future__ import annotations
 

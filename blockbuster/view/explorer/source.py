@@ -1,4 +1,4 @@
-"""The user's function behind a program, found from the lines that its nodes came from."""
+"""The source of the user's function behind a program, found from the lines of its nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps as data: what each did, what its rule is for, what was checked and proved."""
+"""The steps as data: the change each made, the purpose of its rule, its checks and proofs."""
 
 from __future__ import annotations
 
