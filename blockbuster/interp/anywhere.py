@@ -1,8 +1,8 @@
-"""The tiers with free comparisons, at positions and sizes that may be any numbers.
+"""The tiers with free comparisons, in which positions and sizes may be any numbers.
 
-Index vectors, sizes and infinities are large random numbers here, so that masks are compared as
-data are: by uninterpreted comparisons. Programs that agree do so at positions of any size, however
-far the numbers that masks compare them with.
+Index vectors, sizes and infinities are large random numbers here, so masks are compared as data
+are: by uninterpreted comparisons. Programs that agree do so at positions of any size, however far
+from the numbers to which masks compare them.
 """
 
 from __future__ import annotations

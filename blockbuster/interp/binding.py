@@ -1,8 +1,8 @@
 """Binding of a program's names to numbers: its arrays, the size of each dim, its blocks.
 
-A dim is *list-only* in a program where it is a list dim of some input but no axis of its items:
-batch, heads. Its blocks hold one element; where another input has it as an axis, that axis has
-extent 1. Relabeled dims (M, M') share size and blocks, unless blocks are given for M' by name.
+A dim is *list-only* in a program if it is a list dim of some input but no axis of its items: batch,
+heads. Its blocks hold one element; in another input that has it as an axis, that axis has extent 1.
+Relabeled dims (M, M') share size and blocks, unless blocks are given for M' by name.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Inputs near which a comparison changes its outcome: programs that rarely differ may differ there.
 
-A branch that few inputs take (x * x == 9, or 4000 < x * x < 4001) hides from random inputs. So the
-straight line between two random inputs is followed: along it each comparison that goes one way at
-one end and another way at the other has a border, found by bisection. The borders of both programs
-cut the line into stretches, and the middle of each is tried. On a border itself rounding decides
-which way a comparison goes, so what programs do there is a question for exact arithmetic.
+Random inputs rarely take a narrow branch (x * x == 9, or 4000 < x * x < 4001). So the straight line
+between two random inputs is searched: along it, each comparison with different outcomes at the two
+ends has a border, found by bisection. The borders of both programs cut the line into stretches, and
+the middle of each is tried. On a border itself rounding decides the outcome, so exact arithmetic
+has to decide what programs do there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Decimal numbers of 60 digits with exponents of 18 digits: where doubles overflow, these do not.
+"""Decimal numbers of 60 digits with exponents of 18 digits: they do not overflow where doubles do.
 
-``exp(4096) / exp(4096)`` is NaN in double precision, and ``exp(-4096) / exp(-4096)`` is. So a
-difference of doubles is computed a second time here before it counts as one of the programs, which
+``exp(4096) / exp(4096)`` is NaN in double precision, and so is ``exp(-4096) / exp(-4096)``. So a
+difference of doubles is computed again here before it counts as a difference of the programs, which
 are compared as functions of real numbers. A comparison that 60 digits do not settle is refused.
 """
 

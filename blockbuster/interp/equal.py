@@ -1,11 +1,11 @@
 """Are two programs equal? A randomized exact test, and the statement that its result supports.
 
-The programs are run on random residues with uninterpreted functions (tier A), at random small
-sizes and blocks. Where they agree in every trial they are equal as terms, but for luck, and that
-is bounded. Where they do not they may still be equal, by a law of some function or of order, so a
-difference is only reported as one where it shows in floating point too; else tier B (exp is a
-homomorphism) and ordered arithmetic are asked, which may say equal; different only where exact
-fractions are what both programs compute.
+The programs are run on random residues with uninterpreted functions (tier A), at random small sizes
+and blocks. If they agree in every trial, they are equal as terms, but for luck, which is bounded.
+If they do not, they may still be equal, by a law of some function or of order. So a difference is
+reported as one only if it shows in floating point, too. Otherwise tier B (exp is a homomorphism)
+and ordered arithmetic decide. They may show that the programs are equal; they show that the
+programs differ only if both compute exact fractions.
 """
 
 from __future__ import annotations

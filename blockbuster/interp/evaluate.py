@@ -1,7 +1,7 @@
 """The reference interpreter: a loop over equations.
 
-A value is an item (a NumPy array) or a nested list of items, and a map loops over blocks. What an
-operator means is the semantics' business; how arrays are cut into lists, the layout's.
+A value is an item (a NumPy array) or a nested list of items, and a map loops over blocks. The
+semantics defines the operators; the layout defines how arrays are cut into lists.
 """
 
 from __future__ import annotations

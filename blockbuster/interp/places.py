@@ -1,4 +1,4 @@
-"""Numbers for positions and sizes, and which way comparisons of them go."""
+"""Numbers for positions and sizes, and the outcomes of comparisons of them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Comparisons of positions and sizes: which outcomes there are, and at which sizes they show.
+"""Comparisons of positions and sizes: their possible outcomes, and the sizes at which they show.
 
 Small sizes do not show what ``(j - 40) > 40`` or ``|N| > 6`` select. So every comparison of numbers
-that are made of index vectors, sizes and constants alone is written as a term of one position per
-dim. Its thresholds are solved for: along each dim the positions between which its sign changes,
-with the others at places of interest, however far. What outcomes such positions give *together* is
-compared with what the positions of the sizes tried give; what is missing has not been seen.
+that are made only of index vectors, sizes and constants is written as a term of one position per
+dim. Its thresholds are solved for: along each dim, the positions between which its sign changes,
+with the others at positions of interest, however far. The *joint* outcomes at such positions are
+compared with those at the sizes tried; outcomes that are missing there have not been tested.
 """
 
 from __future__ import annotations

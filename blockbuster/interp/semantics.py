@@ -1,6 +1,7 @@
 """Semantics: the meaning of operators, given by a table of scalar functions, a dot and three folds.
 
-Everything else is made of these, the same way for every semantics: see ``Semantics.functional``.
+All other operators are made of these, in the same way for every semantics: see
+``Semantics.functional``.
 """
 
 from __future__ import annotations

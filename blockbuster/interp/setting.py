@@ -1,4 +1,4 @@
-"""Sizes and blocks at which two programs are compared."""
+"""The sizes and blocks at which two programs are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A term in a cell: the polynomial that it is there, or the comparison that has to be decided."""
+"""A term in a cell: the polynomial that it equals there, or the comparison to decide next."""
 
 from __future__ import annotations
 

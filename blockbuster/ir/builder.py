@@ -1,7 +1,7 @@
-"""The one mutable object: makes graphs, and edits of graphs.
+"""The only mutable object: it makes graphs, and edits of graphs.
 
 ``finish`` brings the result into canonical form (``canonical.py``) and numbers the nodes. Two
-graphs built in different orders come out equal.
+graphs built in different orders are then equal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lengths: numbers of elements in terms of the sizes of dims, such as ``|D| / 2`` or ``|H| * |E|``.
 
 A length is a polynomial with rational coefficients, so two lengths are equal exactly if they are
-equal for all sizes. A division has to come out even: sizes for which it does not are refused.
+equal for all sizes. A division has to come out even: other sizes are refused.
 """
 
 from __future__ import annotations

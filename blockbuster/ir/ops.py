@@ -1,8 +1,8 @@
-"""The operators of a block program: what they are called, what types they take and give.
+"""The operators of a block program: their names, and the types of their operands and results.
 
-An operator says its result types and its flops; its meaning stands in the semantics tables of
-``blockbuster.interp``. Sources: Blockbuster Part 1, Table 1 and section 2.1. Beside the paper's
-operators stand those real programs need (``sub div col_scale col_shift row_max row_min``,
+An operator defines its result types and its flops; the semantics tables of ``blockbuster.interp``
+define its meaning. Sources: Blockbuster Part 1, Table 1 and section 2.1. Beside the paper's
+operators there are those that real programs need (``sub div col_scale col_shift row_max row_min``,
 ``pointwise``, ``cast``) and the addressing operators ``transpose`` and ``relabel``.
 """
 

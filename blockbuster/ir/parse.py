@@ -1,4 +1,4 @@
-"""Reading the text form: ``parse(graph.show()) == graph``."""
+"""The parser of the text form: ``parse(graph.show()) == graph``."""
 
 from __future__ import annotations
 

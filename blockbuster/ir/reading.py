@@ -1,7 +1,7 @@
-"""Data that anybody may have written, as JSON: read by type, or refused with the place.
+"""Readers of untrusted JSON data: each value is checked by type, or refused with its place.
 
-A reader is a function of a value that `json` gives. It returns the value of the type that was
-asked for, or raises Wrong. No reader calls, imports or makes anything that the data names.
+A reader is a function of a value that `json` returns. It returns a value of the requested type, or
+raises Wrong. No reader calls, imports or makes anything that the data names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The words of the text form, and a reader that takes them one after the other."""
+"""The tokens of the text form, and a reader that takes them one after the other."""
 
 from __future__ import annotations
 

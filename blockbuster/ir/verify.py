@@ -1,4 +1,4 @@
-"""What a well-formed graph is: one small function per invariant, each giving reasons in words."""
+"""Well-formedness of graphs: one small function per invariant, each returning reasons in words."""
 
 from __future__ import annotations
 

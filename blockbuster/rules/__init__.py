@@ -1,4 +1,4 @@
-"""Substitution rules, their order, and the algorithm that applies them."""
+"""Substitution rules, their order of priority, and the algorithm that applies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule is: it finds sites in one graph, and rewrites one of them."""
+"""The base class of rules: a rule finds sites in one graph, and rewrites one of them."""
 
 from __future__ import annotations
 

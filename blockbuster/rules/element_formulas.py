@@ -1,7 +1,8 @@
-"""What the elements of a body's values are: expressions over what no scalar function makes.
+"""Element formulas: each element of a body's values as an expression.
 
-Two values with one formula have the same elements, however their operators were fused: axes have
-names, so that an element of an operand is found by its indices.
+The leaves of an expression are values that no scalar function makes. Two values with one formula
+have the same elements, however their operators were fused. Axes have names, so the indices identify
+an element of an operand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Why is this edge still buffered? The nearest rule and the precondition it failed, in words.
 
-Beside the reason stands what would unlock the edge, found by trying: with one block along a dim,
-how many buffered edges do the rules leave?
+With the reason comes what would unlock the edge, found by trial: with one block along a dim, how
+many buffered edges do the rules leave?
 """
 
 from __future__ import annotations

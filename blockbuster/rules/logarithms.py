@@ -2,8 +2,8 @@
 
     c = -(log(S) + t)      x + n * c   is   (x - n * t) - n * log(S)
 
-x - t is exact where x is near t, as scores are near their maximum; log(S) + t has lost the digits
-of log(S) already. A value is followed as what it is times the logarithm, and what is added to it.
+x - t is exact if x is near t, as scores are near their maximum; log(S) + t has already lost the
+digits of log(S). A value is followed as a multiple of the logarithm plus a rest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The cost of making a value again at its reader: operations, and items of other values.
 
-Each item of a pointwise value is made of one item of each array it comes from. Whoever makes the
-value again reads those items in place of the value's own; so what is read more, or less, follows
-from the axes of items alone, at any loops around.
+Each item of a pointwise value is computed from one item of each array it reads. A reader that
+recomputes the value reads those items in place of the value's own; so the axes of items alone tell
+whether more or less is read, at any loops around.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""safe: the numerical-safety pass, last of all graph passes.
+"""safe: the numerical-safety pass, the last of the graph passes.
 
 Every value that descends from an exponential is carried as a pair S * exp(t) with one exponent per
-row, or per element where blocks are added up or read by columns. An accumulator of such values
+row, or one per element if blocks are added up or read by columns. An accumulator of such values
 becomes a group: a running maximum, shared by all significands with the same exponent, which are
 rescaled as it grows. Fused attention becomes online softmax.
 
@@ -13,10 +13,10 @@ before   e = exp(s)                         after   z = row_max(s)
                                                     yield +r by t: x * exp(sub0(r, r2))
 
 Each value also keeps its plain form, for consumers that cannot take a pair (an output exp(x), or
-1 + exp(x)): there, and in a map without its first iteration,
-the program stays as written. Values that nothing reads are dropped when the graph is finished.
-Before all this, variances are taken around the mean (centering.py); a program without variances and
-without exp does not change. sigmoid, silu and tanh are stable by themselves.
+1 + exp(x)): there, and in a map without its first iteration, the program stays as written. Values
+that nothing reads are dropped when the graph is finished. Before all this, variances are taken
+around the mean (centering.py); a program without variances and without exp does not change.
+sigmoid, silu and tanh are stable by themselves.
 Source: Blockbuster Part 1, appendix.
 """
 

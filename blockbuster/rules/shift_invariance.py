@@ -1,4 +1,4 @@
-"""Expressions of sums that a shift of the elements does not change, such as E[x^2] - E[x]^2.
+"""Expressions of sums that do not change if all elements are shifted, such as E[x^2] - E[x]^2.
 
 ``Arg(0)`` is the sum of all elements along a dim, ``Arg(1)`` the sum of their squares. Equality is
 decided in exact rational arithmetic, at fixed points: two expressions of few operations that agree

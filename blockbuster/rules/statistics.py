@@ -1,8 +1,8 @@
-"""Values inside maps that can be computed apart from all else, at a rate of their own.
+"""Statistics: values inside maps that can be computed separately, at a rate of their own.
 
-A statistic is a sum, or what is made of sums alone, that is smaller than the arrays it comes from:
-the mean of a row, its reciprocal deviation, the sums of a weight's columns. Its slice is what it is
-computed from; its rate are the dims, of the maps around it, over which the slice reads items.
+A statistic is a sum, or made of sums only, and smaller than the arrays it comes from: the mean of a
+row, its reciprocal deviation, the sums of a weight's columns. Its *slice* is the set of nodes that
+compute it. Its *rate* is the set of dims, of the maps around it, over which the slice reads items.
 """
 
 from __future__ import annotations
