@@ -34,7 +34,7 @@ class RuleError(BlockbusterError):
 
 
 class FusionError(BlockbusterError):
-    """A program cannot be fused as asked; the message explains what stands between."""
+    """A program cannot be fused as asked; the message explains the obstacle."""
 
 
 class EmitError(BlockbusterError):

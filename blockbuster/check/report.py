@@ -49,7 +49,7 @@ class CheckedRun:
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What ``check_kernel`` found. ``notes`` say what could not be checked, and why."""
+    """The result of ``check_kernel``. ``notes`` name the checks that were not possible, and why."""
 
     runs: tuple[CheckedRun, ...]
     findings: tuple[Finding, ...]

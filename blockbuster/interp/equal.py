@@ -67,9 +67,9 @@ def difference(a: Graph, b: Graph, trials: Trials) -> Counterexample | None:
 def prove_equal(a: Graph, b: Graph, trials: int = 8, seed: int = 0) -> Proof:
     """Compare two programs of one interface exactly, on random inputs, sizes and blocks.
 
-    ``equal`` is True where they agree in every trial of some tier, False where they differ in
-    floating point too, None where neither shows. Raises ValueError where the interfaces differ, or
-    trials is below 1, TypeError for what is no program.
+    ``equal`` is True if they agree in every trial of some tier, False if they differ in floating
+    point, too, and None if neither shows. Raises ValueError if the interfaces differ, or trials is
+    below 1, TypeError for arguments that are not programs.
     """
     check_graph(a)
     check_graph(b)

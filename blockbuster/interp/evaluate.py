@@ -47,11 +47,11 @@ def evaluate(
     observer: Observer | None = None,
     block_sizes: Mapping[Dim, int] | None = None,
 ) -> dict[str, Array]:
-    """The outputs of ``graph``, whole arrays by name, for whole arrays by source name.
+    """The outputs of ``graph`` by name, for input arrays by source name; all are whole arrays.
 
     ``blocks`` is the number of blocks per dim (default 1), ``block_sizes`` their size instead; the
     last block may be ragged. ``sizes`` gives dims that no input shows. Raises ValueError or
-    TypeError where inputs, sizes or blocks do not fit the graph.
+    TypeError if inputs, sizes or blocks do not fit the graph.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse('''graph(X: M,K[M,K]) {

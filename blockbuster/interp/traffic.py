@@ -31,8 +31,8 @@ class Moved:
 class GraphTraffic(Observer):
     """Counts loads and stores per tensor, dots and flops, while a program is interpreted.
 
-    ``flops`` are multiplications and additions of dots on matrix units, and on vector units every
-    function applied to an element, folds included. Casts count for nothing.
+    ``flops`` are the multiplications and additions of dots on matrix units; on vector units, each
+    function applied to an element counts as one, folds included. Casts count nothing.
     """
 
     tensors: dict[Tensor, Moved] = field(default_factory=dict)

@@ -59,10 +59,10 @@ def check_graph(value: object) -> None:
 
 
 def verify(graph: Graph, known: Known | None = None) -> None:
-    """Raise VerifyError, with a listing window and the node's origin, where an invariant fails.
+    """Check every invariant; raises VerifyError, with a listing window and the node's origin.
 
-    What is ``known`` is not looked at again; what is found well-formed is added. Raises TypeError
-    for what is no graph.
+    Nodes that are ``known`` to be well-formed are not checked again; newly checked ones are added.
+    Raises TypeError for an argument that is not a graph.
     """
     check_graph(graph)
     known = Known() if known is None else known

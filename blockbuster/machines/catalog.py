@@ -21,11 +21,11 @@ NAMES = (*GPUS, CPU)
 
 
 def machine(name: str | Path | Machine) -> Machine:
-    """A machine by its name, the path of its file, or "auto": the one that this process runs on.
+    """A machine by its name, the path of its file, or "auto": the one on which this process runs.
 
-    "auto" is what ``blockbuster calibrate`` has measured on the first GPU, or on the CPU where
-    there is no GPU; until that was run, the built-in data of that GPU or of "cpu". A machine is
-    returned as it is. Raises ValueError for an unknown name or a GPU without data, and OSError for
+    "auto" is what ``blockbuster calibrate`` has measured on the first GPU, or on the CPU if there
+    is no GPU; before calibration, the built-in data of that GPU or of "cpu". A ``Machine`` is
+    returned unchanged. Raises ValueError for an unknown name or a GPU without data, and OSError for
     a file that cannot be read.
 
     >>> machine("h200").processors

@@ -24,9 +24,9 @@ def unheard(refusal: Refusal) -> None:
 class Rule:
     """A substitution rule. A subclass is one file and one frozen dataclass without options.
 
-    ``matches`` only reads and yields every site in canonical order; where it refuses it tells
-    ``note`` why. ``apply`` contains no legality test. A rule sees one graph level: the driver
-    descends.
+    ``matches`` only reads, and yields every site in canonical order; if it refuses a site, it tells
+    ``note`` the reason. ``apply`` contains no legality test. A rule sees one graph level: the
+    driver descends.
     """
 
     name: ClassVar[str]
@@ -51,7 +51,7 @@ class Rule:
         return next(self.matches(graph), None)
 
     def describe(self, match: Match) -> str:
-        """What is done to what, in one line."""
+        """The rewrite in one line."""
         return " -> ".join(label(match.node(role)) for role in match.nodes)
 
 

@@ -127,9 +127,10 @@ class Materialize(Rule):
 
 
 def materialize(graph: Graph, value: str) -> Graph:
-    """``graph`` with the values of this name, as ``Materialize`` gives them, in a map apart.
+    """``graph`` with the values of this name, as ``Materialize`` finds them, computed in their own
+    map.
 
-    Raises RuleError, with the names there are, where no site has this one.
+    Raises RuleError, with the possible names, if no site has this one.
     """
     rule, found = Materialize(), []
     for match in rule.matches(graph):

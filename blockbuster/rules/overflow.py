@@ -49,7 +49,7 @@ MODERATE = Size()
 
 
 def overflowing(graph: Graph) -> tuple[str, ...]:
-    """A sentence for each exponential of ``graph`` that can overflow where its use does not.
+    """A sentence for each exponential of ``graph`` that can overflow although its use does not.
 
     >>> from blockbuster.ir.parse import parse
     >>> text = "graph(X: M[M]) { Y = map M (x in X) { y = log(1 + exp(x))  yield y } return Y }"

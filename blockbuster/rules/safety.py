@@ -62,11 +62,12 @@ LEFT = -2
 
 
 def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
-    """``graph`` with exponentials as significand-exponent pairs, variances around the mean.
+    """``graph`` with exponentials as significand-exponent pairs, and variances around the mean.
 
-    The same values in exact arithmetic. Where exponents per row leave something that can overflow,
-    every element gets its own, if that leaves less; ``overflowing`` says what is left. ``note`` is
-    told which variances stay as they are, and why. Raises TypeError for what is no graph.
+    The values are the same in exact arithmetic. If exponents per row leave an exponential that can
+    overflow, every element gets its own exponent, if that leaves fewer of them; ``overflowing``
+    names those that are left. ``note`` is told which variances stay as they are, and why. Raises
+    TypeError for an argument that is not a graph.
     """
     check_graph(graph)
     graph = centered(graph, note)

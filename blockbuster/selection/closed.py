@@ -24,10 +24,10 @@ from blockbuster.selection.walk import Tally, Walk
 class Traffic:
     """The numbers for one choice of sizes and blocks.
 
-    ``tensors`` holds what moves to and from each tensor; ``flops`` the operations on matrix units
-    (dots) and on vector units (pointwise operators, folds and the other functional operators);
-    ``footprint`` the most elements in local memory at once; ``dots`` the dots executed.
-    ``item_bytes`` is the size of an element in global memory.
+    ``tensors`` holds the traffic of each tensor. ``flops`` counts the operations on matrix units
+    (dots) and on vector units (pointwise operators, folds and the other functional operators).
+    ``footprint`` is the peak number of elements in local memory, ``dots`` the number of dots
+    executed. ``item_bytes`` is the size of an element in global memory.
     """
 
     tensors: Mapping[Tensor, Moved]
@@ -171,6 +171,8 @@ def traffic(
     *,
     item_bytes: int = 4,
 ) -> Traffic:
-    """What a program moves, computes and holds at these sizes and numbers of blocks (default 1)."""
+    """The loads, stores, arithmetic and footprint of a program at these sizes and numbers of
+    blocks.
+    """
     check_graph(graph)
     return closed_traffic(graph).at(sizes, blocks, item_bytes=item_bytes)

@@ -47,7 +47,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class RuleReport:
-    """The outcome of ``check_rule``; ``fired`` counts programs that had a site of the rule."""
+    """The result of ``check_rule``; ``fired`` counts the programs that had a site of the rule."""
 
     rule: Rule
     programs: int
@@ -68,7 +68,7 @@ class RuleReport:
 
     @property
     def rows(self) -> tuple[tuple[str, str], ...]:
-        """The figures, named."""
+        """The figures with their names."""
         rows = [
             ("programs", f"{self.programs} (seed {self.seed})"),
             ("with a site", str(self.fired)),
