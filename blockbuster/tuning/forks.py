@@ -13,7 +13,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,8 +28,8 @@ from blockbuster.runtime.launch import server_environment
 T = TypeVar("T")
 A = TypeVar("A")
 
-LOADED = ("torch", "triton", "triton.compiler")
-"""What servers load: Triton loads torch where there is a GPU, in each fork that has it not."""
+LOADED = ("torch", "triton", "triton.compiler", "blockbuster.selection.ranking")
+"""What a server loads, so that none of its forks has to: Triton itself loads torch on a GPU."""
 LATE = "no time was left for it"
 MOST = 16
 """Processes that compile side by side, at most."""
@@ -88,16 +88,10 @@ def called_for_each(
         return [Gone(str(lost)) for _ in given]
 
 
-def ready(modules: tuple[str, ...], count: int) -> None:
-    """Wait until ``count`` servers have ``modules`` loaded, or have had the time for that."""
-    until = time.monotonic() + LOADING
-
-    def load(_: int) -> None:
-        with suppress(Lost):  # the calls that follow say why
-            called(modules, until, os.getpid)
-
-    with ThreadPoolExecutor(count) as threads:
-        list(threads.map(load, range(count)))
+def ready(modules: tuple[str, ...]) -> None:
+    """Wait until a server has ``modules`` loaded, or has had the time for that."""
+    with suppress(Lost):  # the calls that follow say why
+        called(modules, time.monotonic() + LOADING, os.getpid)
 
 
 def compilers() -> int:
@@ -124,29 +118,37 @@ def _ended(status: int, log: Path) -> str:
 
 
 class Compilers(Executor):
-    """Calls side by side, in processes that have Triton.
+    """Calls side by side, in forks of one server that has Triton loaded.
 
     A call that is lost gives the reason, as ``ranking.compiled`` gives that of a refusal.
     """
 
     def __init__(self, until: float) -> None:
         self._until = until
-        self._threads = ThreadPoolExecutor(compilers())
+
+    def map(
+        self,
+        fn: Callable[..., T],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+    ) -> Iterator[T]:
+        """What ``fn`` gives for each; all are done when the first is had."""
+        given = list(zip(*iterables, strict=True))
+        until = self._until if timeout is None else min(self._until, time.monotonic() + timeout)
+        said = called_for_each(LOADED, until, partial(_spread, fn), given, count=compilers())
+        found: list[Any] = [one.reason if isinstance(one, Gone) else one for one in said]
+        return iter(found)
 
     def submit(self, function: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
-        """Call ``function`` in a process."""
-        call: Callable[..., T] = partial(function, **named) if named else function
-        return self._threads.submit(self._result, call, *given)
+        """One call, which has ended when this returns."""
+        made: Future[T] = Future()
+        made.set_result(next(self.map(partial(function, **named), *([one] for one in given))))
+        return made
 
-    def _result(self, function: Callable[..., Any], *given: Any) -> Any:
-        try:
-            return called(LOADED, self._until, function, *given)
-        except Lost as lost:
-            return str(lost)
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for calls that have begun."""
-        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+def _spread(function: Callable[..., T], given: tuple[Any, ...]) -> T:
+    return function(*given)
 
 
 # in a server -----------------------------------------------------------------------------
@@ -156,7 +158,16 @@ def serve(modules: tuple[str, ...]) -> None:
     """Load what is slow to load, then fork a process for each call."""
     for name in modules:
         import_module(name)
+    if "triton" in modules:
+        _warm()
     worker.serve(_work)
+
+
+def _warm() -> None:
+    """What Triton would do in each fork: read all of itself for a key, import its other dialect."""
+    with suppress(ImportError):  # other versions have them elsewhere
+        import_module("triton.runtime.cache").triton_key()
+        import_module("triton.experimental.gluon")
 
 
 def _work(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The tuning of one kernel: candidates are compiled, ranked, checked, and only then timed.
+"""The tuning of one kernel: candidates are compiled, ranked, run, compared, and then timed.
 
 The model's choice is always among the candidates, so that a result states the gain of tuning. A
 budget limits the time; candidates beyond it are counted, and a run without any time stores nothing.
@@ -27,8 +27,8 @@ from blockbuster.tuning.known import config_of
 LIMIT = 10.0
 """Seconds that tuning a kernel takes, about."""
 
-COMPILED, CHECKED = 0.65, 0.88
-"""Which part of the budget may have passed when all is compiled, and when all is checked."""
+COMPILED, RUN, COMPARED = 0.55, 0.72, 0.92
+"""Which part of the budget may have passed when all are compiled, have run once, are compared."""
 
 Choose = Callable[[Asked, Executor], Sequence[Choice]]
 Save = Callable[[Plan, Path], Path]
@@ -67,12 +67,13 @@ class Measuring:
         with tempfile.TemporaryDirectory(prefix="blockbuster-") as folder:
             plans = [family.with_choice(plan, file, choice) for choice in choices]
             paths = _saved(plans, Path(folder), save)
-            self.tell(f"{name}: checking {len(paths)} schedules")
-            wrong = self.bench.check(paths, began + CHECKED * self.limit)
-            right = [path for path, reason in zip(paths, wrong, strict=True) if not reason]
-            self.tell(f"{name}: timing {len(right)} schedules")
-            times = dict(zip(right, self.bench.time(right, began + self.limit), strict=True))
-        found = [times.get(path, reason) for path, reason in zip(paths, wrong, strict=True)]
+            self.tell(f"{name}: running {len(paths)} schedules")
+            faults = self.bench.run(paths, began + RUN * self.limit)
+            sound = [path for path, fault in zip(paths, faults, strict=True) if not fault]
+            self.tell(f"{name}: comparing and timing {len(sound)} schedules")
+            ends = began + COMPARED * self.limit, began + self.limit
+            times = dict(zip(sound, self.bench.time(sound, *ends), strict=True))
+        found = [times.get(path, fault) for path, fault in zip(paths, faults, strict=True)]
         took = round(self.clock() - began, 2)
         return Entry(key, shown(name), _configs(choices, found), took, found.count(LATE))
 

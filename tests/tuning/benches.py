@@ -61,14 +61,14 @@ class Benches:
     timed: list[str] = field(default_factory=list)
 
     def bench(self):
-        return Bench(lambda until: Executor(), self.check, self.time)
+        return Bench(lambda until: Executor(), self.run, self.time)
 
-    def check(self, paths, until):
+    def run(self, paths, until):
         warps = [*map(_warps, paths)]
         self.checked += warps
         return ["its results are wrong" if one in self.wrong else "" for one in warps]
 
-    def time(self, paths, until):
+    def time(self, paths, compared, until):
         warps = [*map(_warps, paths)]
         self.timed += warps
         return [self.times.get(one, (99.0,)) for one in warps]

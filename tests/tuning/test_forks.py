@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from blockbuster.tuning.forks import LATE, Gone, Lost, called, called_for_each
+from blockbuster.tuning import forks
+from blockbuster.tuning.forks import LATE, Compilers, Gone, Lost, called, called_for_each
 from tests.tuning import calls
 
 NOTHING = ()  # modules to load first
@@ -69,3 +70,12 @@ def test_those_that_hang_are_ended_and_others_do_not_begin():
 
 def test_nothing_begins_when_time_is_up():
     assert in_forks([1, 2], -2.0) == [Gone(LATE)] * 2
+
+
+def test_an_executor_gives_reasons_for_what_is_lost(monkeypatch):
+    monkeypatch.setattr(forks, "LOADED", NOTHING)
+    executor = Compilers(time.monotonic() + 30)
+    died = "its process was ended by signal 11"
+    assert [*executor.map(calls.by_number, [1, 3, 2])] == [2, died, 4]
+    assert executor.submit(calls.doubled, 21).result() == 42
+    assert [*Compilers(time.monotonic() - 2).map(calls.doubled, [1])] == [LATE]

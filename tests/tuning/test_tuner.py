@@ -112,18 +112,18 @@ def test_each_part_of_the_budget_ends(tmp_path):
     ends = []
 
     class Noting(Benches):
-        def check(self, paths, until):
+        def run(self, paths, until):
             ends.append(until)
-            return super().check(paths, until)
+            return super().run(paths, until)
 
-        def time(self, paths, until):
-            ends.append(until)
-            return super().time(paths, until)
+        def time(self, paths, compared, until):
+            ends.extend((compared, until))
+            return super().time(paths, compared, until)
 
     began = time.monotonic()
     tuned(tuner(tmp_path, Noting(), limit=100.0), product(), SIZES)
-    checked, timed = (end - began for end in ends)
-    assert 80 <= checked < 100 <= timed < 120
+    ran, compared, timed = (end - began for end in ends)
+    assert 70 <= ran < 90 < compared < 100 <= timed < 120
 
 
 def test_progress_is_told(tmp_path):
@@ -131,8 +131,8 @@ def test_progress_is_told(tmp_path):
     tuned(tuner(tmp_path, Benches(), tell=said.append), product(), SIZES)
     assert said == [
         "matmul: out: ranking schedules",
-        "matmul: out: checking 5 schedules",
-        "matmul: out: timing 5 schedules",
+        "matmul: out: running 5 schedules",
+        "matmul: out: comparing and timing 5 schedules",
     ]
 
 
