@@ -33,7 +33,7 @@ def torch_with_gpu() -> Any:
 
 
 class Device:
-    """The first CUDA GPU that this process sees. Raises LaunchError where there is none."""
+    """The first CUDA GPU that this process sees. Raises LaunchError if there is none."""
 
     where = "cuda"
 

@@ -81,7 +81,7 @@ def sampled(
 
 
 def _errors(found: Tensor, right: Tensor, judged: Tensor) -> Tensor:
-    """Distances from what is right, infinite for what is no number; 0 where nothing is judged."""
+    """Distances from the exact values, infinite for NaN; 0 for elements that are not judged."""
     apart = (found - right).abs().where(judged, 0.0)
     return apart.where(apart == apart, math.inf)
 
@@ -108,7 +108,7 @@ def limit(sample: Sample, dtype: str) -> float:
 
 
 def excess(sample: Sample, dtype: str) -> str:
-    """How errors are larger than they may be, in words; empty where they are not."""
+    """How errors are larger than they may be, in words; empty if they are not."""
     if sample.lost:
         what = "truth values" if dtype == "bool" else "elements that are no numbers"
         return f"{sample.lost} of {sample.results} {what} where eager is right"
@@ -121,7 +121,7 @@ def excess(sample: Sample, dtype: str) -> str:
 
 
 def first_excess(samples: Iterable[Sample], dtypes: Sequence[str], names: Sequence[str]) -> str:
-    """The first output whose errors are too large, and how; empty where there is none."""
+    """The first output whose errors are too large, and how; empty if there is none."""
     for sample, dtype, name in zip(samples, dtypes, names, strict=True):
         reason = excess(sample, dtype)
         if reason:

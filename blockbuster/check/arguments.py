@@ -71,7 +71,7 @@ def findings_of(sources: Sequence[str], source: str) -> list[Finding]:
 
 
 def call_reference(reference: Callable[..., Any], given: Arrays) -> Any:
-    """What the reference returns; TypeError where tensors do not suit it."""
+    """What the reference returns; TypeError if tensors do not suit it."""
     try:
         return reference(**given)
     except (TypeError, AttributeError) as error:

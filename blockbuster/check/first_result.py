@@ -166,7 +166,7 @@ class _Comparison:
 
     @cached_property
     def _rows(self) -> Rows | None:
-        """The indices that are compared; None where even few of them are too many."""
+        """The indices that are compared; None if even few of them are too many."""
         sizes, counts = self._sizes, dict[Dim, int]()
         dims = sorted(separable_dims(self._program), key=lambda dim: -sizes[dim])
         room = _free_bytes(self._tensors[0].device) // SHARE

@@ -55,7 +55,7 @@ def lint(source: str) -> tuple[Finding, ...]:
 
 
 def _stages(module: ast.Module) -> dict[str, set[object]]:
-    """Per launched kernel, the values of ``num_stages``; None where a launch does not say."""
+    """Per launched kernel, the values of ``num_stages``; None if a launch does not say."""
     found: dict[str, set[object]] = {}
     for call in ast.walk(module):
         match call:

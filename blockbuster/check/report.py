@@ -12,7 +12,7 @@ NO_NUMBER = "eager or the reference gives no number there, or one that hardly fi
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """One configuration on one set of inputs. ``problems`` is empty where all is well.
+    """One configuration on one set of inputs. ``problems`` is empty if all is well.
 
     ``error`` is the largest of all draws, over the largest result; the ratios to eager's errors are
     medians over groups of draws. ``judged`` and ``spared`` count elements of each output over all

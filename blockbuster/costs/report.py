@@ -59,7 +59,7 @@ class Report:
     def plot(self) -> Figure:
         """A figure of matplotlib: each processor over time, and the use of each resource.
 
-        Raises DrawError where matplotlib is missing, ValueError for a report without a timeline.
+        Raises DrawError if matplotlib is missing, ValueError for a report without a timeline.
         """
         from blockbuster.view.gantt import figure
 

@@ -103,8 +103,8 @@ def is_array(value: object) -> bool:
 def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Leaf]:
     """The values of a call's arguments, defaults included, in the order of the parameters.
 
-    Raises TypeError where they do not fit the signature, or where one is neither an array nor a
-    fixed value.
+    Raises TypeError if they do not fit the signature, or if one is neither an array nor a fixed
+    value.
     """
     bound = inspect.signature(fn).bind(*args, **kwargs)
     given = tuple(bound.arguments)

@@ -129,7 +129,7 @@ def along(length: Length, dim: Dim, extent: Length) -> Length:
 def in_axes(lengths: Sequence[Length], axes: Sequence[Length]) -> Lengths:
     """``lengths`` in terms of the extents of an array's axes: ``|0|``, ``|1|``, ...
 
-    Raises Refused where they do not follow from these.
+    Raises Refused if they do not follow from these.
     """
     known: dict[Dim, Length] = {}
     for number, extent in enumerate(axes):

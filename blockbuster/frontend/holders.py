@@ -189,7 +189,7 @@ def form_of(array: Any) -> tuple[Check, Any, Any]:
 
 
 def _content_of(array: Any) -> tuple[Any, ...] | None:
-    """All of a small array on the CPU; else what changes with it. None where nothing tells.
+    """All of a small array on the CPU; else what changes with it. None if nothing tells.
 
     A large NumPy array is known to stay as it is if it is read-only, as all that it is a view of.
     """

@@ -74,7 +74,7 @@ def scalar_kind(value: object) -> str:
 def result_kind(op: str, kinds: Sequence[str]) -> str:
     """The kind of what ``op`` gives for operands of these kinds.
 
-    Raises Refused where masks are wanted and numbers given, or numbers wanted that masks are not.
+    Raises Refused if masks are wanted and numbers given, or numbers wanted that masks are not.
     """
     if op in LOGICAL and any(kind not in (MASK, TRUE, SCALAR, WHOLE) for kind in kinds):
         raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")

@@ -22,7 +22,7 @@ class Part:
 
 
 def parts_of(old: Sequence[Length], new: Sequence[Length]) -> tuple[Part, ...] | None:
-    """The parts of two shapes, outermost first; None where neither of two axes divides the other.
+    """The parts of two shapes, outermost first; None if neither of two axes divides the other.
 
     Axes of extent 1 have no part. A quotient has to be whole for all sizes for which the shapes
     are: it has no fractions, or it is the product of the axes that follow.

@@ -22,8 +22,8 @@ _FORM = "entries are ints, sizes such as x.shape[0], their products and quotient
 def wanted(dims: DimTable, shape: Shape, entries: Sequence[Any]) -> Lengths:
     """The extents that ``entries`` ask for of an array of ``shape``.
 
-    Raises Refused, with the shape that was asked for, where the array has another number of
-    elements, or none that can be told.
+    Raises Refused, with the shape that was asked for, if the array has another number of elements,
+    or none that can be told.
     """
     new = [_extent(dims, entry) for entry in entries]
     if new.count(None) > 1:

@@ -31,7 +31,7 @@ class Refused(Exception):
 def user_line() -> SourceLine | None:
     """The innermost line outside this package, NumPy and torch: the one place that inspects frames.
 
-    None where the command line called, and no function of the user's stands in between.
+    None if the command line called, and no function of the user's stands in between.
     """
     frame = sys._getframe(1)
     while frame is not None and _is_ours(frame):

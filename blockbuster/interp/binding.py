@@ -87,7 +87,7 @@ def bind(
 ) -> Layout:
     """The layout of ``graph`` for inputs of these shapes, or for ``sizes`` alone.
 
-    Raises ValueError where they disagree, or where sizes or blocks do not fit the program.
+    Raises ValueError if they disagree, or if sizes or blocks do not fit the program.
     """
     dims = dims_of(graph)
     for name, given in (("sizes", sizes), ("blocks", blocks), ("block_sizes", block_sizes)):

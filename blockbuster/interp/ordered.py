@@ -98,7 +98,7 @@ def smaller(x: Any, y: Any) -> Any:
 
 
 def quotient(x: Any, y: Any) -> Any:
-    """The whole number below x / y, or that number. Raises Refused where there is none."""
+    """The whole number below x / y, or that number. Raises Refused if there is none."""
     if not (isinstance(x, Fraction) and isinstance(y, Fraction) and y):
         raise Refused("a division of integers by zero, or of what is not finite")
     return Fraction(x // y)

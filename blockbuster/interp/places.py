@@ -126,7 +126,7 @@ def _steps() -> list[int]:
 
 
 def _signs(one: Compared, point: Mapping[Place, Any]) -> Any:
-    """The signs of left - right, or None where they are not computed."""
+    """The signs of left - right, or None if they are not computed."""
     values: dict[int, Any] = {}
     with np.errstate(all="ignore"):
         for term in sorted(below(one.left, one.right), key=lambda term: term.number):

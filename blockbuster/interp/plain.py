@@ -54,7 +54,7 @@ def plain(
 ) -> dict[str, Array]:
     """The outputs of ``graph``; sizes and block sizes are those of size classes.
 
-    Raises ValueError where a block has several elements and its items no axis for them.
+    Raises ValueError if a block has several elements and its items no axis for them.
     """
     reader = _Reader(sizes, block_sizes, semantics)
     with np.errstate(all="ignore"):

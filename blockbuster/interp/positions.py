@@ -273,7 +273,7 @@ def _size_maps(classes: Sequence[Dim], size: int, rules: tuple[Rule, ...]) -> It
 def far_sizes(a: Graph, b: Graph) -> tuple[tuple[tuple[Dim, int], ...], ...]:
     """Sizes of size classes at which outcomes of comparisons show that size 3 does not show.
 
-    Several, where one does not show them all; empty where there are none.
+    Several, where one does not show them all; empty if there are none.
     """
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
     groups = _groups((*comparisons(a), *comparisons(b)))

@@ -54,7 +54,7 @@ class Semantics(ABC):
         return self.constant(float(size))
 
     def numbers(self, item: Array) -> Array:
-        """The numbers that an item holds, as floats. Raises Refused where they are not known."""
+        """The numbers that an item holds, as floats. Raises Refused if they are not known."""
         raise Refused("a bound that is no number")
 
     @abstractmethod

@@ -17,7 +17,7 @@ from blockbuster.ir.types import Dim, size_class
 
 @dataclass(frozen=True)
 class Run:
-    """A dim that runs along an axis in steps; ``size`` is None where others say the dim's size."""
+    """A dim that runs along an axis in steps; ``size`` is None if others say the dim's size."""
 
     dim: Dim
     size: Length | None = None

@@ -71,7 +71,7 @@ def choice_weights() -> Choice:
 def machine_of(target: str) -> Machine:
     """The first built-in machine whose kernels are written for ``target``.
 
-    Raises ValueError where there is none.
+    Raises ValueError if there is none.
     """
     found = next((m for m in map(built_in, GPUS) if m.target == target), None)
     if found is None:
@@ -81,7 +81,7 @@ def machine_of(target: str) -> Machine:
 
 
 def known_device(device: str) -> Machine | None:
-    """The built-in machine that drivers call ``device``; None where there is none."""
+    """The built-in machine that drivers call ``device``; None if there is none."""
     return next((m for m in map(built_in, GPUS) if device in m.devices), None)
 
 

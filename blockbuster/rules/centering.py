@@ -168,7 +168,7 @@ class _Centering:
         self.size = size_class(self.op.dim)  # what expressions call the number of elements
 
     def made(self, note: Callable[[str], None]) -> Graph | None:
-        """The level with the loop parted; None where that is not called for, or not possible."""
+        """The level with the loop parted; None if that is not called for, or not possible."""
         found = dict(self._variances())
         if not found:
             return None

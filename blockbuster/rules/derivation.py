@@ -286,7 +286,7 @@ class Around:
 class Moves:
     """Where levels are after the one at ``path`` was replaced.
 
-    ``around`` are the levels around it, outermost first; None where all is in its place.
+    ``around`` are the levels around it, outermost first; None if all is in its place.
     """
 
     path: Path

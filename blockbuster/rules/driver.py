@@ -45,8 +45,8 @@ STEP_LIMIT = 100_000
 def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
     """Fuse ``graph`` with ``rules``, the first with the highest priority.
 
-    Raises RuleError where a rule fails or makes an ill-formed graph or the rules loop, FusionError
-    where more than 64 maps are nested, TypeError for what is no graph or no sequence of rules.
+    Raises RuleError if a rule fails or makes an ill-formed graph or the rules loop, FusionError if
+    more than 64 maps are nested, TypeError for anything but a graph and a sequence of rules.
     """
     check_rules(rules)
     known = Known()

@@ -47,7 +47,7 @@ class Formulas:
 
 
 def _scalar(node: Node) -> Expr | None:
-    """The scalar function that ``node`` applies to elements; None where it does something else."""
+    """The scalar function that ``node`` applies to elements; None if it does something else."""
     match node.op:
         case Elementwise(expr) | Pointwise(expr):
             return expr

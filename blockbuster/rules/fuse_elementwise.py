@@ -69,7 +69,7 @@ class FuseElementwise(LocalRule):
 
 
 def _too_long(graph: Graph, value: Value, position: int) -> str:
-    """Why the two operators do not fit into one expression; "" where they do."""
+    """Why the two operators do not fit into one expression; "" if they do."""
     first, second = graph.nodes[value.node], graph.nodes[position]
     assert isinstance(first.op, Elementwise)
     assert isinstance(second.op, Elementwise)

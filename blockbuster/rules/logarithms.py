@@ -36,7 +36,7 @@ def logarithm(
 ) -> tuple[Logarithm, bool] | None:
     """What a vector node makes of logarithms, by operand, and of pairs that it takes one of.
 
-    Also whether something is added, so that the order counts. None where it is not linear in one.
+    Also whether something is added, so that the order counts. None if it is not linear in one.
     """
     expr = _scalar(node)
     if expr is None or len(node.types[0].axes) > 1 or node.types[0].buffered:

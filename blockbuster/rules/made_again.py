@@ -31,8 +31,8 @@ def made_again(
 ) -> Derivation | None:
     """The start of ``derivation`` with larger values copied for each end, fused with ``rules``.
 
-    Each of the dims ``whole`` is one block (whole_dim.py). None where nothing is stored that could
-    be copied, or more than ``MOST_COPIES`` would be needed.
+    Each of the dims ``whole`` is one block (whole_dim.py). None if nothing is stored that could be
+    copied, or more than ``MOST_COPIES`` would be needed.
     """
     if not derivation.final.buffered_edges():
         return None

@@ -162,7 +162,7 @@ class _Level:
         return Emitter(self.builder, origin, leaves, own=own, order=order, made=self._made)
 
     def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
-        """What the node makes of pairs; None where it needs, and gives, plain values."""
+        """What the node makes of pairs; None if it needs, and gives, plain values."""
         to = self._emitter(node, own=own)
         args = tuple(self.pairs.get(v, self.plain[v]) for v in node.operands)
         if isinstance(node.op, Elementwise | Pointwise):

@@ -82,7 +82,7 @@ def _number(index: int, point: int) -> Fraction:
 
 
 def _evaluated(expr: Expr, point: int, dim: Dim, moved: dict[int, Fraction]) -> Fraction | None:
-    """The exact value of ``expr``; None where it is not made by arithmetic alone."""
+    """The exact value of ``expr``; None if it is not made by arithmetic alone."""
     match expr:
         case Arg(index):
             return moved.get(index, _number(index, point))

@@ -108,7 +108,7 @@ class Faulty(Exception):
 
 
 Trial = Callable[[], str]
-"""Runs a file in another process; says how that failed, "" where it did not."""
+"""Runs a file in another process; says how that failed, "" if it did not."""
 
 
 def admit(
@@ -223,7 +223,7 @@ class FirstChecks:
         return bool(self._new)
 
     def judge(self, run: PoisonedRun, tensors: Sequence[Tensor], results: list[Tensor]) -> None:
-        """Compare the first results of new binaries. Raises Refused where they are wrong."""
+        """Compare the first results of new binaries. Raises Refused if they are wrong."""
         new, self._new = self._new, []
         if not new:
             return

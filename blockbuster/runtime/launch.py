@@ -46,7 +46,7 @@ def as_parameters(
 def run_interpreted(kernel: Kernel, inputs: Arrays, *, timeout: float = 600) -> dict[str, Array]:
     """The outputs of ``kernel`` by name, from NumPy arrays, in Triton's interpreter.
 
-    Raises LaunchError where the kernel refuses the arrays or its worker dies.
+    Raises LaunchError if the kernel refuses the arrays or its worker dies.
     """
     (result,) = run_batch([(kernel, inputs)], timeout=timeout)
     if isinstance(result, LaunchError):

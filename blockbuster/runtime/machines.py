@@ -37,7 +37,7 @@ def target_for(machine: str, arrays: Arrays | None = None) -> str:
 
 
 def nearest(architecture: str) -> str:
-    """The target for a GPU of this architecture; LaunchError where there is none.
+    """The target for a GPU of this architecture; LaunchError if there is none.
 
     >>> nearest("sm_89"), nearest("sm_103")
     ('sm_80', 'sm_100')

@@ -86,7 +86,7 @@ class Relaunch:
         self._known[pattern] = kernels
 
     def laid(self, tensors: Sequence[Tensor], sizes: Sizes) -> Laid | None:
-        """What to do for arrays of this layout; None where a kernel is not known."""
+        """What to do for arrays of this layout; None if a kernel is not known."""
         found = self._found(tensors, sizes)
         if found is None:
             return None
@@ -101,7 +101,7 @@ class Relaunch:
         self, tensors: Sequence[Tensor], sizes: Sizes
     ) -> tuple[Any, Sequence[Made], Sequence[Start]] | None:
         """The pattern of all numbers, which the kernels are known by, and what is made and started
-        with them; None where offsets are wide or a dim is empty.
+        with them; None if offsets are wide or a dim is empty.
         """
         if not all(sizes.values()):
             return None

@@ -221,8 +221,7 @@ class Recording:
         known[text].learn(laid, tensors, self._sizes)
 
     def by_launcher(self, tensors: list[Tensor]) -> tuple[Play, list[Tensor]]:
-        """What plays the file again, and its outputs. Raises Refused where Triton does not compile
-        it.
+        """What plays the file again, and its outputs. Raises Refused if Triton does not compile it.
         """
         if self._checks:
             self._checks.expect_no_capture(self._of)

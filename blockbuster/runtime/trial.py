@@ -33,7 +33,7 @@ FAULTED = "faulted"
 def fault_in_trial(
     text: str, tensors: Sequence[Any], sizes: Mapping[str, int], *, server: str = SERVER
 ) -> str:
-    """How the launch of an emitted file fails in another process; "" where it does not."""
+    """How the launch of an emitted file fails in another process; "" if it does not."""
     layouts = [_layout(tensor) for tensor in tensors]
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
         folder = Path(name, "job")

@@ -62,7 +62,7 @@ class Server:
         return self.result(timeout)
 
     def begin(self, job: Path) -> None:
-        """Start a job. Raises LaunchError where the server does not live."""
+        """Start a job. Raises LaunchError if the server does not live."""
         assert self._process.stdin
         try:
             self._process.stdin.write(os.fsencode(job) + b"\n")
@@ -121,7 +121,7 @@ class Server:
 def run_job(job: Path, code: str, environment: Mapping[str, str], timeout: float) -> int:
     """The exit code of a job, in a server that waits for one, or in a new one.
 
-    Raises TimeoutError where the job takes longer, LaunchError where the server does not live.
+    Raises TimeoutError if the job takes longer, LaunchError if the server does not live.
     """
     server = take(code, environment)
     try:

@@ -33,7 +33,7 @@ class Subject:
 
     @cached_property
     def unfused(self) -> Fingerprint:
-        """The tile program before any fusion. Raises EmitError where there is none."""
+        """The tile program before any fusion. Raises EmitError if there is none."""
         program = lower_to_tiles(safe(self.graph))
         return Fingerprint(typed_for_gpu(self.graph, program, self.given))
 

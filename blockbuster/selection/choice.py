@@ -131,11 +131,11 @@ class Fused:
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
 
-        ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name.
-        Then no loop is run in chunks, since another kernel would have to combine them.
-        Where a compiler refused a snapshot, other forms of it are considered beside the others;
-        where it refused every one, all are considered again with smaller tiles. Raises EmitError
-        where no snapshot, nor the unfused program, has a form for the target that compiles.
+        ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name. Then no loop is
+        run in chunks, since another kernel would have to combine them. Where a compiler refused a
+        snapshot, other forms of it are considered beside the others; where it refused every one,
+        all are considered again with smaller tiles. Raises EmitError if no snapshot, nor the
+        unfused program, has a form for the target that compiles.
         """
         refusals = Refusals()
         found: list[Choice] = []
@@ -231,7 +231,7 @@ class Fused:
     def _formed(
         self, setting: Setting, number: int, form: Form, refusals: Refusals
     ) -> Choice | None:
-        """A snapshot in some form; None, and noted in ``refusals``, where it has none."""
+        """A snapshot in some form; None, and noted in ``refusals``, if it has none."""
         try:
             return self._choice(setting, number, form) if self._fits(setting, number) else None
         except EmitError as error:
@@ -313,7 +313,7 @@ class Fused:
     def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written.
 
-        Raises EmitError where that is too much.
+        Raises EmitError if that is too much.
         """
         assert found.scheduled is not None
         once = self._lower(len(self.snapshots) + 1).program

@@ -39,7 +39,7 @@ def in_chunks(scheduled: Scheduled, *, asked: Mapping[Dim, int] | None = None) -
     """``scheduled`` with long loops of few programs in chunks: as many as keep the device busy.
 
     ``asked`` says in how many chunks which dims are run instead, by dim or size class. Raises
-    EmitError where none of the loops over such a dim can be.
+    EmitError if none of the loops over such a dim can be.
     """
     nest, done = 1, dict[Dim, None]()
     while nest <= len(scheduled.draft.nests):

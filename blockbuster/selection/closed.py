@@ -90,7 +90,7 @@ class ClosedTraffic:
     ) -> Traffic:
         """The numbers at these sizes and numbers of blocks (default 1), or block sizes.
 
-        Raises ValueError where sizes or blocks do not fit the program, as ``evaluate`` does.
+        Raises ValueError if sizes or blocks do not fit the program, as ``evaluate`` does.
         """
         values = self.values(sizes, blocks, block_sizes)
         moved = {

@@ -93,7 +93,7 @@ class Family:
         return dtype if name in self.inputs else result_dtype([dtype], self._arithmetic)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
-        """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
+        """The size of every dim for arrays of these shapes; LaunchError if they disagree."""
         return bound(self.inputs, shapes, self.rules)
 
     def at(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:

@@ -166,7 +166,7 @@ class Plan:
 def bound(
     inputs: Mapping[str, Axes], shapes: Mapping[str, Sequence[int]], rules: tuple[Rule, ...]
 ) -> dict[Dim, int]:
-    """The size of every dim, as ``inputs`` show it; LaunchError where shapes disagree."""
+    """The size of every dim, as ``inputs`` show it; LaunchError if shapes disagree."""
     try:
         return bind_sizes([*inputs.items()], shapes, rules)
     except ValueError as error:

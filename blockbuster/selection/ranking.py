@@ -36,7 +36,7 @@ class Place:
     """A schedule's place in a ranking.
 
     ``first``: microseconds by the closed form, infinite where it says that no program fits.
-    ``second``: what the binaries' model says, None where they are not modelled. ``reason``: why it
+    ``second``: what the binaries' model says, None if they are not modelled. ``reason``: why it
     stands where it stands.
     """
 
@@ -84,7 +84,7 @@ def rank(
 
     They are compiled by ``executor`` (any of concurrent.futures; None: here, one by one).
     ``launch`` and ``warm``: as for ``Kernel.cost``. One that does not fit its sizes is dropped.
-    Raises TypeError for what is no schedule; ValueError where there is none, or none that fits its
+    Raises TypeError for anything but a schedule; ValueError if there is none, or none that fits its
     sizes, or for an unknown machine; EmitError if none of the kept schedules compiles and can run,
     or a worker died.
     """

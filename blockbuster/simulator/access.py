@@ -67,8 +67,8 @@ class Row:
 
     ``fixed``: bytes of an element along the loop's dim, ``before``: how many lie before each block
     (None: one in each). ``first``, ``last``: what comes before and behind the number of a block in
-    its name; ``last`` is None where all iterations touch the same block. ``met``: for each block
-    that the program has met, which part of it had to come from memory; it grows.
+    its name; ``last`` is None if all iterations touch the same block. ``met``: for each block that
+    the program has met, which part of it had to come from memory; it grows.
     """
 
     array: str

@@ -23,7 +23,7 @@ KIND = "golden case"
 
 @dataclass(frozen=True)
 class Case:
-    """One golden file, taken apart; ``after`` and ``wrong`` are None where it has none."""
+    """One golden file, taken apart; ``after`` and ``wrong`` are None if it has none."""
 
     path: Path
     title: str
@@ -57,7 +57,7 @@ def read_case(path: Path) -> Case:
 
 
 def read_cases(folder: Path) -> tuple[Case, ...]:
-    """The cases of a folder, by name. Raises ValueError where there are none."""
+    """The cases of a folder, by name. Raises ValueError if there are none."""
     paths = sorted(folder.glob("*.bb"))
     if not paths:
         raise ValueError(f"there are no golden cases (*.bb) in {folder}")

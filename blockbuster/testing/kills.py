@@ -72,7 +72,7 @@ def kills(mutant: Mutant, cases: Sequence[Case] = (), programs: int = 60) -> Kil
 
 
 def _sites(rule: Rule, examples: Sequence[str], programs: int) -> Iterator[tuple[int, Site | None]]:
-    """Sites of the rule in random programs, numbered from 1; None where looking for them fails."""
+    """Sites of the rule in random programs, numbered from 1; None if looking for them fails."""
     for at in range(programs):
         random = Random(f"0/{at}")
         _, graph = program_for(rule.name, at, random, examples)

@@ -45,7 +45,7 @@ class Mutant:
         return "".join(letters).lstrip("_")
 
     def build(self) -> Rule:
-        """The wrong rule. Raises ValueError where the text to be edited is not there once."""
+        """The wrong rule. Raises ValueError if the text to be edited is not there once."""
         return _Copies(f"{PACKAGE}.{self.module}", self.before, self.after).rule(self)
 
 

@@ -24,7 +24,7 @@ class Failure:
 
     @property
     def program(self) -> str:
-        """The text of the program, "" where the flaw is not one of a program."""
+        """The text of the program, "" if the flaw is not one of a program."""
         return self.site.graph.show() if self.site else ""
 
     @property

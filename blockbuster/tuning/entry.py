@@ -26,8 +26,8 @@ GRAIN = 16, 256
 class Key:
     """What a measurement is of: a program without its names, sizes, a device, and versions.
 
-    ``sizes``: for each dim the class of its size, "1024/64". ``assembler``: "" where Triton does
-    not use one. ``version`` is that of Blockbuster; "" in a file that is part of it.
+    ``sizes``: for each dim the class of its size, "1024/64". ``assembler``: "" if Triton does not
+    use one. ``version`` is that of Blockbuster; "" in a file that is part of it.
     """
 
     program: str

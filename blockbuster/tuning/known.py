@@ -57,7 +57,7 @@ class KnownResults:
         return considered
 
     def entry(self, asked: Asked) -> Entry | None:
-        """What was measured for a kernel; None where nothing is known of it."""
+        """What was measured for a kernel; None if nothing is known of it."""
         key = self.key(asked) if self.store.knows(self.device) else None
         return self.store.found(key, lambda: self.versions(self.target)) if key else None
 
@@ -101,7 +101,7 @@ def _choice(asked: Asked, config: Config) -> Choice | None:
 
 
 def _replayed(like: Scheduled, schedule: str) -> Scheduled | None:
-    """A schedule of the same program, sizes and target; None where it does not apply."""
+    """A schedule of the same program, sizes and target; None if it does not apply."""
     try:
         made = replayed(unscheduled(like.start, like.known, like.target), schedule)
         return checked_complete(made)

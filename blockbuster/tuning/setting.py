@@ -37,7 +37,7 @@ class Tuning:
         return self.tuner.tuned(family, plan, save, one_kernel=one) if self.tuner else plan()
 
     def entry(self, asked: Asked) -> Entry | None:
-        """What was measured for a kernel; None where nothing is known of it."""
+        """What was measured for a kernel; None if nothing is known of it."""
         return self.known.entry(asked) if self.known else None
 
 
@@ -52,8 +52,8 @@ def tuning_for(
 ) -> Tuning:
     """How kernels for a target are chosen. ``machine`` is as the user named it.
 
-    ``index``: the number of the GPU that holds the arrays; None where there are no arrays yet.
-    Raises LaunchError where kernels have to be measured and this computer has no such GPU.
+    ``index``: the number of the GPU that holds the arrays; None if there are no arrays yet. Raises
+    LaunchError if kernels have to be measured and this computer has no such GPU.
     """
     device = device_name(machine, target, index)
     known = KnownResults(device, target) if device else None
@@ -69,7 +69,7 @@ def tuning_for(
 
 
 def device_name(machine: str, target: str, index: int | None = None) -> str:
-    """What the driver calls the device that ``machine`` names; "" where it names no device."""
+    """What the driver calls the device that ``machine`` names; "" if it names no device."""
     if target == CPU:
         return ""
     if machine == AUTO:

@@ -72,7 +72,7 @@ class Store:
         )
 
     def read(self, name: str) -> Entry | None:
-        """The entry in a file of the folder; None where there is none, or none of this version.
+        """The entry in a file of the folder; None if there is none, or none of this version.
 
         A damaged file is removed with a warning.
         """
@@ -132,7 +132,7 @@ def write_file(entries: Iterable[Entry], path: Path) -> Path:
 
 
 def read_file(data: bytes, path: str = "a file of measurements") -> tuple[Entry, ...]:
-    """The entries of such a file. Raises LaunchError, with the place, where it is none."""
+    """The entries of such a file. Raises LaunchError, with the place, if it is none."""
     try:
         found = parse_json(data)
         schema = found.get("schema") if isinstance(found, dict) else None

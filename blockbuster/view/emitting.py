@@ -107,7 +107,7 @@ def _snapshot(derivation: Derivation, number: int) -> Graph:
 def _sizes_read(graph: Graph, program: ArrayProgram, given: Mapping[str, int]) -> dict[str, int]:
     """The sizes given and those fixed by the program, less those that fusion made superfluous.
 
-    Dims between two views are none of the graph's. Raises ValueError where sizes disagree.
+    Dims between two views are none of the graph's. Raises ValueError if sizes disagree.
     """
     for dim, size in program.sizes.items():
         if given.get(dim, size) != size:

@@ -26,7 +26,7 @@ WIDTH, INCHES = 10.0, (4.2, 0.45)  # of the figure; of the timeline, and of each
 def figure(report: Report) -> Figure:
     """A figure of the timeline, processors upwards, and of the use of each resource below it.
 
-    Raises DrawError where matplotlib is missing, ValueError for a report without a timeline.
+    Raises DrawError if matplotlib is missing, ValueError for a report without a timeline.
     """
     if not report.timeline:
         raise ValueError("this report has no timeline: bb.simulate gives one, the closed form none")

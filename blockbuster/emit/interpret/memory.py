@@ -61,7 +61,7 @@ class Memory:
             self._begun = self._first
 
     def load(self, buffer: Buffer, index: Index, path: Path) -> Array:
-        """The elements at ``index``. Raises Hazard where one is not, or not surely, written."""
+        """The elements at ``index``. Raises Hazard if one is not, or not surely, written."""
         self._check(buffer, index, path, "reads")
         return np.array(self.arrays[buffer][(*index, ...)])
 
@@ -71,7 +71,7 @@ class Memory:
         return None if writers is None else np.array(writers[(*index, ...)])
 
     def store(self, buffer: Buffer, index: Index, value: Array, path: Path) -> None:
-        """Write ``value``. Raises Hazard where an iteration at the same time writes there, too."""
+        """Write ``value``. Raises Hazard if an iteration at the same time writes there, too."""
         if buffer not in self.writers:
             raise Hazard(f"the input {buffer.name} is stored")
         self._check(buffer, index, path, "writes")

@@ -109,9 +109,9 @@ def prove_tiles(
     """Compare a tile program with the program that it was made from, on random inputs and sizes.
 
     ``equal`` is True where they agree in every trial of some tier, False where floats differ or
-    ``after`` is ill-formed or reads what is not there, None where neither shows. ``lanes``: the
-    padded lanes of ``after`` must not count either, as after ``guard``. Raises ValueError where
-    interfaces differ or ``trials`` is below 1, VerifyError where ``before`` is at fault.
+    ``after`` is ill-formed or reads what is not there, None if neither shows. ``lanes``: the padded
+    lanes of ``after`` must not count either, as after ``guard``. Raises ValueError if interfaces
+    differ or ``trials`` is below 1, VerifyError if ``before`` is at fault.
     """
     if trials < 1:
         raise ValueError(f"trials is {trials}, expected at least 1")
@@ -285,7 +285,7 @@ class Comparison:
     def bound(self, outcome: Trialled) -> float | None:
         """The chance that trials of tier A hid a difference at one of their sizes.
 
-        None where data bound loops: degrees do not tell which iterations there are.
+        None if data bound loops: degrees do not tell which iterations there are.
         """
         if self.bounding:
             return None

@@ -17,7 +17,7 @@ def shape_of(
 ) -> tuple[int, ...]:
     """The shape of an array; ``sizes`` by size class, ``blocks`` by dim.
 
-    Raises ValueError where nests differ in how many blocks they make of a dim whose blocks it has.
+    Raises ValueError if nests differ in how many blocks they make of a dim whose blocks it has.
     """
     scope = Scope(sizes, blocks)
     return tuple(

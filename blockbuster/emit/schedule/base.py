@@ -50,7 +50,7 @@ class Move(ABC):
         """The draft after the move; to be asked for only if ``why_not`` says ""."""
 
     def apply(self, scheduled: Scheduled, site: Site, **args: Any) -> Scheduled:
-        """``scheduled`` after the move. Raises EmitError, with the reason, where it is not legal.
+        """``scheduled`` after the move. Raises EmitError, with the reason, if it is not legal.
 
         Loads and invariant operators move out of loops, and repeats are merged, after every move.
         """
@@ -67,7 +67,7 @@ class Move(ABC):
         return " ".join(str(value) for value in args.values())
 
     def read(self, words: Sequence[str]) -> Args:
-        """The arguments that ``words`` say. Raises ValueError where they say none."""
+        """The arguments that ``words`` say. Raises ValueError if they say none."""
         if words:
             raise ValueError(f"nothing follows the place of {self.name}")
         return {}

@@ -48,7 +48,7 @@ Bound: TypeAlias = Edge | Scan | Outer
 
 @dataclass(frozen=True)
 class Range:
-    """Positions from ``low`` to ``high``; None where there is no bound."""
+    """Positions from ``low`` to ``high``; None if there is no bound."""
 
     low: Bound | None = None
     high: Bound | None = None

@@ -32,7 +32,7 @@ from blockbuster.ir.types import Dim
 def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram:
     """``program`` where the dims ``whole`` are one block each.
 
-    Raises EmitError where that would leave two views of an array that disagree on its blocks, and
+    Raises EmitError if that would leave two views of an array that disagree on its blocks, and
     where a loop runs over a span.
     """
     for dim in whole:

@@ -84,7 +84,7 @@ class ScanWriter:
         return self.formulas.leaves_of(expr)
 
     def _slice(self, tiles: Sequence[Tile]) -> list[Stmt] | None:
-        """The statements that make ``tiles``, in order; None where one cannot be made again."""
+        """The statements that make ``tiles``, in order; None if one cannot be made again."""
         needed, found = set(tiles), list[Stmt]()
         written = stored(self.formulas.nest.body)
         for tile, stmt in reversed(self.formulas.made.items()):

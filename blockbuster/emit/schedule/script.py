@@ -76,7 +76,7 @@ class _Word:
 
 
 def parsed(text: str) -> Iterator[Line]:
-    """The moves of a schedule's text. Raises ParseError, with a caret, where one cannot be read."""
+    """The moves of a schedule's text. Raises ParseError, with a caret, if one cannot be read."""
     for number, whole in enumerate(text.split("\n"), start=1):
         kept = _COMMENT.sub("", whole)
         start = 0
@@ -90,8 +90,8 @@ def parsed(text: str) -> Iterator[Line]:
 def replayed(scheduled: Scheduled, text: str) -> Scheduled:
     """``scheduled`` after the moves of ``text``.
 
-    Raises ParseError where a line cannot be read, EmitError where a move does not apply: it quotes
-    the line and says why.
+    Raises ParseError if a line cannot be read, EmitError if a move does not apply: it quotes the
+    line and says why.
     """
     for line in parsed(text):
         if reason := line.move.why_not(scheduled, line.site, **line.args):

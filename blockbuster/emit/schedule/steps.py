@@ -53,7 +53,7 @@ class Cost:
 
 
 def cost_of(scheduled: Scheduled) -> Cost | None:
-    """The cost of what is printed; None where some dim is not cut into blocks yet."""
+    """The cost of what is printed; None if some dim is not cut into blocks yet."""
     draft = scheduled.draft
     if any(not _is_cut(draft, nest) for nest in draft.nests):
         return None  # such a draft cannot be closed either

@@ -101,8 +101,8 @@ class Texts:
 def binary_of(entry: Mapping[str, Any], target: Target) -> Binary:
     """Compile an entry of an emitted file's KERNELS for ``target`` and look at what comes of it.
 
-    Raises EmitError where Triton or the assembler refuses it, where the target is no NVIDIA GPU,
-    and where no nvdisasm is found.
+    Raises EmitError if Triton or the assembler refuses it, if the target is no NVIDIA GPU, or
+    if no nvdisasm is found.
     """
     compiled, assembler = compiled_entry(dict(entry), target)
     name = entry["function"].__name__
@@ -113,7 +113,7 @@ def binary_of(entry: Mapping[str, Any], target: Target) -> Binary:
 
 
 def texts_of(name: str, target: Target, compiled: Any, assembler: Assembler) -> Texts:
-    """The texts of what Triton compiled. Raises EmitError where no nvdisasm is found."""
+    """The texts of what Triton compiled. Raises EmitError if no nvdisasm is found."""
     tool = disassembler()
     if not tool:
         raise EmitError(message("no nvdisasm is found", hint="Triton's wheels carry one"))
@@ -130,7 +130,7 @@ def texts_of(name: str, target: Target, compiled: Any, assembler: Assembler) -> 
 
 
 def read(texts: Texts) -> Binary:
-    """A kernel from its texts. Raises EmitError where there is no machine code."""
+    """A kernel from its texts. Raises EmitError if there is no machine code."""
     found = functions(texts.sass)
     if not found:
         raise EmitError(f"the disassembler reads no code in {texts.function}")

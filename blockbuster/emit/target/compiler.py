@@ -67,7 +67,7 @@ TARGETS: dict[str, Target] = {
 class CompileReport:
     """What one function became: bytes of shared memory, registers per thread, spilled bytes.
 
-    ``assembler``: what made the machine code; "" where no NVIDIA assembler did.
+    ``assembler``: what made the machine code; "" if no NVIDIA assembler did.
     """
 
     function: str
@@ -88,7 +88,7 @@ def target_of(name: str) -> Target:
 def compile_kernel(kernel: Kernel, target: str | None = None) -> tuple[CompileReport, ...]:
     """Compile each function of ``kernel`` for ``target`` (default: its own), without a GPU.
 
-    Raises EmitError where Triton refuses it, or where the target has too little shared memory.
+    Raises EmitError if Triton refuses it, or if the target has too little shared memory.
     """
     chosen = target_of(target or kernel.target)
     if os.environ.get("TRITON_INTERPRET", "0") == "1":
@@ -102,7 +102,7 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 def assembler_of(target: str) -> Assembler | None:
-    """What makes machine code for a target; None where that is no assembler of NVIDIA's."""
+    """What makes machine code for a target; None if that is no assembler of NVIDIA's."""
     chosen = target_of(target)
     return _assembler(chosen.backend, chosen.arch)
 

@@ -31,7 +31,7 @@ LOCK = threading.Lock()
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of ours on disk: ``path`` in the user's cache, or None where that has no place.
+    """A folder of ours on disk: ``path`` in the user's cache, or None if that has no place.
 
     Files have short names of ASCII letters, digits, ``_``, ``-`` and ``.``; other names raise
     ValueError. No method raises OSError.
@@ -41,7 +41,7 @@ class Folder:
     path: Path | None
 
     def read(self, name: str) -> bytes | None:
-        """What stands in a file, or None where there is none that can be read and is ours."""
+        """What stands in a file, or None if there is none that can be read and is ours."""
         _check_name(name)
         for place in self._places():
             with suppress(OSError):
@@ -125,7 +125,7 @@ def cache_folder(name: str) -> Folder:
 def instead_of(path: Path, reason: str) -> Path:
     """A temporary folder for a cache at ``path``, whoever owns it; one warning says why.
 
-    It lives as long as this process. Raises OSError where there is no place for one.
+    It lives as long as this process. Raises OSError if there is no place for one.
     """
     _warn_once(path, reason)
     return _own(_spare() / path.name)
@@ -162,7 +162,7 @@ def _listed(place: Path) -> list[str]:
 
 
 def _read(path: Path) -> bytes:
-    """Raises OSError for what is no file of ours: a folder, a link, a pipe, somebody else's."""
+    """Raises OSError for anything but a file of ours: a folder, a link, a pipe, somebody else's."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:

@@ -112,7 +112,7 @@ class Gpu:
         return graph.replay, made
 
     def fault(self) -> str:
-        """Wait for the device; what it says of a launch that failed, "" where none did."""
+        """Wait for the device; what it says of a launch that failed, "" if none did."""
         try:
             self._torch.cuda.synchronize(self._device)
         except RuntimeError as error:

@@ -140,7 +140,7 @@ def disassembled(cubin: bytes, tool: str) -> str:
 
 
 def disassembler() -> str:
-    """The path of an nvdisasm: Triton's, or that of a CUDA toolkit; "" where there is none."""
+    """The path of an nvdisasm: Triton's, or that of a CUDA toolkit; "" if there is none."""
     return _disassembler(tuple(os.environ.get(n, "") for n in ("CUDA_HOME", "CUDA_PATH", "PATH")))
 
 

@@ -31,8 +31,8 @@ from blockbuster.ir.graph import Graph
 class Given:
     """What is known of a kernel's dtypes: ``arrays`` by name, ``results`` of outputs in order.
 
-    ``common`` is empty where the inputs decide. ``arithmetic`` is that of NumPy text; a GPU's
-    kernels compute in float32.
+    ``common`` is empty if the inputs decide. ``arithmetic`` is that of NumPy text; a GPU's kernels
+    compute in float32.
     """
 
     arrays: Mapping[str, str] = field(default_factory=dict)

@@ -51,7 +51,7 @@ class Names:
 
 
 def comment(words: str) -> str:
-    """The end of a line of code that says ``words``; nothing where there are none."""
+    """The end of a line of code that says ``words``; nothing if there are none."""
     return f"  # {shown(words)}" if words else ""
 
 

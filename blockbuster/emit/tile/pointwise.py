@@ -36,7 +36,7 @@ def in_tiles(op: Op, axes: tuple[Dim, ...]) -> Op:
 
 
 def paper_name(op: Pointwise, args: Sequence[Tile]) -> str:
-    """The name in Table 1 of ``op`` applied to ``args``; empty where it has none.
+    """The name in Table 1 of ``op`` applied to ``args``; empty if it has none.
 
     >>> product = Pointwise(Call("mul", (Arg(0), Arg(1))), ("M", "N"))
     >>> paper_name(product, [Tile("t1", ("M", "N")), Tile("t2", ("M",))])

@@ -288,8 +288,8 @@ class For:
     this loop is over the chunk that has the number of the current element. ``settled``: sums of the
     loop that are read once more behind it, without a change of their value (workarounds.py).
     ``span``: (begin, end), numbers of blocks, each a tile without axes made before the loop. It
-    runs over those of its blocks with begin <= number < end, and over none where there are none.
-    None for begin or end: from the first, up to the last. ``full``: no block has lanes past it.
+    runs over those of its blocks with begin <= number < end, and over none if there are none. None
+    for begin or end: from the first, up to the last. ``full``: no block has lanes past it.
     """
 
     dim: Dim

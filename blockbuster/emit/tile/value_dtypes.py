@@ -97,7 +97,7 @@ def casts(graph: Graph) -> dict[str, None]:
 
 
 def _made(maker: Node) -> str:
-    """The dtype that an operator gives its result; empty where that is the common one."""
+    """The dtype that an operator gives its result; empty if that is the common one."""
     match maker.op:
         case Cast(dtype):
             return dtype

@@ -313,7 +313,7 @@ class Text(Operators):
         return [f"{stmt.target.name} = {text}"]
 
     def _into_memory(self, stmt: Let, scope: Scope) -> str:
-        """The value of ``stmt`` made in memory that is there already; empty where none is."""
+        """The value of ``stmt`` made in memory that is there already; empty if none is."""
         free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
         memory = free.name if free else ""
         if store is not None and self._places(scope).needs_positions(store.view, store.value):

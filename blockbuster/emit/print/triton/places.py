@@ -256,7 +256,7 @@ class Places:
         return self._tiling.ragged(dim) and dim not in self._full
 
     def mask(self, dims: Lanes, lanes: Lanes) -> str:
-        """The lanes of a tile that lie inside each of ``dims``; empty where all do."""
+        """The lanes of a tile that lie inside each of ``dims``; empty if all do."""
         ragged = [dim for dim in lanes if dim in dims and self._ragged(dim)]
         return " & ".join(f"{self._inside(dim)}{spread((dim,), lanes)}" for dim in ragged)
 
