@@ -151,7 +151,7 @@ def spin_dependent(CYCLES):
 
 @dataclass(frozen=True)
 class Form:
-    """How a kernel is launched: the types of its arguments, its constants, and options."""
+    """The launch form of a kernel: the types of its arguments, its constants, and options."""
 
     types: Mapping[str, str]
     constants: Mapping[str, int] = field(default_factory=dict)

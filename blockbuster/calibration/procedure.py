@@ -25,7 +25,7 @@ Tell = Callable[[str], None]
 
 
 def present_device(kind: str) -> str:
-    """What the device is called that would be measured; ``kind``: "auto", "gpu" or "cpu".
+    """The name of the device that would be measured; ``kind``: "auto", "gpu" or "cpu".
 
     Raises LaunchError if it is a GPU that cannot be measured, or there is none.
     """
@@ -89,7 +89,7 @@ def related(device: str, architecture: int) -> Machine:
 
 
 def gpu_derived(base: Machine, found: tuple[Measured, ...]) -> Mapping[str, tuple[Scale, str]]:
-    """What of a GPU is not measured, but follows from what is: cycles and lanes are the base's."""
+    """A GPU's numbers that follow from measured ones; cycles and lanes are the base's."""
     like = f"derived: as of {base.name}"
 
     def rate(tier: str) -> Scale:

@@ -39,7 +39,7 @@ class Reach:
 
     @classmethod
     def of(cls, results: Sequence[Tensor]) -> Reach:
-        """That of exact results, and of some with small changes."""
+        """The reach of exact results, and of results of inputs with small changes."""
         low = high = results[0]
         for result in results[1:]:
             low = low.where(low <= result, result)
@@ -47,7 +47,7 @@ class Reach:
         return cls(low, high)
 
     def holds(self, ours: Tensor, *, beside: float) -> Tensor:
-        """Where ours is within, give or take as much again and ``beside``."""
+        """Where our results are within the reach, doubled, give or take ``beside``."""
         if self.low.dtype == ours.dtype and not ours.dtype.is_floating_point:
             return self.low != self.high
         room = (self.high - self.low) + beside
@@ -108,7 +108,7 @@ def limit(sample: Sample, dtype: str) -> float:
 
 
 def excess(sample: Sample, dtype: str) -> str:
-    """How errors are larger than they may be, in words; empty if they are not."""
+    """By how much errors exceed their bounds, in words; empty if they do not."""
     if sample.lost:
         what = "truth values" if dtype == "bool" else "elements that are no numbers"
         return f"{sample.lost} of {sample.results} {what} where eager is right"

@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave, and what it did wrong beside that.
+    """The results of a call, and its other errors.
 
     ``stopped`` says why there are no results. ``refused`` is the message of a TypeError: the kernel
     does not return arrays.

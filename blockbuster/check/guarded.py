@@ -127,7 +127,7 @@ class Guarded:
     unwritten: bytes
 
     def problems(self) -> Iterator[str]:
-        """What a call did to an input or an output that it may not do."""
+        """The forbidden changes that a call made to an input or an output."""
         after = self._now()
         if self.packed.data is not None and _same(self.before, after):
             return
@@ -150,7 +150,7 @@ class Guarded:
                 )
 
     def overruns(self) -> Iterator[str]:
-        """Where a call wrote outside of the elements."""
+        """The places outside of the elements where a call wrote."""
         after = self._now()
         if not _same(self.before, after):
             yield from self._outside(self.before != after)

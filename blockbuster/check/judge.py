@@ -85,7 +85,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What groups of samples say: medians of the ratios, and the ratio of the largest of all.
+    """The verdict of groups of samples: medians of the ratios, and the ratio of the largest of all.
 
     ``relative`` is our largest error over the largest result, ``erring`` the results with an error.
     Counts are over all draws: ``results`` were judged, ``spared`` were not.

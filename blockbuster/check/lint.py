@@ -33,7 +33,7 @@ class Finding:
 
 
 def lint(source: str) -> tuple[Finding, ...]:
-    """What is wrong with the kernels of a module, given as text; raises SyntaxError.
+    """The findings in the kernels of a module, given as text; raises SyntaxError.
 
     Loops that say no number of stages are not pipelined where the module launches their kernel with
     ``num_stages=1``, and only so.

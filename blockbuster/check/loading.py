@@ -65,5 +65,5 @@ def axes_of(program: ArrayProgram) -> dict[str, Axes]:
 
 
 def comparison(program: ArrayProgram) -> Compare:
-    """What compares first results with those of the array program."""
+    """A function that compares first results with those of the array program."""
     return functools.partial(compare_first, program)

@@ -85,7 +85,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Suite:
-    """What kernels are compared with, and how often."""
+    """The setting of a check: reference, eager function, and number of repetitions."""
 
     reference: Run
     eager: Run | None

@@ -42,7 +42,7 @@ DEPTH = 32
 
 @dataclass(frozen=True)
 class BinaryCoefficients:
-    """How near to a machine's rates machine code comes, and how long a program waits.
+    """How near machine code comes to a machine's rates, and how long a program waits.
 
     Fractions of rates: ``matrix``, where four warps multiply together, and ``apart``, where each
     does alone; ``memory`` and ``cache``, of bandwidths (beyond 1 where processors that ask for the
@@ -69,7 +69,7 @@ class BinaryCoefficients:
 
     @property
     def moving(self) -> Coefficients:
-        """What the closed form takes of them for memory."""
+        """Those of the coefficients that the closed form uses for memory."""
         return Coefficients(memory=self.memory, cache=self.cache, burst=self.burst)
 
 
@@ -78,7 +78,7 @@ FITTED = BinaryCoefficients()
 
 @dataclass(frozen=True)
 class Counts:
-    """What one run of a phase issues in each warp: instructions, and bytes of shared memory.
+    """The counts of one run of a phase in each warp: instructions, and bytes of shared memory.
 
     ``special``: instructions of special units, ``halves``: of units half as wide as usual;
     ``operations``: of matrix units, which ``fetched`` bytes of shared memory feed; ``apart``: warps
@@ -282,7 +282,7 @@ def time_of_binary(
     held: Collection[str] = (),
     coefficients: BinaryCoefficients = FITTED,
 ) -> NestTime:
-    """How long one compiled kernel takes; ``held`` are arrays that the cache has before it begins.
+    """The time of one compiled kernel; ``held`` are arrays that the cache has before it begins.
 
     Raises EmitError for a kernel of which no program fits a processor of the machine.
     """

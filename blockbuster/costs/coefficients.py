@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Coefficients:
-    """How near to a machine's rates kernels come, and how long they wait, in cycles.
+    """How near kernels come to a machine's rates, and how long they wait, in cycles.
 
     Rates. ``matrix``: of the rate of matrix units where four warps multiply together; ``apart``:
     where each warp multiplies alone. ``memory``, ``cache``: of the bandwidth of global memory and

@@ -59,7 +59,7 @@ class Dot:
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
-    """What one run of a dot of two blocks takes."""
+    """The resources that one run of a dot of two blocks takes."""
     left, right = stmt.args
     rows, columns = (layouts.lanes(dim) for dim in layouts.tiling.lanes(stmt.target))
     depth = prod(map(layouts.lanes, layouts.tiling.lanes(left))) // rows

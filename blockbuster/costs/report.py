@@ -16,7 +16,7 @@ LATENCY = "latency"
 
 @dataclass(frozen=True)
 class Event:
-    """What occupies a resource: a program's load, arithmetic or store, or a launch.
+    """An interval in which a resource is busy: a program's load, arithmetic or store, or a launch.
 
     ``start`` and ``end`` in microseconds from the start of the plan. ``processor``: the one it runs
     on, -1 for what belongs to none. ``kernel`` and ``program``: their numbers, in order.

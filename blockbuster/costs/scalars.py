@@ -32,7 +32,7 @@ Sines are those of small angles: large ones take another path, which branches.
 
 @dataclass(frozen=True)
 class Scalar:
-    """What one element takes: ``calls`` of functions, ``special`` ones, and ``instructions``."""
+    """The cost of one element: ``calls`` of functions, ``special`` ones, and ``instructions``."""
 
     calls: int = 0
     special: int = 0
@@ -47,7 +47,7 @@ class Scalar:
 
 
 def scalar(expr: Expr) -> Scalar:
-    """What one evaluation of ``expr`` takes.
+    """The cost of one evaluation of ``expr``.
 
     >>> from blockbuster.ir.expr import Arg, Size, call
     >>> scalar(call("exp", call("mul", Arg(0), call("pow", Size("D"), -0.5))))

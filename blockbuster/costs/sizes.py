@@ -14,7 +14,7 @@ from blockbuster.ir.types import Dim, size_class
 
 
 def own_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
-    """Those of ``sizes`` that the program has: a plan gives its files the sizes of all of them."""
+    """The ``sizes`` that the program has: a plan passes its files the sizes of all of them."""
     own = set(map(size_class, named(program)))
     return {dim: size for dim, size in sizes.items() if size_class(dim) in own}
 

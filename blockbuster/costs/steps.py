@@ -55,7 +55,7 @@ def _mean(parts: Sequence[float], exponent: float) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """How fast a machine does a kernel's work.
+    """The rates of a machine for a kernel's work.
 
     ``missed``: bytes that are loaded from memory because the cache has them not, by array.
     """

@@ -81,7 +81,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Shape:
-    """How a function returns its results: ``make`` puts them together again.
+    """The structure of a function's results: ``make`` puts them together again.
 
     ``keys`` are those of a dict; of a ``nested`` result, which ``tree`` tells, its outputs' names.
     """
@@ -131,7 +131,7 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def fixed_values(found: Sequence[Leaf]) -> list[Any]:
-    """What a call gives that is no array: fixed values, and the classes of containers."""
+    """The parts of a call that are not arrays: fixed values, and the classes of containers."""
     trees = [leaf.tree for leaf in found if leaf.tree is not None]
     classes = (cls for tree in trees for cls in tree.classes())
     return [*dict.fromkeys(classes), *(leaf.value for leaf in found if not leaf.is_array)]
@@ -185,7 +185,7 @@ def trace_call(
 
 
 def program_key(program: ArrayProgram, shape: Shape) -> tuple[Any, ...]:
-    """What a traced program is, as a key: two traces that compute the same have the same one.
+    """A key of a traced program: traces that compute the same have the same key.
 
     Functions of whole arrays made anew by every trace are the same if their code and all that they
     close over are.

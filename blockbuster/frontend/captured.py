@@ -38,7 +38,8 @@ def check_capture(array: Any) -> None:
 
 
 def word_for(array: Any, roots: Mapping[str, Any]) -> str:
-    """What a function calls ``array``; ``roots`` are what it is given, itself under ``""``.
+    """The function's name for ``array``; ``roots`` are its arguments, the function itself under
+    ``""``.
 
     >>> w = np.ones(3)
     >>> word_for(w, {"": lambda x: x + w}), word_for(w, {"layers": [{"w": w}]})

@@ -15,7 +15,7 @@ Task = Generator[Any, Any, T]
 
 
 def done(task: Task[T]) -> T:
-    """What ``task`` returns, all tasks that it yields being done where it yields them."""
+    """The result of ``task``; each task that it yields is done where it yields it."""
     waiting: list[Task[Any]] = [task]
     result: Any = None
     while waiting:

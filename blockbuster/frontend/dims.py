@@ -315,7 +315,7 @@ class DimTable:
         }
 
     def size_rules(self, names: Mapping[Dim, Axis]) -> tuple[Rule, ...]:
-        """What is known of sizes that follow from others, under final names."""
+        """The rules for sizes that follow from others, under final names."""
 
         def named(dim: Dim) -> Length:
             axis = names[dim]

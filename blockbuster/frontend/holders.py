@@ -40,7 +40,7 @@ _SMALL = 2**12  # the same of tensors
 
 
 class Unknown(Exception):
-    """What a function reads cannot be told, and why."""
+    """The values that a function reads cannot be determined; the message says why."""
 
 
 def is_stateless(module: str) -> bool:

@@ -55,7 +55,7 @@ class Loops:
         return loop
 
     def found(self, loops: Sequence[Loop]) -> tuple[Loop, ...]:
-        """What stands for each of ``loops``."""
+        """The representative of each of ``loops``."""
         return tuple(map(self.find, loops))
 
     def keep_apart(self, loops: Sequence[Loop]) -> None:

@@ -289,7 +289,7 @@ def last_uses(program: ArrayProgram) -> dict[Value, int]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an exact run takes: bytes held at once at most, elements made, products of matmuls."""
+    """The cost of an exact run: peak bytes, elements made, operations of matmuls."""
 
     held: int
     elements: int

@@ -52,7 +52,7 @@ _UNSEEN = ("globals", "eval", "exec", "compile", "input", "open", "__import__")
 
 
 class Reads:
-    """What a function reads, as it was at one time.
+    """The values that a function reads, as they were at one time.
 
     ``unknown`` says what cannot be watched, and is empty if everything can.
     """
@@ -84,7 +84,7 @@ class Reads:
 
 
 def reads_of(fn: Callable[..., Any], fixed: Iterable[Any] = ()) -> Reads:
-    """What ``fn`` can read now; ``fixed`` are arguments that are no arrays."""
+    """The values that ``fn`` can read now; ``fixed`` are arguments that are not arrays."""
     seeker = _Seeker()
     try:
         seeker.root(fn)

@@ -221,7 +221,7 @@ def _part(data: Any) -> Expr | str:
 
 @dataclass(frozen=True)
 class Form:
-    """How a parameter of an operator is written and read."""
+    """The writer and the reader of a parameter of an operator."""
 
     write: Callable[[Any], Any]
     read: Read[Any]

@@ -47,7 +47,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def definition(fn: object) -> SourceLine | None:
-    """Where a function begins; None for what is no function of Python's."""
+    """The place where a function begins; None for anything but a Python function."""
     code = getattr(inspect.unwrap(fn), "__code__", None) if callable(fn) else None
     return SourceLine(code.co_filename, code.co_firstlineno) if code else None
 

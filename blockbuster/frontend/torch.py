@@ -44,7 +44,7 @@ def one_element(value: Any) -> Any:
 
 
 def state_of(tensor: Tensor) -> tuple[Any, ...] | None:
-    """What changes with a tensor: its form, its memory, the number of changes in place.
+    """A state that changes with a tensor: its form, its memory, the number of changes in place.
 
     Changes through ``tensor.data``, or through a NumPy array of the same memory, are not counted.
     None for a tensor of inference mode, which counts none.

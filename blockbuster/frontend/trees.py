@@ -21,7 +21,7 @@ _DICTS = (dict, OrderedDict)
 
 @dataclass(frozen=True)
 class Container:
-    """What holds values under ``keys``; ``kind`` is tuple, list, dict, named or fields."""
+    """A container with values under ``keys``; ``kind`` is tuple, list, dict, named or fields."""
 
     kind: str
     cls: type
@@ -59,7 +59,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Tree:
-    """How leaves are put together; without a container it is a leaf."""
+    """The nesting of leaves in containers; without a container it is a leaf."""
 
     container: Container | None = None
     parts: tuple[Tree, ...] = ()
@@ -145,7 +145,7 @@ def taken_apart(value: Any, is_leaf: Callable[[Any], bool]) -> tuple[list[Leaf],
 
 
 def result_apart(result: Any) -> tuple[list[Leaf], Tree]:
-    """What a function returned, taken apart: other mappings are dicts, other tuples tuples."""
+    """A function's result, taken apart: other mappings count as dicts, other tuples as tuples."""
     if isinstance(result, Mapping) and type(result) not in _DICTS:
         result = dict(result)
     for kind in (tuple, list):

@@ -23,7 +23,7 @@ BYTES = 6  # of a number: far above those that are compared as numbers, and exac
 
 
 class Anywhere(Residues):
-    """What makes numbers of positions, sizes and infinities random; mixed into a tier."""
+    """A mixin of tiers that makes positions, sizes and infinities random numbers."""
 
     def drawn(self, *words: object) -> float:
         """A random whole number, the same for the same words."""

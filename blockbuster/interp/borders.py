@@ -78,7 +78,7 @@ def between(near: Mapping[str, Array], far: Mapping[str, Array], t: float) -> In
 def borders(
     graph: Graph, setting: Setting, near: Mapping[str, Array], far: Mapping[str, Array]
 ) -> list[float]:
-    """How far along the line comparisons turn, one border of each that turns."""
+    """The positions along the line at which comparisons change, one for each that changes."""
 
     def signs(t: float) -> Array:
         comparing = Comparing()

@@ -39,7 +39,7 @@ Search = Callable[[Setting, Unknowns, Cell, Solver], Counterexample | None]
 
 @dataclass(frozen=True)
 class Cases:
-    """What going through all cases showed."""
+    """The result of going through all cases."""
 
     equal: bool | None
     reason: str

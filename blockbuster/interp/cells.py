@@ -82,7 +82,7 @@ class Solver:
         return self._found(held, facts=False) is not None
 
     def point(self, cell: Cell) -> dict[Monomial, Fraction] | None:
-        """What monomials may be in a cell; None if it is empty."""
+        """Values of monomials in a cell; None if it is empty."""
         return self._found(list(cell.signs.items()), facts=True)
 
     def _found(

@@ -51,7 +51,7 @@ __all__ = ["Counterexample", "Proof", "Setting", "check_equal_exactly", "prove_e
 def check_equal_exactly(
     a: Graph, b: Graph, *, trials: int = 2, seed: int = 0
 ) -> Counterexample | None:
-    """Where two programs differ as terms, or None if they agree in every trial.
+    """The place where two programs differ as terms, or None if they agree in every trial.
 
     Raises Unsettled where the trials cannot tell, ValueError if the interfaces differ.
     """

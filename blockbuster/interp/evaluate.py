@@ -178,7 +178,7 @@ class Interpreter:
     def folded(
         self, results: Sequence[Result], columns: Sequence[list[Nested]], site: Site
     ) -> Sequence[Nested]:
-        """What becomes of the results of all iterations: lists, items, or the monoid's identity."""
+        """The results of all iterations combined: lists, items, or the monoid's identity."""
         types = site.node.types
         if all(columns):
             return folded(results, columns, types, self.semantics, self.layout.size)
@@ -232,7 +232,7 @@ class Interpreter:
         return [Held(site.node.types[0], item)]
 
     def item(self, op: Functional | Elementwise | Cast, items: Sequence[Array]) -> Array:
-        """What an operator makes of items alone."""
+        """The result of an operator on items alone."""
         if isinstance(op, Functional):
             return self.semantics.functional(op.name, items)
         if isinstance(op, Elementwise):

@@ -313,7 +313,7 @@ def _far(group: tuple[Comparison, ...], rules: tuple[Rule, ...]) -> tuple[int, .
 
 
 def unseen(a: Graph, b: Graph, tried: Iterable[Sizes]) -> str:
-    """What comparisons of positions and sizes do that no size tried shows; "" if they show all.
+    """The outcomes of position and size comparisons that no tried size shows; "" if all show.
 
     Raises TooLarge.
     """

@@ -90,7 +90,7 @@ def plain(array: Array) -> Any:
 
 
 class Shown(Protocol):
-    """What shows that two programs differ: its text, and plain data."""
+    """The evidence that two programs differ: its text, and plain data."""
 
     def __str__(self) -> str: ...
 

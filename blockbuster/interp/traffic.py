@@ -19,7 +19,7 @@ from blockbuster.ir.types import Dim
 
 @dataclass
 class Moved:
-    """What was moved from and to one tensor: numbers of items, and of their elements."""
+    """The traffic of one tensor: numbers of items, and of their elements."""
 
     loads: int = 0
     stores: int = 0

@@ -32,7 +32,7 @@ class Unsettled(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the trials of a tier gave: the first difference, if any, and where it was looked for."""
+    """The result of a tier's trials: the first difference, if any, and where it was looked for."""
 
     difference: Counterexample | None
     redraws: int

@@ -55,7 +55,7 @@ class Unfolding:
         self.truths: dict[int, bool] = {}
 
     def __call__(self, term: Term) -> Element:
-        """What a term is. Raises Undecided, ZeroDivisor, TooLarge."""
+        """The polynomial of a term. Raises Undecided, ZeroDivisor, TooLarge."""
         stack = [term]
         while stack:
             top = stack[-1]

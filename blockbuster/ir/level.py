@@ -26,7 +26,7 @@ OpT = TypeVar("OpT", bound=Op)
 
 @dataclass(frozen=True)
 class Change:
-    """What an edit did: nodes that are new, nodes next to them, nodes that went.
+    """The nodes of an edit: new nodes, nodes next to them, removed nodes.
 
     ``inputs`` are those that were or are read there, ``reordered`` the nodes that may have changed
     places; ``cut`` tells that a path may have gone.

@@ -338,11 +338,11 @@ class Map(Op):
         return Map(self.dim, body, self.iterated, self.results, self.start)
 
     def entering(self, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Those of the operands of a map that enter its body."""
+        """The operands of a map that enter its body."""
         return operands[: len(self.iterated)]
 
     def first_values(self, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Those of the operands of a map that are results of iteration 0, if it starts at 1."""
+        """The operands of a map that are results of iteration 0, if it starts at 1."""
         return operands[len(self.iterated) :]
 
     @property

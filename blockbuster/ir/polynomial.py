@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 
 class Sortable(Protocol):
-    """What can be a symbol: something with an order, and a hash."""
+    """A possible symbol: a value with an order, and a hash."""
 
     def __lt__(self, other: Any, /) -> bool: ...
 

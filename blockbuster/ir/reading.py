@@ -105,7 +105,7 @@ def one_of(words: tuple[str, ...]) -> Read[str]:
 
 
 def maybe(read: Read[T]) -> Read[T | None]:
-    """What ``read`` reads, or nothing."""
+    """A reader of what ``read`` reads, or of null."""
     return lambda value: None if value is None else read(value)
 
 

@@ -41,7 +41,7 @@ INSTEAD = {
 
 @dataclass
 class Known:
-    """What needs no second look, by ids: graphs never change."""
+    """Values that need no second check, by ids: graphs never change."""
 
     levels: dict[int, Graph] = field(default_factory=dict)
     """Levels that are well-formed with all inside them."""
@@ -87,7 +87,7 @@ def verify(graph: Graph, known: Known | None = None) -> None:
 
 
 def verify_nodes(graph: Level, keys: Iterable[int]) -> Iterator[str]:
-    """What is wrong with some nodes of a level, but for the bodies of maps."""
+    """The faults of some nodes of a level, without the bodies of maps."""
     for key in keys:
         for check in NODE_CHECKS[1:]:  # but operands_come_before: keys are not positions
             yield from check(Place(graph, key))

@@ -61,7 +61,7 @@ def built_in(name: str) -> Machine:
 
 
 def choice_weights() -> Choice:
-    """What the choice between kernels weighs, for every target: it was weighed on an H200."""
+    """The weights of the choice between kernels, for every target: they were fitted on an H200."""
     found = built_in("h200").choice
     assert found is not None, "h200.toml has a table of them"
     return found

@@ -45,7 +45,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one processor has for the programs that it runs side by side, and one program at most.
+    """The resources of one processor for its programs, and the most that one program can have.
 
     ``registers``: of 32 bits, of a processor; ``reserved``: bytes of shared memory that the system
     takes of each program.
@@ -63,7 +63,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the choice between kernels weighs against moving one element of tile traffic.
+    """Weights of the choice between kernels, in units of moving one element of tile traffic.
 
     Operations that take as long: ``matrix`` on matrix units, ``exact`` in dots of float32, which no
     matrix unit takes, ``vector`` of other operators. ``launch``: elements that one more kernel

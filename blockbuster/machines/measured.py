@@ -24,7 +24,7 @@ def measured(device: str) -> Machine | None:
 
 
 def measured_path(device: str) -> Path:
-    """Where the measurements of a device are kept, in the user's configuration folder.
+    """The path of a device's measurements, in the user's configuration folder.
 
     >>> measured_path("NVIDIA H200").name
     'nvidia-h200.toml'

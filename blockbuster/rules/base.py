@@ -207,7 +207,7 @@ def _top(expr: Expr, depth: int, rest: int) -> Expr:
 
 
 def name_of(graph: Graph, value: Value) -> str:
-    """What a person calls ``value``: its hint, or what made it."""
+    """A readable name of ``value``: its hint, or the operator that made it."""
     if value.node < 0:
         return graph.inputs[value.port].hint or f"input {value.port}"
     node = graph.nodes[value.node]

@@ -273,7 +273,7 @@ def path_in_words(graph: Graph, path: Path) -> str:
 
 @dataclass(frozen=True)
 class Around:
-    """What became of a level in which one map took other ports."""
+    """The change of a level in which one map took other ports."""
 
     positions: Mapping[int, int]
     """The new position of each node that is left."""
@@ -284,7 +284,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Moves:
-    """Where levels are after the one at ``path`` was replaced.
+    """The new places of levels after the one at ``path`` was replaced.
 
     ``around`` are the levels around it, outermost first; None if all is in its place.
     """
@@ -294,7 +294,7 @@ class Moves:
 
     @cached_property
     def now(self) -> Path:
-        """Where the level that was replaced is."""
+        """The place of the replaced level."""
         pairs = zip(self.around, self.path, strict=True)
         return tuple([level.positions[at] if level else at for level, at in pairs])
 

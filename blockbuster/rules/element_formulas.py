@@ -25,7 +25,7 @@ class Formulas:
         self._numbers: dict[Hashable, int] = {}
 
     def leaf(self, key: Hashable) -> Expr:
-        """What ``key`` names, as an argument of formulas."""
+        """The value that ``key`` names, as an argument of formulas."""
         return Arg(self._numbers.setdefault(key, len(self._numbers)))
 
     def of(self, body: Graph, inputs: Sequence[Expr]) -> dict[Value, Expr]:

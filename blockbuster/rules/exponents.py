@@ -211,7 +211,7 @@ def _to_be_lifted(to: Emitter, inner: Expr) -> bool:
 
 
 def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) -> Pair | None:
-    """What a functional operator of Table 1 makes of pairs; None if it needs plain values."""
+    """The result of a functional operator of Table 1 on pairs; None if it needs plain values."""
     first = args[0]
     second = args[-1]
     if name in ("row_sum", "row_max", "row_min") and isinstance(first, Pair):

@@ -34,7 +34,7 @@ Sum = dict["Value | Part", float]
 
 
 def sum_of(builder: Builder, value: Value) -> Sum:
-    """What ``value`` was computed as the sum of, at this level; by itself if it was not."""
+    """The sum that computes ``value`` at this level; the value itself if it is not a sum."""
     found: Sum = {}
     todo: list[tuple[float, Value | Part]] = [(1.0, value)]
     while todo:

@@ -34,7 +34,7 @@ def logarithm(
     known: Mapping[int, Logarithm],
     pairs: Mapping[int, Pair],
 ) -> tuple[Logarithm, bool] | None:
-    """What a vector node makes of logarithms, by operand, and of pairs that it takes one of.
+    """A vector node's multiples of logarithms, by operand, and of pairs whose logarithm it takes.
 
     Also whether something is added, so that the order counts. None if it is not linear in one.
     """

@@ -33,7 +33,8 @@ FOLDS = ("row_sum", "row_max", "row_min")
 
 
 def operands(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[Values]:
-    """Those inside the map at ``position``, outer levels first, of each level by their rates.
+    """The operands inside the map at ``position``, outer levels first, of each level by their
+    rates.
 
     ``note`` hears of others that are computed again, unless it did as of statistics.
     """

@@ -41,7 +41,7 @@ class Size:
 
     @property
     def inverse(self) -> Size:
-        """That of one over the value."""
+        """The size of one over the value."""
         return Size(self.small, self.large)
 
 

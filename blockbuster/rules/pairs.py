@@ -87,7 +87,7 @@ def balanced(first: Terms, second: Terms, sign: float) -> bool:
 
 
 def product_of(part: Pair | Value | Expr) -> Product:
-    """What is known of a part; of one without exponents, that it is a factor."""
+    """The known product of a part; a part without exponents is a factor."""
     if isinstance(part, Pair):
         return part.product or Product((("mul", part.significand),), part.terms)
     return Product((("mul", part),), ())

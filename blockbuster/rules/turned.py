@@ -112,7 +112,7 @@ def _turned_op(graph: Graph, node: Node) -> tuple[Op, list[tuple[int, bool]]]:
 
 
 def cannot_turn(body: Graph, turns: bool) -> str:
-    """What stands in the way of transposing the block that a body makes, "" if nothing does."""
+    """The reason why the block that a body makes cannot be transposed, or ""."""
     return _blocked(body, body.outputs[0].value) if turns else ""
 
 

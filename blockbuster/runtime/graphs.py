@@ -33,7 +33,7 @@ class Recorded(NamedTuple):
 
 
 class Graphed:
-    """What runs a plan for tensors of one layout, which ran before: as a graph from now on."""
+    """A runner of a plan for tensors of one layout, which ran before: from now on as a graph."""
 
     __slots__ = ("_gpu", "_recorded", "_run")
 
@@ -61,12 +61,12 @@ class Graphed:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the calls turned out to need."""
+        """Notes from the calls."""
         return self._run.notes
 
     @property
     def assemblers(self) -> tuple[str, ...]:
-        """What made the machine code of the kernels."""
+        """The assemblers of the kernels."""
         return self._run.assemblers
 
     def _record(self, tensors: Sequence[Tensor]) -> Recorded:

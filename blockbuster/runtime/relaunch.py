@@ -86,7 +86,7 @@ class Relaunch:
         self._known[pattern] = kernels
 
     def laid(self, tensors: Sequence[Tensor], sizes: Sizes) -> Laid | None:
-        """What to do for arrays of this layout; None if a kernel is not known."""
+        """The launches for arrays of this layout; None if a kernel is not known."""
         found = self._found(tensors, sizes)
         if found is None:
             return None

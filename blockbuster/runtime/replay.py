@@ -69,7 +69,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the calls turned out to need."""
+        """Notes from the calls."""
         found = [call.note for call in self._calls]
         found += [note for recording in self._recordings for note in recording.notes]
         found += [self._checks.note] if self._checks else []
@@ -82,7 +82,7 @@ class Replay:
 
     @property
     def assemblers(self) -> tuple[str, ...]:
-        """What made the machine code of the kernels."""
+        """The assemblers of the kernels."""
         made = [name for recording in self._recordings for name in recording.assemblers]
         return tuple(dict.fromkeys(made))
 
@@ -203,12 +203,12 @@ class Recording:
 
     @property
     def assemblers(self) -> tuple[str, ...]:
-        """What made the machine code of its kernels."""
+        """The assemblers of its kernels."""
         return tuple(dict.fromkeys(made.assembler for made in self._compilations if made.assembler))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about that."""
+        """Notes on the recording."""
         return tuple(dict.fromkeys(note for made in self._compilations for note in made.notes))
 
     def learn(self, known: Known) -> None:
@@ -221,7 +221,8 @@ class Recording:
         known[text].learn(laid, tensors, self._sizes)
 
     def by_launcher(self, tensors: list[Tensor]) -> tuple[Play, list[Tensor]]:
-        """What plays the file again, and its outputs. Raises Refused if Triton does not compile it.
+        """A player of the file by its launcher, and its outputs. Raises Refused if Triton refuses
+        it.
         """
         if self._checks:
             self._checks.expect_no_capture(self._of)

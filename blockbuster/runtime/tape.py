@@ -55,7 +55,7 @@ def taken(arrays: Sequence[Tensor], reads: Sequence[int], casts: Casts) -> list[
 
 @dataclass(frozen=True)
 class Finish:
-    """What becomes of an array that is a result: its axes in order, and a cast."""
+    """The last steps of a result: its axes in order, and a cast."""
 
     seen: Seen
     dtype: Any

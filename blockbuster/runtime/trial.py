@@ -33,7 +33,7 @@ FAULTED = "faulted"
 def fault_in_trial(
     text: str, tensors: Sequence[Any], sizes: Mapping[str, int], *, server: str = SERVER
 ) -> str:
-    """How the launch of an emitted file fails in another process; "" if it does not."""
+    """The fault of an emitted file's launch in another process; "" if there is none."""
     layouts = [_layout(tensor) for tensor in tensors]
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
         folder = Path(name, "job")

@@ -81,7 +81,7 @@ class Server:
         return int(answer)
 
     def fileno(self) -> int:
-        """What becomes readable when the job, or the server, has ended."""
+        """A descriptor that becomes readable when the job, or the server, has ended."""
         assert self._process.stdout
         return self._process.stdout.fileno()
 

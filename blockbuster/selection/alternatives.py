@@ -23,7 +23,7 @@ MORE_WARPS = 2 * WARPS
 
 @dataclass(frozen=True)
 class Form:
-    """How a snapshot becomes a kernel: ``tiles`` and ``warps`` where they are not the default.
+    """A form of a snapshot's kernel: ``tiles`` and ``warps`` where they are not the default.
 
     ``words`` follow the snapshot's name.
     """

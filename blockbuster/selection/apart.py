@@ -44,7 +44,7 @@ class Apart:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         form = ", its rows normalized before the dots," if self.normalized else ""
         return f"snapshot {self.number}{form} with statistics apart"
 
@@ -62,7 +62,7 @@ class Apart:
 
 
 def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
-    """What there is to gain in the first snapshots that have any, least fused first.
+    """The candidates from the first snapshots that have statistics to separate, least fused first.
 
     Where digits would be lost, also what there is to gain in the safe form of the snapshot.
     """

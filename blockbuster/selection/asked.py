@@ -26,7 +26,7 @@ from blockbuster.selection.size_classes import Sizes
 
 @dataclass(frozen=True)
 class Subject:
-    """What a file computes, for any sizes. ``given``: the dtypes of its arrays."""
+    """The computation of a file, for any sizes. ``given``: the dtypes of its arrays."""
 
     graph: Graph
     given: Given
@@ -40,7 +40,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is considered for a file, for some sizes.
+    """The choices considered for a file, for some sizes.
 
     ``refused``: keys of choices that a compiler refused or broke. ``one_kernel``: only single
     kernels may be the answer.
@@ -75,7 +75,7 @@ Known = Callable[[Asked], Considered]
 
 @dataclass(frozen=True)
 class Measured(Considered):
-    """What was considered, where the best is known from measurements. ``said``: from which."""
+    """The choices considered, with the best one known from measurements. ``said``: from which."""
 
     said: str = ""
 

@@ -62,12 +62,12 @@ class Fused:
 
     @cached_property
     def derivation(self) -> Derivation:
-        """How the program was fused."""
+        """The derivation of the fused program."""
         return self._given or fuse(self.graph)
 
     @cached_property
     def snapshots(self) -> tuple[Graph, ...]:
-        """What may be chosen, least fused first; the unfused program is the last resort.
+        """The programs to choose from, least fused first; the unfused program is the last resort.
 
         Behind those of the derivation stand those ``beside`` them; those with dims in one block
         (whole.py) are for some sizes only.
@@ -98,7 +98,7 @@ class Fused:
         return AgainWhole(found[0], self.derivation) if found else None
 
     def derivation_of(self, choice: Choice) -> Derivation:
-        """How the program of a choice was fused: a derivation that ends with it."""
+        """The derivation that ends with the program of a choice."""
         number, snapshots = choice.snapshot, len(self.derivation.snapshots_after)
         one = self._beside(number) or self._whole.get(number)
         if isinstance(one, Whole):

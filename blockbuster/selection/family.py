@@ -107,7 +107,7 @@ class Family:
         return self._classes.plan(sizes, one_kernel)
 
     def asked(self, plan: Plan, file: File, *, one_kernel: bool = False) -> Asked:
-        """What was considered for a file of a plan of this family."""
+        """The choices considered for a file of a plan of this family."""
         assert file.considered is not None, "a plan of this family"
         return self._asked(plan.files.index(file), plan.sizes, file.considered, one_kernel)
 

@@ -65,7 +65,7 @@ def _spans(graph: Graph, loaded: Collection[int]) -> dict[Value, tuple[int, int]
 
 
 def largest_of(candidates: Collection[ClosedForm]) -> Peak:
-    """Those candidates that no other one covers."""
+    """The candidates that no other candidate covers."""
     kept: list[ClosedForm] = []
     for one in dict.fromkeys(candidates):
         if not any(one.at_most(other) for other in kept):

@@ -35,7 +35,7 @@ class OperandsApart:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         return f"snapshot {self.number} with operands of dots stored"
 
 

@@ -36,7 +36,7 @@ class OverAncestors:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         steps = self.derivation.applications
         count = sum(step.rule.name == ExtendMapOverAncestors.name for step in steps)
         times = "once" if count == 1 else f"{count} times"

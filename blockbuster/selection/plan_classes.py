@@ -56,7 +56,7 @@ class _Group:
 
 
 class PlanClasses:
-    """What was chosen for classes of sizes; ``forget`` it where a candidate is no choice any more.
+    """The plans chosen for classes of sizes; ``forget`` one if a candidate is excluded.
 
     ``consider`` chooses for some sizes (and for one kernel, if possible); ``again`` takes the same
     choice at other sizes, if it can; ``make`` makes the plan.

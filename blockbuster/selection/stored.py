@@ -46,7 +46,7 @@ class Stored:
 
 
 def stored(considered: Considered, sizes: Mapping[Dim, int]) -> tuple[Stored, ...]:
-    """What the best choice stores for these sizes (by size class), the largest first."""
+    """The values that the best choice stores for these sizes (by size class), the largest first."""
     best = considered.best
     counts = {chunks.number: chunks.count for chunks in best.program.chunks}
     known = completed({**sizes, **counts}, best.program.rules)

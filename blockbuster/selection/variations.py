@@ -64,7 +64,7 @@ Chunks = tuple[tuple[Dim, int], ...] | None
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What the moves before warps and stages depend on.
+    """The facts on which the moves before warps and stages depend.
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
     loops over some dims are run; None: as many as the default schedule has.
@@ -87,7 +87,7 @@ class Variation:
 
     @property
     def microseconds(self) -> float:
-        """What it costs."""
+        """The cost in microseconds."""
         return self.cost.microseconds
 
 

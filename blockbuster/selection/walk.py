@@ -61,7 +61,7 @@ class Held(NamedTuple):
 
 @dataclass
 class Tally:
-    """What moves to and from one tensor: sums that are not yet added up."""
+    """The traffic of one tensor: sums that are not yet added up."""
 
     loads: list[ClosedForm] = field(default_factory=list)
     stores: list[ClosedForm] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Tally:
 
 
 class Site(NamedTuple):
-    """Where an equation stands: its path, and the loops around it, outermost first."""
+    """The place of an equation: its path, and the loops around it, outermost first."""
 
     node: Node
     path: Path

@@ -58,7 +58,7 @@ class Whole:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         dims = " and ".join(self.dims)
         each = "each " if len(self.dims) > 1 else ""
         several = len(self.derivation.snapshots_after) > 1
@@ -218,7 +218,7 @@ def _lanes(axes: Sequence[Dim], dims: frozenset[Dim], sizes: Mapping[Dim, int]) 
 
 
 def measure(graph: Graph) -> Measure:
-    """What one block of a dim makes less: buffered edges, and loops that read a row once more."""
+    """The counts that one block of a dim reduces: buffered edges, and loops that reread a row."""
     return len(graph.buffered_edges()), sum(_read_again(graph).values())
 
 

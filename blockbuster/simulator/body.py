@@ -72,7 +72,7 @@ def body_of(
     rates: Rates,
     names: Mapping[str, str],
 ) -> Body:
-    """What a program of the grid of one nest does; ``extents`` are of that nest.
+    """The work of a program of one nest's grid; ``extents`` are of that nest.
 
     ``names``: of arrays that are called otherwise here.
     """

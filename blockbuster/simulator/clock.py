@@ -17,7 +17,7 @@ Amounts: TypeAlias = Sequence[tuple[Shared, Number]]
 
 
 class Clock:
-    """What happens on shared resources, in the order of time; ties in the order they were noted."""
+    """The events on shared resources, in the order of time; ties in the order they were noted."""
 
     def __init__(self, zero: Number = 0.0) -> None:
         self.now = zero

@@ -30,7 +30,7 @@ ONCE = range(1)
 
 @dataclass(frozen=True)
 class Here:
-    """Where one program runs, and which it is."""
+    """The place of one program, and its number."""
 
     processor: int
     place: dict[Dim, int]

@@ -65,7 +65,7 @@ def read_cases(folder: Path) -> tuple[Case, ...]:
 
 
 def problem(rule: Rule, case: Case) -> Flaw | None:
-    """How what the rule does differs from what the case says."""
+    """The difference between the rule's result and the case, in words."""
     try:
         found = next(_problems(rule, case), None)
     except Exception as error:

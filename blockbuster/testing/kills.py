@@ -31,7 +31,7 @@ FORM, CASES = "form", "golden cases"
 
 @dataclass(frozen=True)
 class Kills:
-    """What kills a mutant: for each way the number of the program that did it."""
+    """The kills of a mutant: for each way the number of the program that did it."""
 
     mutant: Mutant
     programs: Mapping[str, int]

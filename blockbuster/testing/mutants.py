@@ -81,7 +81,7 @@ def rule_3() -> tuple[Mutant, ...]:
 
 
 def matmuls(number: int, rule: str) -> tuple[Mutant, ...]:
-    """What rules 4 and 5 want of the matmul and of the scale or shift before it."""
+    """The matmul, and the scale or shift before it, that rules 4 and 5 require."""
     return (
         Mutant(f"{number} the vector varies", rule, "patterns", VARYING, "if False:"),
         Mutant(f"{number} the block does not vary", rule, "patterns", CONSTANT, "if False:"),

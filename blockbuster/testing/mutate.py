@@ -51,7 +51,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a mutant died: by which golden case, or after how many random programs."""
+    """The death of a mutant: by which golden case, or after how many random programs."""
 
     mutant: Mutant
     case: str

@@ -110,14 +110,14 @@ def norm_programs(count: int, first: int = 0) -> list[Graph]:
 
 @dataclass(frozen=True)
 class Quality:
-    """What is left to move: interior buffered edges at the end, loads of the best snapshot."""
+    """The remaining traffic: interior buffered edges at the end, loads of the best snapshot."""
 
     edges: int
     loads: int
 
 
 def quality(graph: Graph, rules: Sequence[Rule], blocks: int = 3) -> Quality:
-    """How well ``rules`` fuse ``graph``; loads are counted at ``blocks`` blocks per dim."""
+    """The quality of ``rules`` on ``graph``; loads are counted at ``blocks`` blocks per dim."""
     derivation = fuse(graph, rules)
     dims = dict.fromkeys(dims_of(graph), blocks)
     loads = (graph_traffic(snapshot, dims, dims).loads for snapshot in derivation.snapshots)

@@ -15,7 +15,7 @@ from blockbuster.rules.derivation import Application, Derivation, Path, apply_at
 
 
 def plain_fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
-    """What ``rules.driver.fuse`` must give, step by step."""
+    """The result that ``rules.driver.fuse`` must return, step by step."""
     ordinary = [rule for rule in rules if rule.kind != "extension"]
     extensions = [rule for rule in rules if rule.kind == "extension"]
     programs = [graph]

@@ -40,7 +40,7 @@ def smallest(graph: Graph, fails: Callable[[Graph], bool], attempts: int = MOST_
 
 
 def size(graph: Graph) -> tuple[int, int]:
-    """What shrinks: nodes, results and inputs at all levels; then the text."""
+    """The size that shrinks: nodes, results and inputs at all levels; then the text."""
     parts = sum(len(g.nodes) + len(g.outputs) + len(g.inputs) for _, g in graph.walk())
     return parts, len(graph.show())
 

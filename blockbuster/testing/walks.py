@@ -41,7 +41,7 @@ RANDOM, ORDERED = "random rule at a random site", "in the order of a rule set"
 
 @dataclass
 class Tally:
-    """What was done: counts by kind of program, by order and by rule; and what went wrong."""
+    """The totals: counts by kind of program, by order and by rule; and the failures."""
 
     programs: Counter[str] = field(default_factory=Counter)
     orders: Counter[str] = field(default_factory=Counter)

@@ -37,7 +37,7 @@ KILLED = "KilledWorker"
 
 @dataclass(frozen=True)
 class Measurement(Generic[C]):
-    """What measuring a candidate gave: seconds, or None and the reason in words."""
+    """The measurement of a candidate: seconds, or None and the reason in words."""
 
     candidate: C
     seconds: float | None

@@ -23,7 +23,7 @@ from blockbuster.tiling.pruning import shared_bytes
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the source's equations say of a candidate on a machine.
+    """The estimate of the source's equations for a candidate on a machine.
 
     ``memory`` and ``compute``: seconds of equations 3 and 4; ``slowdown``: alpha of equation 5;
     ``moved``: bytes to and from global memory; ``operations``: of the products; ``blocks``: thread

@@ -35,7 +35,7 @@ class Clock:
         self._flushed = torch.empty(FLUSHED, dtype=torch.int8, device="cuda")
 
     def timer(self, run: Callable[[], Any]) -> Callable[[], float]:
-        """What times one round of calls; ``run`` was called before."""
+        """A function that times one round of calls; ``run`` was called before."""
         usual = self._median(run, CALLS[0])
         call = self._graphed(run) if usual < GRAPHED_US else run
         count = max(CALLS[0], min(CALLS[1], int(ROUND_US / max(usual, 1.0))))

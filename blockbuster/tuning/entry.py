@@ -24,7 +24,7 @@ GRAIN = 16, 256
 
 @dataclass(frozen=True)
 class Key:
-    """What a measurement is of: a program without its names, sizes, a device, and versions.
+    """The key of a measurement: a program without its names, sizes, a device, and versions.
 
     ``sizes``: for each dim the class of its size, "1024/64". ``assembler``: "" if Triton does not
     use one. ``version`` is that of Blockbuster; "" in a file that is part of it.
@@ -66,7 +66,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Entry:
-    """What was measured for a key. ``kernel``: what it was called; ``seconds``: how long it took.
+    """The measurements for a key. ``kernel``: the kernel's name; ``seconds``: the time they took.
 
     ``skipped``: configurations that the budget had no time for.
     """

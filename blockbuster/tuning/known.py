@@ -38,7 +38,7 @@ def versions(target: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class KnownResults:
-    """What is known of kernels for ``target`` on ``device``: gives choices as ``asked.Known``."""
+    """The stored results for ``target`` on ``device``: returns choices as ``asked.Known``."""
 
     device: str
     target: str
@@ -46,7 +46,7 @@ class KnownResults:
     versions: Callable[[str], tuple[str, str]] = versions
 
     def __call__(self, asked: Asked) -> Considered:
-        """What was considered, with the fastest measured choice in front if one is known."""
+        """The choices considered, with the fastest measured one in front if one is known."""
         considered = asked.considered
         entry = self.entry(asked) if considered.best.scheduled else None
         for config in entry.ranked if entry else ():
@@ -57,12 +57,12 @@ class KnownResults:
         return considered
 
     def entry(self, asked: Asked) -> Entry | None:
-        """What was measured for a kernel; None if nothing is known of it."""
+        """The measurements of a kernel; None if there are none."""
         key = self.key(asked) if self.store.knows(self.device) else None
         return self.store.found(key, lambda: self.versions(self.target)) if key else None
 
     def key(self, asked: Asked) -> Key | None:
-        """What a kernel is known by, without versions of compilers.
+        """The key of a kernel, without versions of compilers.
 
         None for a program that has no form before it is fused.
         """
@@ -80,7 +80,7 @@ class KnownResults:
 
 
 def config_of(choice: Choice) -> tuple[str, str]:
-    """What a measured choice is written as: its program, and its schedule with numbered dims."""
+    """The written form of a measured choice: its program, and its schedule with numbered dims."""
     assert choice.scheduled is not None, "a choice for a GPU"
     fingerprint = Fingerprint(choice.scheduled.start)
     return fingerprint.digest, fingerprint.numbered(choice.scheduled.schedule)

@@ -41,7 +41,7 @@ class Unsaved(Exception):
 
 @dataclass(frozen=True)
 class Measuring:
-    """How kernels are measured: ``choose`` gives the candidates, the model's choice in front.
+    """The way kernels are measured: ``choose`` returns candidates, the model's choice in front.
 
     ``limit``: seconds for a kernel; ``tell`` hears what is done, ``clock`` counts seconds.
     """
@@ -55,7 +55,7 @@ class Measuring:
     def entry(
         self, family: Family, plan: Plan, file: File, asked: Asked, *, key: Key, save: Save
     ) -> Entry:
-        """What was measured for a file of a plan. ``save`` writes a plan into a file.
+        """The measurements for a file of a plan. ``save`` writes a plan into a file.
 
         Raises Unsaved for a plan that cannot be saved.
         """

@@ -34,7 +34,7 @@ Shipped = Callable[[str], Sequence[Entry]]
 
 @functools.cache
 def shipped(device: str) -> tuple[Entry, ...]:
-    """What is part of Blockbuster for a device, by the name that its driver gives it."""
+    """The results that are part of Blockbuster for a device, by its driver's name for it."""
     machine = known_device(device)
     if machine is None:
         return ()
@@ -54,7 +54,7 @@ class Store:
         return bool(self.folder.names() or self.shipped(device))
 
     def found(self, key: Key, versions: Callable[[], tuple[str, str]]) -> Entry | None:
-        """What was measured for a key, whose versions of Triton and the assembler come last.
+        """The measurements for a key, whose versions of Triton and the assembler come last.
 
         ``versions`` is asked only where something is known of the program.
         """

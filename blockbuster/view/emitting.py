@@ -34,7 +34,7 @@ def add_program(command: argparse.ArgumentParser) -> None:
 
 
 def add_rules(command: argparse.ArgumentParser) -> None:
-    """How it is fused."""
+    """Add the arguments for fusion."""
     command.add_argument("--rules", choices=RULE_SETS, default="default", help="the rule set")
     command.add_argument(
         "--whole", nargs="+", default=[], metavar="DIM", help="dims that are one block each"
@@ -42,7 +42,7 @@ def add_rules(command: argparse.ArgumentParser) -> None:
 
 
 def add_kernel(command: argparse.ArgumentParser) -> None:
-    """What its kernel is emitted for."""
+    """Add the arguments for emitting a kernel."""
     command.add_argument(
         "--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="the size of every dim"
     )

@@ -94,7 +94,7 @@ def proofs_html(report: ProofReport) -> str:
 
 
 def report_html(report: Report) -> str:
-    """What became of a program: the first line in bold, the others below it."""
+    """A report as HTML: the first line in bold, the others below it."""
     first, *rest = shown_lines(report.text)
     return _block(f"<b>{escape(first)}</b>", _text("\n".join(rest)))
 

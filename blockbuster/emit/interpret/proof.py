@@ -145,7 +145,7 @@ class Fault(Exception):
 
 @dataclass(frozen=True)
 class Trialled:
-    """What the trials of a tier gave: whether all agree, and where they were."""
+    """The result of a tier's trials: whether all agree, and where they were."""
 
     agree: bool
     redraws: int
@@ -172,7 +172,7 @@ class Comparison:
             )
 
     def proof(self) -> Proof:
-        """What the first tier says that settles it."""
+        """The proof by the first tier that settles the comparison."""
         typed = [side.typed for side in self.sides]
         if all(typed):
             proof, _ = self._terms()
@@ -225,7 +225,7 @@ class Comparison:
         )
 
     def cuts(self, tier: Tier) -> tuple[Cut, ...]:
-        """Where trials of a tier are made."""
+        """The sizes and blocks at which trials of a tier are made."""
         random = np.random.default_rng([self.seed, 0])
         return tuple(cuts(self.sides, -(-self.trials // self.each), random, tier.sizes))
 

@@ -82,7 +82,7 @@ class Side:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What the program says about sizes."""
+        """The facts about sizes that the program holds."""
         if isinstance(self.program, Graph):
             return tuple(self.program.size_rules)
         return self.program.rules

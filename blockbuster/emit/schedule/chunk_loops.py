@@ -138,7 +138,7 @@ class ChunkLoop(Move):
 
 
 def in_words(*, at_once: bool = False, blocks: bool = False, **_: object) -> str:
-    """What is combined in one tile, in the words of a schedule."""
+    """The word of a schedule for chunks that are combined in one tile."""
     return ("all at once" if blocks else "at once") if at_once else ""
 
 

@@ -22,7 +22,7 @@ LONGEST = 200
 
 @dataclass
 class Formulas:
-    """What the tiles of ``nest`` are in terms of leaves: ``Arg(i)`` is ``leaves[i]``."""
+    """The tiles of ``nest`` as formulas of leaves: ``Arg(i)`` is ``leaves[i]``."""
 
     nest: Nest
     leaves: list[Tile] = field(default_factory=list)

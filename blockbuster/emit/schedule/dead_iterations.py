@@ -49,15 +49,15 @@ Assumed = Mapping[Expr, float]
 
 
 def changes_something(loop: For, formulas: Formulas, assumed: Assumed) -> str:
-    """What an iteration of ``loop`` changes where conditions are as ``assumed``, or ""."""
+    """The change that an iteration of ``loop`` makes if conditions are as ``assumed``, or ""."""
     run = _Run(formulas, assumed, loop)
     return run.reason if run.until_the_loop(formulas.nest.body) else "it is in no nest"
 
 
 def stored_when(loop: For, formulas: Formulas, assumed: Assumed) -> tuple[dict[Store, float], str]:
-    """What an iteration of ``loop`` does but for folds where conditions are as ``assumed``.
+    """The stores of an iteration of ``loop`` if conditions are as ``assumed``.
 
-    Its stores of one known number each; and what keeps it from doing no more than that, or "".
+    Those of one known number each; and the reason why an iteration does more than that, or "".
     """
     run = _Run(formulas, assumed, loop)
     run.until_the_loop(formulas.nest.body)

@@ -98,7 +98,7 @@ def not_deferrable(fold: Fold, loop: For, before: tuple[Stmt, ...], nest: Nest) 
 
 
 def reduction_of(fold: Fold, loop: For) -> Let | None:
-    """What makes the value of ``fold`` in ``loop``, if it is the reduction of its monoid."""
+    """The operator that makes the value of ``fold``, if it is its monoid's reduction."""
     op = Functional(REDUCTION[fold.monoid])
     lets = (s for s in loop.body if isinstance(s, Let) and s.target == fold.value and s.op == op)
     return next(lets, None)

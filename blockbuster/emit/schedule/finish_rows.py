@@ -50,7 +50,7 @@ from blockbuster.ir.types import Dim
 
 @dataclass(frozen=True)
 class Finish:
-    """What stands in for a value: ``parts``, each an expression of the value's own operands.
+    """The replacement of a value: ``parts``, each an expression of the value's own operands.
 
     ``functions``: with which function the value is applied to a rest, and with which the parts are
     applied to that rest instead, one after the other.
@@ -107,7 +107,7 @@ def finish_rows(program: TileProgram, units: tuple[Dim, ...]) -> TileProgram:
 
 
 def finish_of(stmt: Stmt) -> Finish | None:
-    """How the value of ``stmt`` is best applied, if there is a better way than it as a whole."""
+    """The best way to apply the value of ``stmt``, if there is a better one than as a whole."""
     if not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
         return None
     if any(arg.axes != stmt.op.axes for arg in stmt.args):

@@ -148,7 +148,7 @@ def of_another_iteration(load: Load, made: Made) -> str:
 
 
 def folded_since(made: Made) -> str:
-    """What was stored has not changed since."""
+    """The stored tile has not been folded since."""
     value = made.store.value
     if any(value in folded(stmt) for stmt in statements(made.between)):
         return f"{value.name} is folded again before the load"

@@ -11,7 +11,7 @@ from blockbuster.ir.expr import Call, Expr
 
 
 def lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
-    """How the tiles of ``body`` are made that operators make."""
+    """The operators of ``body``, by the tiles that they make."""
     return {stmt.target: stmt for stmt in statements(body) if isinstance(stmt, Let)}
 
 

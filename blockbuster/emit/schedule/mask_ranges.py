@@ -32,7 +32,7 @@ ALL = Range()
 
 
 def both(a: Range, b: Range) -> Range:
-    """What lies in both ranges."""
+    """The intersection of two ranges."""
     return Range(_inner(a.low, b.low), _inner(a.high, b.high))
 
 
@@ -62,7 +62,7 @@ class MaskRanges:
     open: bool = False
 
     def of(self, condition: Expr, wanted: bool = True) -> Range:
-        """Where ``condition`` is ``wanted`` in some row, and perhaps more."""
+        """A range that holds every position where ``condition`` is ``wanted`` in some row."""
         match condition:
             case Call("not", (inner,)):
                 return self.of(inner, not wanted)
@@ -101,7 +101,9 @@ class MaskRanges:
         return Range(Scan(held, fn, bound, least=True), Scan(held, fn, bound, least=False))
 
     def solved(self, held: Expr, fn: str, bound: Expr) -> Range:
-        """Where ``held``, which has the position in it, compares with ``bound``, which has not."""
+        """The range where ``held``, which contains the position, compares with ``bound``, which
+        does not.
+        """
         if fn == "ne" or not self.formulas.varies(held, self.dim):
             return ALL
         if fn == "eq":

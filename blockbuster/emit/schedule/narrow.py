@@ -150,7 +150,7 @@ def compares(stmt: Stmt) -> bool:
 
 
 def no_mask(loop: For) -> str:
-    """What is said of a loop without one."""
+    """The reason given for a loop without a mask."""
     return f"no mask in the loop over {loop.dim} differs from block to block"
 
 
@@ -159,7 +159,7 @@ Emptying = tuple[tuple[Condition, ...], ...]
 
 
 def emptying(loop: For, formulas: Formulas) -> tuple[Emptying, str]:
-    """What makes iterations of ``loop`` idle; nothing, and the reason, where nothing does.
+    """The mask that makes iterations of ``loop`` idle; nothing, and the reason, if there is none.
 
     Each condition that does so alone, else as few as do it together.
     """
@@ -185,7 +185,7 @@ def emptying(loop: For, formulas: Formulas) -> tuple[Emptying, str]:
 
 
 def known_range(found: Emptying, writer: SpanWriter) -> Range:
-    """Where any iteration is that is not idle, as far as it is known before the loop."""
+    """A range that holds all iterations that are not idle, as far as known before the loop."""
     solver = MaskRanges(writer.formulas, writer.dim)
 
     def alive(dead: tuple[Condition, ...]) -> Range:
@@ -196,7 +196,7 @@ def known_range(found: Emptying, writer: SpanWriter) -> Range:
 
 
 def writer_of(loop: For, formulas: Formulas, program: TileProgram, alone: bool) -> SpanWriter:
-    """What writes the span of ``loop``, a loop of the nest of ``formulas``."""
+    """The writer of the span of ``loop``, a loop of the nest of ``formulas``."""
     made = around(loop, formulas.nest.body, formulas.nest.grid)
     assert made is not None
     names = fresh_names(program)
@@ -211,7 +211,7 @@ def around(
     loops: tuple[Dim, ...],
     tiles: frozenset[Tile] = frozenset(),
 ) -> Around | None:
-    """What is there before ``loop``; None if ``body``, inside ``loops``, does not hold it."""
+    """The tiles made before ``loop``; None if ``body``, inside ``loops``, does not hold it."""
     for stmt in body:
         if stmt is loop:
             inside = tuple(statements(loop.body))

@@ -69,7 +69,7 @@ class ScanWriter:
     made: dict[tuple[Expr, str, Expr], tuple[Nest, tuple[View, View]]] = field(default_factory=dict)
 
     def view(self, scan: Scan) -> View:
-        """Where the first (or the last) position that ``scan`` finds is stored."""
+        """The place where the first (or the last) position that ``scan`` finds is stored."""
         key = (scan.columns, scan.fn, scan.rows)
         if key not in self.made:
             self.made[key] = self._nest(scan)

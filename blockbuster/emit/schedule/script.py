@@ -108,7 +108,7 @@ def checked_complete(scheduled: Scheduled) -> Scheduled:
 
 
 def not_complete(scheduled: Scheduled) -> str:
-    """What a schedule does not say that kernels of Triton's need, or ""."""
+    """What is missing in a schedule to print Triton kernels, or ""."""
     draft = scheduled.draft
     for number, nest in enumerate(draft.nests, start=1):
         known = [block.dim for block in nest.blocks]

@@ -43,7 +43,7 @@ from blockbuster.ir.types import Dim
 
 @dataclass(frozen=True)
 class Around:
-    """What is there before a loop: tiles that are made and do not change in it.
+    """The tiles that exist before a loop and do not change in it.
 
     ``loops``: the dims that loops around it walk, ``inside``: those that loops in it walk.
     """

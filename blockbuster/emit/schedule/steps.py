@@ -34,7 +34,7 @@ CLOSED = "leads first, guards, grid"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a tile program asks of a device, at the sizes for which it is made.
+    """The needs of a tile program on a device, at the sizes for which it is made.
 
     ``elements``: moved between global memory and tiles by all kernels. ``programs``: in the grid of
     each kernel, in order. ``shared``: bytes of shared memory that a program of each takes, roughly.
@@ -90,7 +90,7 @@ class TileStep:
 
     @property
     def move(self) -> Move:
-        """What was applied."""
+        """The move that was applied."""
         return BY_NAME[self.applied.move]
 
     @property
@@ -100,13 +100,13 @@ class TileStep:
 
     @cached_property
     def costs(self) -> tuple[Cost | None, Cost | None]:
-        """What the program asks of a device before the move and after it."""
+        """The needs of the program on a device, before the move and after it."""
         return cost_of(self.before), cost_of(self.after)
 
 
 @dataclass(frozen=True)
 class KernelDerivation:
-    """How a kernel came about: how its block program was fused, and the moves behind that.
+    """The derivation of a kernel: how its block program was fused, and the moves after that.
 
     ``fused`` is None if the kernel was emitted from a program alone; ``graph`` is the block program
     that was lowered.
@@ -183,6 +183,6 @@ class KernelDerivation:
 def derived(
     scheduled: Scheduled, fused: Derivation | None = None, graph: Graph | None = None
 ) -> KernelDerivation:
-    """How ``scheduled`` came about; ``fused`` is how its block program ``graph`` did."""
+    """The derivation of ``scheduled``; ``fused`` is that of its block program ``graph``."""
     start = replace(scheduled, draft=scheduled.start, moves=())
     return KernelDerivation(start, scheduled.moves, scheduled, fused, graph)

@@ -49,7 +49,7 @@ class Assembler:
 
     @property
     def broken(self) -> str:
-        """What it is known to do wrong, or ""."""
+        """Its known fault, or ""."""
         return BROKEN.get(self.version[:2], "")
 
 

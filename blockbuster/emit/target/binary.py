@@ -151,7 +151,7 @@ def read(texts: Texts) -> Binary:
 
 
 def warnings_in(said: str) -> tuple[str, ...]:
-    """What the assembler says about performance, each once, with its number where it has one."""
+    """The assembler's warnings about performance, each once, with its number if it has one."""
     found: dict[str, None] = {}
     for level, code, text in COMPLAINT.findall(said):
         if code or level == "warning":

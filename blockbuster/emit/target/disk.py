@@ -41,7 +41,7 @@ class Folder:
     path: Path | None
 
     def read(self, name: str) -> bytes | None:
-        """What stands in a file, or None if there is none that can be read and is ours."""
+        """The content of a file, or None if there is none that can be read and is ours."""
         _check_name(name)
         for place in self._places():
             with suppress(OSError):

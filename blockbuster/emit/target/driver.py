@@ -23,7 +23,7 @@ def _driver() -> Any:
 
 
 def device_architecture() -> str:
-    """What the assembler calls the architecture of the first GPU, or "" if there is none."""
+    """The assembler's name for the architecture of the first GPU, or "" if there is none."""
     driver = _driver()
     if driver is None:
         return ""

@@ -47,7 +47,7 @@ class Blocked:
                 yield tuple(r * b + e for r, b, e in zip(repeat, block, element, strict=True))
 
     def starts(self) -> Iterator[tuple[int, ...]]:
-        """Where the elements of each thread begin, warp by warp."""
+        """The first element of each thread, warp by warp."""
         for warp in _counted(self.warps, self.order):
             for thread in _counted(self.threads, self.order):
                 yield tuple(

@@ -78,7 +78,7 @@ class Gpu:
 
     @property
     def name(self) -> str:
-        """What the device is called, "NVIDIA H200" for example."""
+        """The name of the device, "NVIDIA H200" for example."""
         return str(self._torch.cuda.get_device_name(self._device))
 
     @property
@@ -149,7 +149,7 @@ def gpu_target(index: int | None = None) -> str:
 
 
 def tensor_descriptor(array: Any, tile: Sequence[int]) -> Any:
-    """What Triton takes for the descriptor of a tensor whose layout has one."""
+    """Triton's descriptor of a tensor whose layout permits one."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     return TensorDescriptor.from_tensor(array, list(tile))

@@ -37,7 +37,7 @@ SHARES_DESCRIPTORS = (12, 8)  # the ptxas that loses a base which two swizzles s
 
 @dataclass(frozen=True)
 class Made:
-    """What Triton made of a kernel: texts and binary by stage, and by which tools."""
+    """Triton's output for a kernel: texts and binary by stage, and the tools that made them."""
 
     name: str
     asm: Mapping[str, Any]
@@ -71,7 +71,7 @@ TEXT_PREDICATES = (shared_base, reduction_over_blocks)
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found: ``reasons`` to refuse a kernel, ``notes`` on what could not be looked at."""
+    """The findings: ``reasons`` to refuse a kernel, ``notes`` on parts that were not inspected."""
 
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

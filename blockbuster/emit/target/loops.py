@@ -69,7 +69,7 @@ WAIT = re.compile(r"0x([0-9a-f]+)")
 
 @dataclass(frozen=True)
 class Code:
-    """What some instructions of a warp are.
+    """Some instructions of a warp, counted by kind.
 
     ``issue``: how many there are. ``kinds``: how many of each kind of ``KINDS``, ``bytes``: what
     those kinds move that access memory, in bytes of a warp. ``matrix``: matrix instructions by
@@ -181,7 +181,7 @@ def loops_of(function: Function) -> tuple[Loop, ...]:
 
 
 def straight_code(function: Function) -> Code:
-    """What runs once: the instructions that stand in no loop."""
+    """The instructions that stand in no loop, and so run once."""
     inside: set[int] = set()
     after = _successors(function)
     before = _predecessors(after)

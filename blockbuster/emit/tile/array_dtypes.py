@@ -29,7 +29,7 @@ from blockbuster.ir.graph import Graph
 
 @dataclass(frozen=True)
 class Given:
-    """What is known of a kernel's dtypes: ``arrays`` by name, ``results`` of outputs in order.
+    """The given dtypes of a kernel: ``arrays`` by name, ``results`` of outputs in order.
 
     ``common`` is empty if the inputs decide. ``arithmetic`` is that of NumPy text; a GPU's kernels
     compute in float32.

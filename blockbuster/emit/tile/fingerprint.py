@@ -26,7 +26,7 @@ BEHIND = r"(?=_chunks?\d*(?!\w)|(?!\w))"  # chunks of a dim are named after it (
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a tile program is, whatever its arrays, dims and tiles are called."""
+    """A tile program up to the names of its arrays, dims and tiles."""
 
     program: TileProgram
 

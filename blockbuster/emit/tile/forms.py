@@ -114,7 +114,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where fields are written, as ``kind`` says; ``words`` are those of the kind "either"."""
+    """A place for fields, written as ``kind`` says; ``words`` are those of the kind "either"."""
 
     fields: tuple[str, ...]
     kind: str
@@ -129,7 +129,7 @@ class Maybe:
 
     @property
     def slot(self) -> Slot:
-        """Where its field is written."""
+        """The place of its field."""
         return next(part for part in self.parts if isinstance(part, Slot))
 
 
@@ -137,7 +137,7 @@ Part: TypeAlias = Words | Slot | Maybe
 
 
 def form_of(kind: type) -> tuple[Part, ...]:
-    """How a value of class ``kind`` is written."""
+    """The text form of values of class ``kind``."""
     return _PARTS[kind]
 
 

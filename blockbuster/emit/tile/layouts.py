@@ -112,7 +112,7 @@ class Layouts:
 
     @cached_property
     def uses(self) -> Uses:
-        """Who reads each tile."""
+        """The readers of each tile."""
         return Uses(self.nest, self.tiling)
 
     def lanes(self, *dims: Dim) -> int:

@@ -57,7 +57,9 @@ class LaneState:
 
     @contextmanager
     def inside(self, loop: For) -> Iterator[None]:
-        """Where a loop runs over full blocks, their dim has no lanes past its end."""
+        """The state inside a loop: if it runs over full blocks, their dim has no lanes past its
+        end.
+        """
         around = self.ragged
         if loop.full:
             self.ragged = tuple(dim for dim in around if dim != loop.dim)
@@ -65,7 +67,7 @@ class LaneState:
         self.ragged = around
 
     def lane(self, tile: Tile, dim: Dim) -> Lane:
-        """What the lanes of ``tile`` past the end of ``dim`` hold."""
+        """The content of the lanes of ``tile`` past the end of ``dim``."""
         return self.of.get(tile, {}).get(dim, UNKNOWN) if dim in tile.axes else DATA
 
     def step(self, stmt: Stmt) -> None:

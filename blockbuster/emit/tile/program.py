@@ -330,7 +330,7 @@ Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold
 
 @dataclass(frozen=True)
 class Block:
-    """How a nest cuts a dim: blocks of ``lanes`` elements.
+    """The cut of a dim in a nest: blocks of ``lanes`` elements.
 
     ``whole``: the dim is at most one block, and no loop over it remains. ``ragged``: its last block
     may have lanes past the end of the dim, so that accesses are masked.

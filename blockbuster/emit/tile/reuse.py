@@ -32,7 +32,7 @@ class Reuse:
 
 
 def reuse_in(nest: Nest) -> Reuse:
-    """Whose memory each tile of a nest may take; nothing for a program without dtypes."""
+    """The tile whose memory each tile of a nest may take; empty for a program without dtypes."""
     readers: dict[Tile, list[Stmt]] = {}
     for stmt in statements(nest.body):
         for tile in operands(stmt):

@@ -104,7 +104,7 @@ def loops_run_ahead_evenly(program: TileProgram) -> Iterator[str]:
 
 
 def nothing_is_loaded_too_early(program: TileProgram) -> Iterator[str]:
-    """What a loop loads ahead is not stored in that loop."""
+    """A loop does not store arrays that it loads ahead."""
     for nest in program.nests:
         for body in loops_of(nest.body):
             for stmt in body:

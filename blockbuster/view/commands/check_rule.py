@@ -24,7 +24,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     command.add_argument(
         "rule", metavar="MODULE:RULE", help="a class or an instance in a module or a FILE.py"
     )

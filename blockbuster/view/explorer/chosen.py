@@ -35,7 +35,7 @@ class Chosen:
 
     @property
     def words(self) -> str:
-        """What was chosen among what, and by which cost."""
+        """The alternatives and the cost that decided, in words."""
         if self.considered is None:
             return ""
         best = self.considered.best

@@ -43,7 +43,7 @@ class Table:
 
 
 def costs(graph: Graph, table: Table, names: Mapping[str, str]) -> dict[str, Any]:
-    """What a program moves, computes and holds, its polynomials by their numbers in ``table``.
+    """The traffic, arithmetic and footprint of a program, as numbers of polynomials in ``table``.
 
     ``names`` gives the name of the node at a place, as the text form prints it.
     """

@@ -46,7 +46,7 @@ def explorer_data(
     prove: bool = True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Data:
-    """What the page shows. ``progress`` is told what comes before each long part.
+    """The data of the page. ``progress`` is called with a message before each long part.
 
     Raises ValueError for sizes and blocks that do not fit the program, DrawError for a derivation
     too long for one page.

@@ -34,7 +34,7 @@ Stored = frozenset[Dim]
 
 
 def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
-    """What is born at each step, or "" for one that only prepares others.
+    """The achievement of each step, or "" for a step that only prepares others.
 
     Where ``sizes`` are known, values have numbers of entries.
     """

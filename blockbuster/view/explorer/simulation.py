@@ -67,7 +67,7 @@ def _moved(kernel: Kernel) -> int:
 
 
 def kind(tiers: tuple[Tier, ...], resource: str) -> str:
-    """What a resource is on every machine: tiers have other names on each."""
+    """The kind of a resource on every machine: tiers have other names on each."""
     kinds = dict(zip((tier.name for tier in tiers), ("memory", "cache", "local"), strict=False))
     return kinds.get(resource, resource)
 

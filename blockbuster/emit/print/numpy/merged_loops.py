@@ -50,7 +50,7 @@ def accesses(body: tuple[Stmt, ...]) -> Iterator[Load | Store]:
 
 
 def looped_axes(stmt: Load | Store, loops: tuple[Dim, ...]) -> Places:
-    """Where an access depends on the iterations of ``loops``."""
+    """The positions in an access that depend on the iterations of ``loops``."""
     return tuple((at, dim) for at, dim in enumerate(stmt.view.dims) if dim in loops)
 
 

@@ -202,7 +202,7 @@ class Text(Operators):
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
     def index(self, view: View, tile: Tile, scope: Scope) -> str:
-        """Where a tile lies in an array, in brackets; empty for the whole of it in terse text."""
+        """The place of a tile in an array, in brackets; empty for the whole of it in terse text."""
         axes = zip(view.dims, view.buffer.axes, strict=True)
         places = self._places(scope)
         if places.needs_positions(view, tile):

@@ -59,7 +59,7 @@ class File:
 
 @dataclass
 class Parameters:
-    """What a kernel turns out to need while it is being printed, in order of first need.
+    """The parameters that a kernel needs, collected while it is printed, in order of first need.
 
     ``overlaps``: to know whether the device has dependent launches.
     """
