@@ -46,13 +46,9 @@ class Bench:
 
 def gpu_bench(device: int) -> Bench:
     """A bench for a GPU of this host, by its number."""
-    return Bench(
-        partial(checked, device=device),
-        partial(timed, device=device),
-        partial(
-            ready, LOADED, cores(), partial(process.warm, device)
-        ),  # loading Triton takes no part of a kernel's budget
-    )
+    # loading Triton takes no part of a kernel's budget
+    begin = partial(ready, LOADED, cores(), partial(process.warm, device))
+    return Bench(partial(checked, device=device), partial(timed, device=device), begin)
 
 
 def checked(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
