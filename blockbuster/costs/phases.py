@@ -1,8 +1,8 @@
-"""What the statements of one body do, all its runs in all programs together.
+"""Phases: the total work of the statements of one loop body, over all runs in all programs.
 
-A nest is one body with loops in it, and each loop has a body: a *phase* is what the statements of
-one of them do, those of inner loops apart. Memory counts the elements that there are, arithmetic
-all lanes of the tiles: lanes past the end of a dim are computed like others.
+A nest is a body with loops in it, and each loop has a body: a *phase* is the work of the statements
+of one body, without those of inner loops. Memory traffic counts the elements that exist; arithmetic
+counts all lanes of the tiles, because lanes past the end of a dim are computed like others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which loops are run in chunks, and in how many: so many that the device is busy."""
+"""Which loops are cut into chunks, and into how many: enough to keep the device busy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def in_chunks(scheduled: Scheduled, *, asked: Mapping[Dim, int] | None = None) -
     """``scheduled`` with long loops of few programs in chunks: as many as keep the device busy.
 
     ``asked`` says in how many chunks which dims are run instead, by dim or size class. Raises
-    EmitError where none of the loops over such a dim can be.
+    EmitError if none of the loops over such a dim can be.
     """
     nest, done = 1, dict[Dim, None]()
     while nest <= len(scheduled.draft.nests):

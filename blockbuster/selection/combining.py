@@ -1,8 +1,8 @@
-"""How chunks of a loop are combined: in many programs.
+"""How the chunks of a loop are combined: by many small programs.
 
 The kernel that combines them has the blocks of the loop, whose rows are those of a matrix
-instruction. Where that leaves most of the device idle, each program waits for one partial result
-after the other: measured, 12 of 51 microseconds of a decoding attention (README of
+instruction. If that leaves most of the device idle, each program waits for one partial result after
+the other: measured, 12 of 51 microseconds of a decoding attention (README of
 bench/results/2026-11-22-h200-costs, decode-32768). Loads that run ahead do not help: self-attention
 in 8 chunks took 8.4 microseconds with and 6.8 without them, a chain of products 9.0 and 7.4.
 """

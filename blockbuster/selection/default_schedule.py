@@ -1,4 +1,4 @@
-"""The schedule of a program that nobody has tuned: which moves, where, with which arguments."""
+"""The default schedule of an untuned program: its moves, their places and their arguments."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Warps and stages of a schedule's kernels: what is usual, what else is tried, what fits.
+"""Warps and stages of a schedule's kernels: the defaults, the alternatives, and those that fit.
 
-Each kernel has its own; they change neither what other kernels do nor what it loads and stores.
+Each kernel has its own setting. It changes neither other kernels nor what its kernel loads and
+stores.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class KernelSetting:
 
 
 def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
-    """What each kernel usually has: twice the warps where each then has rows for two dots.
+    """The default setting of each kernel: twice the warps if each then has rows for two dots.
 
     With four warps there, a gated network of 2048 rows took an H200 1285 microseconds instead of
     1113, and a product of float32 3691 instead of 2436; attention of depth 64 169 instead of 181.
@@ -55,7 +56,7 @@ def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
 
 
 def others(setting: KernelSetting, nest: Nest, tiling: Tiling) -> Iterator[KernelSetting]:
-    """What else is tried for a kernel: other stages, and half and twice the warps.
+    """The alternatives for a kernel: other stages, and half and twice the warps.
 
     Threads without an element of their own do what others do: they make no kernel faster.
     """

@@ -1,4 +1,4 @@
-"""Functions and methods of tensors where torch's arguments, or what they mean, are its own."""
+"""Tensor functions and methods whose arguments or meaning differ from NumPy's."""
 
 from __future__ import annotations
 
