@@ -243,7 +243,8 @@ def _view(_recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) 
 def _slice(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     axis = equation.param("axis")
     start, length = (recorder.normal(equation.param(name)) for name in ("start", "length"))
-    return recorder.cut(_ref(terms[0]), axis, Cut(equation.shape[axis], start, length))
+    piece = Cut(equation.shape[axis], start, length, equation.param("step", 1))
+    return recorder.cut(_ref(terms[0]), axis, piece)
 
 
 def _reshape(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
@@ -294,6 +295,6 @@ ARRAY_OPS: Mapping[str, Decomposition] = {
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
     "custom": _custom,
-    "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads, "concat": _concat,
+    "slice": _slice, "strided": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads, "concat": _concat,
     "reshape": _reshape,
 }  # fmt: skip

@@ -29,7 +29,7 @@ SCALAR, WHOLE, TRUE = "scalar", "whole", "truth"
 """Of operands that are no arrays: floats, ints and sizes, True and False."""
 
 LOGICAL = ("and", "or", "not")
-MOVES = ("transpose", "expand", "slice", "split_heads", "merge_heads", "reshape")
+MOVES = ("transpose", "expand", "slice", "strided", "split_heads", "merge_heads", "reshape")
 WHOLE_NUMBERS = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "sum",
     "max", "min", "concat", "floordiv", "mod",

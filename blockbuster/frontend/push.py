@@ -203,9 +203,10 @@ class Pieces(Copies):
         """Positions along a piece of a dim."""
         if isinstance(piece, Cut):
             new = self.count(piece.dim)
+            place = Arg(0) if piece.step == 1 else call("mul", Arg(0), piece.step)
             if not piece.start.terms:
-                return new
-            return self.apply(call("add", Arg(0), piece.start.expr), new, hint=primitive.hint)
+                return new if piece.step == 1 else self.apply(place, new, hint=primitive.hint)
+            return self.apply(call("add", place, piece.start.expr), new, hint=primitive.hint)
         outer, inner = self.count(piece.outer), self.count(piece.inner)
         expr = call("add", call("mul", Arg(0), piece.length.expr), Arg(1))
         return self.apply(expr, outer.view((0, None)), inner, hint=primitive.hint)
@@ -249,13 +250,13 @@ class Pieces(Copies):
         """The part of a join in which a cut of its own axis lies, and where; None for all of it."""
         parts = self.parts(value)
         whole_part = self._part_at[value].get((piece.start, piece.length))
-        if whole_part is not None:
+        if whole_part is not None and piece.step == 1:
             return whole_part, None
         for ref, part in parts:
             before = (piece.start - part.start).constant
             if before is None or before < 0:
                 continue
-            behind = (part.start + part.length - piece.start - piece.length).constant
+            behind = (part.stop - piece.stop).constant
             if behind is not None and behind >= 0:
                 return ref, replace(piece, start=piece.start - part.start)
         return None

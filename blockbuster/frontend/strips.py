@@ -10,18 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from blockbuster.frontend.program import Axis
-from blockbuster.ir.lengths import ONE, ZERO, Length, size
+from blockbuster.ir.lengths import ONE, ZERO, Length, size, whole
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Run, Strided
 
 
 @dataclass(frozen=True)
 class Cut:
-    """``length`` elements from ``start`` on, under ``dim``."""
+    """``length`` elements from ``start`` on, each ``step`` behind the last one, under ``dim``."""
 
     dim: Axis
     start: Length
     length: Length
+    step: int = 1
+
+    @property
+    def stop(self) -> Length:
+        """The place behind the last element."""
+        return self.start + (self.length - ONE) * whole(self.step) + ONE
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ def cut(strips: Strips, axis: int, piece: Cut, extent: Length | None = None) -> 
         found = [a for a in strip.along if a.axis == axis]
         if not found:
             return strip
-        kept = replace(found[0], length=piece.length)
+        kept = replace(found[0], length=piece.length, step=found[0].step * whole(piece.step))
         along = tuple(kept if a is found[0] else a for a in strip.along)
         if piece.dim == 1:
             along = tuple(a for a in along if a is not kept)

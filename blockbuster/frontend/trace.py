@@ -238,7 +238,9 @@ class Trace:
         found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
         if found is None:
             return x
-        return self.record("slice", (x,), {"axis": axis, "start": found[0], "length": found[1]})
+        if found.length != self.dims.length(x.axes[axis]):
+            x = self.record(found.operator, (x,), {"axis": axis, **found.params})
+        return self.spellings.numpy[np.flip].function(x, axis) if found.backwards else x
 
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
@@ -309,7 +311,7 @@ class Trace:
 
     def _check_slice(self, equation: Equation) -> None:
         """Refuse a slice that is empty after all: its axis gave way to a longer one later."""
-        if equation.op == "slice":
+        if equation.op in ("slice", "strided"):
             elements = self.dims.normal(equation.param("length")).constant
             if elements is not None and elements < 1:
                 reason = f"the slice has {elements} elements"
