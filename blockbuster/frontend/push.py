@@ -22,8 +22,9 @@ from blockbuster.frontend.primitives import (
     Ref,
     Source,
 )
+from blockbuster.frontend.program import Shape
 from blockbuster.frontend.regrouping import parts_of
-from blockbuster.frontend.strips import Cut, Piece, Split, cut, split, strips_of
+from blockbuster.frontend.strips import Cut, Piece, Split, Strips, cut, in_order, split, strips_of
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
@@ -40,6 +41,8 @@ class Pieces(Copies):
     ) -> None:
         super().__init__(dims, lengths, fixed)
         self._pieces: dict[Wanted, Ref] = {}
+        self._views: dict[tuple[str, Strips, Shape], Ref] = {}
+        """The pieces of inputs: a slice, and a part of a split, may be one view."""
         self._free: dict[Wanted, None] = {}
         """Pieces that are known to need no copy."""
         self._parts: dict[int, tuple[tuple[Ref, Cut], ...]] = {}
@@ -156,9 +159,7 @@ class Pieces(Copies):
             case Source(strips=strips):
                 old = strips or strips_of(tuple(range(len(primitive.shape))), primitive.shape)
                 new = cut(old, axis, piece) if isinstance(piece, Cut) else split(old, axis, piece)
-                source = replace(primitive.op, strips=new)
-                made = replace(primitive, op=source, shape=shape_of_piece(primitive, axis, piece))
-                return self.append(made)
+                return self._view(primitive, new, shape_of_piece(primitive, axis, piece))
             case Count():
                 return self._count(primitive, piece)
             case Join(own) if own == axis and isinstance(piece, Cut):
@@ -175,6 +176,19 @@ class Pieces(Copies):
             case Opaque():
                 return self.cut_copy(value, axis, piece)
         return self._rebuilt(primitive, axis, piece)
+
+    def _view(self, primitive: Primitive, strips: Strips, shape: Shape) -> Ref:
+        """The view of an input by these strips: one of the same elements, if there is one."""
+        assert isinstance(primitive.op, Source)
+        plain, order = in_order(strips)
+        wanted = primitive.op.name, plain, tuple(shape[axis] for axis in order)
+        if wanted not in self._views:
+            source = replace(primitive.op, strips=strips)
+            made = self.append(replace(primitive, op=source, shape=shape))
+            self._views[wanted] = made.view(order)
+        found = self._views[wanted]
+        axes = range(len(shape))
+        return found.view([order.index(axis) if axis in order else None for axis in axes])
 
     def _rebuilt(self, primitive: Primitive, axis: int, piece: Piece) -> Ref:
         """The primitive applied to pieces of those operands that have the axis."""

@@ -121,6 +121,21 @@ def split(strips: Strips, axis: int, piece: Split) -> Strips:
     return tuple(map(changed, strips))
 
 
+def in_order(strips: Strips) -> tuple[Strips, tuple[int, ...]]:
+    """The strips of a value whose axes stand as they run along the array, and these axes' places.
+
+    An extent that says what the array's dim does is left out, so that equal views are equal.
+    """
+    order = tuple(along.axis for strip in strips for along in strip.along)
+
+    def changed(strip: Strip) -> Strip:
+        along = tuple(replace(a, axis=order.index(a.axis)) for a in strip.along)
+        is_said = isinstance(strip.of, str) and strip.extent == size(strip.of)
+        return replace(strip, along=along, extent=None if is_said else strip.extent)
+
+    return tuple(map(changed, strips)), order
+
+
 def placed(strips: Strips, axes: tuple[int | None, ...]) -> Strips:
     """The strips in terms of another value whose axis ``axes[i]`` is axis i so far."""
 
