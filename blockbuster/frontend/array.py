@@ -12,7 +12,7 @@ import numpy as np
 from blockbuster.errors import TraceError
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
-from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Shape
@@ -216,9 +216,8 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
 def along_axis(name: str, x: Any, axis: int | None) -> Any:
     """A function of ``protocols.OPAQUE``; an axis of None is for arrays of one axis."""
     if isinstance(x, TracedArray):
-        if x.kind != FLOAT:
-            reason = f"{name} of integers or a mask: between kernels it gives floats"
-            raise trace_error(reason, hint="cast first: x.astype(np.float32) is exact up to 2**24")
+        if name == "sort" and x.kind == MASK:
+            return along_axis(name, x + 0, axis) != 0
         only = -1 if axis is None and x.ndim <= 1 else axis
         return x.trace.along_axis(AlongAxis(name, only), x)  # type: ignore[arg-type]
     if is_tensor(x):

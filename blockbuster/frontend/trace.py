@@ -245,9 +245,9 @@ class Trace:
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
         self._checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
-        x = self.record("add", (x, 0)) if x.kind == MASK else x
-        kind = x.kind if x.kind == FLOAT or op.name == "sort" else POSITION
-        return self.custom(op, (x,), x.axes, str(op), kind)
+        if x.kind != FLOAT and op.name != "sort":
+            x = self.integers(x, POSITION)
+        return self.custom(op, (x,), x.axes, str(op), x.kind)
 
     def custom(
         self,

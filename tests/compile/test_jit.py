@@ -287,7 +287,8 @@ TWOS = np.full((4, 4), 2.0, np.float32)
     ("arguments", "error", "text"),
     [
         ((X, X.astype(complex)), bb.LaunchError, "y holds complex128; known are float16"),
-        ((X, X.astype(np.uint64)), bb.LaunchError, "y holds uint64"),
+        ((X, X.astype(np.uint64)), bb.LaunchError, r"y holds uint64[\s\S]*astype\(np.int64\), which"),
+        ((X, X.astype(np.uint16)), bb.LaunchError, r"y holds uint16[\s\S]*astype\(np.int32\)"),
         ((X, {1.0}), TypeError, "the argument y is a set, which has no hash"),
         ((X, [X]), bb.TraceError, "a list is neither an array nor a number"),
         ((X, {"a": X.astype(complex)}), bb.LaunchError, r"y\['a'\] holds complex128"),

@@ -115,7 +115,7 @@ _GROUP = "Along axes"
 _AXES = (
     example("M N"), example("M N", axis=-1), example("B M N", axis=(0, 2), keepdims=True),
 )  # fmt: skip
-_ALONG = (example("M N", axis=0), example("M N", axis=-1))
+_ALONG = (example("M N", axis=0), example("M N", axis=-1), example("int: M N", axis=-1))
 _CALLED = "A library's function runs between kernels."
 _WHOLE = (*_AXES, example("int: M N", axis=0))
 _MASKS = (example("bool: M N", axis=0), example("bool: M N", axis=(0, 1), keepdims=True))
@@ -136,7 +136,8 @@ ROWS = (
     Row(all, _GROUP, ("all",), ("all",), ("all", "Tensor.all"), (*_WHOLE, *_MASKS)),
     Row(count_nonzero, _GROUP, ("count_nonzero",), (), ("count_nonzero", "Tensor.count_nonzero"),
         (*_WHOLE, *_MASKS)),
-    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"), _AXES, note=_CALLED),
+    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"),
+        (*_AXES, example("int: M N", axis=0)), note=_CALLED),
     Row(logsumexp, _GROUP, torch=("logsumexp", "Tensor.logsumexp"),
         examples=(example("M N"), example("M N", axis=0, keepdims=True)),
         reference=lambda x, axis=-1, keepdims=False:

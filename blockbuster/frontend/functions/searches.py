@@ -86,6 +86,7 @@ ROWS = (
         note=_FOLDED),
     Row(argmin, _GROUP, ("argmin",), ("argmin",), ("argmin", "Tensor.argmin"), _SEARCHED,
         note=_FOLDED.replace("maximum", "minimum")),
-    Row(sort, _GROUP, ("sort",), (), examples=(example("M N"), example("M N", axis=0)),
+    Row(sort, _GROUP, ("sort",), (), examples=(
+        example("M N"), example("M N", axis=0), example("int: M N")),
         note="A library's function runs between kernels."),
 )  # fmt: skip
