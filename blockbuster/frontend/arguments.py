@@ -181,7 +181,7 @@ def trace_call(
     examples = {leaf.name: leaf.value for leaf in found if leaf.is_array}
     fixed = {leaf.shown: leaf.value for leaf in found if not leaf.is_array}
     program, facts = trace_reader(call, examples, {"": fn, **fixed})
-    return program, shapes[0], facts
+    return program, shapes[-1], facts  # of the last trace, where there were two
 
 
 def program_key(program: ArrayProgram, shape: Shape) -> tuple[Any, ...]:

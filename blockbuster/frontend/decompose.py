@@ -309,6 +309,6 @@ ARRAY_OPS: Mapping[str, Decomposition] = {
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
     "custom": _custom,
-    "slice": _slice, "strided": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads, "concat": _concat,
-    "reshape": _reshape,
+    "slice": _slice, "strided": _slice, "split_heads": _split_heads,
+    "merge_heads": _merge_heads, "concat": _concat, "reshape": _reshape,
 }  # fmt: skip

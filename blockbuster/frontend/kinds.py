@@ -51,8 +51,9 @@ def kind_of_dtype(dtype: str) -> str:
         return dtype
     if dtype and "float" not in dtype:
         known = f"arrays are of floats, bool, {', '.join(INTEGERS)}"
-        why = "torch computes nothing in it: a wider one holds its numbers\n" if dtype[0] == "u" else ""
-        raise Refused(f"an array of {dtype} cannot be traced", f"{why}{known}")
+        wider = "torch computes nothing in it: a wider one holds its numbers\n"
+        hint = f"{wider if dtype[0] == 'u' else ''}{known}"
+        raise Refused(f"an array of {dtype} cannot be traced", hint)
     return FLOAT
 
 

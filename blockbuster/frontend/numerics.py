@@ -182,8 +182,8 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
-    "slice": _slice, "strided": _strided, "split_heads": split_heads, "merge_heads": merge_heads, "concat": concat,
-    "reshape": reshape,
+    "slice": _slice, "strided": _strided, "split_heads": split_heads,
+    "merge_heads": merge_heads, "concat": concat, "reshape": reshape,
 }  # fmt: skip
 
 

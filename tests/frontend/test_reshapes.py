@@ -18,7 +18,7 @@ from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.lengths import ONE, product_of, share_of, size, whole
 from blockbuster.ir.ops import Misc
 from tests.frontend.programs import without_line
-from tests.frontend.view_programs import attention
+from tests.frontend.view_programs import attention, rope_in_pairs
 
 
 def written_with_reshape(x, wq, wk, wv, wo):
@@ -215,6 +215,8 @@ ON_ARRAYS = {
     "repeated heads": (grouped, [(2, 8, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4)]),
     "turned pairs": (turned_pairs, [(2, 4, 6)]),
     "turned pairs of rows": (turned_pairs, [(4, 6)]),
+    "rope in pairs": (rope_in_pairs, [(2, 5, 6), (5, 3), (5, 3)]),
+    "every other, every third from behind": (lambda x: x[::2] * x[1::-3, None, 0], [(3, 4)]),
     "rolled": (lambda x: np.roll(x, 1, 0) + x, [(5, 4)]),
     "padded": (lambda x: np.pad(x, ((1, 0), (0, 2))) * 2, [(5, 4)]),
     "lower": (lambda x: np.tril(x @ x.T, -1), [(5, 4)]),

@@ -32,10 +32,14 @@ def to(
     """``x`` in another dtype: ``x.to(torch.float16)``, ``x.to(y)``."""
     if len(what) == 1 and isinstance(what[0], TracedArray):
         return to(input, what[0].dtype)
-    wanted = [one for one in (*what, dtype) if one is not None]
+    given = [one for one in (*what, dtype, device) if one is not None]
+    here = input.trace.device if isinstance(input, TracedArray) else input.device
+    wanted = [one for one in given if type(one) is not type(here) or one != here]
     is_device = [one for one in wanted if isinstance(one, str) or "device" in type(one).__name__]
-    if device is not None or is_device or len(wanted) != 1:
+    if is_device or not given or len(wanted) > 1:
         _refuse_device()
+    if not wanted:
+        return input
     return input if wanted[0] is UNDECIDED else astype(input, wanted[0])
 
 
