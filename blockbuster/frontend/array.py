@@ -73,7 +73,7 @@ class TracedArray(NoValues):
             return known
         return SizeExpr(Size(axis), self.trace) if isinstance(axis, str) else axis
 
-    def __len__(self) -> int:
+    def __len__(self) -> int:  # type: ignore[override]
         if self.trace.in_numbers and self.axes and isinstance(self.shape[0], int):
             return int(self.shape[0])
         return super().__len__()

@@ -90,6 +90,14 @@ def _cut(x: Array, axis: int, start: Any, stop: Any) -> Array:
     return x[(*(slice(None),) * axis, slice(first, stop))]
 
 
+def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
+    """The differences of elements side by side along an axis, ``n`` times over."""
+    (at,) = axes_of("diff", axis, len(x.shape))
+    for _ in range(n):
+        x = _cut(x, at, 1, None) - _cut(x, at, 0, -1)
+    return x
+
+
 def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     """The elements of some axes, or of all, in the opposite order."""
     axes = axes_of("flip", range(len(x.shape)) if axis is None else axis, len(x.shape))
@@ -265,6 +273,8 @@ ROWS = (
     Row(unbind, _GROUP, torch=("unbind", "Tensor.unbind"), note=FREE,
         examples=(example("H M N"), example("M N", 1)),
         reference=lambda x, axis=0: [*np.moveaxis(x, axis, 0)]),
+    Row(diff, _GROUP, ("diff",), torch=("diff", "Tensor.diff"),
+        examples=(example("M N"), example("M N", axis=0), example("M N", n=2))),
     Row(flip, _GROUP, ("flip",), note=_CALL,
         examples=(example("M N"), example("B M N", (0, 2)), example("M N", axis=1))),
     Row(fliplr, _GROUP, ("fliplr",), torch=("fliplr", "Tensor.fliplr"), note=_CALL,

@@ -29,6 +29,11 @@ def min(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     return reduce_axes("min", x, axis, keepdims)
 
 
+def ptp(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The maximum less the minimum over one axis, several, or all (None)."""
+    return max(x, axis, keepdims) - min(x, axis, keepdims)
+
+
 def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """The mean over one axis, several, or all (None)."""
     return reduce_axes("mean", x, axis, keepdims)
@@ -126,6 +131,7 @@ ROWS = (
     Row(sum, _GROUP, ("sum",), ("sum",), ("sum", "Tensor.sum"), _WHOLE),
     Row(max, _GROUP, ("max", "amax"), ("max",), ("amax", "Tensor.amax"), _WHOLE),
     Row(min, _GROUP, ("min", "amin"), ("min",), ("amin", "Tensor.amin"), _WHOLE),
+    Row(ptp, _GROUP, ("ptp",), examples=_WHOLE),
     Row(mean, _GROUP, ("mean",), ("mean",), ("mean", "Tensor.mean"), _AXES),
     Row(var, _GROUP, ("var",), ("var",), (), _SPREAD, note=_UNBIASED),
     Row(std, _GROUP, ("std",), ("std",), (), _SPREAD, note=_UNBIASED),
