@@ -18,7 +18,7 @@ from blockbuster.frontend.numerics import NUMPY
 from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import axis_of
-from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.sizes import KnownSize, SizeExpr
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.dtypes import OWN
@@ -70,7 +70,7 @@ class TracedArray(NoValues):
     def _extent(self, axis: Axis) -> Any:
         known = self.trace.dims.length(axis).constant if self.trace.in_numbers else None
         if known is not None:
-            return known
+            return KnownSize(known, self.trace)
         return SizeExpr(Size(axis), self.trace) if isinstance(axis, str) else axis
 
     def __len__(self) -> int:  # type: ignore[override]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.kinds import MASK
-from blockbuster.frontend.program import Axis
+from blockbuster.frontend.program import Axis, Equation
 from blockbuster.frontend.sizes import SizeExpr, scalar
 from blockbuster.frontend.source import Refused
+from blockbuster.frontend.torch import on_host
 from blockbuster.ir.expr import Expr
 from blockbuster.ir.lengths import ONE, Length, length_of, whole
 
@@ -54,6 +58,20 @@ def array_among(key: tuple[Any, ...]) -> tuple[int, int] | None:
         raise Refused("an array beside other positions as an index", "index one after the other")
     behind = Ellipsis in key[:place]
     return place, place - len(key) if behind else place
+
+
+def takes_one_a_row(
+    dims: DimTable, equations: Sequence[Equation], x: Any, key: tuple[Any, ...]
+) -> bool:
+    """True for ``x[np.arange(n), columns]`` of ``n`` rows, ``equations`` being what was traced."""
+    if len(key) != 2 or x.ndim < 2 or any(getattr(each, "ndim", 0) != 1 for each in key):
+        return False
+    rows, count = key[0], dims.length(x.axes[0])
+    if not hasattr(rows, "axes"):
+        known = count.constant
+        return known is not None and np.array_equal(on_host(rows), np.arange(known))
+    made = equations[rows.value.node].op if rows.value.node >= 0 else ""
+    return made == "arange" and dims.length(rows.axes[0]) == count
 
 
 def _others(key: tuple[Any, ...], place: int) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from blockbuster.frontend.dims import DimTable
 from blockbuster.frontend.final_names import hints_of, with_names
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
-from blockbuster.frontend.indexing import array_among, piece, spread
+from blockbuster.frontend.indexing import array_among, piece, spread, takes_one_a_row
 from blockbuster.frontend.kinds import (
     FLOAT,
     POSITION,
@@ -239,6 +239,10 @@ class Trace:
 
         An array of integers takes elements of the axis where it stands.
         """
+        if takes_one_a_row(self.dims, self._equations, x, key):
+            columns = key[1][(slice(None), *(None,) * (x.ndim - 1))]
+            one: TracedArray = self.spellings.numpy[np.take_along_axis].function(x, columns, 1)
+            return one[:, 0]
         found = self._checked(lambda: array_among(key), "indexing", x)
         if found is not None:
             rest = self.index(x, (*key[: found[0]], slice(None), *key[found[0] + 1 :]))

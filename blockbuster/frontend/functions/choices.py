@@ -8,6 +8,7 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.creation import arange
+from blockbuster.frontend.functions.filled import positions
 from blockbuster.frontend.functions.joins import concat
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.reductions import max, min, sum
@@ -47,7 +48,9 @@ def one_hot(x: Array, num_classes: Any) -> Array:
     """1 along a new last axis at the position that each element names, and 0 elsewhere."""
     if is_tensor(x):
         return (x[..., None] == x.new_tensor(range(num_classes))).long()
-    return where(x[..., None] == arange(num_classes), 1, 0)
+    if not isinstance(x, TracedArray):
+        return np.where(x[..., None] == np.arange(num_classes), 1, 0)
+    return where(x[..., None] == positions(x.trace, num_classes, 0, 1), 1, 0)
 
 
 def diagonal(x: Array) -> Array:
@@ -82,16 +85,16 @@ def largest(x: Array, k: int, axis: int = -1) -> tuple[Array, Array]:
     (at,) = axes_of("largest", axis, len(x.shape))
     places = _positions(x.shape[at], len(x.shape) - 1 - at)
     keys = where(x != x, np.inf, x)
-    left, behind, values, positions = keys, None, [], []
+    left, behind, values, found = keys, None, [], []
     for _ in range(k):
         top = max(left, at, True)
         hit = left == top if behind is None else (left == top) & behind
         place = min(where(hit, places, np.inf), at, True)
         values.append(top)
-        positions.append(place)
+        found.append(place)
         behind = (keys < top) | ((keys == top) & (places > place))
         left = where(behind, keys, -np.inf)
-    return concat(values, at), concat(positions, at)
+    return concat(values, at), concat(found, at)
 
 
 _GROUP = "Choices by position"
