@@ -1,6 +1,6 @@
-"""What a tuning run works with: processes that compile, that check and that time plans on a GPU.
+"""What a tuning run works with: processes that run plans once, and time them.
 
-Three callables, so that a test, or a cluster, can take the place of each.
+Two callables, so that a test, or a cluster, can take the place of each.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,18 +18,13 @@ from blockbuster.tuning import process
 from blockbuster.tuning.forks import (
     LATE,
     LOADED,
-    Compilers,
     Gone,
     Lost,
     called,
     called_for_each,
-    compilers,
-    dismiss,
+    cores,
     ready,
 )
-
-SIDE_BY_SIDE = 8
-"""Plans that are checked at once. Most of a check is compiling."""
 
 PATIENCE = 5.0
 """Seconds that a process may take longer than its budget: what it has not said by then is lost."""
@@ -41,60 +35,65 @@ Times = list[tuple[float, ...] | str]
 
 @dataclass(frozen=True)
 class Bench:
-    """``compilers``: an executor for calls that end at some time; ``check``: why a plan must not be
-    used, or ""; ``time``: the times of plans. Both take files of plans and when to stop.
-    ``begin`` is called before, ``end`` behind all that.
+    """``run``: each plan compiled and run once, and why it cannot run, or "". ``time``: the times
+    of plans whose results are right. Both take files of plans and when to stop; ``time`` between
+    them when to stop comparing. ``begin`` is called before all that.
     """
 
-    compilers: Callable[[float], Executor]
-    check: Callable[[Sequence[Path], float], list[str]]
-    time: Callable[[Sequence[Path], float], Times]
+    run: Callable[[Sequence[Path], float], list[str]]
+    time: Callable[[Sequence[Path], float, float], Times]
     begin: Callable[[], None] = lambda: None
-    end: Callable[[], None] = lambda: None
 
 
 def gpu_bench(device: int) -> Bench:
     """A bench for a GPU of this host, by its number."""
     return Bench(
-        Compilers,
-        partial(checked, device=device),
+        partial(run_alone, device=device),
         partial(timed, device=device),
-        partial(ready, LOADED, compilers()),  # loading Triton takes no part of a kernel's budget
-        partial(dismiss, LOADED),
+        partial(ready, LOADED),  # loading Triton takes no part of a kernel's budget
     )
 
 
-def checked(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
-    """Each plan checked in a process of its own, some at a time."""
-    check = partial(process.check, device=device)
+def run_alone(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
+    """Each plan compiled and run in a process of its own: a fault there ends nothing else."""
+    run = partial(process.run_once, device=device)
     names = [str(path) for path in paths]
-    said = called_for_each(LOADED, until, check, names, count=SIDE_BY_SIDE)
+    said = called_for_each(LOADED, until, run, names, count=cores())
     return [one.reason if isinstance(one, Gone) else one for one in said]
 
 
-def timed(paths: Sequence[Path], until: float, *, device: int) -> Times:
-    """All plans timed in one process, in rounds; what was timed before it was lost counts."""
+def timed(paths: Sequence[Path], compared: float, until: float, *, device: int) -> Times:
+    """All plans compared with what is right, then timed in rounds, in one process.
+
+    None is compared after ``compared``. What was timed before the process was lost counts.
+    """
     if not paths:
         return []
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
         report = Path(name, "times")
-        given = ([str(path) for path in paths], device, until, str(report))
-        reason = LATE
+        given = ([str(path) for path in paths], device, compared, until, str(report))
+        lost = LATE
         try:
             called(LOADED, max(until, time.monotonic()) + PATIENCE, process.time_rounds, *given)
-        except Lost as lost:
-            reason = str(lost)
+        except Lost as reason:
+            lost = str(reason)
         found = _read(report)
-    rounds = {at: tuple(us for number, us in found if number == at) for at in range(len(paths))}
-    return [rounds[at] or reason for at in range(len(paths))]
+    said = [[entry for number, entry in found if number == at] for at in range(len(paths))]
+    return [_times(entries) or lost for entries in said]
 
 
-def _read(report: Path) -> list[tuple[int, float]]:
-    """The lines of a report; the last one may be cut off."""
-    found: list[tuple[int, float]] = []
+def _times(entries: Sequence[float | str]) -> tuple[float, ...] | str:
+    """Times, or the reason why there are none; nothing where nothing was said."""
+    reason = next((entry for entry in entries if isinstance(entry, str)), None)
+    return reason or tuple(entry for entry in entries if not isinstance(entry, str))
+
+
+def _read(report: Path) -> list[tuple[int, float | str]]:
+    """The lines of a report: a plan's number, and a time or a reason. The last may be cut off."""
+    found: list[tuple[int, float | str]] = []
     lines = report.read_text(encoding="utf-8").split("\n") if report.exists() else []
     for line in lines:
         with suppress(ValueError):
-            at, us = json.loads(line)
-            found.append((int(at), float(us)))
+            at, entry = json.loads(line)
+            found.append((int(at), entry if isinstance(entry, str) else float(entry)))
     return found

@@ -14,10 +14,8 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,11 +27,13 @@ from blockbuster.runtime.launch import server_environment
 T = TypeVar("T")
 A = TypeVar("A")
 
-LOADED = ("torch", "triton", "triton.compiler")
-"""What servers load: Triton loads torch where there is a GPU, in each fork that has it not."""
+LOADED = ("torch", "triton", "triton.compiler", "blockbuster.check.loading")
+"""What a server loads, so that none of its forks has to: Triton itself loads torch on a GPU."""
 LATE = "no time was left for it"
 MOST = 16
-"""Processes that compile side by side, at most."""
+"""Processes that work side by side, at most: each holds a GPU's context, half a gigabyte."""
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux says how many microseconds of each period a container may compute; or "max"."""
 LOADING = 60.0
 """Seconds in which a server has loaded what it needs, also from a slow disk."""
 POLL = 0.005
@@ -89,26 +89,19 @@ def called_for_each(
         return [Gone(str(lost)) for _ in given]
 
 
-def ready(modules: tuple[str, ...], count: int) -> None:
-    """Wait until ``count`` servers have ``modules`` loaded, or have had the time for that."""
-    until = time.monotonic() + LOADING
-
-    def load(_: int) -> None:
-        with suppress(Lost):  # the calls that follow say why
-            called(modules, until, os.getpid)
-
-    with ThreadPoolExecutor(count) as threads:
-        list(threads.map(load, range(count)))
+def ready(modules: tuple[str, ...]) -> None:
+    """Wait until a server has ``modules`` loaded, or has had the time for that."""
+    with suppress(Lost):  # the calls that follow say why
+        called(modules, time.monotonic() + LOADING, os.getpid)
 
 
-def compilers() -> int:
-    """How many processes compile side by side."""
-    return min(MOST, len(os.sched_getaffinity(0)))
-
-
-def dismiss(modules: tuple[str, ...]) -> None:
-    """End the servers that have ``modules`` loaded."""
-    worker.dismiss(server(modules))
+def cores() -> int:
+    """The processor cores that this process may use: a container often has a share of them."""
+    cores = len(os.sched_getaffinity(0))
+    with suppress(OSError, ValueError):
+        quota, period = QUOTA.read_text(encoding="ascii").split()
+        cores = min(cores, int(quota) // int(period))
+    return max(1, min(MOST, cores))
 
 
 def server(modules: tuple[str, ...]) -> str:
@@ -124,32 +117,6 @@ def _ended(status: int, log: Path) -> str:
     return lines[-1] if lines and lines[-1] else f"its process ended with code {status}"
 
 
-class Compilers(Executor):
-    """Calls side by side, in processes that have Triton.
-
-    A call that is lost gives the reason, as ``ranking.compiled`` gives that of a refusal.
-    """
-
-    def __init__(self, until: float) -> None:
-        self._until = until
-        self._threads = ThreadPoolExecutor(compilers())
-
-    def submit(self, function: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
-        """Call ``function`` in a process."""
-        call: Callable[..., T] = partial(function, **named) if named else function
-        return self._threads.submit(self._result, call, *given)
-
-    def _result(self, function: Callable[..., Any], *given: Any) -> Any:
-        try:
-            return called(LOADED, self._until, function, *given)
-        except Lost as lost:
-            return str(lost)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for calls that have begun."""
-        self._threads.shutdown(wait, cancel_futures=cancel_futures)
-
-
 # in a server -----------------------------------------------------------------------------
 
 
@@ -157,7 +124,16 @@ def serve(modules: tuple[str, ...]) -> None:
     """Load what is slow to load, then fork a process for each call."""
     for name in modules:
         import_module(name)
+    if "triton" in modules:
+        _warm()
     worker.serve(_work)
+
+
+def _warm() -> None:
+    """What Triton would do in each fork: read all of itself for a key, import its other dialect."""
+    with suppress(ImportError):  # other versions have them elsewhere
+        import_module("triton.runtime.cache").triton_key()
+        import_module("triton.experimental.gluon")
 
 
 def _work(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""One kernel tuned: candidates compiled and ranked, checked, and only then timed, in a budget.
+"""One kernel tuned: candidates are compiled, compared and only then timed, in a budget.
 
 The model's choice is always among the candidates, so that a result says what tuning gained. What
 the budget has no time for is counted, and a run without any time leaves nothing behind.
@@ -10,7 +10,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +26,10 @@ from blockbuster.tuning.known import config_of
 LIMIT = 10.0
 """Seconds that tuning a kernel takes, about."""
 
-COMPILED, CHECKED = 0.65, 0.88
-"""Which part of the budget may have passed when all is compiled, and when all is checked."""
+RUN, COMPARED = 0.6, 0.92
+"""Which part of the budget may have passed when all have run once, and when all are compared."""
 
-Choose = Callable[[Asked, Executor], Sequence[Choice]]
+Choose = Callable[[Asked], Sequence[Choice]]
 Save = Callable[[Plan, Path], Path]
 Tell = Callable[[str], None]
 
@@ -62,17 +61,17 @@ class Measuring:
         began = self.clock()
         name = f"{plan.name}: {', '.join(file.writes)}"
         self.tell(f"{name}: ranking schedules")
-        with self.bench.compilers(began + COMPILED * self.limit) as executor:
-            choices = self.choose(asked, executor)
+        choices = self.choose(asked)
         with tempfile.TemporaryDirectory(prefix="blockbuster-") as folder:
             plans = [family.with_choice(plan, file, choice) for choice in choices]
             paths = _saved(plans, Path(folder), save)
-            self.tell(f"{name}: checking {len(paths)} schedules")
-            wrong = self.bench.check(paths, began + CHECKED * self.limit)
-            right = [path for path, reason in zip(paths, wrong, strict=True) if not reason]
-            self.tell(f"{name}: timing {len(right)} schedules")
-            times = dict(zip(right, self.bench.time(right, began + self.limit), strict=True))
-        found = [times.get(path, reason) for path, reason in zip(paths, wrong, strict=True)]
+            self.tell(f"{name}: compiling {len(paths)} schedules")
+            faults = self.bench.run(paths, began + RUN * self.limit)
+            sound = [path for path, fault in zip(paths, faults, strict=True) if not fault]
+            self.tell(f"{name}: comparing and timing {len(sound)} schedules")
+            ends = began + COMPARED * self.limit, began + self.limit
+            times = dict(zip(sound, self.bench.time(sound, *ends), strict=True))
+        found = [times.get(path, fault) for path, fault in zip(paths, faults, strict=True)]
         took = round(self.clock() - began, 2)
         return Entry(key, shown(name), _configs(choices, found), took, found.count(LATE))
 

@@ -1,4 +1,4 @@
-"""What the processes of a tuning run do on a GPU: check one plan, or time several in rounds.
+"""What processes of a tuning run do on a GPU: run one plan, or compare several and time them.
 
 A plan comes as a file that ``Compiled.save`` wrote, with the array program that says what is right.
 """
@@ -23,6 +23,7 @@ from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.saved import read_plan
 from blockbuster.selection.plan import Plan
 from blockbuster.tuning.clock import Clock
+from blockbuster.tuning.forks import LATE
 
 NOTHING = "nothing says what is right: the program has no form in a file"
 ROUNDS = (3, 9)
@@ -40,8 +41,52 @@ class Alone(Gpu):
         return True
 
 
-def check(path: str, device: int) -> str:
-    """Why a plan must not be used; "" if its results are right.
+def run_once(path: str, device: int) -> str:
+    """Compile a plan, and run it once: why that cannot be, or "".
+
+    A process of its own may fault or hang; what it compiles stays in Triton's cache.
+    """
+    plan, _ = _read(path)
+    try:
+        _ready(plan, Alone(device), drawn(plan, device))
+    except Refused as refused:
+        return refused.reason
+    return ""
+
+
+def time_rounds(
+    paths: Sequence[str], device: int, compared: float, until: float, report: str
+) -> None:
+    """Compare the results of plans, then time those that are right in turn, round by round.
+
+    A line of ``report`` for each time, [plan, microseconds], or reason why a plan has none. Every
+    plan is timed once in a round, so a device that slows down slows all. But for the first plan,
+    none is compared after ``compared`` of the monotonic clock, and no round begins after ``until``,
+    but for the first ones.
+    """
+    clock = Clock(device)
+    timers: dict[int, Callable[[], float]] = {}
+    with Path(report).open("a", encoding="utf-8") as file:
+
+        def note(at: int, entry: float | str) -> None:
+            file.write(json.dumps([at, entry]) + "\n")
+            file.flush()
+
+        for at, path in enumerate(paths):
+            run = _right(path, device) if not at or time.monotonic() < compared else LATE
+            if isinstance(run, str):
+                note(at, run)
+            else:
+                timers[at] = clock.timer(run)
+        for number in range(ROUNDS[1]):
+            if number >= ROUNDS[0] and time.monotonic() > until:
+                return
+            for at, timer in timers.items():
+                note(at, round(timer(), 3))
+
+
+def _right(path: str, device: int) -> Callable[[], list[Any]] | str:
+    """A plan that runs on drawn inputs, or why it must not be used.
 
     What it allocates is poisoned, two runs are compared bit by bit, errors with those of eager.
     """
@@ -49,36 +94,17 @@ def check(path: str, device: int) -> str:
     if program is None:
         return NOTHING
     findings: list[Finding] = []
-    compared = comparison(program)
+    exact = comparison(program)
 
     def compare(*given: Any) -> Finding:
-        findings.append(compared(*given))
+        findings.append(exact(*given))
         return findings[-1]
 
     try:
-        _ready(plan, Alone(device), drawn(plan, device), compare)
+        run = _ready(plan, Alone(device), drawn(plan, device), compare)
     except Refused as refused:
         return refused.reason
-    return next((one.note for one in findings if one.note), "")
-
-
-def time_rounds(paths: Sequence[str], device: int, until: float, report: str) -> None:
-    """Time plans in turn, round by round; a line of ``report`` for each time: [plan, us].
-
-    Every plan is timed once in a round, so a device that slows down slows all. No round begins
-    after ``until`` of the monotonic clock, but for the first ones.
-    """
-    clock, gpu = Clock(device), Gpu(device)
-    plans = [_read(path)[0] for path in paths]
-    tensors = drawn(plans[0], device)  # they compute the same
-    timers = [clock.timer(_ready(plan, gpu, tensors)) for plan in plans]
-    with Path(report).open("a", encoding="utf-8") as file:
-        for number in range(ROUNDS[1]):
-            if number >= ROUNDS[0] and time.monotonic() > until:
-                return
-            for at, timer in enumerate(timers):
-                file.write(json.dumps([at, round(timer(), 3)]) + "\n")
-                file.flush()
+    return next((one.note for one in findings if one.note), "") or run
 
 
 def _read(path: str) -> tuple[Plan, ArrayProgram | None]:

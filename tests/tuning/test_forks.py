@@ -1,9 +1,11 @@
 """Calls in processes of their own: what crashes or hangs there is an answer in words here."""
 
+import os
 import time
 
 import pytest
 
+from blockbuster.tuning import forks
 from blockbuster.tuning.forks import LATE, Gone, Lost, called, called_for_each
 from tests.tuning import calls
 
@@ -69,3 +71,16 @@ def test_those_that_hang_are_ended_and_others_do_not_begin():
 
 def test_nothing_begins_when_time_is_up():
     assert in_forks([1, 2], -2.0) == [Gone(LATE)] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "most"), [("max 100000", None), ("250000 100000", 2), ("50000 100000", 1), ("?", None)]
+)
+def test_a_container_has_a_share_of_the_cores(monkeypatch, tmp_path, text, most):
+    quota = tmp_path / "cpu.max"
+    quota.write_text(text, encoding="ascii")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(8)})
+    monkeypatch.setattr(forks, "QUOTA", quota)
+    assert forks.cores() == (most or 8)
+    monkeypatch.setattr(forks, "QUOTA", tmp_path / "none")
+    assert forks.cores() == 8
