@@ -115,7 +115,7 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
         value = bound.arguments[name]
         if parameter.kind is parameter.VAR_POSITIONAL:
             for i, one in enumerate(value):
-                found += _apart(Leaf(f"{name}{i}", name, i, position + i, one, f"{name}[{i}]"))
+                found += _apart(Leaf(f"{name}_{i}", name, i, position + i, one, f"{name}[{i}]"))
         elif parameter.kind is parameter.VAR_KEYWORD:
             for key, one in value.items():
                 found += _apart(Leaf(key, name, key, key, one, key))

@@ -19,11 +19,12 @@ from blockbuster.frontend.functions.shapes import (
     reshape,
 )
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
-from blockbuster.frontend.moves import Flip, Take
+from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr, fixed, rest
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
+from blockbuster.ir.lengths import whole
 
 
 def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
@@ -186,9 +187,37 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
     one = isinstance(pad_width, int)
     pairs = [(pad_width, pad_width)] if one else [*pad_width]
     pairs = [(pairs[0], pairs[1])] if len(pairs) == 2 and isinstance(pairs[0], int) else pairs
-    for axis, (before, behind) in enumerate(pairs * rank if len(pairs) == 1 else pairs):
+    if isinstance(x, TracedArray) and x.kind == MASK:
+        numbers: Array = apply("add", x, 0)
+        return pad(numbers, pad_width, mode, int(bool(constant_values))) != 0
+    widths = [tuple(pair) for pair in (pairs * rank if len(pairs) == 1 else pairs)]
+    if isinstance(x, TracedArray) and _is_copied(x, widths, constant_values):
+        return _pad_copied(x, Pad(tuple(widths), repr(float(constant_values))))
+    for axis, (before, behind) in enumerate(widths):
         x = _padded(x, axis, before, behind, constant_values)
     return x
+
+
+def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:
+    """True where joins would be of three parts or more: each of them would be a kernel."""
+    counts = [count for pair in widths for count in pair]
+    known = all(type(count) is int and count >= 0 for count in counts)
+    number = isinstance(value, int | float) and float(value) == value
+    fits = x.kind == FLOAT or (x.kind in WHOLES and abs(value) < 2**53 and value == int(value))
+    return known and number and fits and sum(map(bool, counts)) > 1 and len(widths) == x.ndim
+
+
+def _pad_copied(x: TracedArray, pad: Pad) -> TracedArray:
+    dims = x.trace.dims
+    lengths = [
+        dims.length(axis) + whole(sum(pair))
+        for axis, pair in zip(x.axes, pad.widths, strict=True)
+    ]
+    shape = tuple(
+        axis if not sum(pair) else dims.derived(length, "padded", dims.find(axis), sum(pair))
+        for axis, pair, length in zip(x.axes, pad.widths, lengths, strict=True)
+    )
+    return x.trace.custom(pad, (x,), shape, str(pad), x.kind)
 
 
 def pad_last(x: Array, pad: Sequence[int], mode: str = "constant", value: Any = 0) -> Array:
@@ -296,7 +325,7 @@ ROWS = (
     Row(repeat, _GROUP, ("repeat",), note=FREE,
         torch=("repeat_interleave", "Tensor.repeat_interleave"),
         examples=(example("M N", 2, axis=0), example("B M N", 3, 1), example("M N", 2))),
-    Row(pad, _GROUP, ("pad",), note=FREE,
+    Row(pad, _GROUP, ("pad",), note=f"One copy; on one side of one axis: {FREE}",
         examples=(example("M N", 1), example("M N", ((1, 0), (0, 2)), constant_values=0.5))),
     Row(pad_last, _GROUP, torch=("nn.functional.pad",), public=False, note=FREE,
         examples=(example("M N", (1, 2)),),
