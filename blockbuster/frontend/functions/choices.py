@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from blockbuster.frontend.array import TracedArray
+from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.filled import positions
 from blockbuster.frontend.functions.joins import concat
 from blockbuster.frontend.functions.pointwise import where
 from blockbuster.frontend.functions.reductions import max, min, sum
 from blockbuster.frontend.functions.row import Array, Row, example
+from blockbuster.frontend.functions.searches import counted
 from blockbuster.frontend.functions.shapes import expand_dims, ravel
 from blockbuster.frontend.kinds import FLOAT, dtype_of_kind
 from blockbuster.frontend.shapes import axes_of
@@ -83,7 +84,7 @@ def largest(x: Array, k: int, axis: int = -1) -> tuple[Array, Array]:
     Of equal ones the first comes first; NaN counts, and comes, as infinity. One fold for each.
     """
     (at,) = axes_of("largest", axis, len(x.shape))
-    places = _positions(x.shape[at], len(x.shape) - 1 - at)
+    places = counted("topk", x, (at,))
     keys = where(x != x, np.inf, x)
     left, behind, values, found = keys, None, [], []
     for _ in range(k):
@@ -91,7 +92,7 @@ def largest(x: Array, k: int, axis: int = -1) -> tuple[Array, Array]:
         hit = left == top if behind is None else (left == top) & behind
         place = min(where(hit, places, np.inf), at, True)
         values.append(top)
-        found.append(place)
+        found.append(apply("whole", place))
         behind = (keys < top) | ((keys == top) & (places > place))
         left = where(behind, keys, -np.inf)
     return concat(values, at), concat(found, at)

@@ -56,11 +56,11 @@ def _place(
     except Refused as refused:
         raise trace_error(f"{name}: {refused.reason}") from None
     top = extremum(x, axis, keepdims=True)
-    found = where((x == top) | (x != x), _positions(name, x, axes), math.inf)
+    found = where((x == top) | (x != x), counted(name, x, axes), math.inf)
     return apply("whole", smallest(found, axis, keepdims))
 
 
-def _positions(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
+def counted(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
     """The position of each element, counted along ``axes``, the last the fastest."""
     dims = x.trace.dims
     if dims.have([x.axes[axis] for axis in axes], MOST_PLACES + 1):
