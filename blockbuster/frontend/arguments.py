@@ -115,7 +115,7 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
         value = bound.arguments[name]
         if parameter.kind is parameter.VAR_POSITIONAL:
             for i, one in enumerate(value):
-                found += _apart(Leaf(f"{name}{i}", name, i, position + i, one, f"{name}[{i}]"))
+                found += _apart(Leaf(f"{name}_{i}", name, i, position + i, one, f"{name}[{i}]"))
         elif parameter.kind is parameter.VAR_KEYWORD:
             for key, one in value.items():
                 found += _apart(Leaf(key, name, key, key, one, key))
@@ -181,7 +181,7 @@ def trace_call(
     examples = {leaf.name: leaf.value for leaf in found if leaf.is_array}
     fixed = {leaf.shown: leaf.value for leaf in found if not leaf.is_array}
     program, facts = trace_reader(call, examples, {"": fn, **fixed})
-    return program, shapes[0], facts
+    return program, shapes[-1], facts  # of the last trace, where there were two
 
 
 def program_key(program: ArrayProgram, shape: Shape) -> tuple[Any, ...]:

@@ -29,16 +29,19 @@ class CopySlice:
     dim: Dim
     start: Length
     length: Length
+    step: int = 1
 
     def __str__(self) -> str:
-        return f"slice axis {self.axis} from {self.start} by {self.length}"
+        steps = "" if self.step == 1 else f" step {self.step}"
+        return f"slice axis {self.axis} from {self.start} by {self.length}{steps}"
 
     def __call__(self, array: Any) -> Any:
         sizes = {size_class(self.dim): array.shape[self.axis]}
         start, length = self.start.value(sizes), self.length.value(sizes)
+        stop = start + (length - 1) * self.step + 1
         if is_tensor(array):
-            return array.narrow(self.axis, start, length)
-        return array.take(np.arange(start, start + length), self.axis)
+            return array[(slice(None),) * self.axis + (slice(start, stop, self.step),)]
+        return array.take(np.arange(start, stop, self.step), self.axis)
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,13 @@ from blockbuster.ir.types import Dim
 class DimTable:
     """Which raw dims are the same, and what is known of their sizes.
 
-    ``facts`` has all that the table asked of the extents of examples.
+    ``facts`` has all that the table asked of the extents of examples. ``of_examples_alone``: the
+    program is for arrays of the examples' sizes alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_examples_alone: bool = False) -> None:
         self.facts = SizeFacts()
+        self._alone = of_examples_alone
         self._axes: dict[Dim, int] = {}  # the extents of examples' axes
         self._in_axes: dict[Dim, Length] = {}  # the extents that are known, in terms of those
         self._parent: dict[Dim, Axis] = {}
@@ -59,13 +61,23 @@ class DimTable:
             self._fixed[raw] = None
         return raw
 
-    def of_example(self, extent: int) -> Dim:
-        """A fresh dim for the next axis of the examples: the program is for other sizes, too."""
-        raw = self.unnamed(extent, fixed=False)
+    def of_example(self, extent: int) -> Axis:
+        """A fresh dim for the next axis of the examples: the program is for other sizes, too,
+        unless it is for these alone.
+        """
+        raw = self.unnamed(extent, fixed=self._alone)
         axis = axis_named(len(self._axes))
         self._axes[axis] = extent
         self._in_axes[raw] = size(axis)
-        return raw
+        if not self._alone:
+            return raw
+        self._asked("equal", _raw(raw), whole(extent))  # it has to be of that size
+        return raw if extent != 1 else 1
+
+    @property
+    def some_are_known(self) -> bool:
+        """True if the extent of an axis is known, of an example perhaps."""
+        return bool(self._extent)
 
     def _asked(self, relation: Relation, left: Length, right: Length) -> bool:
         """Whether a relation is true of lengths in terms of dims whose extents are known."""

@@ -29,14 +29,14 @@ SCALAR, WHOLE, TRUE = "scalar", "whole", "truth"
 """Of operands that are no arrays: floats, ints and sizes, True and False."""
 
 LOGICAL = ("and", "or", "not")
-MOVES = ("transpose", "expand", "slice", "split_heads", "merge_heads", "reshape")
+MOVES = ("transpose", "expand", "slice", "strided", "split_heads", "merge_heads", "reshape")
 WHOLE_NUMBERS = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "sum",
-    "max", "min", "concat", "floordiv", "mod",
+    "max", "min", "concat", "floordiv", "mod", "matmul",
 )  # fmt: skip
 """Operations that give integers for integers; all others give floats, or masks."""
 
-GROWING = ("mul", "square", "floordiv", "mod", "pow")
+GROWING = ("mul", "square", "floordiv", "mod", "pow", "matmul")
 """Of indices, these are more than indices: numbers may get large."""
 
 OF_MASKS: Mapping[str, str] = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
@@ -50,8 +50,10 @@ def kind_of_dtype(dtype: str) -> str:
     if dtype in INTEGERS:
         return dtype
     if dtype and "float" not in dtype:
-        known = f"floats, bool, {', '.join(INTEGERS)}"
-        raise Refused(f"an array of {dtype} cannot be traced", f"arrays are of {known}")
+        known = f"arrays are of floats, bool, {', '.join(INTEGERS)}"
+        wider = "torch computes nothing in it: a wider one holds its numbers\n"
+        hint = f"{wider if dtype[0] == 'u' else ''}{known}"
+        raise Refused(f"an array of {dtype} cannot be traced", hint)
     return FLOAT
 
 
@@ -89,9 +91,6 @@ def result_kind(op: str, kinds: Sequence[str]) -> str:
         return INDEX
     if op == "whole":
         return POSITION
-    if op == "matmul" and not any(kind in (FLOAT, SCALAR) for kind in kinds):
-        hint = "make one of floats: x.astype(np.float32) @ y"
-        raise Refused("a product of matrices without floats", hint)
     if op in ("neg", "sub") and all(kind in (MASK, TRUE) for kind in kinds):
         instead = "use ~mask" if op == "neg" else "use mask != other, or mask & ~other"
         raise Refused("NumPy neither negates nor subtracts masks", instead)

@@ -91,7 +91,7 @@ def _of_masks(
         there = trace.record("and", (condition, x))
         elsewhere = trace.record("and", (trace.record("not", (condition,)), y))
         return trace.record("or", (there, elsewhere))
-    if op in ("max", "min"):
-        numbers = trace.record("add", (*operands, 0))
-        return trace.record("ne", (trace.record(op, (numbers,), params), 0))
+    if op in ("max", "min", "matmul"):
+        numbers = [trace.record("add", (operand, 0)) for operand in operands]
+        return trace.record("ne", (trace.record(op, numbers, params), 0))
     return None

@@ -122,6 +122,13 @@ def _slice(x: Array, *, axis: int, start: int, length: int) -> Array:
     return np.asarray(x)[(slice(None),) * axis + (slice(start, start + length),)]
 
 
+def _strided(x: Array, *, axis: int, start: int, length: int, step: int) -> Array:
+    """``length`` elements of an axis from ``start`` on, each ``step`` behind the last one."""
+    return _slice(x, axis=axis, start=start, length=(length - 1) * step + 1)[
+        (slice(None),) * axis + (slice(None, None, step),)
+    ]
+
+
 def split_heads(x: Array, *, heads: int) -> Array:
     """(..., S, H*E) as (..., H, S, E)."""
     *leading, rows, columns = np.shape(x)
@@ -175,8 +182,8 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
-    "slice": _slice, "split_heads": split_heads, "merge_heads": merge_heads, "concat": concat,
-    "reshape": reshape,
+    "slice": _slice, "strided": _strided, "split_heads": split_heads,
+    "merge_heads": merge_heads, "concat": concat, "reshape": reshape,
 }  # fmt: skip
 
 

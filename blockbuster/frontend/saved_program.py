@@ -248,6 +248,7 @@ PARAMS: Mapping[str, Mapping[str, Form]] = {
     "expand": {"axes": Form(list, items(maybe(number(0))))},
     "cast": {"dtype": Form(str, one_of(CASTS))}, "arange": {"size": SCALAR},
     "slice": {"axis": PLACE, "start": LENGTH, "length": LENGTH},
+    "strided": {"axis": PLACE, "start": LENGTH, "length": LENGTH, "step": COUNT},
     "split_heads": {"heads": COUNT}, "merge_heads": {}, "concat": {"axis": WHOLE},
     "reshape": {"shape": Form(lengths_to_json, read_lengths)},
 }  # fmt: skip
@@ -367,7 +368,7 @@ def _check_shape(program: ArrayProgram, equation: Equation) -> None:
 def _check_places(equation: Equation, shapes: Sequence[Shape]) -> None:
     """Axes by number are among those of the operand, each once."""
     numbers: Sequence[int | None] = equation.param("axes", ())
-    if equation.op == "slice":
+    if equation.op in ("slice", "strided"):
         numbers = (equation.param("axis"),)
     axes = [axis for axis in numbers if axis is not None]
     if len({*axes}) != len(axes) or max(axes, default=-1) >= (len(shapes[0]) if shapes else 0):

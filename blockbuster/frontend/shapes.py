@@ -163,6 +163,6 @@ SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(("softmax", "log_softmax"), _along_axis),
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
-    "arange": _arange, "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads,
-    "concat": _concat, "reshape": _reshape,
+    "arange": _arange, "slice": _slice, "strided": _slice, "split_heads": _split_heads,
+    "merge_heads": _merge_heads, "concat": _concat, "reshape": _reshape,
 }  # fmt: skip

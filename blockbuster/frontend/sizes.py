@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from blockbuster.frontend.numerics import number
@@ -144,6 +144,22 @@ class SizeExpr:
     def _unknown(self, wanted: str, hint: str) -> Exception:
         reason = f"the size {self!r} is not known while tracing, so it is not {wanted}"
         return trace_error(reason, hint=hint)
+
+
+class KnownSize(int):
+    """A known entry of a shape, as a number for any library; ours know whose it is."""
+
+    trace: Trace
+
+    def __new__(cls, number: int, trace: Trace) -> KnownSize:
+        made = super().__new__(cls, number)
+        made.trace = trace
+        return made
+
+
+def trace_among(extents: Iterable[Any]) -> Trace | None:
+    """The trace of the first size among extents; None where all are plain numbers."""
+    return next((e.trace for e in extents if isinstance(e, SizeExpr | KnownSize)), None)
 
 
 def _is_whole(expr: Expr) -> bool:

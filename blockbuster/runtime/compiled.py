@@ -14,7 +14,7 @@ from blockbuster.errors import LaunchError, message
 from blockbuster.frontend.arguments import Shape
 from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit
 from blockbuster.frontend.lower import WholeArrays
-from blockbuster.frontend.moves import Flip, Take
+from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.saved_program import program_to_json
@@ -35,7 +35,8 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 SAVED = {
     kind.__name__: kind
     for kind in (
-        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Take, WholeArrays,
+        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Pad, Take,
+        WholeArrays,
     )
 }
 """The callable objects of ours that a saved program may hold, and no others."""

@@ -128,12 +128,24 @@ def is_tensor(value: object) -> bool:
     return hasattr(value, "data_ptr")
 
 
+WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
+"""Dtypes that torch computes nothing in, and those that hold their numbers."""
+
+
+def _wider(name: str, array: Any) -> str:
+    """What to pass in place of an array of a dtype that kernels do not know."""
+    wider = WIDER.get(dtype_name(array), "")
+    below = ", which holds those below 2**63" if dtype_name(array) == "uint64" else ""
+    if is_tensor(array):
+        return f"pass {name}.to(torch.{wider}){below}" if wider else f"pass {name}.float()"
+    return f"pass {name}.astype(np.{wider or 'float32'}){below}"
+
+
 def _check(name: str, array: Any) -> None:
     dtype = dtype_name(array)
     if dtype not in KNOWN:
-        hint = f"pass {name}.float()" if is_tensor(array) else f"pass {name}.astype(np.float32)"
-        known = ", ".join(KNOWN)
-        raise LaunchError(message(f"{name} holds {dtype}; known are {known}", hint=hint))
+        known = f"known are {', '.join(KNOWN)}"
+        raise LaunchError(message(f"{name} holds {dtype}; {known}", hint=_wider(name, array)))
     if not is_tensor(array):
         if type(array) not in PLAIN:
             kind = type(array).__name__

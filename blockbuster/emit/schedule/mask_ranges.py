@@ -126,6 +126,8 @@ class MaskRanges:
                 return self.product_of(args, fn, bound)
             case Call("neg", (x,)):
                 return self.solved(x, MIRRORED[fn], negated(bound))
+            case Call("floordiv", (x, Const(divisor))) if is_whole(held, self.formulas):
+                return self._floored(x, divisor, fn, bound)
             case Call("abs", (x,)):
                 sides = self.solved(x, fn, bound), self.solved(x, MIRRORED[fn], negated(bound))
                 return both(*sides) if fn in ("lt", "le") else either(*sides)
@@ -212,6 +214,17 @@ class MaskRanges:
                 fn = fn if factor.value > 0 else MIRRORED[fn]
                 return self._rounded(held, fn, _quotient(bound, factor.value), ())
         return ALL
+
+    def _floored(self, held: Expr, divisor: float, fn: str, bound: Expr) -> Range:
+        """Where whole ``held`` // ``divisor``, a positive number, compares with ``bound``.
+
+        Of whole q: x // d <= q where x < d * (q + 1), and x // d >= q where x >= d * q.
+        """
+        if not is_whole(bound, self.formulas):
+            return ALL
+        after = _plus(bound, Const(1.0)) if fn in ("le", "gt") else bound
+        side = "lt" if fn in ("lt", "le") else "ge"
+        return self.solved(held, side, _scaled(after, divisor))
 
     def _each(
         self, joined: Callable[[Range, Range], Range], args: tuple[Expr, ...], fn: str, bound: Expr

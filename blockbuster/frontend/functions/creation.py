@@ -9,7 +9,7 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.row import Array, Row
-from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.sizes import trace_among
 from blockbuster.frontend.torch import custom_on_tensors, is_tensor
 
 
@@ -19,9 +19,8 @@ def arange(n: Any) -> Array:
     For an int ``n`` it returns a NumPy array, beside tensors, too: ``where`` accepts masks made of
     it.
     """
-    if isinstance(n, SizeExpr):
-        return n.trace.record("arange", (), {"size": n.trace.scalar(n)})
-    return np.arange(n)
+    trace = trace_among((n,))
+    return np.arange(n) if trace is None else trace.record("arange", (), {"size": trace.scalar(n)})
 
 
 def custom(fn: Callable[..., Any], *arrays: Array, shape: Sequence[Any]) -> Array:

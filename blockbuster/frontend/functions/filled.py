@@ -11,7 +11,7 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.row import Array, Row, example
-from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.sizes import trace_among
 from blockbuster.frontend.torch import is_tensor
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def chosen(mask: Array, x: Array, other: Any) -> Array:
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
     """An array with one number everywhere; the extents are ints and sizes of traced arrays."""
     extents = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    trace = next((e.trace for e in extents if isinstance(e, SizeExpr)), None)
+    trace = trace_among(extents)
     if trace is None:
         return np.full(extents, fill_value, dtype)
     made = filled(trace, extents, fill_value)
@@ -95,7 +95,7 @@ def ones_like(x: Array, dtype: Any = None) -> Array:
 def eye(n: Any, m: Any = None) -> Array:
     """1 where row and column are the same position, and 0 elsewhere."""
     columns = n if m is None else m
-    trace = next((e.trace for e in (n, columns) if isinstance(e, SizeExpr)), None)
+    trace = trace_among((n, columns))
     if trace is None:
         return np.eye(n, m)
     same = positions(trace, n, 0, 2) == positions(trace, columns, 1, 2)

@@ -19,11 +19,12 @@ from blockbuster.frontend.functions.shapes import (
     reshape,
 )
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
-from blockbuster.frontend.moves import Flip, Take
+from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr, fixed, rest
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
+from blockbuster.ir.lengths import whole
 
 
 def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
@@ -89,6 +90,14 @@ def unbind(x: Array, axis: int = 0) -> list[Array]:
 def _cut(x: Array, axis: int, start: Any, stop: Any) -> Array:
     first = None if isinstance(start, int) and start == 0 else start
     return x[(*(slice(None),) * axis, slice(first, stop))]
+
+
+def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
+    """The differences of elements side by side along an axis, ``n`` times over."""
+    (at,) = axes_of("diff", axis, len(x.shape))
+    for _ in range(n):
+        x = _cut(x, at, 1, None) - _cut(x, at, 0, -1)
+    return x
 
 
 def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
@@ -179,9 +188,37 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
     one = isinstance(pad_width, int)
     pairs = [(pad_width, pad_width)] if one else [*pad_width]
     pairs = [(pairs[0], pairs[1])] if len(pairs) == 2 and isinstance(pairs[0], int) else pairs
-    for axis, (before, behind) in enumerate(pairs * rank if len(pairs) == 1 else pairs):
+    if isinstance(x, TracedArray) and x.kind == MASK:
+        numbers: Array = apply("add", x, 0)
+        return pad(numbers, pad_width, mode, int(bool(constant_values))) != 0
+    widths = [tuple(pair) for pair in (pairs * rank if len(pairs) == 1 else pairs)]
+    if isinstance(x, TracedArray) and _is_copied(x, widths, constant_values):
+        return _pad_copied(x, Pad(tuple(widths), repr(float(constant_values))))
+    for axis, (before, behind) in enumerate(widths):
         x = _padded(x, axis, before, behind, constant_values)
     return x
+
+
+def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:
+    """True where joins would be of three parts or more: each of them would be a kernel."""
+    counts = [count for pair in widths for count in pair]
+    known = all(type(count) is int and count >= 0 for count in counts)
+    number = isinstance(value, int | float) and float(value) == value
+    fits = x.kind == FLOAT or (x.kind in WHOLES and abs(value) < 2**53 and value == int(value))
+    return known and number and fits and sum(map(bool, counts)) > 1 and len(widths) == x.ndim
+
+
+def _pad_copied(x: TracedArray, pad: Pad) -> TracedArray:
+    dims = x.trace.dims
+    lengths = [
+        dims.length(axis) + whole(sum(pair))
+        for axis, pair in zip(x.axes, pad.widths, strict=True)
+    ]
+    shape = tuple(
+        axis if not sum(pair) else dims.derived(length, "padded", dims.find(axis), sum(pair))
+        for axis, pair, length in zip(x.axes, pad.widths, lengths, strict=True)
+    )
+    return x.trace.custom(pad, (x,), shape, str(pad), x.kind)
 
 
 def pad_last(x: Array, pad: Sequence[int], mode: str = "constant", value: Any = 0) -> Array:
@@ -269,6 +306,8 @@ ROWS = (
     Row(unbind, _GROUP, torch=("unbind", "Tensor.unbind"), note=FREE,
         examples=(example("H M N"), example("M N", 1)),
         reference=lambda x, axis=0: [*np.moveaxis(x, axis, 0)]),
+    Row(diff, _GROUP, ("diff",), torch=("diff", "Tensor.diff"),
+        examples=(example("M N"), example("M N", axis=0), example("M N", n=2))),
     Row(flip, _GROUP, ("flip",), note=_CALL,
         examples=(example("M N"), example("B M N", (0, 2)), example("M N", axis=1))),
     Row(fliplr, _GROUP, ("fliplr",), torch=("fliplr", "Tensor.fliplr"), note=_CALL,
@@ -290,7 +329,7 @@ ROWS = (
     Row(repeat, _GROUP, ("repeat",), note=FREE,
         torch=("repeat_interleave", "Tensor.repeat_interleave"),
         examples=(example("M N", 2, axis=0), example("B M N", 3, 1), example("M N", 2))),
-    Row(pad, _GROUP, ("pad",), note=FREE,
+    Row(pad, _GROUP, ("pad",), note=f"One copy; on one side of one axis: {FREE}",
         examples=(example("M N", 1), example("M N", ((1, 0), (0, 2)), constant_values=0.5))),
     Row(pad_last, _GROUP, torch=("nn.functional.pad",), public=False, note=FREE,
         examples=(example("M N", (1, 2)),),

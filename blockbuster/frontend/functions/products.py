@@ -114,7 +114,10 @@ _GROUP = "Products"
 
 ROWS = (
     Row(matmul, _GROUP, ("matmul",), torch=("matmul", "mm", "bmm", "Tensor.matmul"),
-        examples=(example("M K", "K N"), example("B M K", "K"), example("B M K", "K N"))),
+        examples=(
+        example("M K", "K N"), example("B M K", "K"), example("B M K", "K N"),
+        example("int: M K", "int: K N")),
+        note="Of integers, exact: no unit for matrices computes it."),
     Row(einsum, _GROUP, ("einsum",), torch=("einsum", "functional.einsum"), examples=(
         example(Text("mk,kn->mn"), "M K", "K N"),
         example(Text("bhqd,bhkd->bhqk"), "B H M K", "B H N K"),

@@ -29,6 +29,11 @@ def min(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     return reduce_axes("min", x, axis, keepdims)
 
 
+def ptp(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The maximum less the minimum over one axis, several, or all (None)."""
+    return max(x, axis, keepdims) - min(x, axis, keepdims)
+
+
 def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """The mean over one axis, several, or all (None)."""
     return reduce_axes("mean", x, axis, keepdims)
@@ -115,7 +120,7 @@ _GROUP = "Along axes"
 _AXES = (
     example("M N"), example("M N", axis=-1), example("B M N", axis=(0, 2), keepdims=True),
 )  # fmt: skip
-_ALONG = (example("M N", axis=0), example("M N", axis=-1))
+_ALONG = (example("M N", axis=0), example("M N", axis=-1), example("int: M N", axis=-1))
 _CALLED = "A library's function runs between kernels."
 _WHOLE = (*_AXES, example("int: M N", axis=0))
 _MASKS = (example("bool: M N", axis=0), example("bool: M N", axis=(0, 1), keepdims=True))
@@ -126,6 +131,7 @@ ROWS = (
     Row(sum, _GROUP, ("sum",), ("sum",), ("sum", "Tensor.sum"), _WHOLE),
     Row(max, _GROUP, ("max", "amax"), ("max",), ("amax", "Tensor.amax"), _WHOLE),
     Row(min, _GROUP, ("min", "amin"), ("min",), ("amin", "Tensor.amin"), _WHOLE),
+    Row(ptp, _GROUP, ("ptp",), examples=_WHOLE),
     Row(mean, _GROUP, ("mean",), ("mean",), ("mean", "Tensor.mean"), _AXES),
     Row(var, _GROUP, ("var",), ("var",), (), _SPREAD, note=_UNBIASED),
     Row(std, _GROUP, ("std",), ("std",), (), _SPREAD, note=_UNBIASED),
@@ -136,7 +142,8 @@ ROWS = (
     Row(all, _GROUP, ("all",), ("all",), ("all", "Tensor.all"), (*_WHOLE, *_MASKS)),
     Row(count_nonzero, _GROUP, ("count_nonzero",), (), ("count_nonzero", "Tensor.count_nonzero"),
         (*_WHOLE, *_MASKS)),
-    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"), _AXES, note=_CALLED),
+    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"),
+        (*_AXES, example("int: M N", axis=0)), note=_CALLED),
     Row(logsumexp, _GROUP, torch=("logsumexp", "Tensor.logsumexp"),
         examples=(example("M N"), example("M N", axis=0, keepdims=True)),
         reference=lambda x, axis=-1, keepdims=False:

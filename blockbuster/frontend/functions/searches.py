@@ -58,11 +58,11 @@ def _place(
     except Refused as refused:
         raise trace_error(f"{name}: {refused.reason}") from None
     top = extremum(x, axis, keepdims=True)
-    found = where((x == top) | (x != x), _positions(name, x, axes), math.inf)
+    found = where((x == top) | (x != x), counted(name, x, axes), math.inf)
     return apply("whole", smallest(found, axis, keepdims))
 
 
-def _positions(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
+def counted(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
     """The position of each element, counted along ``axes``, the last the fastest."""
     dims = x.trace.dims
     if dims.have([x.axes[axis] for axis in axes], MOST_PLACES + 1):
@@ -88,6 +88,7 @@ ROWS = (
         note=_FOLDED),
     Row(argmin, _GROUP, ("argmin",), ("argmin",), ("argmin", "Tensor.argmin"), _SEARCHED,
         note=_FOLDED.replace("maximum", "minimum")),
-    Row(sort, _GROUP, ("sort",), (), examples=(example("M N"), example("M N", axis=0)),
+    Row(sort, _GROUP, ("sort",), (), examples=(
+        example("M N"), example("M N", axis=0), example("int: M N")),
         note="A library's function runs between kernels."),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.functions import (
+    choices,
     creation,
     filled,
     joins,
@@ -22,21 +23,22 @@ from blockbuster.frontend.functions import (
     torch_activations,
     torch_layers,
     torch_losses,
+    torch_pools,
     torch_tensors,
 )
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
-    operators, pointwise, reductions, normalizations, products, shapes, joins, searches, filled,
-    creation,
+    operators, pointwise, reductions, normalizations, products, shapes, joins, searches, choices,
+    filled, creation,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH: tuple[Row, ...] = tuple(
     row
-    for group in (torch_activations, torch_losses, torch_layers, torch_tensors)
+    for group in (torch_activations, torch_losses, torch_layers, torch_pools, torch_tensors)
     for row in group.ROWS
 )
 """What torch's names mean where its arguments are its own: these rows come before the table's."""
