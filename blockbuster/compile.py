@@ -23,7 +23,6 @@ from blockbuster.frontend.arguments import (
     Shape,
     fixed_values,
     held_leaves,
-    key_of,
     leaves,
     program_key,
     shape_from_names,
@@ -38,11 +37,18 @@ from blockbuster.ir.types import Dim
 from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled, keep
 from blockbuster.runtime.first_launch import Compare
-from blockbuster.runtime.given import beside, in_common_of, is_traced, kind_of_call, sizes_of
+from blockbuster.runtime.given import (
+    beside,
+    call_key,
+    in_common_of,
+    is_traced,
+    kind_of_call,
+    sizes_of,
+)
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import known_machine, target_for
 from blockbuster.runtime.recorder import Refused
-from blockbuster.runtime.tensors import described, in_common
+from blockbuster.runtime.tensors import in_common
 from blockbuster.selection.asked import Known
 from blockbuster.selection.candidate import CPU
 from blockbuster.selection.family import Family
@@ -93,11 +99,7 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments."""
         try:
-            key: Any = [described(value) or key_of(value, described) for value in args]
-            for name, value in kwargs.items():
-                key += name, described(value) or key_of(value, described)
-            key = tuple(key)
-            known = self._ready.get(key)
+            known = self._ready.get(key := call_key(args, kwargs))
         except (TypeError, RuntimeError):  # no hash, or no strides: say which argument
             found = leaves(self._fn, args, kwargs)
             in_common({leaf.shown: leaf.value for leaf in found if leaf.is_array})

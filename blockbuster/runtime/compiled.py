@@ -23,7 +23,7 @@ from blockbuster.runtime.graphs import Graphed
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
-from blockbuster.runtime.run_plan import OnHost
+from blockbuster.runtime.run_plan import OnHost, settled
 from blockbuster.runtime.saved import write_plan
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
 from blockbuster.selection.candidate import CPU
@@ -145,7 +145,7 @@ class Compiled:
                     self.plan = self._instead(self.plan, refused, sizes)
                     self._runs, self._gpus = {}, {}
                 else:
-                    run = self._graphed(run)
+                    run = settled(self._graphed(run), arrays)
                     keep(self._runs, key, run)
                     return run, results
 

@@ -6,12 +6,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from blockbuster.frontend.arguments import Leaf, kind_key
+import numpy as np
+
+from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.launch import from_host
-from blockbuster.runtime.tensors import Arrays, in_common, is_tensor, kind_of
+from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
 from blockbuster.selection.family import Family
+
+
+def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The key of a call: what its arrays are and what its fixed values are, keywords with names."""
+    key: list[Any] = [
+        (value.shape, value.dtype)  # as `described`: a call of it for each array is seen
+        if type(value) is np.ndarray
+        else described(value) or key_of(value, described)
+        for value in args
+    ]
+    for name, value in kwargs.items() if kwargs else ():
+        key += name, described(value) or key_of(value, described)
+    return tuple(key)
 
 
 def kind_of_call(args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:

@@ -11,7 +11,8 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given
-from blockbuster.emit.tile.program import Buffer, TileProgram
+from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.program import Buffer, TileProgram, statements
 from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -128,7 +129,9 @@ def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
     kernels = len(split_nests(program).nests)
     sizes = completed(setting.known, program.rules)
     moved = sum(nest.elements for nest in traffic_by_nest(program, sizes, blocks))
-    key = (program.whole, tuple(looped.items()))
+    made = (defined(stmt) for nest in program.nests for stmt in statements(nest.body))
+    dtypes = tuple(sorted({tile.dtype for tile in made if tile}))
+    key = (program.whole, tuple(looped.items()), dtypes)
     return Candidate(program, {}, blocks, kernels, moved, moved, key)
 
 

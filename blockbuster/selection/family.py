@@ -18,6 +18,7 @@ from blockbuster.selection.asked import Asked, Known, Subject
 from blockbuster.selection.candidate import CPU, Choice, Key
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.in_range import in_range
 from blockbuster.selection.pieces import Axes, Call, Piece, in_pieces, with_integers
 from blockbuster.selection.plan import File, Plan, Sizes, bound
 from blockbuster.selection.plan_classes import PlanClasses
@@ -170,7 +171,7 @@ class Family:
         found = iter(zip(self.fused, chosen, strict=True))
         steps: list[File | Call] = []
         for step in self._pieces.steps:
-            steps.append(step if isinstance(step, Call) else self._file(step, *next(found)))
+            steps.append(step if isinstance(step, Call) else self._file(step, *next(found), sizes))
         notes = [note for considered in chosen for note in considered.notes]
         return Plan(
             self.name,
@@ -188,13 +189,14 @@ class Family:
             self._input_dtypes,
         )
 
-    def _file(self, piece: Piece, fused: Fused, considered: Considered) -> File:
+    def _file(self, piece: Piece, fused: Fused, considered: Considered, sizes: Sizes) -> File:
         best = considered.best
         program = best.program
         blocks: Mapping[Dim, int] = {}
         own = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
         if best.scheduled is None:
-            text = numpy_text(program)
+            known = {size_class(dim): size for dim, size in sizes.items()}
+            text = numpy_text(program, in_range=in_range(best, known, fused.graph))
             whole = tuple(map(size_class, program.whole))
             blocks = {d: n for d, n in best.blocks.items() if d not in whole}
         else:
