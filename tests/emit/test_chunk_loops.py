@@ -11,7 +11,9 @@ from blockbuster.emission import emit
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.print.numpy.run import run_numpy
+from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.chunkable import not_chunkable
+from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import TARGETS, compile_kernel
 from blockbuster.emit.tile.listing import listing
@@ -130,7 +132,8 @@ def test_what_follows_is_run_in_chunks_too():
 
 
 def test_a_running_exponent_is_folded_chunk_by_chunk():
-    made = chunked(SAFE_ATTENTION, processors=10_000, asked={"N": 4})
+    program = hoist(split_nests(lower_to_tiles(parse(SAFE_ATTENTION))))
+    made = bare(ChunkLoop().apply(scheduled_of(program), Site(1, "N"), count=4))
     folds = [s for nest in made.nests for s in statements(nest.body) if isinstance(s, Fold)]
     groups = [fold for fold in folds if fold.members]
 
