@@ -18,15 +18,19 @@ from blockbuster.emit.schedule.combine import no_rows
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
-from blockbuster.emit.tile.program import For, Let, Nest, Store, statements
+from blockbuster.emit.tile.program import For, Let, Load, Nest, Store, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.default_tiles import THREADS
 
 CHUNK, RECUT = ChunkLoop(), Recut()
 
 WIDEST = 1 << 13
-"""Lanes of a tile in which chunks are combined, at most: what eight warps hold in 32 registers of
-each thread."""
+"""Lanes of a tile in which chunks are combined, at most."""
+
+HELD = 128
+"""Of these, to a thread. One warp adds up 4096 lanes in its registers, in 1.8 microseconds; more
+warps meet once more: two took 0.5, eight 0.8 to 1.8 microseconds longer (H200)."""
 
 
 def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | None:
@@ -47,7 +51,7 @@ def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | Non
     if any(isinstance(stmt, For) for stmt in body_inside_grid(made.draft.nests[last - 1])[1]):
         return None
     made = _spread(made, Site(last))
-    return made if widest(made, made.draft.nests[last - 1]) <= WIDEST else None
+    return made if widest(made.draft, made.draft.nests[last - 1]) <= WIDEST else None
 
 
 def combined_finely(scheduled: Scheduled) -> Scheduled:
@@ -76,7 +80,7 @@ def _spread(scheduled: Scheduled, site: Site) -> Scheduled:
         nest = scheduled.draft.nests[site.nest - 1]
         lanes = tiling_of(scheduled.draft, nest).block(dim)
         idle = -(-processors // max(programs(scheduled, nest), 1))
-        left = max(idle, -(-widest(scheduled, nest) // WIDEST))
+        left = max(idle, -(-widest(scheduled.draft, nest) // WIDEST))
         spread = max(lanes >> max(left - 1, 0).bit_length(), 1)
         fewer = min(spread, power_of_two(scheduled.sizes[size_class(dim)]))
         if fewer < lanes and not RECUT.why_not(scheduled, site, dim=dim, lanes=fewer):
@@ -84,9 +88,18 @@ def _spread(scheduled: Scheduled, site: Site) -> Scheduled:
     return scheduled
 
 
-def widest(scheduled: Scheduled, nest: Nest) -> int:
+def combining_warps(program: TileProgram, nest: Nest) -> int:
+    """The warps of a kernel that combines the chunks of blocks in one tile; 0 for another."""
+    lanes = [chunks.lanes for chunks in program.chunks]
+    loads = (stmt.target.axes for stmt in statements(nest.body) if isinstance(stmt, Load))
+    if not any(len(axes) > 2 and axes[-1] in lanes for axes in loads):
+        return 0
+    return power_of_two(-(-widest(program, nest) // (THREADS * HELD)))
+
+
+def widest(program: TileProgram, nest: Nest) -> int:
     """The lanes of the widest tile that ``nest`` computes."""
-    tiling = tiling_of(scheduled.draft, nest)
+    tiling = tiling_of(program, nest)
     lets = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Let))
     return max((prod(map(tiling.block, tiling.lanes(tile))) for tile in lets), default=0)
 

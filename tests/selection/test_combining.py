@@ -11,7 +11,15 @@ from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import For, Load, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.ir.parse import parse
-from blockbuster.selection.combining import CHUNK, WIDEST, in_one_tile, programs, widest
+from blockbuster.selection.combining import (
+    CHUNK,
+    WIDEST,
+    combining_warps,
+    in_one_tile,
+    programs,
+    widest,
+)
+from blockbuster.selection.settings import usual
 from tests.emit.cases import SAFE_ATTENTION, scheduled_of
 from tests.emit.test_defer_lane_sums import ROWS
 
@@ -48,7 +56,7 @@ def test_a_program_combines_all_chunks_of_its_rows_at_once():
     assert [str(move) for move in made.moves] == moves
     assert not any(isinstance(stmt, For) for stmt in body_inside_grid(combining)[1])
     assert all("N_chunks" in load.target.axes for load in loads)
-    assert widest(made, combining) == 1 * 128 * 32
+    assert widest(made.draft, combining) == 1 * 128 * 32
 
 
 def test_rows_stay_together_where_their_tile_fits_and_the_device_is_busy():
@@ -57,7 +65,7 @@ def test_rows_stay_together_where_their_tile_fits_and_the_device_is_busy():
 
     assert lanes_of(made, 2, "M") == 16
     assert programs(made, made.draft.nests[1]) == 4
-    assert widest(made, made.draft.nests[1]) == 16 * 128 * 2
+    assert widest(made.draft, made.draft.nests[1]) == 16 * 128 * 2
 
 
 def test_more_programs_than_processors_where_a_tile_would_be_too_wide():
@@ -65,7 +73,7 @@ def test_more_programs_than_processors_where_a_tile_would_be_too_wide():
     made = in_one_tile(start, Site(1, "N"), 16)
 
     assert lanes_of(made, 2, "M") == 4
-    assert widest(made, made.draft.nests[1]) == WIDEST
+    assert widest(made.draft, made.draft.nests[1]) == WIDEST
 
 
 def test_what_is_too_wide_in_single_rows_is_combined_one_by_one():
@@ -100,3 +108,13 @@ def test_a_decoding_attention_combines_in_a_program_for_each_row(heads):
 
     assert any(re.fullmatch(r"chunk nest 1 N \d+ all at once", line) for line in lines)
     assert "recut nest 2 M 1" in lines
+
+
+@pytest.mark.parametrize(("chunks", "warps"), [(8, 1), (32, 1), (64, 2)])
+def test_as_few_warps_combine_as_hold_the_tile(chunks, warps):
+    made = in_one_tile(cut(SAFE_ATTENTION, M=64, N=1 << 16, D=128, L=128), Site(1, "N"), chunks)
+    parts, combining = made.draft.nests
+
+    assert combining_warps(made.draft, combining) == warps
+    assert combining_warps(made.draft, parts) == 0
+    assert [setting.warps for setting in usual(made)][1] == warps
