@@ -13,7 +13,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
-from blockbuster.emit.tile.program import Let, Nest, statements
+from blockbuster.emit.tile.program import Let, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.selection.combining import combining_warps
@@ -55,11 +55,15 @@ def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
     return tuple(found)
 
 
-def others(setting: KernelSetting, nest: Nest, tiling: Tiling) -> Iterator[KernelSetting]:
+def others(setting: KernelSetting, program: TileProgram, nest: Nest) -> Iterator[KernelSetting]:
     """What else is tried for a kernel: other stages, and half and twice the warps.
 
-    Threads without an element of their own do what others do: they make no kernel faster.
+    Threads without an element of their own do what others do: they make no kernel faster. What
+    combines chunks in one tile keeps its warps, whose meeting is not in the closed form.
     """
+    if combining_warps(program, nest):
+        return
+    tiling = tiling_of(program, nest)
     dots = Uses(nest, tiling).fewest_rows() > 0
     busy = max(setting.warps, min(MANY, _widest(nest, tiling) // THREADS))
     least, most = (WARPS, 2 * WARPS) if dots else (FEW, busy)

@@ -19,12 +19,11 @@ from blockbuster.costs import time_of
 from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import Let, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
+from blockbuster.emit.tile.tiling import Tiling, power_of_two
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
-from blockbuster.selection.combining import combining_warps
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.default_schedule import arranged
 from blockbuster.selection.default_tiles import WHOLE, repeated_dims
@@ -181,9 +180,7 @@ class _Search:
         for one in self._best_arrangements():
             draft, tried = one.scheduled.draft, [one]
             each = [
-                ()
-                if combining_warps(draft, nest)
-                else others(setting, nest, tiling_of(draft, nest))
+                others(setting, draft, nest)
                 for setting, nest in zip(one.settings, draft.nests, strict=True)
             ]
             for level in zip_longest(*each):

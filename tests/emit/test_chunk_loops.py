@@ -11,9 +11,7 @@ from blockbuster.emission import emit
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.print.numpy.run import run_numpy
-from blockbuster.emit.schedule.chunk_loops import ChunkLoop
 from blockbuster.emit.schedule.chunkable import not_chunkable
-from blockbuster.emit.schedule.site import Site
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import TARGETS, compile_kernel
 from blockbuster.emit.tile.listing import listing
@@ -129,18 +127,6 @@ def test_what_follows_is_run_in_chunks_too():
 
     assert grids == [("M", "N_chunk"), ("M", "N_chunk"), ("M",)]
     assert loads == [["X"], ["I1", "X"], ["I2"]]
-
-
-def test_a_running_exponent_is_folded_chunk_by_chunk():
-    program = hoist(split_nests(lower_to_tiles(parse(SAFE_ATTENTION))))
-    made = bare(ChunkLoop().apply(scheduled_of(program), Site(1, "N"), count=4))
-    folds = [s for nest in made.nests for s in statements(nest.body) if isinstance(s, Fold)]
-    groups = [fold for fold in folds if fold.members]
-
-    assert len(groups) == 2
-    assert groups[0].target == groups[1].target
-    assert [m.factor for m in groups[0].members] == [m.factor for m in groups[1].members]
-    assert any(isinstance(s, For) and s.dim == "N_chunk" for s in statements(made.nests[1].body))
 
 
 def test_a_short_loop_around_a_long_one_is_distributed():
