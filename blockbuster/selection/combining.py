@@ -14,11 +14,11 @@ from math import prod
 
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop, body_inside_grid
 from blockbuster.emit.schedule.chunkable import totals_of
-from blockbuster.emit.schedule.combine import no_rows
 from blockbuster.emit.schedule.recut import Recut
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of
-from blockbuster.emit.tile.program import For, Let, Load, Nest, Store, TileProgram, statements
+from blockbuster.emit.tile.dataflow import folded
+from blockbuster.emit.tile.program import For, Init, Let, Load, Nest, Store, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.default_tiles import THREADS
@@ -42,7 +42,7 @@ def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | Non
     loop, args = loop_at(scheduled.draft, site), {"count": count, "at_once": True, "blocks": True}
     nest = scheduled.draft.nests[site.nest - 1]
     assert loop is not None
-    if not any(map(no_rows, totals_of(loop, tuple(statements(nest.body))))):
+    if not accumulates_blocks(loop, nest):
         return None
     if CHUNK.why_not(scheduled, site, **args):
         return None
@@ -52,6 +52,14 @@ def in_one_tile(scheduled: Scheduled, site: Site, count: int) -> Scheduled | Non
         return None
     made = _spread(made, Site(last))
     return made if widest(made.draft, made.draft.nests[last - 1]) <= WIDEST else None
+
+
+def accumulates_blocks(loop: For, nest: Nest) -> bool:
+    """True if the iterations of ``loop`` add up a block, and not rows or numbers alone."""
+    inside = [stmt.target for stmt in statements(loop.body) if isinstance(stmt, Init)]
+    totals = totals_of(loop, tuple(statements(nest.body)))
+    tiles = (tile for fold in totals for tile in folded(fold))
+    return any(len(tile.axes) > 1 and tile not in inside for tile in tiles)
 
 
 def combined_finely(scheduled: Scheduled) -> Scheduled:
