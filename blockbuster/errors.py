@@ -104,7 +104,8 @@ def shown(text: str, longest: int | None = None) -> str:
     >>> print(shown("a\u2028b.py\x0c"), shown("gr\u00f6\u00dfe"), shown("a" * 99, 9))
     a\u2028b.py\x0c größe aaa...aaa
     """
-    seen = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    plain = text.isprintable()  # as most often; asking each character takes long in listings
+    seen = text if plain else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     if longest is None or len(seen) <= longest:
         return seen
     part = (longest - 3) // 2

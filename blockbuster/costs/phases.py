@@ -28,7 +28,6 @@ from blockbuster.emit.tile.program import (
     Issue,
     Let,
     Load,
-    Nest,
     Stmt,
     Store,
     Tile,
@@ -37,9 +36,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.rings import issues
-from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
-from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
@@ -94,9 +91,9 @@ class Phase:
     each: tuple[int, ...] = ()
 
 
-def phases(program: TileProgram, nest: Nest, extents: Extents, target: str) -> tuple[Phase, ...]:
-    """The phases of ``nest``, each before those of the loops in it."""
-    return tuple(_Walk(program, nest, extents, target).body(nest.body, extents.grid, ()))
+def phases(program: TileProgram, layouts: Layouts, extents: Extents) -> tuple[Phase, ...]:
+    """The phases of a nest of ``program``, each before those of the loops in it."""
+    return tuple(_Walk(program, layouts, extents).body(layouts.nest.body, extents.grid, ()))
 
 
 @dataclass
@@ -128,11 +125,11 @@ class _Sums:
 
 
 class _Walk:
-    def __init__(self, program: TileProgram, nest: Nest, extents: Extents, target: str) -> None:
+    def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
-        self.tiling = tiling_of(program, nest)
-        self.uses, self.layouts = Uses(nest, self.tiling), Layouts(nest, self.tiling, target)
+        nest, self.tiling = layouts.nest, layouts.tiling
+        self.uses, self.layouts = layouts.uses, layouts
         lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}

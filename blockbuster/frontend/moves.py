@@ -44,5 +44,5 @@ class Take:
     def __call__(self, array: Any, indices: Any) -> Any:
         if not is_tensor(array):
             return np.take(array, np.asarray(indices, dtype=np.int64), self.axis)
-        flat = array.index_select(self.axis, indices.reshape(-1).long())
-        return flat.unflatten(self.axis, tuple(indices.shape)) if indices.ndim != 1 else flat
+        # Not index_select: it takes no negative positions, and fails on the device for them.
+        return array[(slice(None),) * self.axis + (indices.long(),)]

@@ -7,6 +7,9 @@ alone. A job is a folder; what it prints is kept there, in ``log``.
     folder of a job -- stdin -->    fork                      -->   read, compute, write, exit
     exit code       <-- stdout --   wait
 
+Where jobs shall find what those before them have begun, such as a GPU's context, a server runs them
+itself (``serve_itself``), and ends with the first that fails.
+
 The server ends when its standard input does, whatever has become of who asks: no process is left.
 """
 
@@ -28,6 +31,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from blockbuster.errors import LaunchError
+
+
+class Ended(LaunchError):
+    """A server that ended by itself, with its exit code; negative for a signal."""
+
+    def __init__(self, code: int, said: str) -> None:
+        super().__init__(f"lost its server, which ended with code {code}: {said}")
+        self.code = code
+
 
 IDLE: list[Server] = []
 """Servers that wait for a job, for the next one that comes: at most as many as ran side by side."""
@@ -84,7 +96,7 @@ class Server:
         assert self._process.stdout
         return self._process.stdout.fileno()
 
-    def _ended(self) -> LaunchError:
+    def _ended(self) -> Ended:
         """What to say of a server that ended by itself. What is left of its job ends, too."""
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         with suppress(ProcessLookupError):
@@ -92,7 +104,7 @@ class Server:
         code = self._process.wait()
         self._log.seek(0)
         text = self._log.read().decode(errors="replace").strip()
-        return LaunchError(f"lost its server, which ended with code {code}: {text[-2000:]}")
+        return Ended(code, text[-2000:])
 
     def kill(self) -> None:
         """End the server, and the job that it runs, now."""
@@ -117,9 +129,12 @@ class Server:
             file.close()
 
 
-def run_job(job: Path, code: str, environment: Mapping[str, str], timeout: float) -> int:
+def run_job(
+    job: Path, code: str, environment: Mapping[str, str], timeout: float, *, lasting: bool = False
+) -> int:
     """The exit code of a job, in a server that waits for one, or in a new one.
 
+    ``lasting``: the server runs jobs itself (``serve_itself``), and ends with one that fails.
     Raises TimeoutError where the job takes longer, LaunchError where the server does not live.
     """
     server = take(code, environment)
@@ -128,7 +143,10 @@ def run_job(job: Path, code: str, environment: Mapping[str, str], timeout: float
     except BaseException:
         server.kill()
         raise
-    IDLE.append(server)
+    if lasting and status:
+        server.end()
+    else:
+        IDLE.append(server)
     return status
 
 
@@ -190,6 +208,20 @@ def serve(run: Callable[[Path], None]) -> None:
         answers.flush()
 
 
+def serve_itself(run: Callable[[Path], None]) -> None:
+    """Call ``run`` for each job, in this process, until standard input ends or a job fails.
+
+    What one job has loaded or begun, the next one finds: a GPU's context, a library's handles.
+    """
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    for line in iter(requests.readline, b""):
+        code = _logged(run, Path(os.fsdecode(line.rstrip(b"\n"))))
+        answers.write(b"%d\n" % code)
+        answers.flush()
+        if code:
+            return
+
+
 def _forked(run: Callable[[Path], None], job: Path, requests: BinaryIO) -> int:
     """The exit code of a process that runs the job. Where requests end meanwhile, so does it."""
     ends, end = os.pipe()
@@ -210,9 +242,20 @@ def _in_child(run: Callable[[Path], None], job: Path) -> None:
     """Run the job and exit. What it prints goes into its log."""
     code = 1
     try:
-        log = os.open(job / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        for number, file in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
-            os.dup2(file, number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        code = _logged(run, job)
+    finally:
+        os._exit(code)
+
+
+def _logged(run: Callable[[Path], None], job: Path) -> int:
+    """The exit code of a job. What it prints, and why it fails, goes into its log."""
+    log = os.open(job / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for number in (1, 2):
+        os.dup2(log, number)
+    os.close(log)
+    code = 1
+    try:
         run(job)
         code = 0
     except BaseException:
@@ -220,4 +263,4 @@ def _in_child(run: Callable[[Path], None], job: Path) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+    return code

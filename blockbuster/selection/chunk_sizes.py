@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop, body_inside_grid
@@ -89,9 +90,13 @@ class ChunkSizes:
         self.tiling: Tiling = tiling_of(self.scheduled.draft, self.of)
         self.processors = self.scheduled.target.processors
         self.wanted: dict[Dim, int] = {}
-        blocks = bound_blocks(self.scheduled.draft, self.scheduled.sizes)
-        self.known = KnownBounds(self.of, self.scheduled.sizes, blocks_in(self.of, blocks))
         self._counting = {d for c in self.scheduled.draft.chunks for d in (c.number, c.lanes)}
+
+    @cached_property
+    def known(self) -> KnownBounds:
+        """How many blocks the loops over spans have."""
+        blocks = bound_blocks(self.scheduled.draft, self.scheduled.sizes)
+        return KnownBounds(self.of, self.scheduled.sizes, blocks_in(self.of, blocks))
 
     def first(self) -> For | None:
         """The first loop of the nest that is to be run in chunks."""

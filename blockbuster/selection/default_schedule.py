@@ -130,7 +130,7 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, in
         usual = tuple(cut for cut in cuts if cut.dim in here)
         mine = tuple(cut for cut in own[at] if cut.dim in here)
         chosen = usual if BLOCK.why_not(scheduled, site, cuts=mine) else mine
-        if chosen and BLOCK.why_not(scheduled, site, cuts=chosen):
+        if chosen is usual and usual and BLOCK.why_not(scheduled, site, cuts=usual):
             return BLOCK.apply(start, EVERYWHERE, cuts=cuts)
         scheduled = BLOCK.apply(scheduled, site, cuts=chosen) if chosen else scheduled
     return scheduled

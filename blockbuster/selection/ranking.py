@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -193,16 +193,10 @@ def _compiled(
     schedules: Sequence[Scheduled], executor: Executor | None
 ) -> Iterator[tuple[Binary, ...] | str]:
     """The binaries of each schedule, or why it does not compile. EmitError if a worker dies."""
-    given = [(text_of(scheduled), scheduled.target.name) for scheduled in schedules]
-    if executor is None:
-        yield from (compiled(*each) for each in given)
-        return
+    texts = map(text_of, schedules)
+    targets = [scheduled.target.name for scheduled in schedules]
     try:
-        waiting: list[Future[tuple[Binary, ...] | str]] = [
-            executor.submit(compiled, *each) for each in given
-        ]
-        for future in waiting:
-            yield future.result()
+        yield from (executor.map if executor else map)(compiled, texts, targets)
     except BrokenExecutor as error:
         what = f"a worker died while it compiled schedules: {error}"
         raise EmitError(

@@ -197,7 +197,7 @@ class Walk:
         known.update(zip(type.axes, made.extents, strict=True))
         times, dims = op.flops(tuple(held.type for held in args))
         if times:
-            done = elements([known[d] for d in dims], site.loops) * number(times)
+            done = elements(tuple(known[d] for d in dims), site.loops) * number(times)
             self.flops["matrix" if op == DOT else "vector"].append(done)
         if op == DOT:
             self.dots.append(elements((), site.loops))

@@ -59,10 +59,10 @@ class Clock:
     def _graphed(self, run: Callable[[], Any]) -> Callable[[], Any]:
         graph = self._torch.cuda.CUDAGraph()
         with self._torch.cuda.graph(graph):
-            kept = run()
+            results = run()
 
         def replay() -> Any:
             graph.replay()
-            return kept
+            return run, results  # what it reads and writes stays allocated
 
         return replay

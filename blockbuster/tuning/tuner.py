@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from blockbuster.errors import EmitError, shown_lines
 from blockbuster.machines import known_device, machine_of
 from blockbuster.selection.family import Family
 from blockbuster.selection.plan import File, Plan
@@ -64,11 +63,6 @@ class Tuner:
         except Unsaved as error:
             _warn(plan, f"it cannot be measured in a process of its own: {error}")
             return None
-        except EmitError as error:
-            _warn(plan, f"its schedules were not ranked: {shown_lines(str(error))[0]}")
-            return None
-        finally:
-            self.measuring.bench.end()
         if not entry.ranked:
             _warn(plan, f"no schedule could be timed: {entry.found[0].reason}")
             return entry

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 import blockbuster as bb
 import blockbuster.frontend as fe
 from blockbuster.errors import TraceError
+from blockbuster.frontend.moves import Take
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.lengths import ONE, product_of, share_of, size, whole
@@ -342,3 +343,12 @@ def test_random_chains_are_what_numpy_gives(chain, fixed):
     np.testing.assert_array_equal(program.numpy({"x": x})["out"], wanted)
     for each in (graph, bb.fuse(graph).final):
         np.testing.assert_array_equal(evaluate(each, {"x": x})["out"], wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_rows_of_tensors_are_taken_from_behind_too(axis):
+    torch = pytest.importorskip("torch")
+    array = np.arange(60.0).reshape(3, 4, 5)
+    for indices in (np.array(-1), np.array([0, -3]), np.array([[2, -1], [-2, 0]], np.int32)):
+        found = Take(axis)(torch.from_numpy(array), torch.from_numpy(indices))
+        np.testing.assert_array_equal(found.numpy(), np.take(array, indices, axis))

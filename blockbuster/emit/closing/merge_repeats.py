@@ -19,7 +19,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import defined, folded, rebound, renamed, stored
+from blockbuster.emit.tile.dataflow import (
+    defined,
+    folded,
+    rebound,
+    renamed,
+    same_or,
+    stored,
+    with_parts,
+)
 from blockbuster.emit.tile.program import (
     BlockOf,
     Buffer,
@@ -44,7 +52,7 @@ def merge_repeats(program: TileProgram) -> TileProgram:
 def _merged(nest: Nest) -> Nest:
     changing: set[Buffer | Tile] = {*stored(nest.body)}
     changing.update(tile for stmt in statements(nest.body) for tile in folded(stmt))
-    return replace(nest, body=_walked(nest.body, changing, {}))
+    return with_parts(nest, body=_walked(nest.body, changing, {}))
 
 
 def _walked(
@@ -56,7 +64,7 @@ def _walked(
     for stmt in body:
         if isinstance(stmt, For):
             loop = rebound(stmt, alias)
-            out.append(replace(loop, body=_walked(stmt.body, changing, alias)))
+            out.append(with_parts(loop, body=_walked(stmt.body, changing, alias)))
             made = {}
             continue
         stmt = renamed(stmt, alias)
@@ -67,7 +75,7 @@ def _walked(
         if what is not None and target is not None:
             made[what] = target
         out.append(stmt)
-    return tuple(out)
+    return same_or(body, tuple(out))
 
 
 def _made_by(stmt: Stmt, changing: set[Buffer | Tile]) -> Hashable | None:

@@ -51,6 +51,24 @@ def tidied(program: TileProgram) -> TileProgram:
     return replace(program, nests=tuple(nests))
 
 
+def is_tidied(program: TileProgram, before: TileProgram) -> bool:
+    """True if ``program`` is in its normal form because ``before`` is, whose statements it has.
+
+    Blocks, warps and the order of the grid make no difference to that form.
+    """
+    bodies = zip(program.nests, before.nests, strict=False)
+    return (
+        len(program.nests) == len(before.nests)
+        and all(nest.body is other.body for nest, other in bodies)
+        and _arrays(program) == _arrays(before)
+    )
+
+
+def _arrays(program: TileProgram) -> tuple[object, ...]:
+    arrays = (program.inputs, program.outputs, program.workspaces)
+    return *arrays, program.units, program.dtype
+
+
 def closed(program: TileProgram) -> TileProgram:
     """The program that is printed."""
     for closing in CLOSING:

@@ -13,15 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import Fold, Let, Nest, Stmt, Tile, View, statements
+from blockbuster.emit.tile.program import (
+    Fold,
+    Let,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals, loops_of
-from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.types import Dim
 
 HOPPER = "sm_90"
@@ -97,6 +107,11 @@ class Layouts:
         for _ in range(2):  # accumulators are read before the fold that says how they lie
             for stmt in statements(nest.body):
                 self._note(stmt, views)
+
+    @cached_property
+    def uses(self) -> Uses:
+        """Who reads each tile."""
+        return Uses(self.nest, self.tiling)
 
     def lanes(self, *dims: Dim) -> int:
         """The lanes of a tile over ``dims``."""
@@ -206,6 +221,11 @@ class Layouts:
         order = [dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)]
         if order:
             self.known[tile] = self.blocked(order, MEMORY[tile.dtype].bytes)
+
+
+def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:
+    """The layouts of a nest of ``program``, which has dtypes."""
+    return Layouts(nest, tiling_of(program, nest), target)
 
 
 def _digits(count: int) -> int:

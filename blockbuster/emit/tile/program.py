@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from blockbuster.emit.tile.group import Group
@@ -206,7 +207,6 @@ class Let:
     computed there: indices, which are added and compared as integers; and a dot on the matrix
     units, whose operands are both in the dtype of the program (its products are added in float32).
     ``result_dtypes.py`` says which dtype each operator gives: a cast its own, a comparison "bool".
-
     ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
     ``apart``: why its products are rounded before they are added to others (workarounds.py).
     ``split``: a dot of float32 that the matrix units take, as three products of parts of its
@@ -285,7 +285,6 @@ class For:
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
     this loop is over the chunk that has the number of the current element. ``settled``: sums of the
     loop that are read once more behind it, without a change of their value (workarounds.py).
-
     ``span``: (begin, end), numbers of blocks, each a tile without axes made before the loop. It
     runs over those of its blocks with begin <= number < end, and over none where there are none.
     None for begin or end: from the first, up to the last. ``full``: no block has lanes past it.
@@ -304,6 +303,11 @@ class For:
     def bounds(self) -> tuple[Tile, ...]:
         """The tiles that the span is made of: what the loop itself reads."""
         return tuple(tile for tile in self.span or () if tile is not None)
+
+    @cached_property
+    def statements(self) -> tuple[Stmt, ...]:
+        """All statements inside, those of inner loops included, in program order."""
+        return tuple(statements(self.body))
 
 
 @dataclass(frozen=True)
@@ -393,4 +397,4 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     for stmt in body:
         yield stmt
         if isinstance(stmt, For):
-            yield from statements(stmt.body)
+            yield from stmt.statements
