@@ -27,6 +27,7 @@ from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.combining import in_one_tile
 from blockbuster.selection.deferral import MOST
 
 FEWEST = 2  # iterations of a chunk: less would be one block, and no loop
@@ -50,8 +51,11 @@ def in_chunks(scheduled: Scheduled, *, asked: Mapping[Dim, int] | None = None) -
             continue
         site = next(site for site, found in loops_of(scheduled.draft) if found is loop)
         count = sizes.wanted[loop.dim]
-        at_once = sizes.fit_at_once(loop, count)
-        scheduled = CHUNK.apply(scheduled, site, count=count, at_once=at_once)
+        finely = in_one_tile(scheduled, site, count)
+        if finely is None:
+            at_once = sizes.fit_at_once(loop, count)
+            finely = CHUNK.apply(scheduled, site, count=count, at_once=at_once)
+        scheduled = finely
         done |= dict.fromkeys((loop.dim, size_class(loop.dim)))
     for dim in (dim for dim in asked or {} if dim not in done):
         raise EmitError(

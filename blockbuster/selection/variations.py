@@ -19,7 +19,7 @@ from blockbuster.costs import time_of
 from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import Let, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
+from blockbuster.emit.tile.tiling import Tiling, power_of_two
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
@@ -180,7 +180,7 @@ class _Search:
         for one in self._best_arrangements():
             draft, tried = one.scheduled.draft, [one]
             each = [
-                others(setting, nest, tiling_of(draft, nest))
+                others(setting, draft, nest)
                 for setting, nest in zip(one.settings, draft.nests, strict=True)
             ]
             for level in zip_longest(*each):
