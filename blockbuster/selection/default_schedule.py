@@ -44,6 +44,7 @@ from blockbuster.selection.heads_as_rows import heads_grouped
 from blockbuster.selection.longest_first import longest_first
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.split_floats import split_floats
+from blockbuster.selection.turned import turned
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -89,6 +90,7 @@ def arranged(
     scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
+    scheduled = turned(scheduled)
     scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
     return longest_first(combined_finely(in_base_two(scheduled)))
 
