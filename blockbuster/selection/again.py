@@ -12,7 +12,7 @@ with extensions, and with larger values alone made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -103,30 +103,27 @@ class AgainWhole:
     def __init__(self, again: Again, fused: Derivation) -> None:
         self._again, self._fused = again, fused
         self._sites = Sites(again.derivation.start)
-        extended = () if again.alone else self._sites.of(_extended(again.derivation))
-        self._dims = (*dict.fromkeys((*extended, *self._sites.all)),)
-        self._extended = extended
+        self._extended = self._sites.of(_extended(again.derivation))
+        self._dims = tuple(dict.fromkeys((*self._extended, *self._sites.all)))
         self._found: dict[tuple[Dim, ...], Again | None] = {}
 
     def for_sizes(self, sizes: Mapping[Dim, int]) -> dict[int, Again]:
         """The program for these sizes (by size class), by a number that its dims have."""
-        def fits(dim: Dim) -> bool:
-            return 0 < sizes[size_class(dim)] <= BESIDE_DOTS
-
-        dims = tuple(filter(fits, self._extended))
+        fitting = tuple(d for d in self._dims if 0 < sizes[size_class(d)] <= BESIDE_DOTS)
+        dims = tuple(dim for dim in self._extended if dim in fitting)
         if self._again.alone:
-            dims = self._not_repeating(fits)
+            dims = self._not_repeating(fitting)
         one = self._with(dims) if dims else None
         number = sum(1 << self._dims.index(dim) for dim in dims)
         return {number: one} if one else {}
 
-    def _not_repeating(self, fits: Callable[[Dim], bool]) -> tuple[Dim, ...]:
-        """The dims of loops that repeat others, one by one, until none is left that fits."""
+    def _not_repeating(self, fitting: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        """The dims of loops that repeat others, one by one, until none is left of ``fitting``."""
         dims: tuple[Dim, ...] = ()
         one: Again | None = self._again
         while one is not None:
             again = self._sites.of(repeating(one.graph))
-            more = next((dim for dim in again if dim not in dims and fits(dim)), None)
+            more = next((dim for dim in again if dim in fitting and dim not in dims), None)
             if more is None:
                 break
             dims = (*dims, more)

@@ -71,8 +71,8 @@ class Arrangement:
     """What the moves before warps and stages depend on.
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
-    loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of single
-    kernels, by their numbers before loops are run in chunks.
+    loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of
+    single kernels, by their numbers before loops are run in chunks.
     """
 
     lanes: Lanes = ()
@@ -274,7 +274,8 @@ class _Search:
         """
         if len(self.bare.draft.nests) > 1 or self._arranged(arrangement) is None:
             return
-        known, nests = dict(arrangement.own), divided(self.bare, *self._asked(arrangement)).draft.nests
+        known = dict(arrangement.own)
+        nests = divided(self.bare, *self._asked(arrangement)).draft.nests
         for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
             blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
             for dim in filter(blocks.__contains__, self.roles.varying):

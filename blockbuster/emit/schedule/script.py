@@ -46,8 +46,8 @@ from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
     GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
-    Narrow(), Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(),
-    OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
+    Narrow(), Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
+    SplitFloat(), OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

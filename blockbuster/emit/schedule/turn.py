@@ -71,8 +71,9 @@ class Turn(Move):
         new = {tile: _turned(tile) for tile in (dot.target, fold.target)}
 
         def change(stmt: Stmt) -> Stmt:
-            made = retargeted(stmt, new)
-            return replace(made, args=dot.args[::-1]) if isinstance(made, Let) and stmt == dot else made
+            if stmt == dot:
+                return replace(dot, target=new[dot.target], args=dot.args[::-1])
+            return retargeted(stmt, new)
 
         return with_body(draft, site, mapped(body, change))
 
