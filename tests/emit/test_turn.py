@@ -2,7 +2,6 @@
 
 import pytest
 
-import blockbuster as bb
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.scheduled import unscheduled
 from blockbuster.emit.schedule.site import Site, statements_of
@@ -12,6 +11,7 @@ from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Let
 from blockbuster.emit.tile.trips import sized
 from blockbuster.errors import EmitError
+from blockbuster.selection.turned import turned
 
 TURN = Turn()
 
@@ -70,7 +70,8 @@ def test_it_is_proved_and_undone_by_itself():
     proof = prove_tiles(before.draft, made.draft, trials=2)
     assert proof.equal, proof
     assert proof.tier == "A"
-    assert TURN.apply(made, dot_of(made, "t7")).draft == before.draft
+    twice = TURN.apply(made, dot_of(made, "t7"))
+    assert TURN.apply(twice, dot_of(twice, "t7")).draft == made.draft
 
 
 def test_other_operands_are_another_program():
@@ -109,11 +110,12 @@ def test_what_is_no_dot_is_no_place():
     assert list(TURN.sites(before)) == [dot_of(before, "t7")]
 
 
-def test_features_of_keys_are_left_operands_by_default():
-    def program(k, v, p):
-        return (bb.exp(k @ p.T)).T @ v
+def test_what_is_computed_becomes_the_left_operand_where_the_other_is_loaded():
+    made = turned(start())
+    computed = FEATURES.replace("dot(t6, t5)", "dot(t8, t5)").replace(
+        "t7: [D, F]", "t8: [D, N] = exp(t6)\n          t7: [D, F]"
+    )
 
-    graph = bb.fuse(bb.lower(bb.trace(program, k="N K", v="N D", p="F K"))).final
-    kernel = bb.emit(graph, dict(N=512, K=64, D=64, F=128), "float16", "sm_90")
-
-    assert "turn nest" in kernel.schedule
+    assert [move.move for move in made.moves] == ["turn"]
+    assert turned(made) == made
+    assert turned(start(computed)).moves == ()
