@@ -1,11 +1,14 @@
 """What follows moves without being asked for: after each of them, and once before printing.
 
-``tidied`` brings a draft into its normal form after every move. ``closed`` makes the program that
-is printed: groups under leads that are folded first, guards where lanes past the end would count,
-workspaces in the dtype of the dots that read them, each nest's outer loops on the grid, and factors
-of a group computed once; then facts that a printer spells: tiles that lie as columns, sums that the
-matrix units add to, how exact functions are, and what is done for a compiler's sake; and last,
-where nests that overlap wait for each other. No schedule can choose otherwise.
+``tidied`` brings a draft into its normal form after every move; ``closed`` makes the program that
+is printed.
+
+Before printing, running maxima are folded before the sums that depend on them, lanes past the end
+of a dim get values that change nothing, workspaces take the dtype of the dots that read them, the
+outer loops of each nest go onto the launch grid, and factors that several sums share are computed
+once. Then it is noted how tiles lie in registers, which sums the matrix units add to, how exact
+functions are, and what a compiler needs to be told; last, where overlapping kernels wait for each
+other. No schedule can choose otherwise.
 """
 
 from __future__ import annotations

@@ -206,13 +206,16 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
     taken = {b.name for b in (*program.inputs, *program.outputs)}
     numbers = (n for n in count(1) if f"I{n}" not in taken)
     new = {buffer: replace(buffer, name=f"I{n}") for buffer, n in zip(old, numbers, strict=False)}
+    other = {buffer: made for buffer, made in new.items() if made != buffer}
 
     def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Load | Issue | Store) and stmt.view.buffer in new:
-            return replace(stmt, view=replace(stmt.view, buffer=new[stmt.view.buffer]))
+        if isinstance(stmt, Load | Issue | Store) and stmt.view.buffer in other:
+            return replace(stmt, view=replace(stmt.view, buffer=other[stmt.view.buffer]))
         return stmt
 
-    nests = tuple(replace(nest, body=mapped(nest.body, change)) for nest in program.nests)
+    nests = program.nests
+    if other:
+        nests = tuple(with_parts(nest, body=mapped(nest.body, change)) for nest in nests)
     return replace(program, nests=nests, workspaces=tuple(new.values()))
 
 
