@@ -1,6 +1,6 @@
-"""What one program takes of its processor, and how many programs run there side by side.
+"""The room that one program takes on a processor, and how many programs fit side by side.
 
-Both figures are estimates of what a compiler makes of a nest: bytes of shared memory
+Both figures are estimates of a compiler's output for a nest: bytes of shared memory
 (``emit/tile/shared_memory.py``) and registers of a thread (``registers.py``).
 """
 

@@ -1,4 +1,4 @@
-"""A recorder that knows how long axes are, and copies what is not free."""
+"""A recorder of operations that knows the lengths of axes, and copies where a view is not free."""
 
 from __future__ import annotations
 

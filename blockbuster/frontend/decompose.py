@@ -1,8 +1,8 @@
-"""Array ops taken apart: ``ARRAY_OPS`` holds one short function per op.
+"""Decompositions of array operations: ``ARRAY_OPS`` holds one short function per operation.
 
-The decompositions are the paper's (Table 2 and its appendices), and hand-written normalizations
-come out like the built-in ones: a vector subtracted from a block is a shift by its negation, a
-block divided by a vector is scaled by its reciprocal.
+The decompositions are the paper's (Table 2 and its appendices). Hand-written normalizations become
+the same as the built-in ones: subtracting a vector from a block is a shift by its negation, and
+dividing a block by a vector is a scaling by its reciprocal.
 """
 
 from __future__ import annotations

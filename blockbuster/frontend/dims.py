@@ -1,4 +1,4 @@
-"""The dims of a trace: which axes are one dim, decided by the operations that meet them.
+"""The dims of a trace: operations decide which axes are one dim.
 
 A union-find that lives as long as one trace. Named dims unify only with themselves; the unnamed
 axes of example arrays unify with what they meet. Raw dims are words: a name, or ``?0``, ``?1``, ...
@@ -124,7 +124,7 @@ class DimTable:
         return length.replaced(self.length)
 
     def equal(self, left: Length, right: Length) -> bool | None:
-        """Whether two lengths are one number; None where that is not known."""
+        """Whether two lengths are one number; None if that is not known."""
         apart = self.normal(left) - self.normal(right)
         if apart.constant is not None or not apart.dims:
             return not apart.terms
@@ -141,9 +141,9 @@ class DimTable:
         return self._asked("whole", exact, ZERO)
 
     def divided(self, top: Length, bottom: Length) -> tuple[Length, int | None] | None:
-        """Quotient and rest of sizes. The rest is None where it has to be 0, as the user says.
+        """Quotient and rest of sizes. The rest is None if it has to be 0, as the user says.
 
-        None where the quotient of unknown sizes is none that a program can have.
+        None if the quotient of unknown sizes is none that a program can have.
         """
         a, b = self.normal(top), self.normal(bottom)
         if a.constant is not None and b.constant:
@@ -196,11 +196,11 @@ class DimTable:
         return self.length(axis) == ONE or self.has(axis, 2) is False
 
     def has(self, axis: Axis, number: int) -> bool | None:
-        """Whether an axis has at least ``number`` elements; None where that is not known."""
+        """Whether an axis has at least ``number`` elements; None if that is not known."""
         return self.have([axis], number)
 
     def have(self, axes: Iterable[Axis], number: int) -> bool | None:
-        """Whether axes have at least ``number`` elements together; None where not known."""
+        """Whether axes have at least ``number`` elements together; None if not known."""
         found = [dim for dim in map(self.find, axes) if isinstance(dim, str)]
         if not found:
             return number <= 1
@@ -222,7 +222,7 @@ class DimTable:
         return tuple(self.find(axis) for axis in shape)
 
     def unify(self, left: Axis, right: Axis) -> Axis:
-        """Make two axes one dim. Raises Refused where names or sizes differ."""
+        """Make two axes one dim. Raises Refused if names or sizes differ."""
         a, b = self.find(left), self.find(right)
         if a == b:
             return a
@@ -327,7 +327,7 @@ class DimTable:
         }
 
     def size_rules(self, names: Mapping[Dim, Axis]) -> tuple[Rule, ...]:
-        """What is known of sizes that follow from others, under final names."""
+        """The rules for sizes that follow from others, under final names."""
 
         def named(dim: Dim) -> Length:
             axis = names[dim]

@@ -1,4 +1,4 @@
-"""What stands in ``x[...]``: static slices, single positions and new axes."""
+"""Indices in ``x[...]``: static slices, single positions and new axes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Taken:
 def array_among(key: tuple[Any, ...]) -> tuple[int, int] | None:
     """The place in ``key`` of an array that takes elements, and the axis that it takes them of.
 
-    None where there is no array. Raises Refused where NumPy would put several indices together.
+    None if there is no array. Raises Refused if NumPy would put several indices together.
     """
     places = [place for place, entry in enumerate(key) if getattr(entry, "ndim", 0)]
     if not places:

@@ -1,9 +1,9 @@
 """The kind of each array of a program: floating-point numbers, a mask, or integers.
 
-A kind is "float" (of whatever floating dtype the program is compiled for), "mask" (truth values),
-the name of an integer dtype, or "index": positions along dims, their sums and what is chosen among
-them. Integers keep NumPy's dtypes: two of them meet where NumPy's do, a Python int takes the dtype
-of the array beside it, indices are int64, and so are sums. Beside floats integers are floats.
+A kind is "float" (of the floating dtype for which the program is compiled), "mask" (truth values),
+the name of an integer dtype, or "index": positions along dims, their sums and choices among them.
+Integers keep NumPy's dtypes: two of them have NumPy's common dtype, a Python int takes the dtype of
+the array beside it, indices are int64, and so are sums. Beside floats, integers become floats.
 
 Kernels compute with indices in int32, or in float32 beside sizes, which is exact below 2**24;
 with other integers they compute in their own dtypes.
@@ -76,7 +76,7 @@ def scalar_kind(value: object) -> str:
 def result_kind(op: str, kinds: Sequence[str]) -> str:
     """The kind of what ``op`` gives for operands of these kinds.
 
-    Raises Refused where masks are wanted and numbers given, or numbers wanted that masks are not.
+    Raises Refused if masks are wanted and numbers given, or numbers wanted that masks are not.
     """
     if op in LOGICAL and any(kind not in (MASK, TRUE, SCALAR, WHOLE) for kind in kinds):
         raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")

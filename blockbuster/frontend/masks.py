@@ -1,7 +1,7 @@
-"""Operations on masks and integers that are recorded as others, so that meanings stay few.
+"""Operations on masks and integers, rewritten as other operations, to keep their number small.
 
-Arithmetic on masks alone is logic, as in NumPy; a maximum of masks is one of 0 and 1. An integer
-beside a float, be it a plain 2.0, is made one before.
+Arithmetic on masks alone is logic, as in NumPy; a maximum of masks is taken of 0 and 1. An integer
+beside a float, even beside a plain 2.0, becomes a float first.
 """
 
 from __future__ import annotations

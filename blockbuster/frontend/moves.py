@@ -1,7 +1,7 @@
-"""Functions of whole arrays that users ask for by name and that only move elements.
+"""Functions of whole arrays that users call by name and that only move elements.
 
-They are comparable, so that equal traces are equal, and take tensors where they are, as the copies
-do that lowering makes (``copies.py``).
+They are comparable, so that equal traces are equal. Tensors stay on their device, as in the copies
+that lowering inserts (``copies.py``).
 """
 
 from __future__ import annotations

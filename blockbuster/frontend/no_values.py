@@ -1,4 +1,4 @@
-"""What Python asks of values, which a traced array has none of: each refusal in its own words."""
+"""Python operations that need values, which a traced array lacks: one refusal for each."""
 
 from __future__ import annotations
 

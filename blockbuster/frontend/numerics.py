@@ -1,7 +1,7 @@
-"""What every array operation means, as NumPy functions: one table for the oracle and for eager use.
+"""The meaning of every array operation as a NumPy function: one table for oracle and eager use.
 
-The functions keep the dtype of their arrays. Softmax has one meaning, the stable one: zero on a
-row of only -inf, NaN where there is NaN, and NaN for +inf as in exp(inf - inf).
+The functions keep the dtype of their arrays. Softmax has one meaning, the stable one: zero on a row
+of only -inf, NaN in a row with NaN, and NaN for +inf as in exp(inf - inf).
 """
 
 from __future__ import annotations

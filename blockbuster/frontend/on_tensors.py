@@ -1,8 +1,8 @@
-"""An array program run on torch tensors: exactly, or as eager torch would; whole, or for some rows.
+"""Runs an array program on torch tensors: exactly or as eager torch would, whole or for some rows.
 
-``run`` is to a GPU what ``ArrayProgram.numpy`` is to the host: the oracle, where arrays may be too
-large to bring to the host. A program can be run for some indices of a dim alone where each index
-is computed apart from the others: ``separable_dims`` says for which dims that is so.
+``run`` is for a GPU what ``ArrayProgram.numpy`` is for the host: the oracle, for arrays that may be
+too large to bring to the host. A program can be run for some indices of a dim only if each index is
+computed independently of the others; ``separable_dims`` returns these dims.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def last_uses(program: ArrayProgram) -> dict[Value, int]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an exact run takes: bytes held at once at most, elements made, products of matmuls."""
+    """The cost of an exact run: peak bytes, elements made, operations of matmuls."""
 
     held: int
     elements: int

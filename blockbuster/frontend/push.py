@@ -1,7 +1,7 @@
-"""Pieces of computed values, pushed down to where they are free.
+"""Slices of computed values, pushed towards the inputs, where they are free.
 
-A slice of a sum is the sum of slices, a slice of a product's columns is the product with a slice
-of the columns, and a slice of an input is a view. So pieces travel through everything but opaque
+A slice of a sum is the sum of slices, a slice of a product's columns is the product with a slice of
+the columns, and a slice of an input is a view. So slices pass through every operation except opaque
 functions, whose results are copied.
 """
 

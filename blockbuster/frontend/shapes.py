@@ -1,4 +1,4 @@
-"""Shape rules: the shape and kind of each operation's result, and why operands do not fit."""
+"""Shape rules: the shape and kind of each operation's result, and the errors of its operands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ShapeRule = Callable[[DimTable, Sequence[Shape], Mapping[str, Any]], Shape]
 
 
 def axis_of(axis: object, rank: int) -> int:
-    """``axis`` counted from the front. Raises Refused where there is no such axis."""
+    """``axis`` counted from the front. Raises Refused if there is no such axis."""
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise Refused(f"axis must be an int, got {axis!r}")
     if not -rank <= axis < rank:

@@ -1,7 +1,7 @@
-"""How the axes of a value lie in those of an array: slices, and axes split into two.
+"""Where the axes of a value lie in the axes of an array: slices, and axes split into two.
 
-A *piece* is what becomes of one axis of a value: a ``Cut`` keeps some of its elements, a ``Split``
-makes two axes of it, the outer one in front of all others.
+A *piece* describes one axis of a value: a ``Cut`` keeps some of its elements, a ``Split`` makes two
+axes of it, the outer one in front of all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tracing: run a Python function on stand-ins and keep what it did as an array program."""
+"""Tracing: runs a Python function on stand-ins and records its operations as an array program."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
 
     Each input is a dim string (``"B M D"``, a fixed size as ``"D=64"``, a bare integer as a fresh
     dim of that size, ``1`` as a unit axis), or an example array or tensor: its axes start as fresh
-    dims and operations unify them. Equal sizes alone never do. Masks and integers say so before
-    their dims: ``"bool: M N"``, ``"int64: M"``.
+    dims, and operations unify them. Equal sizes alone never unify dims. Masks and integers state
+    their kind before their dims: ``"bool: M N"``, ``"int64: M"``.
 
-    Raises TraceError, with the user's line, where ``fn`` does what no array program can say.
+    Raises TraceError, with the user's line, if no array program can express what ``fn`` does.
 
     >>> print(trace(lambda x, w: x @ w, x="M K", w="K N"))
     lambda(x: (M, K), w: (K, N)) {

@@ -1,4 +1,4 @@
-"""The schedule of a program that nobody has tuned: which moves, where, with which arguments."""
+"""The default schedule of an untuned program: its moves, their places and their arguments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.base_two import in_base_two
 from blockbuster.selection.chunk_sizes import in_chunks
-from blockbuster.selection.combining import combined_finely
+from blockbuster.selection.combining import combined_finely, combining_warps
 from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
@@ -219,7 +219,10 @@ def kept(scheduled: Scheduled) -> Scheduled:
 def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
     """``scheduled`` with so many warps in all kernels, or as many as each usually has."""
     draft = scheduled.draft
-    usual = [warps or choose_warps(nest, tiling_of(draft, nest)) for nest in draft.nests]
+    usual = [
+        warps or combining_warps(draft, nest) or choose_warps(nest, tiling_of(draft, nest))
+        for nest in draft.nests
+    ]
     if len(set(usual)) == 1:
         return WARPS.apply(scheduled, EVERYWHERE, count=usual[0])
     for number, count in enumerate(usual, start=1):

@@ -1,6 +1,6 @@
-"""What a tuning run works with: processes that run plans once, and time them.
+"""The bench of a tuning run: processes that check plans and time them on a GPU.
 
-Two callables, so that a test, or a cluster, can take the place of each.
+It is two callables, so that a test, or a cluster, can replace each.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from blockbuster.tuning import process
-from blockbuster.tuning.forks import (
+from blockbuster.tuning.workers import (
     LATE,
     LOADED,
     Gone,
@@ -35,65 +35,53 @@ Times = list[tuple[float, ...] | str]
 
 @dataclass(frozen=True)
 class Bench:
-    """``run``: each plan compiled and run once, and why it cannot run, or "". ``time``: the times
-    of plans whose results are right. Both take files of plans and when to stop; ``time`` between
-    them when to stop comparing. ``begin`` is called before all that.
+    """``check``: why a plan must not be used, or ""; ``time``: the times of plans. Both take files
+    of plans and when to stop. ``begin`` is called before them.
     """
 
-    run: Callable[[Sequence[Path], float], list[str]]
-    time: Callable[[Sequence[Path], float, float], Times]
+    check: Callable[[Sequence[Path], float], list[str]]
+    time: Callable[[Sequence[Path], float], Times]
     begin: Callable[[], None] = lambda: None
 
 
 def gpu_bench(device: int) -> Bench:
     """A bench for a GPU of this host, by its number."""
-    return Bench(
-        partial(run_alone, device=device),
-        partial(timed, device=device),
-        partial(ready, LOADED),  # loading Triton takes no part of a kernel's budget
-    )
+    # loading Triton takes no part of a kernel's budget
+    begin = partial(ready, LOADED, cores(), partial(process.warm, device))
+    return Bench(partial(checked, device=device), partial(timed, device=device), begin)
 
 
-def run_alone(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
-    """Each plan compiled and run in a process of its own: a fault there ends nothing else."""
-    run = partial(process.run_once, device=device)
+def checked(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
+    """Each plan checked, side by side; one that faults ends its process."""
+    check = partial(process.check, device=device)
     names = [str(path) for path in paths]
-    said = called_for_each(LOADED, until, run, names, count=cores())
+    said = called_for_each(LOADED, until, check, names, count=cores())
     return [one.reason if isinstance(one, Gone) else one for one in said]
 
 
-def timed(paths: Sequence[Path], compared: float, until: float, *, device: int) -> Times:
-    """All plans compared with what is right, then timed in rounds, in one process.
-
-    None is compared after ``compared``. What was timed before the process was lost counts.
-    """
+def timed(paths: Sequence[Path], until: float, *, device: int) -> Times:
+    """All plans timed in one process, in rounds; what was timed before it was lost counts."""
     if not paths:
         return []
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
         report = Path(name, "times")
-        given = ([str(path) for path in paths], device, compared, until, str(report))
-        lost = LATE
+        given = ([str(path) for path in paths], device, until, str(report))
+        reason = LATE
         try:
             called(LOADED, max(until, time.monotonic()) + PATIENCE, process.time_rounds, *given)
-        except Lost as reason:
-            lost = str(reason)
+        except Lost as lost:
+            reason = str(lost)
         found = _read(report)
-    said = [[entry for number, entry in found if number == at] for at in range(len(paths))]
-    return [_times(entries) or lost for entries in said]
+    rounds = {at: tuple(us for number, us in found if number == at) for at in range(len(paths))}
+    return [rounds[at] or reason for at in range(len(paths))]
 
 
-def _times(entries: Sequence[float | str]) -> tuple[float, ...] | str:
-    """Times, or the reason why there are none; nothing where nothing was said."""
-    reason = next((entry for entry in entries if isinstance(entry, str)), None)
-    return reason or tuple(entry for entry in entries if not isinstance(entry, str))
-
-
-def _read(report: Path) -> list[tuple[int, float | str]]:
-    """The lines of a report: a plan's number, and a time or a reason. The last may be cut off."""
-    found: list[tuple[int, float | str]] = []
+def _read(report: Path) -> list[tuple[int, float]]:
+    """The lines of a report; the last one may be cut off."""
+    found: list[tuple[int, float]] = []
     lines = report.read_text(encoding="utf-8").split("\n") if report.exists() else []
     for line in lines:
         with suppress(ValueError):
-            at, entry = json.loads(line)
-            found.append((int(at), entry if isinstance(entry, str) else float(entry)))
+            at, us = json.loads(line)
+            found.append((int(at), float(us)))
     return found

@@ -1,7 +1,7 @@
-"""One kernel tuned: candidates are compiled, compared and only then timed, in a budget.
+"""The tuning of one kernel: candidates are compiled, checked and only then timed, in a budget.
 
-The model's choice is always among the candidates, so that a result says what tuning gained. What
-the budget has no time for is counted, and a run without any time leaves nothing behind.
+The model's choice is always among the candidates, so that a result states the gain of tuning. A
+budget limits the time; candidates beyond it are counted, and a run without any time stores nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from blockbuster.selection.family import Family
 from blockbuster.selection.plan import File, Plan
 from blockbuster.tuning.bench import Bench, Times
 from blockbuster.tuning.entry import LONGEST, Config, Entry, Key
-from blockbuster.tuning.forks import LATE
 from blockbuster.tuning.known import config_of
+from blockbuster.tuning.workers import LATE
 
 LIMIT = 10.0
 """Seconds that tuning a kernel takes, about."""
 
-RUN, COMPARED = 0.6, 0.92
-"""Which part of the budget may have passed when all have run once, and when all are compared."""
+CHECKED = 0.75
+"""Which part of the budget may have passed when all is checked."""
 
 Choose = Callable[[Asked], Sequence[Choice]]
 Save = Callable[[Plan, Path], Path]
@@ -40,7 +40,7 @@ class Unsaved(Exception):
 
 @dataclass(frozen=True)
 class Measuring:
-    """How kernels are measured: ``choose`` gives the candidates, the model's choice in front.
+    """The way kernels are measured: ``choose`` returns candidates, the model's choice in front.
 
     ``limit``: seconds for a kernel; ``tell`` hears what is done, ``clock`` counts seconds.
     """
@@ -54,7 +54,7 @@ class Measuring:
     def entry(
         self, family: Family, plan: Plan, file: File, asked: Asked, *, key: Key, save: Save
     ) -> Entry:
-        """What was measured for a file of a plan. ``save`` writes a plan into a file.
+        """The measurements for a file of a plan. ``save`` writes a plan into a file.
 
         Raises Unsaved for a plan that cannot be saved.
         """
@@ -65,13 +65,12 @@ class Measuring:
         with tempfile.TemporaryDirectory(prefix="blockbuster-") as folder:
             plans = [family.with_choice(plan, file, choice) for choice in choices]
             paths = _saved(plans, Path(folder), save)
-            self.tell(f"{name}: compiling {len(paths)} schedules")
-            faults = self.bench.run(paths, began + RUN * self.limit)
-            sound = [path for path, fault in zip(paths, faults, strict=True) if not fault]
-            self.tell(f"{name}: comparing and timing {len(sound)} schedules")
-            ends = began + COMPARED * self.limit, began + self.limit
-            times = dict(zip(sound, self.bench.time(sound, *ends), strict=True))
-        found = [times.get(path, fault) for path, fault in zip(paths, faults, strict=True)]
+            self.tell(f"{name}: checking {len(paths)} schedules")
+            wrong = self.bench.check(paths, began + CHECKED * self.limit)
+            right = [path for path, reason in zip(paths, wrong, strict=True) if not reason]
+            self.tell(f"{name}: timing {len(right)} schedules")
+            times = dict(zip(right, self.bench.time(right, began + self.limit), strict=True))
+        found = [times.get(path, reason) for path, reason in zip(paths, wrong, strict=True)]
         took = round(self.clock() - began, 2)
         return Entry(key, shown(name), _configs(choices, found), took, found.count(LATE))
 

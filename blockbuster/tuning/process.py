@@ -1,6 +1,7 @@
-"""What processes of a tuning run do on a GPU: run one plan, or compare several and time them.
+"""The work of a tuning run's processes on a GPU: check one plan, or time several in rounds.
 
-A plan comes as a file that ``Compiled.save`` wrote, with the array program that says what is right.
+A plan comes as a file that ``Compiled.save`` wrote, with the array program that defines the right
+result.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,6 @@ from blockbuster.runtime.replay import OnGpu, Replay
 from blockbuster.runtime.saved import read_plan
 from blockbuster.selection.plan import Plan
 from blockbuster.tuning.clock import Clock
-from blockbuster.tuning.forks import LATE
 
 NOTHING = "nothing says what is right: the program has no form in a file"
 ROUNDS = (3, 9)
@@ -41,52 +43,21 @@ class Alone(Gpu):
         return True
 
 
-def run_once(path: str, device: int) -> str:
-    """Compile a plan, and run it once: why that cannot be, or "".
+def warm(device: int) -> None:
+    """Begin what a process needs once on a GPU: its context, matrix products, what Triton reads."""
+    import torch
 
-    A process of its own may fault or hang; what it compiles stays in Triton's cache.
-    """
-    plan, _ = _read(path)
-    try:
-        _ready(plan, Alone(device), drawn(plan, device))
-    except Refused as refused:
-        return refused.reason
-    return ""
-
-
-def time_rounds(
-    paths: Sequence[str], device: int, compared: float, until: float, report: str
-) -> None:
-    """Compare the results of plans, then time those that are right in turn, round by round.
-
-    A line of ``report`` for each time, [plan, microseconds], or reason why a plan has none. Every
-    plan is timed once in a round, so a device that slows down slows all. But for the first plan,
-    none is compared after ``compared`` of the monotonic clock, and no round begins after ``until``,
-    but for the first ones.
-    """
-    clock = Clock(device)
-    timers: dict[int, Callable[[], float]] = {}
-    with Path(report).open("a", encoding="utf-8") as file:
-
-        def note(at: int, entry: float | str) -> None:
-            file.write(json.dumps([at, entry]) + "\n")
-            file.flush()
-
-        for at, path in enumerate(paths):
-            run = _right(path, device) if not at or time.monotonic() < compared else LATE
-            if isinstance(run, str):
-                note(at, run)
-            else:
-                timers[at] = clock.timer(run)
-        for number in range(ROUNDS[1]):
-            if number >= ROUNDS[0] and time.monotonic() > until:
-                return
-            for at, timer in timers.items():
-                note(at, round(timer(), 3))
+    torch.cuda.set_device(device)
+    for dtype in (torch.float16, torch.float32, torch.float64):
+        ones = torch.ones(64, 64, dtype=dtype, device="cuda")
+        (torch.exp(ones) @ ones).sum().item()
+    with suppress(ImportError):  # in other versions these stand elsewhere
+        import_module("triton.runtime.cache").triton_key()
+        import_module("triton.experimental.gluon")
 
 
-def _right(path: str, device: int) -> Callable[[], list[Any]] | str:
-    """A plan that runs on drawn inputs, or why it must not be used.
+def check(path: str, device: int) -> str:
+    """Why a plan must not be used; "" if its results are right.
 
     What it allocates is poisoned, two runs are compared bit by bit, errors with those of eager.
     """
@@ -94,17 +65,36 @@ def _right(path: str, device: int) -> Callable[[], list[Any]] | str:
     if program is None:
         return NOTHING
     findings: list[Finding] = []
-    exact = comparison(program)
+    compared = comparison(program)
 
     def compare(*given: Any) -> Finding:
-        findings.append(exact(*given))
+        findings.append(compared(*given))
         return findings[-1]
 
     try:
-        run = _ready(plan, Alone(device), drawn(plan, device), compare)
+        _ready(plan, Alone(device), drawn(plan, device), compare)
     except Refused as refused:
         return refused.reason
-    return next((one.note for one in findings if one.note), "") or run
+    return next((one.note for one in findings if one.note), "")
+
+
+def time_rounds(paths: Sequence[str], device: int, until: float, report: str) -> None:
+    """Time plans in turn, round by round; a line of ``report`` for each time: [plan, us].
+
+    Every plan is timed once in a round, so a device that slows down slows all. No round begins
+    after ``until`` of the monotonic clock, but for the first ones.
+    """
+    clock, gpu = Clock(device), Gpu(device)
+    plans = [_read(path)[0] for path in paths]
+    tensors = drawn(plans[0], device)  # they compute the same
+    timers = [clock.timer(_ready(plan, gpu, tensors)) for plan in plans]
+    with Path(report).open("a", encoding="utf-8") as file:
+        for number in range(ROUNDS[1]):
+            if number >= ROUNDS[0] and time.monotonic() > until:
+                return
+            for at, timer in enumerate(timers):
+                file.write(json.dumps([at, round(timer(), 3)]) + "\n")
+                file.flush()
 
 
 def _read(path: str) -> tuple[Plan, ArrayProgram | None]:

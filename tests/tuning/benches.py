@@ -60,14 +60,14 @@ class Benches:
     timed: list[str] = field(default_factory=list)
 
     def bench(self):
-        return Bench(self.run, self.time)
+        return Bench(self.check, self.time)
 
-    def run(self, paths, until):
+    def check(self, paths, until):
         warps = [*map(_warps, paths)]
         self.checked += warps
         return ["its results are wrong" if one in self.wrong else "" for one in warps]
 
-    def time(self, paths, compared, until):
+    def time(self, paths, until):
         warps = [*map(_warps, paths)]
         self.timed += warps
         return [self.times.get(one, (99.0,)) for one in warps]

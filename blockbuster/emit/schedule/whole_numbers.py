@@ -1,4 +1,4 @@
-"""Formulas of indices, sizes and whole numbers: which are whole, and their extremes in a block."""
+"""Formulas of indices, sizes and integers: which are integers, and their extremes in a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that join arrays, cut them, and put their elements in another order."""
+"""Functions that join arrays, cut them, or reorder their elements."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ from blockbuster.ir.lengths import whole
 
 
 def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
-    """Arrays one behind the other along an axis; their other axes are the same.
+    """Arrays joined along an axis; their other axes are the same.
 
-    Free where it is returned, where a pointwise function or a product reads it next to others that
-    are joined alike, and in a sum over the axis; elsewhere a copy, which ``program.notes`` names.
+    Free in four places: where it is returned, where a pointwise function or a product reads it
+    beside arrays that are joined in the same way, and in a sum over the axis. Elsewhere it is a
+    copy, which ``program.notes`` names.
     """
     return apply("concat", *arrays, axis=axis)
 
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
-    """``concat`` as NumPy spells it: along the first axis if none is given."""
+    """``concat`` with NumPy's default: along the first axis if none is given."""
     return apply("concat", *arrays, axis=axis)
 
 
 def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
-    """Arrays of one shape one behind the other along a new axis."""
+    """Arrays of one shape joined along a new axis."""
     return apply("concat", *(expand_dims(array, axis) for array in arrays), axis=axis)
 
 
@@ -53,12 +54,12 @@ def vstack(arrays: Sequence[Array]) -> Array:
 
 
 def hstack(arrays: Sequence[Array]) -> Array:
-    """``concat`` along the second axis, or along the only one."""
+    """``concat`` along the second axis, or along the only one of vectors."""
     return apply("concat", *arrays, axis=0 if len(arrays[0].shape) == 1 else 1)
 
 
 def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
-    """An axis in so many equal parts, or cut at these positions."""
+    """An axis cut into a number of equal parts, or at given positions."""
     (at,) = axes_of("split", axis, len(x.shape))
     extent = x.shape[at]
     if isinstance(parts, int):
@@ -71,7 +72,7 @@ def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
 
 
 def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
-    """An axis in so many parts of one size; the last one may be smaller."""
+    """An axis cut into a number of parts of one size; the last one may be smaller."""
     (at,) = axes_of("chunk", axis, len(x.shape))
     extent = x.shape[at]
     if rest(extent, chunks):
@@ -81,7 +82,7 @@ def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
 
 
 def unbind(x: Array, axis: int = 0) -> list[Array]:
-    """The arrays that lie one behind the other along an axis of known size."""
+    """The arrays along an axis of known size, without that axis."""
     (at,) = axes_of("unbind", axis, len(x.shape))
     return [x[(*(slice(None),) * at, n)] for n in range(fixed(x.shape[at]))]
 
@@ -100,7 +101,7 @@ def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
 
 
 def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements of some axes, or of all, in the opposite order."""
+    """The elements of some axes, or of all, in reverse order."""
     axes = axes_of("flip", range(len(x.shape)) if axis is None else axis, len(x.shape))
     if not isinstance(x, TracedArray):
         return Flip(axes)(x)
@@ -118,7 +119,7 @@ def flipud(x: Array) -> Array:
 
 
 def roll(x: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements moved by ``shift`` places; those that leave at the end come in in front."""
+    """The elements shifted by ``shift`` positions; those that leave one end enter at the other."""
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
     axes = axes_of("roll", axis, len(x.shape))
@@ -149,7 +150,7 @@ def torch_roll(x: Array, shifts: Any, dims: Any = None) -> Array:
 
 
 def tile(x: Array, reps: int | Sequence[int]) -> Array:
-    """The whole array so many times along each axis."""
+    """The whole array repeated a number of times along each axis."""
     times = (reps,) if isinstance(reps, int) else tuple(reps)
     rank = max(len(times), len(x.shape))
     x = reshape(x, (*(1,) * (rank - len(x.shape)), *x.shape))
@@ -159,7 +160,7 @@ def tile(x: Array, reps: int | Sequence[int]) -> Array:
 
 
 def repeat(x: Array, repeats: int, axis: int | None = None) -> Array:
-    """Each element so many times, one behind the other."""
+    """Each element repeated a number of times, next to each other."""
     if axis is None:
         return repeat(ravel(x), repeats, 0)
     (at,) = axes_of("repeat", axis, len(x.shape))
@@ -180,7 +181,7 @@ def _repeated(x: Array, count: Any, place: int, axis: int) -> Array:
 
 
 def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
-    """A constant before and behind the elements of each axis: ``((before, behind), ...)``."""
+    """The array with a constant around it: ``((before, after), ...)`` elements along each axis."""
     if mode != "constant":
         raise trace_error(f"pad with mode {mode!r} cannot be traced", hint='use mode="constant"')
     rank = len(x.shape)
@@ -247,7 +248,10 @@ def constant(x: Array, shape: Sequence[Any], value: Any) -> Array:
 
 
 def take(x: Array, indices: Array, axis: int | None = None) -> Array:
-    """The elements at ``indices`` along an axis, or of all in order: rows of an embedding."""
+    """The elements at ``indices`` along an axis, or of the flattened array (None).
+
+    Indices along the first axis of a matrix are the rows of an embedding.
+    """
     if axis is None:
         x, axis = ravel(x), 0
     (at,) = axes_of("take", axis, len(x.shape))

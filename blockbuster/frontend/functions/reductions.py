@@ -1,4 +1,4 @@
-"""Functions that fold elements along axes."""
+"""Reductions: functions that fold elements along axes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
 
 
 def var(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: Any = 0) -> Array:
-    """The mean of the squared distances from the mean; ``ddof`` is taken off the count."""
+    """The mean of the squared deviations from the mean; the divisor is the count less ``ddof``."""
     squares = square(x - mean(x, axis, True))
     if isinstance(ddof, int) and ddof == 0:
         return mean(squares, axis, keepdims)
@@ -66,17 +66,17 @@ def average(
 
 
 def any(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """True where an element of a mask holds, or a number is not 0."""
+    """True if some element of a mask is true, or some number is not 0."""
     return max(where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
 
 
 def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """True where every element of a mask holds, or no number is 0."""
+    """True if every element of a mask is true, or no number is 0."""
     return min(where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
 
 
 def count_nonzero(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """How many elements of a mask hold, or how many numbers are not 0."""
+    """How many elements of a mask are true, or how many numbers are not 0."""
     return sum(where(_holds(x), 1, 0), axis, keepdims)
 
 
@@ -107,12 +107,12 @@ def logsumexp(x: Array, axis: int = -1, keepdims: bool = False) -> Array:
 
 
 def cumsum(x: Array, axis: int | None = None) -> Array:
-    """The sums of the first elements along an axis; None is for arrays of one axis."""
+    """The cumulative sums along an axis; None is for arrays of one axis."""
     return along_axis("cumsum", x, axis)
 
 
 def cumprod(x: Array, axis: int | None = None) -> Array:
-    """The products of the first elements along an axis; None is for arrays of one axis."""
+    """The cumulative products along an axis; None is for arrays of one axis."""
     return along_axis("cumprod", x, axis)
 
 

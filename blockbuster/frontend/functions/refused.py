@@ -1,4 +1,4 @@
-"""What traced arrays do not take, by name: why not, and what to use in its place."""
+"""Functions that traced arrays refuse, by name, with the reason and a replacement."""
 
 from __future__ import annotations
 

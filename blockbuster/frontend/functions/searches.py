@@ -1,4 +1,4 @@
-"""Functions that find elements, or put them in order."""
+"""Functions that search elements or order them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MOST_PLACES = 1 << 24
 def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
     """The position of the maximum along an axis, or among all elements (None).
 
-    The first of several, and of NaN where there is one, as in NumPy.
+    If several elements are maximal, it is the first; if there is NaN, the position of NaN, as in
+    NumPy.
     """
     return _place("argmax", largest, x, axis, keepdims)
 
@@ -33,7 +34,8 @@ def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
 def argmin(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
     """The position of the minimum along an axis, or among all elements (None).
 
-    The first of several, and of NaN where there is one, as in NumPy.
+    If several elements are minimal, it is the first; if there is NaN, the position of NaN, as in
+    NumPy.
     """
     return _place("argmin", smallest, x, axis, keepdims)
 

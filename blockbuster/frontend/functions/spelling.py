@@ -1,4 +1,4 @@
-"""NumPy's and torch's names and arguments on traced arrays: which of our functions they mean."""
+"""NumPy's and torch's names and arguments for our functions on traced arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of all functions: the one source of the tracer, the documentation and the tests."""
+"""The table of all functions: the one source for the tracer, the documentation and the tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PUBLIC: Mapping[str, Row] = {row.name: row for row in TABLE if row.public}
 
 
 def numpy_function(name: str) -> Any:
-    """The function of NumPy's that users write as ``np.name``; None where this NumPy has none."""
+    """The function of NumPy's that users write as ``np.name``; None if this NumPy has none."""
     found: Any = np
     for part in name.split("."):
         found = getattr(found, part, None)

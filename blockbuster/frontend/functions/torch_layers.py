@@ -1,4 +1,4 @@
-"""Layers as torch has them: products with weights, normalizations, attention."""
+"""torch's layers: products with weights, normalizations, attention."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def torch_rms_norm(
 
 
 def _last_axes(x: Array, normalized_shape: Any) -> tuple[int, ...]:
-    """The axes that are normalized. Raises TraceError where extents are known to differ."""
+    """The axes that are normalized. Raises TraceError if extents are known to differ."""
     extents = normalized_shape if isinstance(normalized_shape, Sequence) else (normalized_shape,)
     axes = tuple(range(len(x.shape) - len(extents), len(x.shape)))
     for axis, extent in zip(axes, extents, strict=True):

@@ -1,4 +1,4 @@
-"""Losses as torch has them: of classes, of numbers, of distributions."""
+"""torch's losses: of classes, of numbers, of distributions."""
 
 from __future__ import annotations
 
