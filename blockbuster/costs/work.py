@@ -1,7 +1,7 @@
-"""What the kernels of a scheduled program do, counted from trip counts before anything runs.
+"""The work of a scheduled program's kernels, from trip counts, before anything runs.
 
-Bytes are those of elements, ragged ends included; arithmetic is that of whole tiles. The oracle of
-both is a counting run of the tile interpreter (tests/costs/test_work.py).
+Bytes count elements, ragged ends included; arithmetic counts whole tiles. The oracle of both is a
+counting run of the tile interpreter (tests/costs/test_work.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from blockbuster.ir.views import array_dim
 
 @dataclass(frozen=True)
 class Work:
-    """What one nest, which is one kernel, does for given sizes.
+    """The work of one nest, which is one kernel, for given sizes.
 
     ``programs``: of its grid. ``warps``: of a program. ``phases``: what its bodies do, that of the
     nest first. ``unique``: bytes of each array that are touched at least once, by name.
@@ -94,7 +94,7 @@ class Work:
 
 
 def work(scheduled: Scheduled, sizes: Mapping[Dim, int] | None = None) -> tuple[Work, ...]:
-    """What each kernel does, in order, at ``sizes`` (by default those it is made for).
+    """The work of each kernel, in order, at ``sizes`` (by default those it is made for).
 
     Raises ValueError for sizes that are missing, below one, or do not fit the kernels.
     """
@@ -110,7 +110,7 @@ def _at_own_sizes(scheduled: Scheduled) -> tuple[Work, ...]:
 
 
 def work_of_nest(scheduled: Scheduled, number: int) -> Work:
-    """What kernel ``number`` does, counted from 1. Raises as ``work`` does."""
+    """The work of kernel ``number``, counted from 1. Raises as ``work`` does."""
     program, target = scheduled.program, scheduled.target.name
     known = fitting(program, own_sizes(program, scheduled.known))
     blocks = bound_blocks(program, known)

@@ -1,14 +1,15 @@
-"""What a function can read beside its arguments, and whether that is still as it was.
+"""The values that a function can read beside its arguments, and whether they have changed.
 
 A trace is one run of the user's function. It may be used again as long as the function would find
-the same: the same globals, closure cells, defaults, attributes, items of containers, elements of
-arrays, and the same in every function that it calls. Which of them it can find is told from its
-code: the names in it, followed through all that is reached. That is more than it does read, never
-less; where the code cannot tell (``globals()``, random numbers, an iterator), nothing is certain
-and ``unchanged`` is never true.
+the same values: the same globals, closure cells, defaults, attributes, items of containers,
+elements of arrays, and the same in every function that it calls. Its code tells which of them it
+can find: the names in it, followed through every object that is reached. That is at least what it
+reads. If the code cannot tell (``globals()``, random numbers, an iterator), nothing is certain and
+``unchanged`` is never true.
 
-A check is a function, a key and the object that ``function(key, ABSENT)`` gave; what is unchanged
-gives that very object again. So asking costs some 40 ns a check and runs none of the user's code.
+A check is a function, a key and the object that ``function(key, ABSENT)`` returned; it holds if the
+same call returns that very object again. So a check takes some 40 ns and runs none of the user's
+code.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _UNSEEN = ("globals", "eval", "exec", "compile", "input", "open", "__import__")
 
 
 class Reads:
-    """What a function reads, as it was at one time.
+    """The values that a function reads, as they were at one time.
 
     ``unknown`` says what cannot be watched, and is empty if everything can.
     """
@@ -86,7 +87,7 @@ class Reads:
 
 
 def reads_of(fn: Callable[..., Any], fixed: Iterable[Any] = ()) -> Reads:
-    """What ``fn`` can read now; ``fixed`` are arguments that are no arrays."""
+    """The values that ``fn`` can read now; ``fixed`` are arguments that are not arrays."""
     seeker = _Seeker()
     try:
         seeker.root(fn)

@@ -1,4 +1,4 @@
-"""The values of a call as they are run: their kind as a key, what the arrays have in common."""
+"""The arrays of a call as they are run: their kind as a key, and their common properties."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_traced(value: object) -> bool:
 
 
 def in_common_of(found: Sequence[Leaf]) -> Arrays:
-    """What arrays have in common; errors say what the user calls one, the rest has its name."""
+    """The common properties of arrays; errors name an array as the user does."""
     common = in_common({leaf.shown: leaf.value for leaf in found})
     others = {leaf.name: common.others[leaf.shown] for leaf in found if leaf.shown in common.others}
     return replace(common, others=others)

@@ -1,4 +1,4 @@
-"""Running a plan on NumPy arrays: NumPy text, or a GPU's kernels in Triton's interpreter."""
+"""Runs a plan on NumPy arrays: as NumPy text, or a GPU's kernels in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _call_of(inputs: int) -> Callable[..., Run]:
 
 
 def keeper(dtype: str) -> tuple[Any, Turn]:
-    """What rounds to a dtype, and NumPy's dtype of arrays that need no rounding to it."""
+    """A function that rounds to a dtype, and NumPy's dtype of arrays that need no rounding."""
     plain = None if dtype == "bfloat16" else np.dtype(dtype)
     return plain, partial(rounded, dtype=dtype)
 

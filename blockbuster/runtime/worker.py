@@ -1,16 +1,17 @@
-"""A process that has loaded what is slow to load, and forks one of its own for each job.
+"""A server process that has loaded slow packages, and forks a process of its own for each job.
 
-So a job starts within milliseconds, sees nothing of the jobs before it, and may crash or hang
-alone. A job is a folder; what it prints is kept there, in ``log``.
+So a job starts within milliseconds, sees nothing of earlier jobs, and may crash or hang alone. A
+job is a folder; its output is kept there, in ``log``.
 
-    who asks                        server                          job
+    client                          server                          job
     folder of a job -- stdin -->    fork                      -->   read, compute, write, exit
     exit code       <-- stdout --   wait
 
-Where jobs shall find what those before them have begun, such as a GPU's context, a server runs them
-itself (``serve_itself``), and ends with the first that fails.
+If jobs share state that takes long to set up, such as a GPU's context, a server runs them itself
+(``serve_itself``), and ends with the first that fails.
 
-The server ends when its standard input does, whatever has become of who asks: no process is left.
+The server ends when its standard input closes, whatever has become of the client: no process is
+left behind.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Server:
         return self.result(timeout)
 
     def begin(self, job: Path) -> None:
-        """Start a job. Raises LaunchError where the server does not live."""
+        """Start a job. Raises LaunchError if the server does not live."""
         assert self._process.stdin
         try:
             self._process.stdin.write(os.fsencode(job) + b"\n")
@@ -92,7 +93,7 @@ class Server:
         return int(answer)
 
     def fileno(self) -> int:
-        """What becomes readable when the job, or the server, has ended."""
+        """A descriptor that becomes readable when the job, or the server, has ended."""
         assert self._process.stdout
         return self._process.stdout.fileno()
 
@@ -135,7 +136,7 @@ def run_job(
     """The exit code of a job, in a server that waits for one, or in a new one.
 
     ``lasting``: the server runs jobs itself (``serve_itself``), and ends with one that fails.
-    Raises TimeoutError where the job takes longer, LaunchError where the server does not live.
+    Raises TimeoutError if the job takes longer, LaunchError if the server does not live.
     """
     server = take(code, environment)
     try:

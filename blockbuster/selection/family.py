@@ -1,4 +1,4 @@
-"""The plans of one program: what a piece of it becomes for a class of sizes, kept and made anew."""
+"""The family of a program: its plans for classes of sizes, kept, and made on demand."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Family:
         return dtype if name in self.inputs else result_dtype([dtype], self._arithmetic)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
-        """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
+        """The size of every dim for arrays of these shapes; LaunchError if they disagree."""
         return bound(self.inputs, shapes, self.rules)
 
     def at(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:
@@ -108,7 +108,7 @@ class Family:
         return self._classes.plan(sizes, one_kernel)
 
     def asked(self, plan: Plan, file: File, *, one_kernel: bool = False) -> Asked:
-        """What was considered for a file of a plan of this family."""
+        """The choices considered for a file of a plan of this family."""
         assert file.considered is not None, "a plan of this family"
         return self._asked(plan.files.index(file), plan.sizes, file.considered, one_kernel)
 

@@ -1,8 +1,8 @@
-"""Block sizes for NumPy: as few blocks as keep the tiles in a processor's cache.
+"""Block sizes for NumPy text: as few blocks as keep the tiles in a processor's cache.
 
-A block costs a turn of a Python loop, so blocks are large; a tile that outgrows the cache costs
-memory traffic. Which dim is cut is decided by what cutting it adds: elements that are moved again,
-statements that run more often, and rows that are no longer whole, so memory is read in pieces.
+A block costs an iteration of a Python loop, so blocks are large; a tile that outgrows the cache
+costs memory traffic. The dim to cut is the one whose cutting adds least: elements that are moved
+again, statements that run more often, and rows that are cut, so that memory is read in pieces.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Schedules ranked before any is measured, in two stages.
+"""Ranking of schedules before any is measured, in two stages.
 
-A closed form ranks all of them, in milliseconds each; the best are compiled, which needs no GPU,
-and ranked again by what their binaries say. What spills registers, or has matrix instructions run
-one by one in a loop, is many times slower than any model says: it ranks behind all others.
+A closed form ranks all schedules, in milliseconds each. The best are compiled, which needs no GPU,
+and ranked again by facts about their binaries. A kernel that spills registers, or whose matrix
+instructions run one by one in a loop, is many times slower than any model says, so it ranks last.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Place:
     """A schedule's place in a ranking.
 
     ``first``: microseconds by the closed form, infinite where it says that no program fits.
-    ``second``: what the binaries' model says, None where they are not modelled. ``reason``: why it
+    ``second``: what the binaries' model says, None if they are not modelled. ``reason``: why it
     stands where it stands.
     """
 
@@ -84,7 +84,7 @@ def rank(
 
     They are compiled by ``executor`` (any of concurrent.futures; None: here, one by one).
     ``launch`` and ``warm``: as for ``Kernel.cost``. One that does not fit its sizes is dropped.
-    Raises TypeError for what is no schedule; ValueError where there is none, or none that fits its
+    Raises TypeError for anything but a schedule; ValueError if there is none, or none that fits its
     sizes, or for an unknown machine; EmitError if none of the kept schedules compiles and can run,
     or a worker died.
     """

@@ -1,6 +1,6 @@
-"""What a tuning run works with: processes that check, and that time plans on a GPU.
+"""The bench of a tuning run: processes that check plans and time them on a GPU.
 
-Two callables, so that a test, or a cluster, can take the place of each.
+It is two callables, so that a test, or a cluster, can replace each.
 """
 
 from __future__ import annotations

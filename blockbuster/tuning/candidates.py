@@ -1,4 +1,4 @@
-"""The choices that are worth measuring: schedules near the default ones, ranked by the model."""
+"""The candidates of a tuning run: schedules near the default ones, ranked by the model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One kernel tuned: candidates are compiled, compared and only then timed, in a budget.
+"""The tuning of one kernel: candidates are compiled, checked and only then timed, in a budget.
 
-The model's choice is always among the candidates, so that a result says what tuning gained. What
-the budget has no time for is counted, and a run without any time leaves nothing behind.
+The model's choice is always among the candidates, so that a result states the gain of tuning. A
+budget limits the time; candidates beyond it are counted, and a run without any time stores nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Unsaved(Exception):
 
 @dataclass(frozen=True)
 class Measuring:
-    """How kernels are measured: ``choose`` gives the candidates, the model's choice in front.
+    """The way kernels are measured: ``choose`` returns candidates, the model's choice in front.
 
     ``limit``: seconds for a kernel; ``tell`` hears what is done, ``clock`` counts seconds.
     """
@@ -54,7 +54,7 @@ class Measuring:
     def entry(
         self, family: Family, plan: Plan, file: File, asked: Asked, *, key: Key, save: Save
     ) -> Entry:
-        """What was measured for a file of a plan. ``save`` writes a plan into a file.
+        """The measurements for a file of a plan. ``save`` writes a plan into a file.
 
         Raises Unsaved for a plan that cannot be saved.
         """

@@ -1,6 +1,7 @@
-"""What the processes of a tuning run do on a GPU: check one plan, or time several in rounds.
+"""The work of a tuning run's processes on a GPU: check one plan, or time several in rounds.
 
-A plan comes as a file that ``Compiled.save`` wrote, with the array program that says what is right.
+A plan comes as a file that ``Compiled.save`` wrote, with the array program that defines the right
+result.
 """
 
 from __future__ import annotations

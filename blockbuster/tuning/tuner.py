@@ -1,4 +1,4 @@
-"""``tune="measure"``: kernels of which nothing is known are measured before they run first."""
+"""``tune="measure"``: kernels without known results are measured before they first run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Tuner:
     def measured(
         self, family: Family, plan: Plan, file: File, save: Save, *, one_kernel: bool = False
     ) -> Entry | None:
-        """What is measured for a file of a plan; it is kept if any schedule has a time."""
+        """The measurements for a file of a plan; they are kept if any schedule has a time."""
         asked = family.asked(plan, file, one_kernel=one_kernel)
         key = self.known.key(asked)
         assert key is not None, "it is asked for by its key"

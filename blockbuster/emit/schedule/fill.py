@@ -1,4 +1,4 @@
-"""fill: where a mask decides what is stored, tiles that it empties are filled without computing.
+"""fill: where a mask decides the stored values, fully masked tiles are filled without computing.
 
 before   forall n in range(N):                after   t8 = block(n,last(m)) + 1
           t2 = load(K[n,:])                           forall n in range(0, t8):
@@ -8,10 +8,10 @@ before   forall n in range(N):                after   t8 = block(n,last(m)) + 1
                                                       forall n in range(t8, N):
                                                        store(-inf,S[m,n])
 
-The range is that of ``narrow``, and so is what is taken to be finite. Where the mask is false
-everywhere in an iteration, each tile that it stores has to be one known number, and what it folds
-has to change nothing. Saves the loads and the arithmetic of these tiles. Costs programs where the
-loop was on the grid: it leaves that, as its iterations differ.
+The range and its assumption that values are finite are those of ``narrow``. Legal if, in an
+iteration where the mask is false everywhere, each stored tile is one known number and every fold
+changes nothing. Saves the loads and the arithmetic of these tiles. Costs programs if the loop was
+on the grid: it has to leave the grid, because its iterations differ.
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ class Fill(Move):
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Under a dead mask all that is stored is known, and the mask bounds where that is."""
-        loop = loop_at(hoist(scheduled.draft), site)
+        loop = loop_at(scheduled.draft, site)
         if loop is None:
             return no_such_place(self, site)
         if loop.span is not None or loop.chunk is not None:
             return f"the loop over {loop.dim} runs over a part of its blocks already"
+        if reason := _without_mask(loop, scheduled.draft.nests[site.nest - 1]):
+            return reason
         return _Filled(scheduled.draft, site).reason
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
@@ -82,11 +84,7 @@ class _Filled:
         loop = loop_at(self.draft, self.site)
         assert loop is not None
         self.loop = loop
-        nest = self.draft.nests[self.site.nest - 1]
-        self.reason = _without_mask(loop, nest)
-        if self.reason:
-            return
-        self.formulas = Formulas(nest)
+        self.formulas = Formulas(self.draft.nests[self.site.nest - 1])
         self.writer: SpanWriter = writer_of(loop, self.formulas, self.draft, alone=True)
         self.dead, self.stored = self._dead()
         if self.reason:

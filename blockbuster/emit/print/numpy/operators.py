@@ -1,4 +1,4 @@
-"""How NumPy text spells the operators of a tile program: what makes a tile, in which dtype."""
+"""Operators of a tile program as NumPy text, with the dtype of their result."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Small functions that a NumPy text defines for itself, so that it needs nothing but NumPy.
+"""Small functions that a NumPy text defines itself, so that it imports nothing but NumPy.
 
-Those with a parameter ``out`` write their result there, like NumPy's.
+Functions with a parameter ``out`` write their result there, as NumPy's do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How operators and scalar expressions are written in NumPy.
+"""Spellings of operators and scalar expressions in NumPy.
 
-Tables of texts; names in braces are operands. Names without `np.` are own_functions.py's.
+Tables of texts; names in braces are operands. Names without `np.` are defined in own_functions.py.
 """
 
 from __future__ import annotations
@@ -152,14 +152,14 @@ class Spelling:
         return self._functionals[name].format(*args)
 
     def functional_into(self, name: str, args: Sequence[str], memory: str) -> str:
-        """The same, written to ``memory``; empty where it takes none."""
+        """The same, written to ``memory``; empty if it takes none."""
         helper = self._exact.get(name, "")
         if helper not in INTO_HELPERS:
             return ""
         return f"{self.helper(helper)}({', '.join(args)}, out={memory})"
 
     def into(self, expr: Expr, names: Sequence[str], memory: str, free: str) -> str:
-        """``expr`` written to ``memory``; empty where its function takes none.
+        """``expr`` written to ``memory``; empty if its function takes none.
 
         ``free``: the operand whose memory may be overwritten before the last step, or empty.
         """
@@ -179,7 +179,7 @@ class Spelling:
         return f"{function}({', '.join(texts)}, out={memory})"
 
     def _filling(self, expr: Call) -> str:
-        """The function of ``expr`` that writes to memory it is given; empty where there is none."""
+        """The function of ``expr`` that writes to memory it is given; empty if there is none."""
         name = INTO_TEXT.get(expr.fn) or self._calls.get(expr.fn, "")
         if is_predicate(expr) or not name.startswith("np."):
             return self.helper(name) if name in INTO_HELPERS else ""

@@ -1,8 +1,9 @@
-"""NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
+"""NumPy text: a tile program as executable, readable source that imports only NumPy.
 
-Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes the memory of one
-that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py). The
-same printer, *terse*, writes the references of emitted kernels (reference.py).
+Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes over the memory of
+a tile that is not read any more (reuse.py). If only its store reads it, it is computed directly in
+the stored array. The same printer, in its *terse* form, writes the references of emitted kernels
+(reference.py).
 """
 
 from __future__ import annotations
@@ -242,7 +243,7 @@ class Text(Operators):
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
     def index(self, view: View, tile: Tile, scope: Scope) -> str:
-        """Where a tile lies in an array, in brackets; empty for the whole of it in terse text."""
+        """The place of a tile in an array, in brackets; empty for the whole of it in terse text."""
         axes = zip(view.dims, view.buffer.axes, strict=True)
         places = self._places(scope)
         if places.needs_positions(view, tile):
@@ -359,7 +360,7 @@ class Text(Operators):
             yield f"    return {AGAIN}"
 
     def _into_memory(self, stmt: Let, scope: Scope) -> str:
-        """The value of ``stmt`` made in memory that is there already; empty where none is."""
+        """The value of ``stmt`` made in memory that is there already; empty if none is."""
         free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
         memory = free.name if free else ""
         if store is not None and self._places(scope).needs_positions(store.view, store.value):
