@@ -9,14 +9,12 @@ dim at which the enclosing loop stands. Without such a loop it is the whole dim;
 it holds partial results.
 
 The place of an access follows from its axes. An element axis whose dim is among the tile's axes is
-the slice of the current block (the whole axis if no enclosing loop or grid dim runs over it). An
-element axis whose dim is not among them is a list-only dim with block size 1: it is the current
-iteration's one element. A per-block axis is the current iteration's number (0 if no loop runs); an
-axis without a dim is element 0. The tile's axes may stand in another order than the buffer's: a
-transposed read.
+the slice of the current block (the whole axis if no loop or grid dim runs over it). An element axis
+of another dim is list-only, with block size 1: it is the current iteration's one element. A
+per-block axis is the current iteration's number (0 without a loop); an axis without a dim is
+element 0. The tile's axes may stand in another order than the buffer's: a transposed read.
 
-Each tile is defined once in a nest, except that an ``Init`` is followed by the ``Fold``s of its
-target. A nest may hold no loop at all.
+Each tile is defined once in a nest; an ``Init`` is followed by ``Fold``s of its target.
 """
 
 from __future__ import annotations
