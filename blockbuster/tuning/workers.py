@@ -49,7 +49,7 @@ class Gone:
 
 
 def called(modules: tuple[str, ...], until: float, function: Callable[..., T], *given: object) -> T:
-    """What a function gives in a worker that has ``modules`` loaded.
+    """The result of a function in a worker that has ``modules`` loaded.
 
     Raises Lost if it raises, crashes, or has not ended at ``until`` of the monotonic clock.
     """
@@ -81,7 +81,7 @@ def called_for_each(
     *,
     count: int,
 ) -> list[T | Gone]:
-    """What a function gives for each of several values, in ``count`` workers side by side."""
+    """The results of a function for several values, in ``count`` workers side by side."""
 
     def call(value: A) -> T | Gone:
         try:
@@ -119,7 +119,7 @@ def _reason(log: Path) -> str:
 
 
 def serve(modules: tuple[str, ...]) -> None:
-    """Load what is slow to load, then answer calls until one fails."""
+    """Load slow modules, then answer calls until one fails."""
     for name in modules:
         import_module(name)
     worker.serve_itself(_work)
