@@ -1,10 +1,10 @@
-"""Functions called in worker processes: a call that crashes or hangs ends its worker alone.
+"""Calls of functions in worker processes: a call that crashes or hangs ends only its worker.
 
-A worker (runtime/worker.py) has loaded Triton and torch, and keeps what its calls begin: the
-context of a GPU, handles of libraries, what Triton reads once. So the first call of a worker is
-slow, and those that follow are not. A worker whose call fails ends, since a fault of a GPU stays in
-its process; the next call has a new one. All end with the process that asks. A function travels by
-the name under which it can be imported.
+A worker (runtime/worker.py) has loaded Triton and torch, and keeps the state that its calls set up:
+the context of a GPU, handles of libraries, Triton's files. So a worker's first call is slow, and
+later ones are not. A worker whose call fails ends, because a fault of a GPU stays in its process;
+the next call gets a new one. All workers end with the calling process. A function is sent by its
+importable name.
 """
 
 from __future__ import annotations
