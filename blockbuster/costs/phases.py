@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
 from typing import Any
@@ -69,14 +69,13 @@ class Phase:
 
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
-    warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``lines``: of memory that loads and stores touch,
-    ``sectors``: the bytes of their parts that they touch (lines.py). ``copied``: bytes that loads
-    write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
+    warps that multiply alone where four could multiply together. ``special``: of special units.
+    ``instructions``: of lanes, not of warps. ``lines``: lines of memory that loads and stores
+    touch, ``sectors``: the bytes of the touched parts of lines (lines.py). ``copied``: bytes that
+    loads write to shared memory; ``fetched``: bytes read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
-    ``exchanges``: dots, shuffles that fold across lanes, and times that something passes from warp
-    to warp, one after the other.
-    ``each``: the runs of each program in the order of the grid, where they differ and are not too
+    ``exchanges``: dots, shuffles that fold across lanes, and exchanges between warps, in sequence.
+    ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many.
     """
 
@@ -151,7 +150,7 @@ class Counts:
 
 
 class Counting:
-    """The walk over the statements of a nest that adds up what they do."""
+    """A walk over the statements of a nest that adds up their work."""
 
     def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
@@ -269,7 +268,8 @@ class Counting:
                 self._folded(stmt, sums)
             case Pointwise(expr):
                 whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
-                self._scalars(scalar(whole, sums.made), runs * self.lanes(stmt.target), sums)
+                once = replace(scalar(whole), instructions=scalar(whole, sums.made).instructions)
+                self._scalars(once, runs * self.lanes(stmt.target), sums)
                 sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)

@@ -4,9 +4,8 @@ before   for n in range(N):               after   t4 = load(Q[m,:])
           t4 = load(Q[m,:])                       for n in range(N):
           t5 = load(KT[n,:])                       t5 = load(KT[n,:])
 
-Operators that do not depend on the loop follow. A load never crosses a store to the array it reads,
-and nothing leaves the launch grid. Saves one load per iteration of the loop. Source: MCFuser,
-section 3.2.
+A load never crosses a store to the array it reads, and nothing leaves the launch grid. Saves one
+load per iteration of the loop. Source: MCFuser, section 3.2.
 """
 
 from __future__ import annotations
