@@ -1,8 +1,8 @@
 """The public exceptions and the one formatter of their messages.
 
-A message says what is wrong, shows the offending value and the listing around it,
-says where that came from and what to do.
-Wrong arguments of a call are plain `TypeError` or `ValueError` and use the same formatter.
+A message states what is wrong, shows the offending value and the listing around it, and says where
+that came from and what to do. Wrong arguments of a call raise plain `TypeError` or `ValueError`
+with the same format.
 """
 
 import re
@@ -34,7 +34,7 @@ class RuleError(BlockbusterError):
 
 
 class FusionError(BlockbusterError):
-    """A program cannot be fused as asked; the message explains what stands between."""
+    """A program cannot be fused as asked; the message explains the obstacle."""
 
 
 class EmitError(BlockbusterError):

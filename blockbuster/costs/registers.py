@@ -1,8 +1,8 @@
-"""Registers of a thread, roughly: accumulators, other tiles that live at once, and what moves them.
+"""An estimate of a thread's registers: accumulators, other tiles alive at once, and data movement.
 
-The estimate is linear in these, fitted to kernels that were compiled for sm_90 and sm_80 and do not
-spill (tests/golden/footprints.json): two of three are within a quarter of the assembler's number.
-It serves to tell how many programs run side by side, and nothing else.
+The estimate is linear in these quantities. It is fitted to kernels that were compiled for sm_90 and
+sm_80 and do not spill (tests/golden/footprints.json); two of three are within a quarter of the
+assembler's number. It only serves to tell how many programs run side by side.
 """
 
 from __future__ import annotations

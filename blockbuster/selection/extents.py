@@ -1,8 +1,8 @@
-"""How many elements items have, without numbers: what each axis of an item runs along.
+"""How many elements items have, symbolically: the loop or list that each axis follows.
 
-An axis that a map loops over follows the current block of that loop; an axis of the items of a
-list follows the entry's place in the list; any other axis has an extent that is a polynomial.
-Summed over a loop, blocks are the whole dim, however ragged: that is why closed forms are exact.
+An axis that a map loops over follows the current block of that loop. An axis of the items of a list
+follows the entry's place in the list. Any other axis has an extent that is a polynomial. Summed
+over a loop, blocks are the whole dim, however ragged; therefore closed forms are exact.
 """
 
 from __future__ import annotations

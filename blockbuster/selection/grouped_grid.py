@@ -1,8 +1,8 @@
 """Which grids are walked in groups of blocks: those whose programs then load less from memory.
 
-Programs at work at a time read some tiles together, once from memory. Row by row they share few
-rows and most of the columns; in groups as many of both. This matters where arrays do not fit in the
-cache and more programs are started than run at a time, which the counts of ``costs`` tell.
+Programs that run at the same time read some tiles together, once from memory. Row by row they share
+few rows and most of the columns; in groups, as many rows as columns. This matters if arrays do not
+fit in the cache and more programs are started than run at a time. The counts of ``costs`` decide.
 """
 
 from __future__ import annotations

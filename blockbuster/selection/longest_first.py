@@ -1,7 +1,7 @@
-"""Which grids start with their last blocks: those whose later programs have more to do.
+"""Which grids start with their last blocks: those whose later programs have more work.
 
 Programs start in the order of the grid. Under a causal mask a row sees all keys before it, so the
-last rows take longest; started last, they would run on while most of the device is idle.
+last rows take longest. If they started last, they would run on while most of the device is idle.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""hoist: each load at the rightmost loop whose axis it uses; loop-invariant operators follow.
+"""hoist: each load moves out to the innermost loop whose index it uses, and invariants follow it.
 
 before   for n in range(N):               after   t4 = load(Q[m,:])
           t4 = load(Q[m,:])                       for n in range(N):
           t5 = load(KT[n,:])                       t5 = load(KT[n,:])
 
-A load never crosses a store to the array it reads, and nothing leaves the launch grid. Saves the
-load once per iteration of the loop. Source: MCFuser, section 3.2.
+A load never crosses a store to the array it reads, and nothing leaves the launch grid. Saves one
+load per iteration of the loop. Source: MCFuser, section 3.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""merge-repeats: what was loaded or computed just before is not loaded or computed again.
+"""merge-repeats: a load or computation that was done just before is not repeated.
 
 before   t2 = load(X[m,:])                after   t2 = load(X[m,:])
          t3 = row_max(t2)                          t3 = row_max(t2)
@@ -8,10 +8,11 @@ before   t2 = load(X[m,:])                after   t2 = load(X[m,:])
          t7 = sub0(t6,t3)
          t8 = row_scale(exp(t7),recip0(t5))
 
-Loops over a dim that became one block leave such repeats behind. Nothing is kept over a loop that
-remains: it would fill registers meanwhile, and a load after the loop finds its array in a cache.
-What reads an array that the nest stores, or an accumulator, is left alone: it may have changed.
-``tidied`` skips nests that load what they store: merging would carry a tile across their split.
+Loops over a dim that became one block leave such repeats. No tile is kept across a remaining loop:
+it would occupy registers meanwhile, and a load after the loop finds its array in a cache. Loads of
+arrays that the nest stores, and reads of accumulators, are left alone, because the value may have
+changed. ``tidied`` skips nests that load what they store: merging would carry a tile across the
+place where they are split.
 """
 
 from __future__ import annotations

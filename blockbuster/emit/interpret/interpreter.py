@@ -1,9 +1,9 @@
-"""The interpreter of tile programs: runs one statement after the other, under any semantics.
+"""The interpreter of tile programs: it runs one statement after the other, under any semantics.
 
-What operators mean is the business of ``interp.semantics``, as it is for block programs. Parallel
-iterations run in a random order; arrays start without values; a load that runs ahead may complete
-at any time that its tokens allow. What only luck would make right raises ``Hazard``, with the line
-of the listing.
+``interp.semantics`` defines the meaning of operators, as for block programs. Parallel iterations
+run in a random order, arrays start without values, and a load that runs ahead may complete at any
+time that its tokens allow. A program that is right only by luck raises ``Hazard``, with the line of
+the listing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""fill: where a mask decides what is stored, tiles that it empties are filled without computing.
+"""fill: where a mask decides the stored values, fully masked tiles are filled without computing.
 
 before   forall n in range(N):                after   t8 = block(n,last(m)) + 1
           t2 = load(K[n,:])                           forall n in range(0, t8):
@@ -8,10 +8,10 @@ before   forall n in range(N):                after   t8 = block(n,last(m)) + 1
                                                       forall n in range(t8, N):
                                                        store(-inf,S[m,n])
 
-The range is that of ``narrow``, and so is what is taken to be finite. Where the mask is false
-everywhere in an iteration, each tile that it stores has to be one known number, and what it folds
-has to change nothing. Saves the loads and the arithmetic of these tiles. Costs programs where the
-loop was on the grid: it leaves that, as its iterations differ.
+The range and its assumption that values are finite are those of ``narrow``. Legal if, in an
+iteration where the mask is false everywhere, each stored tile is one known number and every fold
+changes nothing. Saves the loads and the arithmetic of these tiles. Costs programs if the loop was
+on the grid: it has to leave the grid, because its iterations differ.
 """
 
 from __future__ import annotations

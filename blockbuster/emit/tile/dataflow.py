@@ -1,4 +1,4 @@
-"""What a statement of a tile program defines, reads and touches; renaming of what it reads."""
+"""The tiles and arrays that a statement defines, reads and writes; renaming of those it reads."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def conflicts(body: tuple[Stmt, ...]) -> tuple[Buffer, ...]:
 
 
 def views(program: TileProgram) -> Iterator[View]:
-    """How each load and store of ``program`` accesses its array, in order."""
+    """The accesses of all loads and stores of ``program``, in order."""
     for nest in program.nests:
         yield from (s.view for s in statements(nest.body) if isinstance(s, Load | Issue | Store))
 

@@ -1,12 +1,14 @@
-"""How Triton lays the tiles of a nest over warps, as far as shared memory depends on it.
+"""How Triton distributes the tiles of a nest over warps, as far as it decides shared memory.
 
-A dot's result lies as the matrix units give it, and what is computed from it does, too. Other tiles
-lie as they are loaded: along the axis that is contiguous in memory. What meets a tile of another
-layout, or is stored from one, passes through shared memory; so does what warps reduce together.
+A dot's result has the layout of the matrix units, and so have the tiles computed from it. Other
+tiles have the layout of their load: along the axis that is contiguous in memory. A tile passes
+through shared memory if it meets a tile of another layout or is stored in another layout; so do
+values that warps reduce together.
 
-The rules are those of Triton 3.6 to 3.9, read from its TTGIR (``AccelerateMatmul``, ``Coalesce``):
-on sm_90 four warps multiply 64 rows together, else each warp multiplies by itself; where one dot
-reads what another gives, all warps lie along the rows, or along the columns where those are more.
+The rules are those of Triton 3.6 to 3.9, read from its TTGIR (``AccelerateMatmul``, ``Coalesce``).
+On sm_90, four warps multiply 64 rows together; elsewhere each warp multiplies by itself. If one dot
+reads the result of another, all warps lie along the rows, or along the columns if there are more
+columns.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ class Layouts:
 
     @cached_property
     def uses(self) -> Uses:
-        """Who reads each tile."""
+        """The readers of each tile."""
         return Uses(self.nest, self.tiling)
 
     def lanes(self, *dims: Dim) -> int:

@@ -1,14 +1,15 @@
-"""Shared memory that a kernel takes: what lies there at once, at most.
+"""The peak of a kernel's shared memory: the sum of what lies there at the same time.
 
-- Each slot of a ring, while its loop runs. The iteration that is awaited has a slot of its own only
-  where matrix units read it there: other readers have it in registers before the next load starts.
+- Each slot of a ring, while its loop runs. The awaited iteration has a slot of its own only if
+  matrix units read it there: other readers have it in registers before the next load starts.
 - A tile that is loaded for dots, from its load to the last dot that reads it.
-- An operand of dots that is computed, unless it lies as the matrix units want their first operand.
-- Both parts of the second operand of a split dot, for its time.
-- For the time of one statement: what warps reduce together, and tiles that change their layout,
-  because they meet a tile of another one or are stored.
+- An operand of dots that is computed, unless it has the layout that matrix units require of their
+  first operand.
+- Both parts of the second operand of a split dot, while it runs.
+- For the time of one statement: values that warps reduce together, and tiles that change their
+  layout, because they meet a tile of another layout or are stored in one.
 
-``layouts.py`` says how tiles lie. tests/costs/test_shared_memory.py compares with Triton.
+``layouts.py`` defines the layouts of tiles. tests/costs/test_shared_memory.py compares with Triton.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbers for a tile program: its dims, their sizes as arrays show them, block sizes, trips."""
+"""The numbers behind a tile program: sizes of dims (from its arrays), block sizes, trip counts."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def bound_sizes(
 ) -> dict[Dim, int]:
     """The size of each size class, from ``sizes`` and the shapes of the inputs, which must agree.
 
-    Raises ValueError where they do not, or where a size shows nowhere.
+    Raises ValueError if they do not, or if a size shows nowhere.
     """
     arrays = [(b.name, [axis.dim for axis in b.axes]) for b in program.inputs]
     return bind_sizes(arrays, shapes, program.rules, sizes, needed=sized(program))

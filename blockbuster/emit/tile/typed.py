@@ -1,4 +1,4 @@
-"""Dtypes for a tile program: every buffer and tile gets one, here and nowhere else.
+"""Typing: assigns a dtype to every buffer and tile of a tile program.
 
 before   t1 = load(P[m,n])            after   t1 = load(P[m,n])      float32, as the array P has it
          t2 = load(V[n,d])                    t2 = load(V[n,d])      float16
@@ -6,17 +6,17 @@ before   t1 = load(P[m,n])            after   t1 = load(P[m,n])      float32, as
                                               t4 = float16(t3)
          t5 += dot(t3,t2)                     t5 += dot(t4,t2)       float32
 
-What follows from what:
+The rules:
 
-- Inputs and outputs have the dtypes they are declared with (array_dtypes.py), a loaded tile that of
+- Inputs and outputs have the dtypes of their declarations (array_dtypes.py), a loaded tile that of
   its array, indices and numbers of blocks "int", an accumulator the dtype of arithmetic.
-- What an operator gives is said in ``result_dtypes.py``.
-- A dot on the matrix units takes both operands in the program's dtype: a cast is put before it
-  where an operand has another.
-- A workspace holds what is stored in it; where that differs, numbers of the arithmetic.
+- ``result_dtypes.py`` gives the dtype of an operator's result.
+- A dot on the matrix units takes both operands in the program's dtype: an operand with another
+  dtype is cast first.
+- A workspace has the dtype of the tiles stored in it; if these differ, the dtype of arithmetic.
 
-Passes give dtypes to the tiles and workspaces that they make. Those after which a tile is another
-value than before (loaded instead of computed, read before it is folded) let ``retyped`` follow up.
+Passes assign dtypes to the tiles and workspaces that they make. Passes that change the value of a
+tile (loaded instead of computed, read before it is folded) call ``retyped`` to update the rest.
 """
 
 from __future__ import annotations
