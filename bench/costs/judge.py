@@ -3,9 +3,10 @@
     python -m bench.costs.judge bench/results/2026-11-22-h200-costs
 
 The folder has pairs.jsonl (see measure.py); table.md and scatter-*.png are written beside it. The
-workloads of the part "judge" took no part in fitting. What spills, or runs matrix instructions one
-by one, ranks last in the second stage; correlation is over the others, of which those that a model
-calls impossible rank last. Fewer than three of them are not judged.
+workloads of the part "judge" took no part in fitting. Kernels that spill, or run matrix
+instructions one by one, rank last in the second stage. The correlation is over the other kernels;
+of these, kernels that a model calls impossible rank last. Workloads with fewer than three of them
+are not judged.
 """
 
 from __future__ import annotations
