@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from math import prod
 from typing import Any
 
 from blockbuster.costs.lines import LINE, SECTOR, pieces
-from blockbuster.costs.operands import dot_of
-from blockbuster.costs.scalars import Scalar, scalar
-from blockbuster.emit.tile.dataflow import accessed
+from blockbuster.costs.operands import LANES, dot_of
+from blockbuster.costs.scalars import Scalar, parts, scalar
+from blockbuster.emit.tile.dataflow import accessed, folded
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.layouts import WORD, Layouts
@@ -37,6 +38,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
+from blockbuster.ir.expr import Arg, Expr, substitute
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
@@ -49,6 +51,13 @@ COPIED = 4
 
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
+
+PROGRAM, WITH_DOTS, LOOP, ITERATION = 50, 110, 120, 24
+SHUFFLE, EXCHANGE = 3, 6
+"""Instructions of each warp besides the work itself: of a program, more of one with dots, before
+and behind a loop, of an iteration (indices, addresses, barriers); of a fold's shuffle, and to pass
+something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
+"""
 
 LISTED = 1 << 15
 """Programs up to which each has its own number of runs: of more, the last ones matter little."""
@@ -90,6 +99,18 @@ class Phase:
     each: tuple[int, ...] = ()
 
 
+def besides(
+    program: bool, dots: bool, loops: int, iteration: bool, shuffles: int, exchanges: int
+) -> int:
+    """Instructions of a warp besides the work itself, in one run of a body.
+
+    ``program``: the body is a program's own, with ``dots`` in it or its loops; ``iteration``: it is
+    a loop's. ``loops``: that stand in it; ``shuffles`` and ``exchanges``: of its folds.
+    """
+    found = PROGRAM * program + WITH_DOTS * dots + LOOP * loops + ITERATION * iteration
+    return found + SHUFFLE * shuffles + EXCHANGE * exchanges
+
+
 def phases(program: TileProgram, layouts: Layouts, extents: Extents) -> tuple[Phase, ...]:
     """The phases of a nest of ``program``, each before those of the loops in it."""
     return tuple(Counting(program, layouts, extents).body(layouts.nest.body, extents.grid, ()))
@@ -97,7 +118,10 @@ def phases(program: TileProgram, layouts: Layouts, extents: Extents) -> tuple[Ph
 
 @dataclass
 class Counts:
-    """The numbers of a phase, or of one run of a statement, while they are added up."""
+    """The numbers of a phase, or of one run of a statement, while they are added up.
+
+    ``made``: what is computed of tiles, by their numbers: compilers compute it once.
+    """
 
     loaded: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     stored: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -114,10 +138,12 @@ class Counts:
     exchanges: int = 0
     lines: int = 0
     sectors: int = 0
+    made: set[Expr] = field(default_factory=set)
 
     def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[int, ...]) -> Phase:
         """The phase with these numbers."""
         counts: dict[str, Any] = dict(vars(self))
+        del counts["made"]
         for name in ("loaded", "stored", "operations"):
             counts[name] = dict(counts[name])
         return Phase(dims, runs, each=each, **counts)
@@ -131,15 +157,19 @@ class Counting:
         self.units, self.arithmetic = program.units, arithmetic_of(program)
         nest, self.tiling = layouts.nest, layouts.tiling
         self.uses, self.layouts = layouts.uses, layouts
-        lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+        lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
+        self.has_dots = any(takes_matrix_units(let, self.units) for let in lets)
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
+        self.numbers: dict[Tile, int] = {}
+        self.next = count()
 
     def body(self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...]) -> Iterator[Phase]:
         sums, runs = Counts(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
+        sums.instructions += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
@@ -147,6 +177,13 @@ class Counting:
             if isinstance(stmt, For):
                 inner = self.extents.inside(stmt, loops)
                 yield from self.body(stmt.body, inner, (*dims, stmt.dim))
+
+    def _besides(self, body: tuple[Stmt, ...], dims: tuple[Dim, ...], sums: Counts) -> int:
+        """Instructions of a warp that no statement asks for, in one run of a body."""
+        loops = sum(isinstance(stmt, For) for stmt in body)
+        outside = not dims
+        dots = outside and self.has_dots
+        return besides(outside, dots, loops, not outside, sums.folds, sums.exchanges)
 
     def _count(self, stmt: Stmt, loops: Loops, runs: int, sums: Counts) -> None:
         match stmt:
@@ -230,9 +267,17 @@ class Counting:
                 self._vector(elements, elements, sums)
                 self._folded(stmt, sums)
             case Pointwise(expr):
-                self._scalars(scalar(expr), runs * self.lanes(stmt.target), sums)
+                whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
+                self._scalars(scalar(whole, sums.made), runs * self.lanes(stmt.target), sums)
+                sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
+
+    def _number(self, tile: Tile) -> int:
+        """The number of what a tile holds now."""
+        if tile not in self.numbers:
+            self.numbers[tile] = next(self.next)
+        return self.numbers[tile]
 
     def _exchange(self, stmt: Let, runs: int, sums: Counts) -> None:
         """Operands that meet others of another layout pass through shared memory."""
@@ -260,6 +305,8 @@ class Counting:
         if not stmt.ahead and stmt.value not in self.joined:
             elements = runs * self.lanes(stmt.value)
             self._vector(elements, elements, sums)
+        for tile in folded(stmt):
+            self.numbers.pop(tile, None)
         for member in stmt.members:
             elements, factor = runs * self.lanes(member.value), scalar(member.factor)
             self._vector(elements, elements, sums)

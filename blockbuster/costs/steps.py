@@ -7,13 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import Coefficients
-from blockbuster.costs.operands import LANES
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
-
-SCHEDULERS = 4
-"""Warps of a processor that issue an instruction at once."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +129,8 @@ class Rates:
                 matrix += seconds / (self.fitted.apart if phase.apart else self.fitted.matrix)
             else:
                 vector += seconds
-        issued = phase.instructions / LANES * each / (self.machine.issue * self.fitted.issue)
+        machine, reached = self.machine, self.fitted.issue
+        issued = phase.instructions / machine.limits.warp * each / (machine.issue * reached)
         return {
             "matrix": matrix * crowded,
             "vector": vector * crowded,
@@ -153,15 +150,23 @@ class Rates:
     def _own(self, phase: Phase, each: Mapping[str, float]) -> float:
         """The chain of a run whose loads are there already."""
         clock, fitted = self.machine.clock, self.fitted
-        own = phase.instructions * self.work.crowded / LANES / self.work.warps / phase.runs
-        special = each["special"] * max(1.0, SCHEDULERS / self.work.warps)
-        computing = max(own * fitted.alone / clock, special, each["vector"])
+        computing = self.issuing(phase, each)
         serial = phase.dots and not is_stream(phase)
         found = each["matrix"] + computing if serial else max(each["matrix"], computing)
         cycles = phase.dots * fitted.dot if serial else 0.0
         cycles += phase.folds * fitted.fold + phase.exchanges * fitted.exchange
         cycles += 0.0 if phase.dims else fitted.begin
         return found + cycles / clock
+
+    def issuing(self, phase: Phase, each: Mapping[str, float]) -> float:
+        """Seconds of one run in which a warp issues its own instructions, one after the other.
+
+        ``each``: seconds of one run by resource.
+        """
+        limits, warps = self.machine.limits, self.work.warps
+        own = phase.instructions * self.work.crowded / limits.warp / warps / phase.runs
+        special = each["special"] * max(1.0, limits.schedulers / warps)
+        return max(own * self.fitted.alone / self.machine.clock, special, each["vector"])
 
     def _loaded_ahead(
         self, phase: Phase, each: Mapping[str, float], own: float, coming: float

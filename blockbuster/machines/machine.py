@@ -47,8 +47,10 @@ class Launch:
 class Limits:
     """The resources of one processor for its programs, and the most that one program can have.
 
-    ``registers``: of 32 bits, of a processor; ``reserved``: bytes of shared memory that the system
-    takes from each program.
+    ``registers``: of 32 bits, of a processor; ``warp``: lanes that share an instruction;
+    ``schedulers``: parts of a processor that issue an instruction of a warp at once, each with its
+    share of the registers; ``register_unit``: a warp gets registers in multiples of so many;
+    ``reserved``: bytes of shared memory that the system takes of each program.
     """
 
     shared_per_program: int
@@ -58,6 +60,8 @@ class Limits:
     threads_per_processor: int
     programs_per_processor: int
     warp: int
+    schedulers: int
+    register_unit: int
     reserved: int = 0
 
 

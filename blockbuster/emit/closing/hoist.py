@@ -20,6 +20,7 @@ from blockbuster.emit.tile.program import (
     Iota,
     Let,
     Load,
+    Nest,
     Stmt,
     Tile,
     TileProgram,
@@ -30,8 +31,12 @@ MOVING = (Load, Iota, BlockOf, Let, Guard)
 
 def hoist(program: TileProgram) -> TileProgram:
     """``program`` with loads, index vectors and invariant operators moved out of loops."""
-    nests = tuple(with_parts(nest, body=_below_grid(nest.body)) for nest in program.nests)
-    return replace(program, nests=nests)
+    return replace(program, nests=tuple(map(hoisted, program.nests)))
+
+
+def hoisted(nest: Nest) -> Nest:
+    """``nest`` alone."""
+    return with_parts(nest, body=_below_grid(nest.body))
 
 
 def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:

@@ -221,8 +221,10 @@ def topk(
     if not 1 <= k <= MOST_CHOSEN:
         reason = f"topk of {k} elements: each takes a fold of its own, up to {MOST_CHOSEN}"
         raise trace_error(reason, hint=CUSTOM)
+    if k == 1 and largest:
+        return Extreme(max(input, dim, True), argmax(input, dim, True))
     if k == 1:
-        return (torch_max if largest else torch_min)(input, dim, True)
+        return Extreme(min(input, dim, True), argmin(input, dim, True))
     values, indices = k_largest(input if largest else -input, k, dim)
     return Extreme(values if largest else -values, indices)
 
