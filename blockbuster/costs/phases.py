@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
 from typing import Any
@@ -268,7 +268,8 @@ class Counting:
                 self._folded(stmt, sums)
             case Pointwise(expr):
                 whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
-                self._scalars(scalar(whole, sums.made), runs * self.lanes(stmt.target), sums)
+                once = replace(scalar(whole), instructions=scalar(whole, sums.made).instructions)
+                self._scalars(once, runs * self.lanes(stmt.target), sums)
                 sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
