@@ -283,14 +283,12 @@ def jit(
     ``one_kernel`` raises FusionError, with the reasons, if the result would be several kernels.
     ``machine`` names the machine to compile for; "auto" is the one that holds the arrays.
 
-    ``tune="model"`` uses schedules that were measured for this program before, and otherwise lets
-    the cost model choose. ``tune="measure"`` measures unknown kernels when they are first needed,
-    some ten seconds each, and keeps the results on disk; it needs a GPU.
+    ``tune="model"`` uses stored measurements, else the cost model. ``tune="measure"`` measures
+    unknown kernels when first needed (some ten seconds each, on a GPU) and stores the results.
 
     On a GPU the first result of each compiled kernel is compared with ``fn`` run by torch before it
-    is returned. If it is wrong, there is a warning, and other kernels take its place.
-    ``check=False`` returns it unchecked. Functions of whole arrays (``bb.custom``) are called
-    several times for that.
+    is returned; if it is wrong, there is a warning and other kernels take its place.
+    ``check=False`` returns it unchecked. ``bb.custom`` functions are called several times for that.
 
     ``graph=True`` replays whole calls as CUDA graphs: pass the same tensors again and write new
     values into them; the results of a call are overwritten by the next one (runtime/graphs.py).
@@ -357,8 +355,8 @@ def tune(
 ) -> tuple[Entry, ...]:
     """The measured schedules of a program's kernels on this GPU; missing ones are measured.
 
-    ``limit``: about how many seconds to spend on a kernel; ``tell`` is called with progress
-    messages. Raises LaunchError if there is no GPU, and the errors of ``compile``.
+    ``limit``: seconds for a kernel, about; ``tell`` hears of progress. Raises LaunchError if there
+    is no GPU, and the errors of ``compile``.
     """
     check_program(program)
     dtype_of(dtype)

@@ -48,9 +48,9 @@ def _is_gpu(kind: str) -> bool:
 def calibrate(kind: str, *, rounds: int, tell: Tell) -> Calibration:
     """Measure the present GPU ("gpu") or CPU ("cpu"); "auto" is the GPU if there is one.
 
-    Each constant is the median of ``rounds`` values; ``tell`` is told what is measured next. Raises
-    LaunchError if there is no GPU, or none that can be measured, and ValueError for less than one
-    round.
+    Each constant is the median of ``rounds`` values; ``tell`` is called with the name of the next
+    measurement. Raises LaunchError if there is no GPU, or none that can be measured, and ValueError
+    for less than one round.
     """
     check_rounds(rounds)
     return _gpu(rounds, tell) if _is_gpu(kind) else _cpu(rounds, tell)

@@ -16,8 +16,8 @@ class CheckedRun:
 
     ``error`` is the largest of all draws, over the largest result; the ratios to eager's errors are
     medians over groups of draws. ``judged`` and ``spared`` count elements of each output over all
-    draws: those that say whether the kernel is right, and those that do not, because eager or the
-    reference loses them. ``sizes``: what the inputs were cut to, if they were.
+    draws: those that show whether the kernel is right, and those that do not, because eager or the
+    reference loses them. ``sizes``: the sizes to which the inputs were cut, if they were.
     """
 
     configuration: int

@@ -49,7 +49,7 @@ class Calls:
     def results(self, given: Arrays, during: str, turn: int) -> Numbers | None:
         """The results of a call; None if there are none, and ``problems`` say why.
 
-        Outputs are given where it is known what they look like.
+        Outputs are passed if their shapes are known.
         """
         inputs = [packed(name, array) for name, array in given.items()]
         padding = PADDING if self.variant == "strided" else 0
@@ -70,7 +70,7 @@ class Calls:
         return [result.numbers for result in outcome.results]
 
     def compare(self, given: Arrays, first: Numbers, again: Numbers, turn: int) -> None:
-        """Say so where results differ that belong to the same inputs.
+        """Report a problem if results for the same inputs differ.
 
         Two turns that each repeat their own results tell a wrong read from a race.
         """

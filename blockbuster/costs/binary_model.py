@@ -22,11 +22,12 @@ from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.lines import LINE
 from blockbuster.costs.phases import Phase
-from blockbuster.costs.steps import SCHEDULERS, Rates, Step
+from blockbuster.costs.steps import Rates, Step
 from blockbuster.costs.tiered import NestTime, passed
 from blockbuster.costs.work import Work
 from blockbuster.emit.target.binary import Binary
 from blockbuster.emit.target.loops import Code, is_of_group, shape_of
+from blockbuster.emit.tile.layouts import GROUP
 from blockbuster.errors import EmitError, message
 from blockbuster.machines.machine import Machine
 
@@ -124,7 +125,7 @@ def fetched_by(name: str) -> float:
     if not is_of_group(name):
         return 0.0  # operands are in registers: loading them is counted as it is
     rows, columns, _ = shape_of(name)
-    return DEPTH * (rows + columns) / SCHEDULERS
+    return DEPTH * (rows + columns) / GROUP
 
 
 def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts | None, ...]:
@@ -253,7 +254,7 @@ class CodeRates:
             return 0.0
         machine, fitted = self.rates.machine, self.fitted
         cycles = counts.issue * fitted.alone + counts.shuffles * fitted.exchange
-        special = each["special"] * max(0.0, SCHEDULERS / self.binary.warps - 1.0)
+        special = each["special"] * max(0.0, machine.limits.schedulers / self.binary.warps - 1.0)
         found = max(cycles / machine.clock, special)
         waits = bool(phase.waits or not phase.dims)
         if counts.drained or (waits and phase.copied):

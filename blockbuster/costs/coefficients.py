@@ -51,7 +51,7 @@ class Coefficients:
     exchange: float = 196.0
     unrolled: float = 3.1
     start: float = 5e-7
-    spill: float = 10.0
+    spill: float = 5.0
 
 
 FITTED = Coefficients()

@@ -37,12 +37,13 @@ def cost(
 ) -> Report:
     """The cost of kernels on a machine, by the closed form; ``works`` are in the order they run.
 
-    ``launch``: "plain", from the host, "graph", or "dependent", a graph where each kernel overlaps
-    the one before; in the others those that are emitted so do. ``warm``: before the first, the
-    cache holds what was used last of their arrays; else all inputs come from global memory.
-    ``assumed``: what else the report says is taken for granted. ``timers``: what tells the time of
-    each kernel, instead of the closed form. Raises ValueError for an unknown machine or launch, a
-    CPU, no kernel at all, a rate that the machine lacks, or a program that does not fit it.
+    ``launch``: "plain", from the host, "graph", or "dependent", a graph in which each kernel
+    overlaps the one before; with the others, only kernels emitted to overlap do. ``warm``: before
+    the first kernel, the cache holds the most recently used data; else all inputs come from global
+    memory. ``assumed``: further assumptions for the report. ``timers``: functions that predict the
+    time of each kernel, instead of the closed form. Raises ValueError for an unknown machine or
+    launch, a CPU, no kernel at all, a rate that the machine lacks, or a program that does not fit
+    it.
     """
     device = machine(on)
     check_runs_kernels(device)

@@ -14,9 +14,6 @@ from blockbuster.emit.tile.shared_memory import shared_by
 from blockbuster.errors import message
 from blockbuster.machines.machine import Machine
 
-GRAIN = 8
-"""Registers of a thread are given out in multiples of this."""
-
 
 @dataclass(frozen=True)
 class Footprint:
@@ -30,7 +27,8 @@ class Footprint:
         """The registers that a thread can have, at most: what it wants beyond them is spilled."""
         limits = machine.limits
         shared_out = limits.registers_per_processor // (self.warps * limits.warp)
-        return min(limits.registers_per_thread + 1, max(1, shared_out // GRAIN) * GRAIN)
+        grain = limits.register_unit // limits.warp
+        return min(limits.registers_per_thread + 1, max(1, shared_out // grain) * grain)
 
     def misfit(self, machine: Machine) -> str:
         """Why no program fits a processor of ``machine``; empty if one does."""
@@ -57,7 +55,8 @@ class Footprint:
         if reason := self.misfit(machine):
             raise ValueError(reason)
         limits, threads = machine.limits, self.warps * machine.limits.warp
-        registers = min(-(-self.registers // GRAIN) * GRAIN, self.available(machine))
+        grain = limits.register_unit // limits.warp
+        registers = min(-(-self.registers // grain) * grain, self.available(machine))
         side_by_side = min(
             limits.programs_per_processor,
             limits.threads_per_processor // threads,

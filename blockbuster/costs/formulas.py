@@ -1,4 +1,4 @@
-"""What each kernel moves and computes, as expressions in the sizes of its program.
+"""The work of each kernel as expressions in the sizes of its program.
 
 ``work`` counts the same for given sizes; the expressions are exact at every size for which the
 kernel's masks are right (tests/costs/test_formulas.py compares them with ``work``).

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from math import prod
 from typing import Any
 
 from blockbuster.costs.lines import LINE, SECTOR, pieces
-from blockbuster.costs.operands import dot_of
-from blockbuster.costs.scalars import Scalar, scalar
-from blockbuster.emit.tile.dataflow import accessed
+from blockbuster.costs.operands import LANES, dot_of
+from blockbuster.costs.scalars import Scalar, parts, scalar
+from blockbuster.emit.tile.dataflow import accessed, folded
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.layouts import WORD, Layouts
@@ -37,6 +38,7 @@ from blockbuster.emit.tile.program import (
 )
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
+from blockbuster.ir.expr import Arg, Expr, substitute
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
@@ -50,6 +52,13 @@ COPIED = 4
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
 
+PROGRAM, WITH_DOTS, LOOP, ITERATION = 50, 110, 120, 24
+SHUFFLE, EXCHANGE = 3, 6
+"""Instructions of each warp besides the work itself: of a program, more of one with dots, before
+and behind a loop, of an iteration (indices, addresses, barriers); of a fold's shuffle, and to pass
+something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
+"""
+
 LISTED = 1 << 15
 """Programs up to which each has its own number of runs: of more, the last ones matter little."""
 
@@ -60,14 +69,13 @@ class Phase:
 
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
-    warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``lines``: of memory that loads and stores touch,
-    ``sectors``: the bytes of their parts that they touch (lines.py). ``copied``: bytes that loads
-    write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
+    warps that multiply alone where four could multiply together. ``special``: of special units.
+    ``instructions``: of lanes, not of warps. ``lines``: lines of memory that loads and stores
+    touch, ``sectors``: the bytes of the touched parts of lines (lines.py). ``copied``: bytes that
+    loads write to shared memory; ``fetched``: bytes read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
-    ``exchanges``: dots, shuffles that fold across lanes, and times that something passes from warp
-    to warp, one after the other.
-    ``each``: the runs of each program in the order of the grid, where they differ and are not too
+    ``exchanges``: dots, shuffles that fold across lanes, and exchanges between warps, in sequence.
+    ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many.
     """
 
@@ -91,6 +99,18 @@ class Phase:
     each: tuple[int, ...] = ()
 
 
+def besides(
+    program: bool, dots: bool, loops: int, iteration: bool, shuffles: int, exchanges: int
+) -> int:
+    """Instructions of a warp besides the work itself, in one run of a body.
+
+    ``program``: the body is a program's own, with ``dots`` in it or its loops; ``iteration``: it is
+    a loop's. ``loops``: that stand in it; ``shuffles`` and ``exchanges``: of its folds.
+    """
+    found = PROGRAM * program + WITH_DOTS * dots + LOOP * loops + ITERATION * iteration
+    return found + SHUFFLE * shuffles + EXCHANGE * exchanges
+
+
 def phases(program: TileProgram, layouts: Layouts, extents: Extents) -> tuple[Phase, ...]:
     """The phases of a nest of ``program``, each before those of the loops in it."""
     return tuple(Counting(program, layouts, extents).body(layouts.nest.body, extents.grid, ()))
@@ -98,7 +118,10 @@ def phases(program: TileProgram, layouts: Layouts, extents: Extents) -> tuple[Ph
 
 @dataclass
 class Counts:
-    """The numbers of a phase, or of one run of a statement, while they are added up."""
+    """The numbers of a phase, or of one run of a statement, while they are added up.
+
+    ``made``: what is computed of tiles, by their numbers: compilers compute it once.
+    """
 
     loaded: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     stored: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -115,32 +138,38 @@ class Counts:
     exchanges: int = 0
     lines: int = 0
     sectors: int = 0
+    made: set[Expr] = field(default_factory=set)
 
     def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[int, ...]) -> Phase:
         """The phase with these numbers."""
         counts: dict[str, Any] = dict(vars(self))
+        del counts["made"]
         for name in ("loaded", "stored", "operations"):
             counts[name] = dict(counts[name])
         return Phase(dims, runs, each=each, **counts)
 
 
 class Counting:
-    """The walk over the statements of a nest that adds up what they do."""
+    """A walk over the statements of a nest that adds up their work."""
 
     def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
         nest, self.tiling = layouts.nest, layouts.tiling
         self.uses, self.layouts = layouts.uses, layouts
-        lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+        lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
+        self.has_dots = any(takes_matrix_units(let, self.units) for let in lets)
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
+        self.numbers: dict[Tile, int] = {}
+        self.next = count()
 
     def body(self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...]) -> Iterator[Phase]:
         sums, runs = Counts(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
+        sums.instructions += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
@@ -148,6 +177,13 @@ class Counting:
             if isinstance(stmt, For):
                 inner = self.extents.inside(stmt, loops)
                 yield from self.body(stmt.body, inner, (*dims, stmt.dim))
+
+    def _besides(self, body: tuple[Stmt, ...], dims: tuple[Dim, ...], sums: Counts) -> int:
+        """Instructions of a warp that no statement asks for, in one run of a body."""
+        loops = sum(isinstance(stmt, For) for stmt in body)
+        outside = not dims
+        dots = outside and self.has_dots
+        return besides(outside, dots, loops, not outside, sums.folds, sums.exchanges)
 
     def _count(self, stmt: Stmt, loops: Loops, runs: int, sums: Counts) -> None:
         match stmt:
@@ -231,9 +267,18 @@ class Counting:
                 self._vector(elements, elements, sums)
                 self._folded(stmt, sums)
             case Pointwise(expr):
-                self._scalars(scalar(expr), runs * self.lanes(stmt.target), sums)
+                whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
+                once = replace(scalar(whole), instructions=scalar(whole, sums.made).instructions)
+                self._scalars(once, runs * self.lanes(stmt.target), sums)
+                sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
+
+    def _number(self, tile: Tile) -> int:
+        """The number of what a tile holds now."""
+        if tile not in self.numbers:
+            self.numbers[tile] = next(self.next)
+        return self.numbers[tile]
 
     def _exchange(self, stmt: Let, runs: int, sums: Counts) -> None:
         """Operands that meet others of another layout pass through shared memory."""
@@ -261,6 +306,8 @@ class Counting:
         if not stmt.ahead and stmt.value not in self.joined:
             elements = runs * self.lanes(stmt.value)
             self._vector(elements, elements, sums)
+        for tile in folded(stmt):
+            self.numbers.pop(tile, None)
         for member in stmt.members:
             elements, factor = runs * self.lanes(member.value), scalar(member.factor)
             self._vector(elements, elements, sums)

@@ -7,6 +7,7 @@ once and cost nothing.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from blockbuster.ir.expr import Call, Const, Expr, arguments
@@ -46,8 +47,8 @@ class Scalar:
         )
 
 
-def scalar(expr: Expr) -> Scalar:
-    """The cost of one evaluation of ``expr``.
+def scalar(expr: Expr, made: Container[Expr] = ()) -> Scalar:
+    """The cost of one evaluation of ``expr``, its parts that are ``made`` already apart.
 
     >>> from blockbuster.ir.expr import Arg, Size, call
     >>> scalar(call("exp", call("mul", Arg(0), call("pow", Size("D"), -0.5))))
@@ -56,6 +57,8 @@ def scalar(expr: Expr) -> Scalar:
     found, stack = Scalar(), [expr]
     while stack:
         top = stack.pop()
+        if top in made:
+            continue
         if isinstance(top, Call) and top.fn == "pow" and top.args[0] == Const(2.0):
             found += Scalar(1, 1, 1)  # ex2
             stack.extend(top.args)
@@ -63,3 +66,13 @@ def scalar(expr: Expr) -> Scalar:
             found += Scalar(1, SPECIAL.get(top.fn, 0), INSTRUCTIONS.get(top.fn, 1))
             stack.extend(top.args)
     return found
+
+
+def parts(expr: Expr) -> Iterator[Call]:
+    """The calls that one evaluation of ``expr`` makes, itself among them."""
+    stack = [expr]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Call):
+            yield top
+            stack.extend(top.args)

@@ -1,8 +1,8 @@
-"""How often the statements of a nest run and how far its tiles reach, as expressions in its sizes.
+"""How often a nest's statements run and how large its tiles are, as expressions in its sizes.
 
-The counterpart of ``Extents`` and ``KnownBounds`` with SymPy: a size is a symbol named as its size
-class, a number of blocks is ``CeilDiv(size, lanes)``. A loop over a span whose bounds follow from
-indices and sizes is a sum over the blocks around it.
+The counterpart of ``Extents`` and ``KnownBounds`` with SymPy: a size is a symbol with the name of
+its size class, a number of blocks is ``CeilDiv(size, lanes)``. A loop over a span whose bounds
+follow from indices and sizes is a sum over the blocks around it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from blockbuster.costs.steps import Rates, Step
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
-SPARE = 1.1
+SPARE = 1.25
 """How many times the registers that there are an estimate may want: it is no better than that."""
 
 

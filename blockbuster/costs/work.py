@@ -41,14 +41,14 @@ from blockbuster.ir.views import array_dim
 class Work:
     """The work of one nest, which is one kernel, for given sizes.
 
-    ``programs``: of its grid. ``warps``: of a program. ``phases``: what its bodies do, that of the
-    nest first. ``unique``: bytes of each array that are touched at least once, by name.
-    ``grid``: the blocks of each of its dims, the last of which changes first; a dim that is walked
-    in groups stands there twice, with its groups and with the blocks of one. ``varying``: for each
-    array the dims of the grid along which programs read, or write, other parts of it.
-    ``crowded``: how many warps do the same work, where warps have too few rows of chained dots.
-    ``workspaces``: the arrays that no user sees. ``target``: what it is compiled for.
-    ``overlaps``: it begins before the kernel before it has ended.
+    ``programs``: of its grid. ``warps``: of a program. ``phases``: the work of its bodies, the
+    nest's first. ``unique``: bytes of each array that are touched at least once, by name. ``grid``:
+    the blocks of each of its dims, the last of which changes first; a dim that is walked in groups
+    stands there twice, with its groups and with the blocks of one. ``varying``: for each array the
+    dims of the grid along which programs read, or write, other parts of it. ``crowded``: how many
+    warps do the same work, if warps have too few rows of chained dots. ``workspaces``: the arrays
+    that users do not see. ``target``: the target of the kernel. ``overlaps``: it begins before the
+    kernel before it has ended.
     """
 
     programs: int

@@ -1,4 +1,4 @@
-"""What a traced program says in its final words: names of dims, and the user's of variables."""
+"""The final names in a traced program: of dims, and the user's names of variables."""
 
 from __future__ import annotations
 

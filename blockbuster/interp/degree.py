@@ -61,6 +61,20 @@ class Noted:
         known, total = self.arguments.get(oracle, (0.0, 0.0))
         self.arguments[oracle] = known + count, total + degrees
 
+    def copy(self) -> Noted:
+        """The same now, whatever is noted later."""
+        return Noted(dict(self.arguments), self.denominators)
+
+    def since(self, before: Noted) -> Noted:
+        """What was noted since a copy was made."""
+        found = {
+            oracle: (count - known, degrees - total)
+            for oracle, (count, degrees) in self.arguments.items()
+            for known, total in (before.arguments.get(oracle, (0.0, 0.0)),)
+            if count > known
+        }
+        return Noted(found, self.denominators - before.denominators)
+
     def add(self, other: Noted) -> None:
         """Note all of ``other`` once more."""
         self.denominators += other.denominators

@@ -84,7 +84,7 @@ class Counterexample:
 
 
 def plain(array: Array) -> Any:
-    """Nested lists; what JSON has no numbers for becomes text."""
+    """Nested lists, in which numbers that JSON lacks become text."""
     values = np.asarray(array, float)
     return np.where(np.isfinite(values), values.astype(object), values.astype(str)).tolist()
 

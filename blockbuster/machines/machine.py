@@ -18,10 +18,10 @@ MEMORY_TIERS = ("hbm", "dram")
 class Tier:
     """A level of the memory hierarchy.
 
-    ``bytes``: how much it holds: all of it for a tier that processors share, the part of one
-    processor for one that each has. ``bandwidth``: what all processors together move to and from
-    it in a second. ``latency``: seconds from a request to its answer. ``parts``: into how many
-    partitions it is divided; data that all processors read is held once in each.
+    ``bytes``: its capacity: of the whole tier if processors share it, else the part of one
+    processor. ``bandwidth``: bytes that all processors together move to and from it per second.
+    ``latency``: seconds from a request to its answer. ``parts``: the number of its partitions; data
+    that all processors read is held once in each.
     """
 
     name: str
@@ -47,8 +47,10 @@ class Launch:
 class Limits:
     """The resources of one processor for its programs, and the most that one program can have.
 
-    ``registers``: of 32 bits, of a processor; ``reserved``: bytes of shared memory that the system
-    takes of each program.
+    ``registers``: of 32 bits, of a processor; ``warp``: lanes that share an instruction;
+    ``schedulers``: parts of a processor that issue an instruction of a warp at once, each with its
+    share of the registers; ``register_unit``: a warp gets registers in multiples of so many;
+    ``reserved``: bytes of shared memory that the system takes of each program.
     """
 
     shared_per_program: int
@@ -58,6 +60,8 @@ class Limits:
     threads_per_processor: int
     programs_per_processor: int
     warp: int
+    schedulers: int
+    register_unit: int
     reserved: int = 0
 
 
@@ -66,8 +70,8 @@ class Choice:
     """Weights of the choice between kernels, in units of moving one element of tile traffic.
 
     Operations that take as long: ``matrix`` on matrix units, ``exact`` in dots of float32, which no
-    matrix unit takes, ``vector`` of other operators. ``launch``: elements that one more kernel
-    counts as.
+    matrix unit takes, ``vector`` of other operators. ``launch``: the elements that equal one more
+    kernel.
     """
 
     matrix: int

@@ -14,7 +14,7 @@ DRIVERS = (("libcuda.so.1", "cu"), ("nvcuda.dll", "cu"), ("libamdhip64.so", "hip
 def gpu_name() -> str:
     """The name of the first GPU that this process sees: "NVIDIA H200"; "" if there is none.
 
-    The driver itself is asked: no library of tensors has to be loaded for that.
+    The driver itself is queried, so no library of tensors has to be loaded.
     """
     for library, prefix in DRIVERS:
         try:

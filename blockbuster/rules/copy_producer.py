@@ -81,7 +81,7 @@ def _readers(graph: Graph, at: int) -> list[int]:
 
 
 def _as_small_as_an_array(graph: Graph, at: int, large: dict[int, None]) -> str:
-    """To read a value that is as small as what it is made from costs no more than to make it."""
+    """Reading a value no larger than its inputs costs no more than computing it."""
     if at in large:
         return ""
     name = label(graph.nodes[at])
@@ -93,7 +93,7 @@ def _as_small_as_an_array(graph: Graph, at: int, large: dict[int, None]) -> str:
 
 
 def _for_one_end(graph: Graph, at: int, ends: dict[int, tuple[int, ...]]) -> str:
-    """Readers that serve one end meet in its loops."""
+    """Readers that serve the same end share its loops."""
     (*ahead, last) = ends[at]
     if ahead:
         return ""
@@ -101,7 +101,7 @@ def _for_one_end(graph: Graph, at: int, ends: dict[int, tuple[int, ...]]) -> str
 
 
 def _opaque(graph: Graph, at: int) -> str:
-    """Nobody knows what a misc operator costs, or whether it may run more than once."""
+    """The cost of a misc operator is unknown, and so is whether it may run more than once."""
     node = graph.nodes[at]
     opaque = [node.op.name] if isinstance(node.op, Misc) else []
     if isinstance(node.op, Map):
@@ -112,7 +112,7 @@ def _opaque(graph: Graph, at: int) -> str:
 def _a_reader_serves_several(
     graph: Graph, readers: list[int], ends: dict[int, tuple[int, ...]]
 ) -> str:
-    """A reader of several ends is copied first: else it would keep their copies together."""
+    """A reader of several ends is copied first: otherwise it would keep their copies together."""
     for reader in readers:
         if len(ends.get(reader, ())) > 1:
             return f"{label(graph.nodes[reader])} itself is made for several ends: copy it first"

@@ -299,10 +299,10 @@ class Moves:
         return tuple([level.positions[at] if level else at for level, at in pairs])
 
     def pending(self, paths: list[Path]) -> list[Path]:
-        """The levels to be visited, where those at ``paths`` were to be before.
+        """The levels still to be visited, with ``paths`` from before the change.
 
-        A map that changed beside the path is to be visited, again if need be, and what is inside
-        it is found from there.
+        A changed map beside the path has to be visited, again if necessary; the levels inside it
+        are found from there.
         """
         if not any(self.around):
             return paths
@@ -327,7 +327,7 @@ class Moves:
 
 
 def apply_at(graph: Graph, application: Application) -> tuple[Graph, Moves]:
-    """The program after the application, and where its levels are now."""
+    """The program after the application, and the new places of its levels."""
     level = graph.at(application.path)
     rewritten = application.rule.apply(Match(application.rule, level, application.nodes))
     return splice(graph, application.path, rewritten)
@@ -347,8 +347,8 @@ def _same_ports(old: Graph, new: Graph) -> bool:
 def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, Moves]:
     """``graph`` with the graph inside the maps of ``path`` replaced by ``inner``.
 
-    A map whose body changes may lose operands or see them in another order; then the level above is
-    brought into canonical form. The second result says where levels are after that.
+    A map whose body changes may lose operands or read them in another order; then the level above
+    is brought into canonical form. The second result holds the new places of levels.
     """
     around: list[Around | None] = []
     levels = [graph.at(path[:depth]) for depth in range(len(path))]

@@ -64,7 +64,7 @@ def _matmuls(graph: Graph, position: int) -> tuple[int, ...]:
 
 
 def _not_mixed(graph: Graph, position: int) -> str:
-    """Some readers must be matmuls, and something else must need the list too."""
+    """Some readers must be matmuls, and some other node must need the list, too."""
     made, readers = Value(position), graph.consumers(Value(position))
     matmuls = _matmuls(graph, position)
     if not matmuls:

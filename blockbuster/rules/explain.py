@@ -31,12 +31,12 @@ BARRIERS = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """An interior buffered edge and the reason it is there.
+    """An interior buffered edge and its reason.
 
     ``unlock`` says which dims would have to be one block each, and how many buffered edges the
     rules then leave; it is empty if no single dim helps. ``elements`` are those of the value,
-    counted once even if loops around it make it again; None if no sizes were given. ``reader`` is
-    the consumer in words.
+    counted once even if loops around it compute it again; None if no sizes were given. ``reader``
+    is the consumer in words.
     """
 
     path: Path

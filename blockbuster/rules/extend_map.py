@@ -85,7 +85,7 @@ def _meeting(graph: Graph, position: int) -> tuple[int, str] | None:
 
 
 def _not_every_output(graph: Graph, position: int) -> str:
-    """Every result must come from the map; then nobody else reads what it makes."""
+    """Every result must come from the map; then no other node reads its results."""
     for output in graph.outputs:
         if output.value.node != position:
             return f"{name_of(graph, output.value)} is a result that the map does not make"
@@ -93,7 +93,7 @@ def _not_every_output(graph: Graph, position: int) -> str:
 
 
 def _iterates_a_made_list(graph: Graph, position: int) -> str:
-    """What the map iterates must be an input: a made list would need one element picked."""
+    """The map must iterate over inputs: of a computed list it would need one element each time."""
     node = graph.nodes[position]
     for value, iterated in zip(node.operands, map_at(graph, position).iterated, strict=True):
         if iterated and value.node >= 0:
@@ -102,7 +102,7 @@ def _iterates_a_made_list(graph: Graph, position: int) -> str:
 
 
 def _dim_in_use(graph: Graph, position: int) -> str:
-    """What is pulled in may not itself run over the map's dim, or take whole lists over it."""
+    """Pulled nodes may not run over the map's dim, or take whole lists over it."""
     dim = map_at(graph, position).dim
     found = (runs_over(graph, other, dim) for other in _others(graph, position))
     return next(filter(None, found), "")

@@ -126,7 +126,7 @@ def _readers(graph: Graph, position: int) -> list[int]:
 
 
 def _needed_elsewhere(graph: Graph, position: int, users: Collection[int]) -> str:
-    """What is pulled in must serve ``users`` alone: else it would be computed twice."""
+    """Pulled nodes must serve only ``users``: otherwise they would be computed twice."""
     for port in range(len(graph.nodes[position].types)):
         value = Value(position, port)
         if value in graph.output_values:

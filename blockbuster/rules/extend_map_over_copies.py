@@ -79,7 +79,7 @@ def between(graph: Graph, first: int, last: int) -> list[int]:
 
 
 def _needed_by_the_map_alone(graph: Graph, pulled: list[int], position: int) -> str:
-    """What nobody else reads is no copy: extend-map-over-ancestors takes it in."""
+    """Nodes with no other reader need no copy: extend-map-over-ancestors takes them in."""
     for at in pulled:
         for value in results_of(graph.nodes, at):
             if value in graph.output_values:
@@ -90,7 +90,7 @@ def _needed_by_the_map_alone(graph: Graph, pulled: list[int], position: int) -> 
 
 
 def _cannot_be_taken_in(graph: Graph, pulled: list[int], position: int) -> str:
-    """All that is copied must be free of the map's dim, known, and not nested too deep."""
+    """Copied nodes must be independent of the map's dim, not opaque, and not nested too deep."""
     dim = map_at(graph, position).dim
     for at in pulled:
         op = graph.nodes[at].op
@@ -103,7 +103,7 @@ def _cannot_be_taken_in(graph: Graph, pulled: list[int], position: int) -> str:
 
 
 def _stored_anyway(graph: Graph, pulled: list[int], position: int) -> str:
-    """A list that leaves the level is stored whoever copies it."""
+    """A list that leaves the level is stored even if it is copied."""
     for value in graph.nodes[position].operands:
         if value.node in pulled and value in graph.output_values:
             return f"{name_of(graph, value)} is a result: it is stored anyway"
@@ -111,7 +111,7 @@ def _stored_anyway(graph: Graph, pulled: list[int], position: int) -> str:
 
 
 def _feeds_no_map_inside(graph: Graph, pulled: list[int], position: int) -> str:
-    """A list goes from what is copied to a map inside, which will then be fused with it."""
+    """A list goes from the copied nodes to a map inside, which will then be fused with it."""
     made = extended(graph, position, pulled)
     outer, inner = set(made.pulled.values()), set(made.own.values())
     for match in FuseMaps().matches(made.op.body):

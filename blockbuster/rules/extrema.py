@@ -77,7 +77,7 @@ def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waitin
 
 
 def _waits_for_more(graph: Graph, extremum: Value, alone: Node) -> str:
-    """All else that the fold reads is there, iteration by iteration, as the extremum is folded."""
+    """All other operands of the fold exist in each iteration, when the extremum is folded."""
     first = extremum.node
     for value in alone.operands:
         if value.node == first and value != extremum:

@@ -1,4 +1,4 @@
-"""factor-out-exp: exp(x - m) in a sum is exp(x), and exp(-m) waits until after the sum.
+"""factor-out-exp: in a sum, exp(x - m) becomes exp(x), and exp(-m) waits until after the sum.
 
 before   s = map N (x in !X, r = r) {       after   s = map N (x in !X) {
            t = row_shift(x, r)                        e = exp(x)

@@ -95,7 +95,7 @@ def _stays(op: Map, inner: int) -> str:
 
 
 def _hides_no_row_operator(op: Map, inner: int) -> str:
-    """One on rows must come before it, perhaps behind others on columns, and be able to leave."""
+    """An operator on rows must precede it, perhaps behind others on columns, and can leave."""
     at = inner
     while at >= 0 and op.body.nodes[at].op in COLUMN_OPERATORS:
         at = op.body.nodes[at].operands[0].node

@@ -130,9 +130,9 @@ def _ports(node: Node, value: Value) -> list[int]:
 
 
 def _stays_stored(graph: Graph, value: Value, made: Recipe, reader: int) -> str:
-    """A list is read instead of another of its size only where all its readers can do that.
+    """A list replaces another of its size only if all readers of the other can use it.
 
-    Then nobody waits for the value; where what it is made of is stored, too, it must go.
+    Then no reader waits for the value; if its input is stored, too, the value must not be.
     """
     large, op = as_large(graph, value, made), map_at(graph, reader)
     read = [reading(op, port) for port in _ports(graph.nodes[reader], value)]

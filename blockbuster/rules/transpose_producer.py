@@ -165,13 +165,13 @@ def _maps(
 
 
 def _several_results(graph: Graph, at: int) -> str:
-    """Other results would have to be made a second time, in the old order."""
+    """Other results would have to be computed a second time, in the old order."""
     count = len(graph.nodes[at].types)
     return f"{label(graph.nodes[at])} has {count} results" if count > 1 else ""
 
 
 def _no_perfect_nest(graph: Graph, value: Value) -> str:
-    """Maps change places where each does nothing but run the next, and lists what that makes."""
+    """Maps change places only if each of them just runs the next and lists its results."""
     position, level = value.node, graph
     for _ in graph.type_of(value).lists:
         node = level.nodes[position]

@@ -40,13 +40,13 @@ STORED = "what it stores between kernels is larger than all that it is given"
 class Choice:
     """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
 
-    ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
-    ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
-    from, its warps among them, ``stable`` the safe form of ``graph`` that became it. ``price``:
-    what it costs, in microseconds or, on the CPU, in elements moved, and what that is in words;
-    ``cost`` has more of it. ``again``: what it repeats. ``usual``: it is in no other form that a
-    compiler's refusal asked for. ``weight``: how many times its
-    microseconds count. ``schedules``: among which its own was chosen, or why it was not.
+    ``tiles`` are those that are not the default, ``unsafe`` names exponentials that can overflow,
+    ``notes`` are further facts about its numbers. A GPU's kernel is printed from ``scheduled``,
+    which holds its warps, too; ``stable`` is the safe form of ``graph`` behind it. ``price``: the
+    cost in microseconds or, on the CPU, in elements moved; ``cost`` has the details. ``again``: the
+    work that it repeats. ``usual``: it is not another form because a compiler refused one.
+    ``weight``: a factor on its microseconds. ``schedules``: the schedules among which its own was
+    chosen, or why it was not.
     """
 
     graph: Graph = field(repr=False)
@@ -108,7 +108,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A program to print, tiles that are not the default, all tiles, and what its kernels cost."""
+    """A program to print, its tiles that are not the default, all tiles, and its kernels' cost."""
 
     program: TileProgram
     tiles: Mapping[Dim, int]

@@ -93,9 +93,9 @@ class Fused:
         return WholeDims(self.derivation)
 
     @cached_property
-    def _again_whole(self) -> AgainWhole | None:
-        found = [one for one in self.beside if isinstance(one, Again)]
-        return AgainWhole(found[0], self.derivation) if found else None
+    def _again_whole(self) -> tuple[AgainWhole, ...]:
+        found = (one for one in self.beside if isinstance(one, Again))
+        return tuple(AgainWhole(one, self.derivation) for one in found)
 
     def derivation_of(self, choice: Choice) -> Derivation:
         """The derivation that ends with the program of a choice."""
@@ -186,10 +186,11 @@ class Fused:
             return ()
         first = len(self.snapshots) + 2
         whole = self._whole_dims.for_sizes(setting.known)
-        numbered: dict[int, Whole | Again] = {first + 2 * at: one for at, one in whole.items()}
-        if self._again_whole is not None and setting.target != CPU:
-            again = self._again_whole.for_sizes(setting.known)
-            numbered |= {first + 2 * at + 1: one for at, one in again.items()}
+        each = 1 + len(self._again_whole)
+        numbered: dict[int, Whole | Again] = {first + each * at: one for at, one in whole.items()}
+        for kind, beside in enumerate(self._again_whole if setting.target != CPU else (), start=1):
+            again = beside.for_sizes(setting.known)
+            numbered |= {first + each * at + kind: one for at, one in again.items()}
         self._whole |= numbered
         return tuple(numbered)
 
@@ -306,7 +307,7 @@ class Fused:
 
     def _weight(self, found: Candidate) -> float:
         """How many times the microseconds of a candidate count."""
-        if found.scheduled is None or self._again_whole is None:
+        if found.scheduled is None or not self._again_whole:
             return 1.0
         return LARGE if is_large(found.program, found.scheduled.sizes) else 1.0
 

@@ -34,9 +34,9 @@ def _priced(choice: Choice) -> str:
 
 @dataclass(frozen=True)
 class Considered:
-    """The best choice for some sizes, the others, and why some snapshots are none.
+    """The best choice for some sizes, the others, and why some snapshots were excluded.
 
-    ``instead``: the best in words, where a compiler refused others.
+    ``instead``: the best in words, if a compiler refused others.
     """
 
     best: Choice
@@ -61,7 +61,7 @@ class Considered:
 
     @property
     def short(self) -> str:
-        """The best, and what the next best would cost, in a few words; empty without others."""
+        """The best choice, and the cost of the next best, in a few words; empty without others."""
         if not self.others:
             return ""
         second = min(self.others, key=lambda choice: choice.rank)

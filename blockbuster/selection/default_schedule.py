@@ -43,7 +43,9 @@ from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.heads_as_rows import heads_grouped
 from blockbuster.selection.longest_first import longest_first
 from blockbuster.selection.overlapping import overlapped
+from blockbuster.selection.own_blocks import Own, cut_apart, wholes_cut
 from blockbuster.selection.split_floats import split_floats
+from blockbuster.selection.turned import turned
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -77,20 +79,32 @@ def arranged(
     tiles: Mapping[Dim, int],
     of_dots: Mapping[Dim, int] | None = None,
     chunks: Mapping[Dim, int] | None = None,
+    own: Own | None = None,
 ) -> Scheduled:
     """``scheduled`` after all moves of the default schedule but warps and stages.
 
-    ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone.
+    ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone;
+    ``own``: lanes of kernels that one nest becomes.
     """
-    scheduled = heads_grouped(split_floats(scheduled), {**(of_dots or {}), **tiles})
-    scheduled = cut(spread_out(scheduled), tiles, of_dots or {})
+    scheduled = divided(scheduled, tiles, of_dots or {}, own or {})
+    scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
+    return longest_first(combined_finely(in_base_two(scheduled)))
+
+
+def divided(
+    scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int], own: Own
+) -> Scheduled:
+    """The same up to where there is a nest for each kernel, but for those that combine chunks."""
+    lanes = {**of_dots, **tiles}
+    scheduled = spread_out(heads_grouped(split_floats(scheduled), lanes))
+    cuts = _cuts(scheduled, scheduled.draft, lanes) if own else ()
+    scheduled = wholes_cut(scheduled, cuts) if own else cut(scheduled, tiles, of_dots)
     if is_accurate(scheduled.start):
         scheduled = finished(scheduled)
     scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
-    scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    return longest_first(combined_finely(in_base_two(scheduled)))
+    return turned(cut_apart(scheduled, cuts, own) if own else scheduled)
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:

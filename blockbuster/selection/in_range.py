@@ -1,4 +1,4 @@
-"""A program for small NumPy arrays without what keeps exp in range, where its operands are.
+"""For small NumPy arrays: a program without the shifts that keep exp in range, if none is needed.
 
 before   t2 = row_max(t1)            after   t1 is checked: all its numbers are small
          t3 = sub0(t1, t2)                   t4 = exp(t1)
@@ -6,10 +6,10 @@ before   t2 = row_max(t1)            after   t1 is checked: all its numbers are 
          t5 = row_sum(t4)
          t6 = 1 / t5, or 0                   t6 = 1 / t5
 
-The safety pass subtracts the largest exponent of a row and adds it where that counts. In float64
-exp overflows above 709 only, and loses nothing below: exponents up to 100 need no shift, which
-takes a third of the time of an attention of 8 x 8. The text checks each operand of exp as it runs
-and starts the safe program where one is larger, infinite or NaN.
+The safety pass subtracts the largest exponent of a row, and adds it again where it matters. In
+float64 exp overflows only above 709, and loses nothing below: exponents up to 100 need no shift,
+which takes a third of the time of an attention of 8 x 8. The text checks each operand of exp as it
+runs, and runs the safe program instead if one is larger, infinite or NaN.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ class PlanClasses:
 
 
 def blocks_of(choices: Sequence[Choice]) -> Blocks:
-    """The numbers of lanes that these give each size class, by which it has to be told whether
-    they divide its size: kernels then have no masks. NumPy's have none anyway.
+    """The numbers of lanes of each size class; kernels have no masks if these divide its size.
+    NumPy text never has masks.
     """
     found: dict[Dim, dict[int, None]] = {}
     for choice in choices:

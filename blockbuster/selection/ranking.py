@@ -35,9 +35,9 @@ CLEAN, SLOW, REFUSED = range(3)
 class Place:
     """A schedule's place in a ranking.
 
-    ``first``: microseconds by the closed form, infinite where it says that no program fits.
-    ``second``: what the binaries' model says, None if they are not modelled. ``reason``: why it
-    stands where it stands.
+    ``first``: microseconds by the closed form, infinite if no program fits. ``second``: the
+    prediction of the binaries' model, None if they are not modelled. ``reason``: why it has this
+    rank.
     """
 
     scheduled: Scheduled

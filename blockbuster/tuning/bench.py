@@ -60,7 +60,7 @@ def checked(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
 
 
 def timed(paths: Sequence[Path], until: float, *, device: int) -> Times:
-    """All plans timed in one process, in rounds; what was timed before it was lost counts."""
+    """All plans timed in one process, in rounds; times from before a loss of the process count."""
     if not paths:
         return []
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:

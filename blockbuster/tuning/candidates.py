@@ -30,11 +30,11 @@ def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
 
 
 def candidates(asked: Asked, *, machine: Machine, near: Nearby = nearby) -> list[Choice]:
-    """The model's choice, and at most ``BEST`` others, those that take least by the closed form.
+    """The model's choice, and at most ``BEST`` others, the fastest by the closed form.
 
-    ``near`` gives the schedules near one. No choice that is refused. The binaries are not ranked
-    first: among eight by the closed form was the best in all workloads that judge it
-    (bench/results/2026-11-22-h200-costs), and all that is compiled here is also timed.
+    ``near`` returns the schedules near one. Refused choices are left out. The binaries are not
+    ranked first: in all workloads that judge it, the best schedule was among eight by the closed
+    form (bench/results/2026-11-22-h200-costs), and every schedule compiled here is also timed.
     """
     default = asked.considered.best
     found: dict[Scheduled, Choice] = {}

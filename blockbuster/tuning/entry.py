@@ -39,7 +39,7 @@ class Key:
 
     @property
     def question(self) -> str:
-        """A hash of all but the versions: what a kernel asks for."""
+        """A hash of all parts but the versions, by which results are looked up."""
         return _hash(self.program, *self.sizes, self.device)[:24]
 
     @property

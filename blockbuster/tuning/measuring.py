@@ -42,7 +42,8 @@ class Unsaved(Exception):
 class Measuring:
     """The way kernels are measured: ``choose`` returns candidates, the model's choice in front.
 
-    ``limit``: seconds for a kernel; ``tell`` hears what is done, ``clock`` counts seconds.
+    ``limit``: seconds for a kernel; ``tell`` is called with progress messages, ``clock`` counts
+    seconds.
     """
 
     bench: Bench

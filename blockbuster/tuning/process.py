@@ -36,7 +36,7 @@ SCALE = 0.25
 
 
 class Alone(Gpu):
-    """A GPU in a process whose faults are nobody else's: no kernel needs a trial before."""
+    """A GPU in a process that may fault alone: no kernel needs a trial first."""
 
     def is_probed(self, assemblers: Iterable[str]) -> bool:
         """True: a launch that faults ends this process, and is its answer."""
@@ -44,7 +44,7 @@ class Alone(Gpu):
 
 
 def warm(device: int) -> None:
-    """Begin what a process needs once on a GPU: its context, matrix products, what Triton reads."""
+    """Set up what a process needs once on a GPU: its context, matrix products, Triton's files."""
     import torch
 
     torch.cuda.set_device(device)
@@ -59,7 +59,7 @@ def warm(device: int) -> None:
 def check(path: str, device: int) -> str:
     """Why a plan must not be used; "" if its results are right.
 
-    What it allocates is poisoned, two runs are compared bit by bit, errors with those of eager.
+    Its allocations are poisoned, two runs are compared bit by bit, errors with those of eager.
     """
     plan, program = _read(path)
     if program is None:

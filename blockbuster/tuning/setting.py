@@ -33,7 +33,7 @@ class Tuning:
     tuner: Tuner | None = None
 
     def plan(self, family: Family, plan: Callable[[], Plan], save: Save, *, one: bool) -> Plan:
-        """The plan that ``plan`` gives, tuned if there is a tuner. ``one``: it is one kernel."""
+        """The plan that ``plan`` returns, tuned if there is a tuner. ``one``: it is one kernel."""
         return self.tuner.tuned(family, plan, save, one_kernel=one) if self.tuner else plan()
 
     def entry(self, asked: Asked) -> Entry | None:

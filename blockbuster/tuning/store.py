@@ -56,7 +56,7 @@ class Store:
     def found(self, key: Key, versions: Callable[[], tuple[str, str]]) -> Entry | None:
         """The measurements for a key, whose versions of Triton and the assembler come last.
 
-        ``versions`` is asked only where something is known of the program.
+        ``versions`` is called only if results for the program exist.
         """
         question = key.question
         names = [name for name in self.folder.names() if name.startswith(question)]

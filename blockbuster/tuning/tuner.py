@@ -23,9 +23,9 @@ TWICE = 2
 
 @dataclass(frozen=True)
 class Tuner:
-    """Measures what is not known, and keeps it.
+    """Measures kernels without results, and stores the results.
 
-    ``asked_for``: the questions that were measured in this process, whatever came of it.
+    ``asked_for``: the questions that were measured in this process, with any outcome.
     """
 
     known: KnownResults
@@ -36,7 +36,7 @@ class Tuner:
     def tuned(
         self, family: Family, plan: Callable[[], Plan], save: Save, *, one_kernel: bool = False
     ) -> Plan:
-        """The plan that ``plan`` gives once its kernels were measured."""
+        """The plan that ``plan`` returns after its kernels were measured."""
         with self.lock:
             for _ in range(TWICE):
                 found = plan()

@@ -1,10 +1,10 @@
-"""Functions called in worker processes: a call that crashes or hangs ends its worker alone.
+"""Calls of functions in worker processes: a call that crashes or hangs ends only its worker.
 
-A worker (runtime/worker.py) has loaded Triton and torch, and keeps what its calls begin: the
-context of a GPU, handles of libraries, what Triton reads once. So the first call of a worker is
-slow, and those that follow are not. A worker whose call fails ends, since a fault of a GPU stays in
-its process; the next call has a new one. All end with the process that asks. A function travels by
-the name under which it can be imported.
+A worker (runtime/worker.py) has loaded Triton and torch, and keeps the state that its calls set up:
+the context of a GPU, handles of libraries, Triton's files. So a worker's first call is slow, and
+later ones are not. A worker whose call fails ends, because a fault of a GPU stays in its process;
+the next call gets a new one. All workers end with the calling process. A function is sent by its
+importable name.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Gone:
 
 
 def called(modules: tuple[str, ...], until: float, function: Callable[..., T], *given: object) -> T:
-    """What a function gives in a worker that has ``modules`` loaded.
+    """The result of a function in a worker that has ``modules`` loaded.
 
     Raises Lost if it raises, crashes, or has not ended at ``until`` of the monotonic clock.
     """
@@ -81,7 +81,7 @@ def called_for_each(
     *,
     count: int,
 ) -> list[T | Gone]:
-    """What a function gives for each of several values, in ``count`` workers side by side."""
+    """The results of a function for several values, in ``count`` workers side by side."""
 
     def call(value: A) -> T | Gone:
         try:
@@ -119,7 +119,7 @@ def _reason(log: Path) -> str:
 
 
 def serve(modules: tuple[str, ...]) -> None:
-    """Load what is slow to load, then answer calls until one fails."""
+    """Load slow modules, then answer calls until one fails."""
     for name in modules:
         import_module(name)
     worker.serve_itself(_work)

@@ -43,7 +43,7 @@ STYLE = """<style>
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture as DOT text, rendered when asked; Jupyter shows it."""
+    """A picture as DOT text, rendered on demand; Jupyter shows it."""
 
     dot: str
 
@@ -93,9 +93,9 @@ def to_dot(
     """The DOT text of ``graph``, the same in any process.
 
     ``highlight``: paths of nodes to emphasize. ``depth``: how many maps deep the drawing goes;
-    deeper maps are boxes that say what is in them. ``focus``: the path of a map, to draw it alone.
-    ``told``: what is pointed at shows its line of the text form.
-    Raises ValueError for a path that leads to no node, or to no map, and for a negative depth.
+    deeper maps are boxes that list their content. ``focus``: the path of a map, to draw it alone.
+    ``told``: pointing at an element shows its line of the text form. Raises ValueError for a path
+    that leads to no node, or to no map, and for a negative depth.
     """
     sites = [tuple(path) for path in highlight]
     focus = tuple(focus)
@@ -137,9 +137,9 @@ def draw_step(step: Step, *, depth: int | None = None) -> Drawing:
 
 
 def sites(step: Step) -> tuple[tuple[Graph, list[Path]], tuple[Graph, list[Path]]]:
-    """The program before a step with the nodes it matched, and after it with those it made.
+    """The program before a step with the nodes it matched, and after it with the nodes it made.
 
-    Where a rule does not say what it made, these are the nodes of that level with new operators.
+    If a rule does not name the nodes it made, these are the level's nodes with new operators.
     """
     before = step.before
     after, moves = apply_at(before, step.derivation.applications[step.index])

@@ -39,8 +39,8 @@ INFIX: dict[str, tuple[str, int]] = {
 }  # fmt: skip
 PREFIX: dict[str, tuple[str, int]] = {"neg": ("−", 7), "not": ("not ", 3)}
 COMMUTATIVE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne")
-SHORT = {"maximum": "max", "minimum": "min", "recip0": "1/x", "reciprocal": "1/x",
-         "rsqrt": "1/√x", "square": "x²", "neg": "−x", "sqrt": "√x"}  # fmt: skip
+SHORT = {"maximum": "max", "minimum": "min", "recip0": "1/x", "reciprocal": "1/x", "neg": "−x",
+         "rsqrt": "1/√x", "square": "x²", "sqrt": "√x", "whole": "as integer"}  # fmt: skip
 FUNCTIONALS = {
     "add": "+", "sub": "x − y", "mul": "×", "div": "x / y",
     "row_shift": "x + ρ", "row_scale": "x × ρ", "col_shift": "x + κ", "col_scale": "x × κ",
@@ -83,6 +83,8 @@ def formula(expr: Expr, names: Sequence[str], *, floor: int = 0) -> str:
         case Call(fn, (arg,)) if fn in PREFIX:
             sign, level = PREFIX[fn]
             return _enclosed(f"{sign}{formula(arg, names, floor=level + 1)}", level, floor)
+        case Call("whole", (arg,)):  # says that a whole number is held as an integer
+            return formula(arg, names, floor=floor)
         case Call(fn, args):
             return f"{SHORT.get(fn, fn)}({', '.join(formula(a, names) for a in args)})"
     raise AssertionError(expr)

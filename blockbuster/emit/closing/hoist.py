@@ -4,9 +4,8 @@ before   for n in range(N):               after   t4 = load(Q[m,:])
           t4 = load(Q[m,:])                       for n in range(N):
           t5 = load(KT[n,:])                       t5 = load(KT[n,:])
 
-Operators that do not depend on the loop follow. A load never crosses a store to the array it reads,
-and nothing leaves the launch grid. Saves one load per iteration of the loop. Source: MCFuser,
-section 3.2.
+A load never crosses a store to the array it reads, and nothing leaves the launch grid. Saves one
+load per iteration of the loop. Source: MCFuser, section 3.2.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from blockbuster.emit.tile.program import (
     Iota,
     Let,
     Load,
+    Nest,
     Stmt,
     Tile,
     TileProgram,
@@ -31,8 +31,12 @@ MOVING = (Load, Iota, BlockOf, Let, Guard)
 
 def hoist(program: TileProgram) -> TileProgram:
     """``program`` with loads, index vectors and invariant operators moved out of loops."""
-    nests = tuple(with_parts(nest, body=_below_grid(nest.body)) for nest in program.nests)
-    return replace(program, nests=nests)
+    return replace(program, nests=tuple(map(hoisted, program.nests)))
+
+
+def hoisted(nest: Nest) -> Nest:
+    """``nest`` alone."""
+    return with_parts(nest, body=_below_grid(nest.body))
 
 
 def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:

@@ -47,10 +47,11 @@ from blockbuster.emit.tile.program import (
 
 def merge_repeats(program: TileProgram) -> TileProgram:
     """``program`` with each tile made once in a stretch of statements without a loop."""
-    return replace(program, nests=tuple(map(_merged, program.nests)))
+    return replace(program, nests=tuple(map(merged, program.nests)))
 
 
-def _merged(nest: Nest) -> Nest:
+def merged(nest: Nest) -> Nest:
+    """``nest`` alone."""
     changing: set[Buffer | Tile] = {*stored(nest.body)}
     changing.update(tile for stmt in statements(nest.body) for tile in folded(stmt))
     return with_parts(nest, body=_walked(nest.body, changing, {}))

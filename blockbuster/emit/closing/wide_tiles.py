@@ -5,12 +5,12 @@ before   t1 = load(Q[m,d])   float32     after   t1 = load(Q[m,d])   float64
          t3 = exp(t2)        float32             t3 = exp(t2)        float64
 
 In float32 a product, a sum and exp are computed in float64 and rounded once each
-(own_functions.py). Of a small array every conversion costs as much as the computation. So what is
-loaded is converted, and what is stored, if that takes fewer conversions. No result is worse: what
-was rounded on the way is not.
+(own_functions.py). For a small array, every conversion costs as much as the computation. So only
+loaded and stored tiles are converted, if that takes fewer conversions. No result is worse, because
+intermediate values are not rounded.
 
-A program that compares or rounds a computed value stays as it is: 0.7 * 10 is 7 in float32, and
-less than that in float64, so its floor would be another.
+A program that compares or rounds a computed value stays as it is: 0.7 * 10 is 7 in float32 and less
+than 7 in float64, so its floor would differ.
 """
 
 from __future__ import annotations

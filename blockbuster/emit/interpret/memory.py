@@ -7,6 +7,7 @@ value for "not written".
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,6 +79,25 @@ class Memory:
         self.arrays[buffer][(*index, ...)] = value
         self.writers[buffer][(*index, ...)] = len(self._paths)
         self._paths.append(path)
+
+    def content(self, buffer: Buffer) -> Hashable:
+        """Equal for two arrays that hold the same, in the same places."""
+        array, writers = self.arrays[buffer], self.writers.get(buffer)
+        if writers is None:
+            return array.shape, array.tobytes()
+        written = writers != NOBODY
+        return array.shape, array[written].tobytes(), written.tobytes()
+
+    def stored_here(self, buffer: Buffer) -> tuple[Array, Array]:
+        """Where the nest that has just run stored, and what."""
+        here = self.writers[buffer] >= self._first
+        return here, self.arrays[buffer][here]
+
+    def store_again(self, buffer: Buffer, here: Array, values: Array) -> None:
+        """Store what a nest stored in an earlier run, in which nothing was amiss."""
+        self.arrays[buffer][here] = values
+        self.writers[buffer][here] = len(self._paths)
+        self._paths.append(())
 
     def unwritten(self, buffer: Buffer) -> tuple[int, ...] | None:
         """The first element of ``buffer`` that nobody wrote, or None."""

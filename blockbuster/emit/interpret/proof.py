@@ -22,14 +22,16 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.emit.interpret.draws import Drawn, Draws
 from blockbuster.emit.interpret.memory import Hazard
+from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.interpret.sides import Cut, Program, Side, cuts
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.interp.apart import clearly_apart, close
 from blockbuster.interp.characters import Characters, representative
-from blockbuster.interp.degree import VARIABLE, Bound, Degree, chance
+from blockbuster.interp.degree import VARIABLE, Bound, chance
 from blockbuster.interp.layout import Array
 from blockbuster.interp.proof import Proof, plain
 from blockbuster.interp.residues import ZeroDenominator
@@ -54,7 +56,7 @@ GENERIC = replace(
     assumptions=(*CHARACTERS.assumptions[:2], ORDER_ALONE),
     semantics=lambda random, near: Generic(int(random.integers(2**62)), near),
 )
-Draw = Callable[[Sequence[int]], Array]
+DrawArray = Callable[[Sequence[int]], Array]
 """Draws an array of a shape."""
 LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, GENERIC, ORDERED)
 """The tiers that are asked where terms differ and floats do not."""
@@ -105,23 +107,27 @@ def prove_tiles(
     trials: int = 8,
     seed: int = 0,
     lanes: bool = False,
+    draws: Draws | None = None,
 ) -> Proof:
     """Compare a tile program with the program that it was made from, on random inputs and sizes.
 
     ``equal`` is True where they agree in every trial of some tier, False where floats differ or
-    ``after`` is ill-formed or reads what is not there, None if neither shows. ``lanes``: the padded
-    lanes of ``after`` must not count either, as after ``guard``. Raises ValueError if interfaces
-    differ or ``trials`` is below 1, VerifyError if ``before`` is at fault.
+    ``after`` is ill-formed or reads what is not there, None where neither shows. ``lanes``: the
+    padded lanes of ``after`` must not count either, as after ``guard``. ``draws``: those of other
+    proofs, whose programs have something in common with these. Raises ValueError where interfaces
+    differ or ``trials`` is below 1, VerifyError where ``before`` is at fault.
     """
     if trials < 1:
         raise ValueError(f"trials is {trials}, expected at least 1")
-    comparison = Comparison((Side(before), Side(after)), trials, seed)
+    known = Draws() if draws is None else draws
+    comparison = Comparison((Side(before), Side(after)), trials, seed, known)
     if isinstance(before, TileProgram):
         verify_tiles(before)
     try:
         comparison.check_after(lanes=lanes)
         return comparison.proof()
     except Fault as fault:
+        known.forget()
         return comparison.found(False, FREE, str(fault))
 
 
@@ -155,8 +161,11 @@ class Trialled:
 class Comparison:
     """Two programs with one interface, compared in trials."""
 
-    def __init__(self, sides: tuple[Side, Side], trials: int, seed: int) -> None:
+    def __init__(
+        self, sides: tuple[Side, Side], trials: int, seed: int, draws: Draws | None = None
+    ) -> None:
         self.sides, self.trials, self.seed = sides, trials, seed
+        self.draws = draws or Draws()
         self.casts, self.left_out = True, tuple[str, ...]()
         self.each = 2 if trials >= 4 else 1  # how often each setting is tried, as in ``Trials``
         self.constants = tuple(dict.fromkeys(c for side in sides for c in side.constants))
@@ -230,7 +239,12 @@ class Comparison:
         return tuple(cuts(self.sides, -(-self.trials // self.each), random, tier.sizes))
 
     def run(
-        self, cut: Cut, draw: Draw, semantics: Any, whole: Draw | None = None
+        self,
+        cut: Cut,
+        draw: DrawArray,
+        semantics: Any,
+        whole: DrawArray | None = None,
+        known: Remembered | None = None,
     ) -> tuple[dict[str, Array], ...]:
         """The inputs drawn, and the outputs of both sides. ``whole`` draws what bounds loops."""
         sizes = cut.setting.sizes
@@ -243,9 +257,9 @@ class Comparison:
         before, after = self.sides
         if not self.casts:
             semantics = unrounded(semantics)
-        left = before.run(inputs, cut, semantics)
+        left = before.run(inputs, cut, semantics, known)
         try:
-            return inputs, left, after.run(inputs, cut, semantics)
+            return inputs, left, after.run(inputs, cut, semantics, known)
         except Hazard as hazard:
             raise Fault(str(hazard)) from None
 
@@ -260,9 +274,13 @@ class Comparison:
         return Trialled(True, redraws, tried)
 
     def _compared(self, tier: Tier, cut: Cut, number: int) -> tuple[bool, int]:
+        drawn = self.drawn(cut)
+        drawn.sides |= {side.program: side for side in self.sides}
         for redraw in range(DRAWS):
             random = np.random.default_rng([self.seed, 2 + number, redraw])
-            semantics = tier.semantics(random, self.constants)
+            key = tier.name, tier.scope, number, redraw, self.constants
+            found = drawn.draw(key, tier.semantics(random, self.constants))
+            semantics = found.semantics
 
             def draw(shape: Sequence[int], semantics: Any = semantics, random: Any = random) -> Any:
                 return tier.inputs(semantics, random, shape, self.constants)
@@ -274,7 +292,7 @@ class Comparison:
                 return semantics.item(random.integers(-1, most, shape).astype(float))
 
             try:
-                _, left, right = self.run(cut, draw, semantics, whole)
+                _, left, right = self.run(cut, draw, semantics, whole, found.known)
             except ZeroDenominator:
                 continue
             except Refused as refused:
@@ -291,18 +309,33 @@ class Comparison:
             return None
         worst = 0.0
         for cut in outcome.cuts:
-            bounds = [self._degrees(side, cut) for side in self.sides]
-            worst = max(worst, chance(bounds[0], bounds[1]))
+            before, after = (self._degrees(side, cut) for side in self.sides)
+            own = [side.program for side in self.sides]
+            run = self.drawn(cut).sides.items()
+            others = [self._degrees(side, cut) for program, side in run if program not in own]
+            worst = max(worst, chance(before, after, others))
         return worst ** (self.trials // len(outcome.cuts))
 
+    def drawn(self, cut: Cut) -> Drawn:
+        """What was drawn at these sizes and blocks, with roundings as they count now."""
+        return self.draws.at((self.seed, cut.key, self.left_out, self.casts))
+
     def _degrees(self, side: Side, cut: Cut) -> Bound:
-        degree = Degree() if self.casts else unrounded(Degree())
+        drawn = self.drawn(cut)
+        if side.program not in drawn.bounds:
+            before = drawn.degree.noted.copy()
+            outputs = self._run_degrees(side, cut, drawn)
+            drawn.bounds[side.program] = Bound(outputs, drawn.degree.noted.since(before))
+        return drawn.bounds[side.program]
+
+    def _run_degrees(self, side: Side, cut: Cut, drawn: Drawn) -> dict[str, Array]:
+        degree = drawn.degree if self.casts else unrounded(drawn.degree)
         sizes = cut.setting.sizes
         inputs = {
             name: np.full([1 if d is None else sizes[d] for d in axes], VARIABLE)
             for name, axes in side.sources.items()
         }
-        return Bound(side.run(inputs, cut, degree), degree.noted)
+        return side.run(inputs, cut, degree, drawn.known)
 
     def float_difference(self) -> TileCounterexample | None:
         """Inputs on which outputs differ by far more than rounding can explain."""

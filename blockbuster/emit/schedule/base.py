@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from blockbuster.emit.closing.order import is_tidied, tidied
+from blockbuster.emit.closing.order import tidied
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Applied, Site
 from blockbuster.emit.tile.program import TileProgram
@@ -57,9 +57,8 @@ class Move(ABC):
         line = Applied(self.name, site, self.show(**args), args)
         if reason := self.why_not(scheduled, site, **args):
             raise EmitError(message(f"the move '{line}' does not apply: {reason}"))
-        draft = self.rewritten(scheduled, site, **args)
-        if not (scheduled.moves and is_tidied(draft, scheduled.draft)):
-            draft = tidied(draft)
+        before = scheduled.draft if scheduled.moves else None
+        draft = tidied(self.rewritten(scheduled, site, **args), before)
         return replace(scheduled, draft=draft, moves=(*scheduled.moves, line))
 
     def show(self, **args: Any) -> str:

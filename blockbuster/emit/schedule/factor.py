@@ -80,12 +80,16 @@ class Factor(Move):
 
 @dataclass(frozen=True)
 class Power:
-    """exp(x - z): ``x`` is an expression over ``args``. ``safe``: infinite x stay what they are."""
+    """exp(x - z): ``x`` is an expression over ``args``. ``safe``: infinite x stay what they are.
+
+    ``added``: it is exp(x + z).
+    """
 
     x: Expr
     args: tuple[Tile, ...]
     z: Tile
     safe: bool
+    added: bool = False
 
 
 def powers_in(let: Let, lets: Mapping[Tile, Let]) -> dict[Expr, Power]:
@@ -122,7 +126,14 @@ def _power(expr: Expr, let: Let, lets: Mapping[Tile, Let]) -> Power | None:
     match difference:
         case Call("sub0" | "sub" as fn, (x, Arg(index))):
             return Power(x, args, args[index], fn == "sub0")
+        case Call("add", (Arg(first), Arg(second))):
+            wide, narrow = sorted((args[first], args[second]), key=_few_lanes)
+            return Power(Arg(args.index(wide)), args, narrow, safe=False, added=True)
     return None
+
+
+def _few_lanes(tile: Tile) -> int:
+    return -len(_lanes(tile))
 
 
 def _depth(expr: Expr) -> int:
@@ -212,7 +223,7 @@ class _Writer:
         x = self._unscaled(power)
         args = [pool.setdefault(tile, Arg(len(pool))) for tile in (*x.args, shift)]
         product = call("mul", substitute(x.expr, args), x.scaling(Const(LOG2_E)))
-        return exp2(call("sub", product, args[-1]))
+        return exp2(call("add" if power.added else "sub", product, args[-1]))
 
     def _made(self, like: Tile, hint: str) -> Tile:
         return replace(like, name=next(self.names), hint=hint, dtype=like.dtype)

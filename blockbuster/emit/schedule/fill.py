@@ -57,11 +57,13 @@ class Fill(Move):
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Under a dead mask all that is stored is known, and the mask bounds where that is."""
-        loop = loop_at(hoist(scheduled.draft), site)
+        loop = loop_at(scheduled.draft, site)
         if loop is None:
             return no_such_place(self, site)
         if loop.span is not None or loop.chunk is not None:
             return f"the loop over {loop.dim} runs over a part of its blocks already"
+        if reason := _without_mask(loop, scheduled.draft.nests[site.nest - 1]):
+            return reason
         return _Filled(scheduled.draft, site).reason
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
@@ -82,11 +84,7 @@ class _Filled:
         loop = loop_at(self.draft, self.site)
         assert loop is not None
         self.loop = loop
-        nest = self.draft.nests[self.site.nest - 1]
-        self.reason = _without_mask(loop, nest)
-        if self.reason:
-            return
-        self.formulas = Formulas(nest)
+        self.formulas = Formulas(self.draft.nests[self.site.nest - 1])
         self.writer: SpanWriter = writer_of(loop, self.formulas, self.draft, alone=True)
         self.dead, self.stored = self._dead()
         if self.reason:

@@ -37,6 +37,7 @@ from blockbuster.emit.schedule.split_float import SplitFloat
 from blockbuster.emit.schedule.split_lanes import SplitLanes
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.turn import Turn
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.trips import dims_in
@@ -44,9 +45,9 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Narrow(),
-    Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(),
-    OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
+    GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
+    Narrow(), Fill(), ChunkLoop(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
+    SplitFloat(), OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from blockbuster.emit.interpret.draws import Draws
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -148,12 +149,14 @@ class KernelDerivation:
         the name of each step before.
         """
         rules = self.fused.prove(trials=trials, seed=seed).entries if self.fused else ()
-        entries = list(rules)
+        entries, draws = list(rules), Draws()
         for name, before, after in self._pairs():
             if progress is not None:
                 progress(name)
             closing = name == CLOSED
-            proof = prove_tiles(before, after, trials=trials, seed=seed, lanes=closing)
+            proof = prove_tiles(
+                before, after, trials=trials, seed=seed, lanes=closing, draws=draws
+            )
             entries.append(Entry(name, proof))
         return ProofReport(tuple(entries))
 

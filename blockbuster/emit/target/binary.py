@@ -23,12 +23,6 @@ from blockbuster.machines.machine import Limits
 PENDINGS = re.compile(r"warp_group_dot_wait\b[^\n]*?\bpendings = (\d+)")
 COMPLAINT = re.compile(r"^ptxas\S* (\w+) *: *(?:\((C\d+)\) *)?(.*)$", re.MULTILINE)
 SERIALIZED = "serialized"
-UNIT = 256
-"""Registers are given to warps in units of so many."""
-
-QUARTERS = 4
-"""Parts of a processor: warps are spread over them, and each has a quarter of the registers."""
-
 
 @dataclass(frozen=True)
 class Binary:
@@ -77,8 +71,9 @@ class Binary:
         if shared:
             found.append(limits.shared_per_processor // shared)
         if self.registers:
-            of_warp = -(-self.registers * limits.warp // UNIT) * UNIT
-            warps = limits.registers_per_processor // QUARTERS // of_warp * QUARTERS
+            unit, parts = limits.register_unit, limits.schedulers
+            of_warp = -(-self.registers * limits.warp // unit) * unit
+            warps = limits.registers_per_processor // parts // of_warp * parts
             found.append(warps // self.warps)
         fits = self.shared <= limits.shared_per_program
         return min(found) if fits and self.registers <= limits.registers_per_thread else 0

@@ -117,15 +117,17 @@ def with_parts(whole: Part, **parts: Any) -> Part:
 
     Most passes change few statements: copies of the others would cost most of their time.
     """
-    if all(_is_same(getattr(whole, name), part) for name, part in parts.items()):
-        return whole
-    return replace(whole, **parts)  # type: ignore[type-var]
+    for name, part in parts.items():
+        if not _is_same(getattr(whole, name), part):
+            return replace(whole, **parts)  # type: ignore[type-var]
+    return whole
 
 
 def _is_same(old: Any, new: Any) -> bool:
-    if isinstance(old, tuple) and isinstance(new, tuple):
-        return len(old) == len(new) and all(map(is_, old, new))
-    return old is new
+    if old is new:
+        return True
+    tuples = isinstance(old, tuple) and isinstance(new, tuple)
+    return tuples and len(old) == len(new) and all(map(is_, old, new))
 
 
 def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
@@ -204,13 +206,16 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
     taken = {b.name for b in (*program.inputs, *program.outputs)}
     numbers = (n for n in count(1) if f"I{n}" not in taken)
     new = {buffer: replace(buffer, name=f"I{n}") for buffer, n in zip(old, numbers, strict=False)}
+    other = {buffer: made for buffer, made in new.items() if made != buffer}
 
     def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Load | Issue | Store) and stmt.view.buffer in new:
-            return replace(stmt, view=replace(stmt.view, buffer=new[stmt.view.buffer]))
+        if isinstance(stmt, Load | Issue | Store) and stmt.view.buffer in other:
+            return replace(stmt, view=replace(stmt.view, buffer=other[stmt.view.buffer]))
         return stmt
 
-    nests = tuple(replace(nest, body=mapped(nest.body, change)) for nest in program.nests)
+    nests = program.nests
+    if other:
+        nests = tuple(with_parts(nest, body=mapped(nest.body, change)) for nest in nests)
     return replace(program, nests=nests, workspaces=tuple(new.values()))
 
 
@@ -222,4 +227,4 @@ def fresh_names(program: TileProgram) -> Iterator[str]:
         for stmt in statements(nest.body)
         if (tile := defined(stmt)) is not None
     }
-    return (name for number in count(1) if (name := f"t{number}") not in taken)
+    yield from (name for number in count(1) if (name := f"t{number}") not in taken)

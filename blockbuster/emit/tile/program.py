@@ -9,14 +9,12 @@ dim at which the enclosing loop stands. Without such a loop it is the whole dim;
 it holds partial results.
 
 The place of an access follows from its axes. An element axis whose dim is among the tile's axes is
-the slice of the current block (the whole axis if no enclosing loop or grid dim runs over it). An
-element axis whose dim is not among them is a list-only dim with block size 1: it is the current
-iteration's one element. A per-block axis is the current iteration's number (0 if no loop runs); an
-axis without a dim is element 0. The tile's axes may stand in another order than the buffer's: a
-transposed read.
+the slice of the current block (the whole axis if no loop or grid dim runs over it). An element axis
+of another dim is list-only, with block size 1: it is the current iteration's one element. A
+per-block axis is the current iteration's number (0 without a loop); an axis without a dim is
+element 0. The tile's axes may stand in another order than the buffer's: a transposed read.
 
-Each tile is defined once in a nest, except that an ``Init`` is followed by the ``Fold``s of its
-target. A nest may hold no loop at all.
+Each tile is defined once in a nest; an ``Init`` is followed by ``Fold``s of its target.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ class Buffer:
 class View:
     """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
 
-    It is another one than the buffer's where that is relabeled, strided for slices and split axes.
+    The dim is not the buffer's if the axis is relabeled, or strided for slices and split axes.
     """
 
     buffer: Buffer
@@ -124,11 +122,11 @@ class Load:
 
 @dataclass(frozen=True)
 class Issue:
-    """Start to load the tile of ``ahead`` iterations later of the loop that holds this statement.
+    """Start to load the tile for ``ahead`` iterations later of the loop around this statement.
 
-    Those of the first ``ahead`` iterations are started before the loop. The tile arrives in one of
+    The loads for the first ``ahead`` iterations start before the loop. The tile arrives in one of
     ``slots`` places, that of its iteration's number modulo ``slots``, at any time until it is
-    awaited. ``token`` names the ring. ``described``: by a descriptor, where the layout has one.
+    awaited. ``token`` names the ring. ``described``: by a descriptor, if the layout has one.
     """
 
     token: str
@@ -161,8 +159,8 @@ FIRST, LAST, END = "first", "last", "end"
 class Iota:
     """The indices of the current block of ``dim``, which no memory holds.
 
-    ``at``: only the ``FIRST`` or the ``LAST`` of them, or that behind the last of the whole dim
-    (``END``), without an axis. Lanes past the end have no index: the last is that of an element.
+    ``at``: only the ``FIRST`` or the ``LAST`` of them, or the one behind the whole dim (``END``),
+    without an axis. Lanes past the end have no index: the last index is that of an element.
     """
 
     target: Tile
@@ -261,9 +259,9 @@ class Member:
 class Fold:
     """``target`` becomes target (monoid) value; then the members of its group follow.
 
-    ``ahead``: ``value`` is what ``target`` becomes, folded before the members' values were computed
-    under it. ``onto``: what ``value`` is folded onto instead of ``target``: its rescaled value.
-    ``apart``: why it is carried out in another way than it reads (workarounds.py).
+    ``ahead``: ``value`` is the new value of ``target``, folded before the members' values were
+    computed under it. ``onto``: a rescaled value of ``target`` onto which ``value`` is folded.
+    ``apart``: why it is carried out in another way than written (workarounds.py).
     """
 
     target: Tile
@@ -303,7 +301,7 @@ class For:
 
     @property
     def bounds(self) -> tuple[Tile, ...]:
-        """The tiles that the span is made of: what the loop itself reads."""
+        """The tiles of the span, which the loop itself reads."""
         return tuple(tile for tile in self.span or () if tile is not None)
 
     @cached_property
@@ -369,9 +367,9 @@ class TileProgram:
     """Nests in order, and the buffers they share.
 
     ``whole``: dims that are one block, without a loop. ``units``: list-only dims (batch, heads):
-    blocks of one element. ``rules``: what slices and split axes say about sizes, and how many
-    chunks there are. ``chunks``: what loops are run in. ``dtype``: what dots take on the matrix
-    units; empty in a program without dtypes. Arithmetic is float64 where that is, else float32.
+    blocks of one element. ``rules``: facts about sizes from slices, split axes and chunks.
+    ``chunks``: the chunks of loops. ``dtype``: the dtype of dots on the matrix units; empty in a
+    program without dtypes. Arithmetic is float64 if that is, else float32.
     """
 
     inputs: tuple[Buffer, ...]

@@ -28,7 +28,7 @@ class Tiling:
 
     def lanes(self, tile: Tile) -> tuple[Dim, ...]:
         """The axes along which ``tile`` has lanes."""
-        return tuple(d for d in tile.axes if not self.is_unit(d))
+        return tuple([d for d in tile.axes if not self.is_unit(d)]) if self.units else tile.axes
 
     def block(self, dim: Dim) -> int:
         """How many elements a block of ``dim`` has."""

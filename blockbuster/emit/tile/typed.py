@@ -114,7 +114,7 @@ def retyped(program: TileProgram) -> TileProgram:
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
     """True if ``stmt`` is a dot of two blocks; ``units`` are dims whose blocks are elements."""
-    if not isinstance(stmt, Let) or stmt.op != Functional("dot"):
+    if not (isinstance(stmt, Let) and isinstance(stmt.op, Functional) and stmt.op.name == "dot"):
         return False
     return all(sum(size_class(d) not in units for d in arg.axes) == 2 for arg in stmt.args)
 

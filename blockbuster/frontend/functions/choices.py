@@ -1,4 +1,4 @@
-"""Functions that choose elements by positions which are values: masks choose, and loops are one."""
+"""Functions that choose elements by positions that are values, by means of masks."""
 
 from __future__ import annotations
 

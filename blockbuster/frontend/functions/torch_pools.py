@@ -1,4 +1,4 @@
-"""torch's pools of windows that lie side by side: each is a fold of a part of an axis."""
+"""torch's pooling over windows that do not overlap: each is a fold of a part of an axis."""
 
 from __future__ import annotations
 

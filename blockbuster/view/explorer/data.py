@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from blockbuster.emit.tile.dtypes import dtype_of
+from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.errors import DrawError, message
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, explain
@@ -140,6 +141,7 @@ def _heading(start: Graph, dims: list[Data], setting: Setting, title: str) -> Da
         "dims": dims,
         "rules_of_sizes": rules_of_sizes(start),
         "element_bytes": {name: dtype_of(name).bytes for name in DTYPES},
+        "own_bytes": {name: MEMORY[name].bytes for name in OWN},
         "dtype": setting.dtype,
     }
 
