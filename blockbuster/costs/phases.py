@@ -73,7 +73,8 @@ class Phase:
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
     warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``lines``: of memory that loads and stores touch,
+    ``instructions``: of lanes, not of warps, that statements ask for; ``besides``: those that they
+    do not ask for. ``lines``: of memory that loads and stores touch,
     ``sectors``: the bytes of their parts that they touch (lines.py). ``copied``: bytes that loads
     write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
@@ -91,6 +92,7 @@ class Phase:
     apart: int = 0
     special: int = 0
     instructions: int = 0
+    besides: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
@@ -101,6 +103,10 @@ class Phase:
     lines: int = 0
     sectors: int = 0
     each: tuple[int, ...] = ()
+
+    def issued(self, crowded: int) -> int:
+        """Instructions of lanes, where so many warps do the same work."""
+        return self.instructions * crowded + self.besides
 
 
 def besides(
@@ -133,6 +139,7 @@ class _Sums:
     apart: int = 0
     special: int = 0
     instructions: int = 0
+    besides: int = 0
     copied: int = 0
     fetched: int = 0
     ahead: int = 0
@@ -171,7 +178,7 @@ class _Walk:
         sums, runs = _Sums(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
-        sums.instructions += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
+        sums.besides = runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
