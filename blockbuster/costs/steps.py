@@ -1,4 +1,4 @@
-"""One run of a phase in one program: how long each resource works for it, and its longest chain."""
+"""One run of a phase in one program: the busy time of each resource, and the longest chain."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from blockbuster.machines.machine import Machine
 
 @dataclass(frozen=True)
 class Step:
-    """``resources``: seconds in which each works, the program being alone on its processor.
+    """``resources``: seconds of work on each, if the program is alone on its processor.
 
-    ``chain``: seconds in which one thing waits for another. ``runs``: in a program, on average;
-    ``each``: in each program, where they differ. ``overlap``: how well the parts overlap.
-    ``streams``: nothing waits for what is computed, so the chain delays no resource.
+    ``chain``: seconds of steps that wait for one another. ``runs``: in a program, on average;
+    ``each``: in each program, if they differ. ``overlap``: how well the parts overlap. ``streams``:
+    nothing waits for the results, so the chain delays no resource.
     """
 
     runs: float
@@ -33,8 +33,8 @@ class Step:
         return self.combined([programs * each for each in self.resources.values()], self.chain)
 
     def combined(self, parts: Sequence[float], chain: float) -> float:
-        """Seconds in which all of this passes: between the longest, as the rest takes place
-        meanwhile (``overlap`` without bounds), and the sum of all (1).
+        """Seconds of the whole step: between the longest part (``overlap`` without bounds: all
+        others run meanwhile) and the sum of all (1).
         """
         if self.streams:
             return max(_mean(parts, self.overlap), chain)
@@ -51,7 +51,7 @@ def _mean(parts: Sequence[float], exponent: float) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """How fast a machine does a kernel's work.
+    """The rates of a machine for a kernel's work.
 
     ``missed``: bytes that are loaded from memory because the cache has them not, by array.
     """
@@ -63,7 +63,7 @@ class Rates:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """The names of what can be busy."""
+        """The names of the resources."""
         tiers = tuple(tier.name for tier in self.machine.tiers[:3])
         return (*tiers, "matrix", "vector", "special", "issue")
 

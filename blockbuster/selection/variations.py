@@ -1,10 +1,10 @@
-"""Schedules near the default one, the cheapest by the closed form first.
+"""Schedules near the default one, in the order of their closed-form cost.
 
-Lanes of blocks, chunks, warps and stages vary. The default schedule is arranged anew for each
-choice of lanes, since it depends on them which loops are run in chunks, narrowed or kept. From the
-default lanes, and from wider ones, the search goes on to the best of those with one dim halved or
-doubled, as long as that is better; then come chunks, and last the warps and stages of each kernel.
-All that in a fixed order: the same program and sizes give the same schedules on any computer.
+Lanes of blocks, chunks, warps and stages vary. The default schedule is built anew for each choice
+of lanes, because lanes decide which loops are cut into chunks, narrowed or kept. From the default
+lanes, and from wider ones, the search moves to the best neighbour with one dim halved or doubled,
+as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel. The
+order is fixed: the same program and sizes give the same schedules on any computer.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from blockbuster.costs import time_of
 from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import Let, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
+from blockbuster.emit.tile.tiling import Tiling, power_of_two
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.cost import Cost, cost_of
-from blockbuster.selection.default_schedule import arranged
+from blockbuster.selection.default_schedule import arranged, divided
 from blockbuster.selection.default_tiles import WHOLE, repeated_dims
 from blockbuster.selection.overlapping import overlapped
+from blockbuster.selection.own_blocks import Own
 from blockbuster.selection.settings import (
     STAGES,
     KernelSetting,
@@ -37,11 +38,14 @@ from blockbuster.selection.settings import (
     with_settings,
 )
 
-MOST = 48
+MOST = 96
 """Schedules that are costed, at most."""
 
 WALKED = 24
 """Of these, at most so many before chunks, warps and stages are varied."""
+
+OWN_WALKED = 40
+"""And at most so many more with lanes of single kernels."""
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
@@ -64,14 +68,16 @@ Chunks = tuple[tuple[Dim, int], ...] | None
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What the moves before warps and stages depend on.
+    """The facts on which the moves before warps and stages depend.
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
-    loops over some dims are run; None: as many as the default schedule has.
+    loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of
+    single kernels, by their numbers before loops are run in chunks.
     """
 
     lanes: Lanes = ()
     chunks: Chunks = None
+    own: tuple[tuple[int, Lanes], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class Variation:
 
     @property
     def microseconds(self) -> float:
-        """What it costs."""
+        """The cost in microseconds."""
         return self.cost.microseconds
 
 
@@ -130,6 +136,7 @@ def variations(
     for start in starts:
         search.walk(start)
     search.vary_chunks()
+    search.vary_kernels()
     search.vary_settings()
     return search.ranked()
 
@@ -175,12 +182,27 @@ class _Search:
             for chunks in _other_chunks(counts):
                 self._costed(replace(one.arrangement, chunks=chunks))
 
+    def vary_kernels(self) -> None:
+        """From the best to other lanes for single kernels: one dim of each kernel at a time."""
+        here, limit = next(iter(self.ranked()), None), len(self.found) + OWN_WALKED
+        while here is not None and len(self.found) < limit:
+            better: dict[int, Variation] = {}
+            for number, arrangement in self._with_own(here.arrangement):
+                one, best = self._costed(arrangement), better.get(number, here)
+                if one is not None and one.microseconds < best.microseconds:
+                    better[number] = one
+            own = dict(here.arrangement.own)
+            own |= {at: dict(one.arrangement.own)[at] for at, one in better.items()}
+            together = replace(here.arrangement, own=tuple(sorted(own.items())))
+            found = [*better.values(), self._costed(together)] if better else []
+            here = min((one for one in found if one), key=_microseconds, default=None)
+
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
         for one in self._best_arrangements():
             draft, tried = one.scheduled.draft, [one]
             each = [
-                others(setting, nest, tiling_of(draft, nest))
+                others(setting, draft, nest)
                 for setting, nest in zip(one.settings, draft.nests, strict=True)
             ]
             for level in zip_longest(*each):
@@ -223,12 +245,17 @@ class _Search:
 
     def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
         chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
-        lanes = {**self.roles.usual, **dict(arrangement.lanes)} if arrangement.lanes else {}
-        dots, plain = (lanes, {}) if self.roles.dots else ({}, lanes)
+        plain, dots, own = self._asked(arrangement)
         try:
-            return arranged(self.bare, tiles=plain, of_dots=dots, chunks=chunks)
+            return arranged(self.bare, tiles=plain, of_dots=dots, chunks=chunks, own=own)
         except EmitError:  # these lanes do not go together, or no such loop can be in chunks
             return None
+
+    def _asked(self, arrangement: Arrangement) -> tuple[Mapping[Dim, int], Mapping[Dim, int], Own]:
+        """The lanes of an arrangement: of all nests, of those with dots, and of single ones."""
+        lanes = {**self.roles.usual, **dict(arrangement.lanes)} if arrangement.lanes else {}
+        own = {number: dict(mine) for number, mine in arrangement.own}
+        return (*((lanes, {}) if not self.roles.dots else ({}, lanes)), own)
 
     def _lanes(self, arrangement: Arrangement) -> Lanes:
         """The lanes of the dims that vary, as they are in an arrangement."""
@@ -240,6 +267,24 @@ class _Search:
             if not self.roles.dots or dims_of_dots(nest, made.draft.units):
                 blocks |= {block.dim: block.lanes for block in nest.blocks}
         return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
+
+    def _with_own(self, arrangement: Arrangement) -> Iterator[tuple[int, Arrangement]]:
+        """The same with one dim of one kernel doubled, halved, or in as few blocks as can be; and
+        the number of that kernel.
+        """
+        if len(self.bare.draft.nests) > 1 or self._arranged(arrangement) is None:
+            return
+        known = dict(arrangement.own)
+        nests = divided(self.bare, *self._asked(arrangement)).draft.nests
+        for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
+            blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
+            for dim in filter(blocks.__contains__, self.roles.varying):
+                most, now = self.roles.most(dim), blocks[dim]
+                for other in dict.fromkeys((2 * now, now // 2, most)):
+                    if self.roles.least(dim) <= other <= most and other != now:
+                        mine = {**dict(known.get(number, ())), dim: other}
+                        own = {**known, number: tuple(mine.items())}
+                        yield number, replace(arrangement, own=tuple(sorted(own.items())))
 
     def _neighbours(self, arrangement: Arrangement) -> Iterator[Arrangement]:
         """The same with one dim doubled or halved."""
@@ -323,6 +368,10 @@ def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
         for other in (2 * count, count // 2):
             if other > 1:
                 yield tuple({**counts, dim: other}.items())
+
+
+def _microseconds(one: Variation) -> float:
+    return one.microseconds
 
 
 def _best_of_each(tried: Sequence[Variation]) -> tuple[KernelSetting, ...]:
