@@ -69,7 +69,8 @@ class Phase:
 
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
-    warps that multiply alone where four could multiply together. ``special``: of special units.
+    warps that multiply alone where four could multiply together. ``special``: of special units;
+    ``repeated``: those of them that a compiler leaves out, since it has their results already.
     ``instructions``: of lanes, not of warps, that statements ask for; ``besides``: those that they
     do not ask for. ``lines``: lines of memory that loads and stores touch, ``sectors``: the bytes
     of the touched parts of lines (lines.py). ``copied``: bytes that loads write to shared memory;
@@ -87,6 +88,7 @@ class Phase:
     operations: Mapping[Unit, int] = field(hash=False)
     apart: int = 0
     special: int = 0
+    repeated: int = 0
     instructions: int = 0
     besides: int = 0
     copied: int = 0
@@ -134,6 +136,7 @@ class Counts:
     operations: dict[Unit, int] = field(default_factory=lambda: defaultdict(int))
     apart: int = 0
     special: int = 0
+    repeated: int = 0
     instructions: int = 0
     besides: int = 0
     copied: int = 0
@@ -275,7 +278,8 @@ class Counting:
                 self._folded(stmt, sums)
             case Pointwise(expr):
                 whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
-                self._scalars(scalar(whole, sums.made), runs * self.lanes(stmt.target), sums)
+                elements, left = runs * self.lanes(stmt.target), scalar(whole, sums.made)
+                self._scalars(scalar(whole), elements, sums, left)
                 sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
@@ -320,9 +324,14 @@ class Counting:
             for _ in range(1 if stmt.ahead else 2):
                 self._scalars(factor, elements, sums)
 
-    def _scalars(self, each: Scalar, elements: int, sums: Counts) -> None:
-        self._vector(each.calls * elements, each.instructions * elements, sums)
+    def _scalars(
+        self, each: Scalar, elements: int, sums: Counts, left: Scalar | None = None
+    ) -> None:
+        """``left``: what is left to compute where a compiler finds equal expressions."""
+        left = left or each
+        self._vector(each.calls * elements, left.instructions * elements, sums)
         sums.special += each.special * elements
+        sums.repeated += (each.special - left.special) * elements
 
     def _vector(self, operations: int, instructions: int, sums: Counts) -> None:
         sums.operations["vector", self.arithmetic] += operations

@@ -131,10 +131,11 @@ class Rates:
                 vector += seconds
         machine, reached = self.machine, self.fitted.issue
         warps = phase.issued(crowded) / machine.limits.warp
+        special = phase.special - phase.repeated
         return {
             "matrix": matrix * crowded,
             "vector": vector * crowded,
-            "special": phase.special * each / self.machine.special * crowded,
+            "special": special * each / machine.special * crowded,
             "issue": warps * each / (machine.issue * reached),
         }
 
