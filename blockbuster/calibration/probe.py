@@ -9,7 +9,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Probe:
-    """How one constant is measured.
+    """The procedure that measures one constant.
 
     ``path``: where the number stands in a machine's file; a path that no file has is measured for
     the record only. ``what``: what is run, in words. ``seconds``: runs it, and says how long it

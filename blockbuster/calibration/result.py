@@ -1,4 +1,4 @@
-"""From what was measured and reported to a machine: what is not measured is taken from another."""
+"""The machine made of measured and reported numbers; missing numbers come from another machine."""
 
 from __future__ import annotations
 

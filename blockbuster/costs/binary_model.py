@@ -1,14 +1,15 @@
-"""The second stage: a kernel's time from what its machine code is, not from what a schedule says.
+"""The second-stage cost model: a kernel's time from its machine code instead of its schedule.
 
-A closed form (tiered.py) guesses how many instructions an iteration issues, what shared memory
-moves and how many programs a processor holds. A compiled kernel shows them. So each phase of a
-nest is matched with a loop of the machine code, whose counts take the place of guesses; bytes of
-memory and cache, rounds of programs and launches are those of the closed form.
+A closed form (tiered.py) estimates how many instructions an iteration issues, how many bytes shared
+memory moves and how many programs a processor holds. A compiled kernel shows these numbers. So each
+phase of a nest is matched with a loop of the machine code, whose counts replace the estimates;
+bytes of memory and cache, rounds of programs and launches are those of the closed form.
 
-One run of a loop, with c programs of w warps on a processor of four schedulers, adds up c x matrix,
-c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the chain of one
-program by a mean that lies between the longest of them and their sum: they overlap in part. The
-chain itself is a sum wherever it waits until no matrix instruction runs, or for loads.
+One run of a loop, with c programs of w warps on a processor of four schedulers, takes a mean of
+these times: c x matrix, c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory,
+and the chain of one program. The mean lies between the longest of them and their sum, because they
+overlap in part. The chain itself is a sum wherever it waits until no matrix instruction runs, or
+for loads.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ DEPTH = 32
 
 @dataclass(frozen=True)
 class BinaryCoefficients:
-    """How near to a machine's rates machine code comes, and how long a program waits.
+    """How near machine code comes to a machine's rates, and how long a program waits.
 
     Fractions of rates: ``matrix``, where four warps multiply together, and ``apart``, where each
     does alone; ``memory`` and ``cache``, of bandwidths (beyond 1 where processors that ask for the
@@ -68,7 +69,7 @@ class BinaryCoefficients:
 
     @property
     def moving(self) -> Coefficients:
-        """What the closed form takes of them for memory."""
+        """Those of the coefficients that the closed form uses for memory."""
         return Coefficients(memory=self.memory, cache=self.cache, burst=self.burst)
 
 
@@ -77,7 +78,7 @@ FITTED = BinaryCoefficients()
 
 @dataclass(frozen=True)
 class Counts:
-    """What one run of a phase issues in each warp: instructions, and bytes of shared memory.
+    """The counts of one run of a phase in each warp: instructions, and bytes of shared memory.
 
     ``special``: instructions of special units, ``halves``: of units half as wide as usual;
     ``operations``: of matrix units, which ``fetched`` bytes of shared memory feed; ``apart``: warps
@@ -281,7 +282,7 @@ def time_of_binary(
     held: Collection[str] = (),
     coefficients: BinaryCoefficients = FITTED,
 ) -> NestTime:
-    """How long one compiled kernel takes; ``held`` are arrays that the cache has before it begins.
+    """The time of one compiled kernel; ``held`` are arrays that the cache has before it begins.
 
     Raises EmitError for a kernel of which no program fits a processor of the machine.
     """

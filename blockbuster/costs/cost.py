@@ -19,7 +19,9 @@ Number = TypeVar("Number", int, float)
 
 
 class Timer(Protocol):
-    """What tells how long a kernel takes: ``time_of``, or one that knows its machine code."""
+    """A function that predicts the time of a kernel: ``time_of``, or one that knows its machine
+    code.
+    """
 
     def __call__(self, work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime: ...
 
@@ -33,7 +35,7 @@ def cost(
     assumed: tuple[str, ...] = (),
     timers: Sequence[Timer] = (),
 ) -> Report:
-    """What kernels cost on a machine, by the closed form; ``works`` are in the order they run.
+    """The cost of kernels on a machine, by the closed form; ``works`` are in the order they run.
 
     ``launch``: "plain", from the host, "graph", or "dependent", a graph where each kernel overlaps
     the one before; in the others those that are emitted so do. ``warm``: before the first, the
@@ -72,7 +74,7 @@ def check_runs_kernels(device: Machine) -> None:
 
 
 def not_its_own(targets: Iterable[str], device: Machine) -> tuple[str, ...]:
-    """What is taken for granted of kernels that were compiled for these targets, in words."""
+    """The assumptions for kernels that were compiled for these targets, in words."""
     return tuple(
         f"compiled for {target}: what a compiler would make of it for {device.target} is not known"
         for target in dict.fromkeys(targets)

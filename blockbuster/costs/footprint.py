@@ -1,6 +1,6 @@
-"""What one program takes of its processor, and how many programs run there side by side.
+"""The room that one program takes on a processor, and how many programs fit side by side.
 
-Both figures are estimates of what a compiler makes of a nest: bytes of shared memory
+Both figures are estimates of a compiler's output for a nest: bytes of shared memory
 (``emit/tile/shared_memory.py``) and registers of a thread (``registers.py``).
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockbuster.costs.registers import registers
-from blockbuster.emit.tile.program import Nest, TileProgram
-from blockbuster.emit.tile.shared_memory import shared_bytes
+from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.shared_memory import shared_by
 from blockbuster.errors import message
 from blockbuster.machines.machine import Machine
 
@@ -67,7 +67,6 @@ class Footprint:
         return max(1, side_by_side)
 
 
-def footprint(program: TileProgram, nest: Nest, target: str) -> Footprint:
-    """The footprint of a program of the grid of ``nest``, compiled for ``target``."""
-    shared = shared_bytes(program, nest, target)
-    return Footprint(shared, registers(program, nest, target), nest.warps)
+def footprint(layouts: Layouts) -> Footprint:
+    """The footprint of a program of the grid of a nest, whose tiles lie as ``layouts`` says."""
+    return Footprint(shared_by(layouts), registers(layouts), layouts.nest.warps)

@@ -1,8 +1,8 @@
-"""What the statements of one body do, all its runs in all programs together.
+"""Phases: the total work of the statements of one loop body, over all runs in all programs.
 
-A nest is one body with loops in it, and each loop has a body: a *phase* is what the statements of
-one of them do, those of inner loops apart. Memory counts the elements that there are, arithmetic
-all lanes of the tiles: lanes past the end of a dim are computed like others.
+A nest is a body with loops in it, and each loop has a body: a *phase* is the work of the statements
+of one body, without those of inner loops. Memory traffic counts the elements that exist; arithmetic
+counts all lanes of the tiles, because lanes past the end of a dim are computed like others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from blockbuster.emit.tile.program import (
     Issue,
     Let,
     Load,
-    Nest,
     Stmt,
     Store,
     Tile,
@@ -37,9 +36,7 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.rings import issues
-from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
-from blockbuster.emit.tile.uses import Uses
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
@@ -94,14 +91,14 @@ class Phase:
     each: tuple[int, ...] = ()
 
 
-def phases(program: TileProgram, nest: Nest, extents: Extents, target: str) -> tuple[Phase, ...]:
-    """The phases of ``nest``, each before those of the loops in it."""
-    return tuple(_Walk(program, nest, extents, target).body(nest.body, extents.grid, ()))
+def phases(program: TileProgram, layouts: Layouts, extents: Extents) -> tuple[Phase, ...]:
+    """The phases of a nest of ``program``, each before those of the loops in it."""
+    return tuple(Counting(program, layouts, extents).body(layouts.nest.body, extents.grid, ()))
 
 
 @dataclass
-class _Sums:
-    """Numbers of a phase while its statements are walked."""
+class Counts:
+    """The numbers of a phase, or of one run of a statement, while they are added up."""
 
     loaded: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     stored: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -127,19 +124,21 @@ class _Sums:
         return Phase(dims, runs, each=each, **counts)
 
 
-class _Walk:
-    def __init__(self, program: TileProgram, nest: Nest, extents: Extents, target: str) -> None:
+class Counting:
+    """The walk over the statements of a nest that adds up what they do."""
+
+    def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
-        self.tiling = tiling_of(program, nest)
-        self.uses, self.layouts = Uses(nest, self.tiling), Layouts(nest, self.tiling, target)
+        nest, self.tiling = layouts.nest, layouts.tiling
+        self.uses, self.layouts = layouts.uses, layouts
         lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
 
     def body(self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...]) -> Iterator[Phase]:
-        sums, runs = _Sums(), self.extents.tiles(loops)
+        sums, runs = Counts(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
         few = self.extents.tiles(self.extents.grid) <= LISTED
@@ -150,7 +149,7 @@ class _Walk:
                 inner = self.extents.inside(stmt, loops)
                 yield from self.body(stmt.body, inner, (*dims, stmt.dim))
 
-    def _count(self, stmt: Stmt, loops: Loops, runs: int, sums: _Sums) -> None:
+    def _count(self, stmt: Stmt, loops: Loops, runs: int, sums: Counts) -> None:
         match stmt:
             case Load() | Issue() | Store():
                 self._moved(stmt, loops, sums)
@@ -167,7 +166,7 @@ class _Walk:
         """Lanes of a tile over the axes of all these."""
         return prod(self.tiling.block(d) for d in dict.fromkeys(d for t in tiles for d in t.axes))
 
-    def _moved(self, stmt: Load | Issue | Store, loops: Loops, sums: _Sums) -> None:
+    def _moved(self, stmt: Load | Issue | Store, loops: Loops, sums: Counts) -> None:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
@@ -183,11 +182,24 @@ class _Walk:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
             sums.waits += 1
+        copied, fetched = self.through_shared(stmt)
+        sums.copied += copied * tiles
+        sums.fetched += fetched * tiles
+
+    def through_shared(self, stmt: Load | Issue) -> tuple[int, int]:
+        """Bytes of shared memory that one run of a load writes, and those that are read again."""
+        tile = accessed(stmt)
         dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
-        if isinstance(stmt, Issue) or dots:
-            copied = width * self.lanes(tile) * self.extents.tiles(loops)
-            sums.copied += copied
-            sums.fetched += 0 if dots else copied
+        if not (isinstance(stmt, Issue) or dots):
+            return 0, 0
+        copied = MEMORY[stmt.view.buffer.dtype].bytes * self.lanes(tile)
+        return copied, 0 if dots else copied
+
+    def computed(self, stmt: Stmt) -> Counts:
+        """What one run of a statement, which is no access, computes."""
+        once = Counts()
+        self._count(stmt, (), 1, once)
+        return once
 
     def _dense(self, view: View, tile: Tile) -> int:
         """Lanes of a tile that lie next to each other in memory."""
@@ -196,7 +208,7 @@ class _Walk:
         dims = [dim for dim in last if dim in tile.axes]
         return self.tiling.block(dims[-1]) if dims else 1
 
-    def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
+    def _dot(self, stmt: Let, runs: int, sums: Counts) -> None:
         dot = dot_of(stmt, self.layouts)
         operations = 2 * runs * self.lanes(*stmt.args) * dot.products
         sums.operations[dot.unit, dot.dtype] += operations
@@ -207,7 +219,7 @@ class _Walk:
         sums.instructions += runs * dot.instructions
         sums.dots += 1
 
-    def _let(self, stmt: Let, runs: int, sums: _Sums) -> None:
+    def _let(self, stmt: Let, runs: int, sums: Counts) -> None:
         self._exchange(stmt, runs, sums)
         match stmt.op:
             case Functional("dot"):  # products, summed along what both have
@@ -223,7 +235,7 @@ class _Walk:
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
 
-    def _exchange(self, stmt: Let, runs: int, sums: _Sums) -> None:
+    def _exchange(self, stmt: Let, runs: int, sums: Counts) -> None:
         """Operands that meet others of another layout pass through shared memory."""
         to = self.layouts.known.get(stmt.target)
         for tile in stmt.args:
@@ -233,7 +245,7 @@ class _Walk:
                 sums.fetched += runs * WORD * self.lanes(tile)
                 sums.exchanges += 1
 
-    def _folded(self, stmt: Let, sums: _Sums) -> None:
+    def _folded(self, stmt: Let, sums: Counts) -> None:
         """The shuffles of a fold; warps that share rows exchange what each has, then the sum."""
         lanes = self.tiling.lanes(stmt.args[0])
         layout = self.layouts.known.get(stmt.args[0])
@@ -244,7 +256,7 @@ class _Walk:
         if layout.warps_along(lanes[-1]) > 1:
             sums.exchanges += 2
 
-    def _fold(self, stmt: Fold, runs: int, sums: _Sums) -> None:
+    def _fold(self, stmt: Fold, runs: int, sums: Counts) -> None:
         """What the matrix units add up themselves is counted with their dot."""
         if not stmt.ahead and stmt.value not in self.joined:
             elements = runs * self.lanes(stmt.value)
@@ -255,10 +267,10 @@ class _Walk:
             for _ in range(1 if stmt.ahead else 2):
                 self._scalars(factor, elements, sums)
 
-    def _scalars(self, each: Scalar, elements: int, sums: _Sums) -> None:
+    def _scalars(self, each: Scalar, elements: int, sums: Counts) -> None:
         self._vector(each.calls * elements, each.instructions * elements, sums)
         sums.special += each.special * elements
 
-    def _vector(self, operations: int, instructions: int, sums: _Sums) -> None:
+    def _vector(self, operations: int, instructions: int, sums: Counts) -> None:
         sums.operations["vector", self.arithmetic] += operations
         sums.instructions += instructions

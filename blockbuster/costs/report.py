@@ -1,4 +1,4 @@
-"""What a cost model or the simulator says of a kernel or a plan on a machine."""
+"""Reports: the prediction of a cost model or the simulator for a kernel or plan on a machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATENCY = "latency"
 
 @dataclass(frozen=True)
 class Event:
-    """What occupies a resource: a program's load, arithmetic or store, or a launch.
+    """An interval in which a resource is busy: a program's load, arithmetic or store, or a launch.
 
     ``start`` and ``end`` in microseconds from the start of the plan. ``processor``: the one it runs
     on, -1 for what belongs to none. ``kernel`` and ``program``: their numbers, in order.
@@ -59,7 +59,7 @@ class Report:
     def plot(self) -> Figure:
         """A figure of matplotlib: each processor over time, and the use of each resource.
 
-        Raises DrawError where matplotlib is missing, ValueError for a report without a timeline.
+        Raises DrawError if matplotlib is missing, ValueError for a report without a timeline.
         """
         from blockbuster.view.gantt import figure
 

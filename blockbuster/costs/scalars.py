@@ -1,8 +1,8 @@
-"""What a scalar function takes of a processor: operations, special functions, instructions.
+"""The cost of a scalar function on a processor: operations, special functions, instructions.
 
-The tables say what the texts of ``emit/print/triton/functions.py`` compile to for NVIDIA GPUs.
+The tables state what the texts of ``emit/print/triton/functions.py`` compile to for NVIDIA GPUs.
 Parts of an expression that read no element (powers of a size, products of constants) are computed
-once and count for nothing.
+once and cost nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Sines are those of small angles: large ones take another path, which branches.
 
 @dataclass(frozen=True)
 class Scalar:
-    """What one element takes: ``calls`` of functions, ``special`` ones, and ``instructions``."""
+    """The cost of one element: ``calls`` of functions, ``special`` ones, and ``instructions``."""
 
     calls: int = 0
     special: int = 0
@@ -47,7 +47,7 @@ class Scalar:
 
 
 def scalar(expr: Expr) -> Scalar:
-    """What one evaluation of ``expr`` takes.
+    """The cost of one evaluation of ``expr``.
 
     >>> from blockbuster.ir.expr import Arg, Size, call
     >>> scalar(call("exp", call("mul", Arg(0), call("pow", Size("D"), -0.5))))

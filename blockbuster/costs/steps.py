@@ -1,4 +1,4 @@
-"""One run of a phase in one program: how long each resource works for it, and its longest chain."""
+"""One run of a phase in one program: the busy time of each resource, and the longest chain."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _mean(parts: Sequence[float], exponent: float) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """How fast a machine does a kernel's work.
+    """The rates of a machine for a kernel's work.
 
     ``missed``: bytes that are loaded from memory because the cache has them not, by array.
     """

@@ -50,7 +50,7 @@ NUMBER = 0j
 
 @dataclass
 class Noted:
-    """What oracles and divisions add to the error."""
+    """The terms that oracles and divisions add to the error bound."""
 
     arguments: dict[str, tuple[float, float]] = field(default_factory=dict)
     """For each oracle the number of its arguments and the sum of their degrees."""

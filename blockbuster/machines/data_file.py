@@ -1,4 +1,4 @@
-"""The text form of a machine: a TOML file with its numbers, and where each of them is from."""
+"""The text form of a machine: a TOML file with its numbers and the source of each."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def numbers_of(machine: Machine) -> dict[str, int | float]:
 
 
 def sources_of(machine: Machine) -> dict[str, str]:
-    """Where each number is from, by its path: its own source, or that of a table around it."""
+    """The source of each number, by its path: its own source, or that of a table around it."""
     found = {}
     for path in numbers_of(machine):
         table = path

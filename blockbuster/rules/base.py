@@ -1,4 +1,4 @@
-"""What a rule is: it finds sites in one graph, and rewrites one of them."""
+"""The base class of rules: a rule finds sites in one graph, and rewrites one of them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def unheard(refusal: Refusal) -> None:
 class Rule:
     """A substitution rule. A subclass is one file and one frozen dataclass without options.
 
-    ``matches`` only reads and yields every site in canonical order; where it refuses it tells
-    ``note`` why. ``apply`` contains no legality test. A rule sees one graph level: the driver
-    descends.
+    ``matches`` only reads, and yields every site in canonical order; if it refuses a site, it tells
+    ``note`` the reason. ``apply`` contains no legality test. A rule sees one graph level: the
+    driver descends.
     """
 
     name: ClassVar[str]
@@ -51,7 +51,7 @@ class Rule:
         return next(self.matches(graph), None)
 
     def describe(self, match: Match) -> str:
-        """What is done to what, in one line."""
+        """The rewrite in one line."""
         return " -> ".join(label(match.node(role)) for role in match.nodes)
 
 
@@ -207,7 +207,7 @@ def _top(expr: Expr, depth: int, rest: int) -> Expr:
 
 
 def name_of(graph: Graph, value: Value) -> str:
-    """What a person calls ``value``: its hint, or what made it."""
+    """A readable name of ``value``: its hint, or the operator that made it."""
     if value.node < 0:
         return graph.inputs[value.port].hint or f"input {value.port}"
     node = graph.nodes[value.node]

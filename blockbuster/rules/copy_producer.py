@@ -1,17 +1,18 @@
-"""copy-producer: a value that is larger than what it is made from is made again for each end.
+"""copy-producer: a value larger than its inputs is computed again for each end that needs it.
 
 before   S = map M { map N { s = dot(q, k) } }      after   S1 = map M { map N { s = dot(q, k) } }
          l = map M { sums over N of !S }                    l  = map M { sums over N of !S1 }
          O = map M { products of !S and V }                 S2 = map M { map N { s = dot(q, k) } }
                                                             O  = map M { products of !S2 and V }
 
-An end is what reads such values and gives something smaller (ends.py). Those readers of a value
-that serve one end share a copy, and what an end needs is copied from the end backwards, so that in
-the end no copy serves two. Each copy then fuses into its reader, in the reader's loops and order,
-and none is stored. Costs the work of the value once per copy, a matmul or an exponential too: so no
-rule set of ``fuse`` holds it, and the cost decides between its programs and those that store.
-Ends: every application leaves one value with one end less, and copies have one end.
-Source: ours; what FlashAttention's backward pass does with the scores.
+An end is an operator that reads such values and returns a smaller one (ends.py). The readers of a
+value that serve one end share a copy. Copies are made from the ends backwards, so that finally no
+copy serves two ends. Each copy then fuses into its reader, in the reader's loops and order, and
+none is stored. Costs the work of the value once per copy, which may be a matmul or an exponential.
+So no rule set of ``fuse`` holds this rule, and the cost decides between its programs and those that
+store.
+Termination: each application leaves one value with one end less, and copies have one end.
+Source: ours; FlashAttention's backward pass does this with the scores.
 """
 
 from __future__ import annotations

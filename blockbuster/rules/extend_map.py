@@ -6,8 +6,8 @@ before   E = map N { ... }                  after   O = map L (X = !X, vt in !VT
            yield o                                    yield o
          }                                          }
 
-The two maps over N now stand in one graph, where a fusion rule takes them. Costs work: what is
-pulled in is done once per iteration of L. The driver keeps a snapshot from before.
+The two maps over N now stand in one graph, where a fusion rule can fuse them. Costs work: the
+pulled nodes are computed once per iteration of L. The driver keeps a snapshot from before.
 Source: Blockbuster Part 1, rule 6: one rule with three witnesses. (a) a pulled map feeds an inner
 one, (b) both read the same input of this graph, (c) both read the same node.
 """

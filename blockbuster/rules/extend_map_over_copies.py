@@ -1,4 +1,4 @@
-"""extend-map-over-copies: a map takes in a copy of what makes its list, which others read too.
+"""extend-map-over-copies: a map takes in a copy of its list's producer, which others read, too.
 
 before   E, F = map M { ... }             after   F = map M { ... }
          A = map K (e = !E) {                     A = map K {
@@ -7,11 +7,12 @@ before   E, F = map M { ... }             after   F = map M { ... }
          B = map L (f = !F) { ... }                 yield a }
                                                   B = map L (f = !F) { ... }
 
-Like extend-map-over-ancestors where that refuses because others need what is pulled in: here they
-keep it, and this map makes it again. The list between the two maps is not stored then. Costs the
-work of what is copied, in every iteration, a matmul or an exponential too: so no rule set of
-``fuse`` holds it (see copy-producer). Ends: each application hides in a map a list that the map
-read whole, and maps over one dim do not nest.
+Like extend-map-over-ancestors, where that rule refuses because others read the pulled nodes: here
+they keep these nodes, and the map gets copies. The list between the two maps is not stored then.
+Costs the work of the copies, in every iteration, which may be a matmul or an exponential: so no
+rule set of ``fuse`` holds this rule (see copy-producer).
+Termination: each application moves a list that the map read whole into the map, and maps over one
+dim do not nest.
 Source: ours.
 """
 

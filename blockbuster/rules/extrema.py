@@ -1,7 +1,7 @@
-"""Folds that wait for a maximum or minimum, and what they need to run beside it.
+"""Folds that wait for a maximum or minimum, and the changes that let them run beside it.
 
-A fold waits where it takes ``where(x == m, v, e)``: values v at the places where x is the extremum
-m of all x, and its neutral element e elsewhere.
+A fold waits if it reads ``where(x == m, v, e)``: values v at the positions where x is the extremum
+m of all x, and the fold's neutral element e elsewhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Named side conditions of rules: each returns "" where it is met, else the reason in words."""
+"""Named side conditions of rules: each returns "" if it is met, else the reason in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""transpose-producer: a transposed list is made in the order in which it is read.
+"""transpose-producer: a transposed list is computed in the order in which it is read.
 
 before   S = map M (q in !Q, K = !K) {        after   T = map N (k in !K, Q = !Q) {
            s = map N (q2 = q, k in !K) {                t = map M (k2 = k, q in !Q) {
@@ -7,12 +7,13 @@ before   S = map M (q in !Q, K = !K) {        after   T = map N (k in !K, Q = !Q
            yield s }                                    yield t }
          T = transpose N,M[N,M] (!S)
 
-The maps change places, and operators inside give transposed blocks: a dot takes its operands the
-other way round, what goes by rows goes by columns. So a transposed product costs nothing, and the
-maps over N meet those of the readers. A list that is read over several of the maps, or whose blocks
-are to be transposed, is itself transposed: at an input that is addressing, elsewhere the rule goes
-on there. Ends: each application moves a transpose nearer to the inputs.
-Source: ours; lowering does the same where all readers of a value ask for one order.
+The maps change places, and the operators inside compute transposed blocks: a dot exchanges its
+operands, and an operator by rows becomes one by columns. So a transposed product costs nothing, and
+the maps over N meet those of the readers. A list that is read over several of the maps, or whose
+blocks have to be transposed, is itself transposed: at an input that is addressing; elsewhere the
+rule applies there next.
+Termination: each application moves a transpose nearer to the inputs.
+Source: ours; lowering does the same if all readers of a value ask for one order.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Programs that make larger values again instead of storing them: candidates beside the snapshots.
+"""Candidates beside the snapshots: programs that recompute large values instead of storing them.
 
-Attention's backward pass reads its scores in three products whose loops do not meet, so fusing
-alone stores them. ``made_again`` (rules/made_again.py) copies them into each product. That saves
-what storing moves and costs arithmetic: which is less depends on sizes, and is for choice.py.
+Attention's backward pass reads its scores in three products whose loops do not meet, so fusion
+alone stores them. ``made_again`` (rules/made_again.py) copies their computation into each product.
+That saves traffic and costs arithmetic; which is cheaper depends on sizes, and choice.py decides.
 
-Extensions go further: a loop takes in what is as small as an array, too, and repeats all that it
-takes in every iteration. Attention by random features multiplies keys by values once per head; an
-extension does so for each block of queries, a hundred times the work. So there are two programs:
-with extensions, and with larger values alone made again.
+Extensions go further: a loop also takes in what is as small as an array, and repeats it in every
+iteration. Attention by random features multiplies keys by values once per head; an extension does
+so for each block of queries, a hundred times the work. So there are two programs: one with
+extensions, and one that makes larger values alone again.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Again:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         whole = f", {' and '.join(self.dims)} in one block" if self.dims else ""
         alone = " alone" * self.alone
         return f"the program with larger values{alone} made again{whole}"
@@ -167,7 +167,7 @@ class Repeated:
 
     @property
     def words(self) -> str:
-        """How much there is of it."""
+        """The amount of repeated work, in words."""
         now, once = self.now.matrix + self.now.vector, self.once.matrix + self.once.vector
         names = f"{', '.join(self.copied)} and what they take" if self.copied else "Values"
         return f"{names} are made again: {now:.2g} operations instead of {once:.2g}"
@@ -176,6 +176,6 @@ class Repeated:
 def repeated(
     one: Again, program: TileProgram, once: TileProgram, sizes: Mapping[Dim, int]
 ) -> Repeated:
-    """What ``program``, the tiles of ``one``, computes, and ``once``, the program before fusion."""
+    """The work of ``program``, the tiles of ``one``, beside that of ``once``, which is unfused."""
     work = arithmetic(program, sizes), arithmetic(once, sizes)
     return Repeated(*work, exact=program.dtype == FLOAT, copied=one.copied)

@@ -1,4 +1,4 @@
-"""The candidates beside the snapshots, in the order in which they are numbered."""
+"""All candidates beside the snapshots, in the order of their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A candidate: a snapshot as a tile program with a schedule for some sizes, and what it costs."""
+"""A candidate: a snapshot as a tile program, with a schedule for some sizes and its cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given
-from blockbuster.emit.tile.program import Buffer, TileProgram
+from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.program import Buffer, TileProgram, statements
 from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.lengths import completed
@@ -71,17 +72,19 @@ class Choice:
 
     @property
     def rank(self) -> tuple[int, float, int, int]:
-        """What the best choice has least of; values are made again only where that is better."""
+        """The sort key: the best choice has the least; values are made again only if that is
+        better.
+        """
         return len(self.unsafe), self.price, *self.tie
 
     @property
     def tie(self) -> tuple[int, int]:
-        """What the best of those has least of that cost the same."""
+        """The sort key among choices of equal cost."""
         return self.kernels, self.snapshot if self.again else -self.snapshot
 
     @property
     def amount(self) -> str:
-        """What it costs, in words."""
+        """The cost, in words."""
         if self.cost is not None:
             times = f", counted {self.weight} times: {STORED}" if self.weight > 1.0 else ""
             return f"{self.name} {self.cost}{times}"
@@ -90,7 +93,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a choice is for. ``in_chunks``: loops may be run in chunks."""
+    """The sizes, dtypes and target of a choice. ``in_chunks``: loops may be cut into chunks."""
 
     sizes: Mapping[Dim, int]
     given: Given
@@ -126,7 +129,9 @@ def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
     kernels = len(split_nests(program).nests)
     sizes = completed(setting.known, program.rules)
     moved = sum(nest.elements for nest in traffic_by_nest(program, sizes, blocks))
-    key = (program.whole, tuple(looped.items()))
+    made = (defined(stmt) for nest in program.nests for stmt in statements(nest.body))
+    dtypes = tuple(sorted({tile.dtype for tile in made if tile}))
+    key = (program.whole, tuple(looped.items()), dtypes)
     return Candidate(program, {}, blocks, kernels, moved, moved, key)
 
 

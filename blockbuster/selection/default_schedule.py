@@ -1,4 +1,4 @@
-"""The schedule of a program that nobody has tuned: which moves, where, with which arguments."""
+"""The default schedule of an untuned program: its moves, their places and their arguments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.base_two import in_base_two
 from blockbuster.selection.chunk_sizes import in_chunks
-from blockbuster.selection.combining import combined_finely
+from blockbuster.selection.combining import combined_finely, combining_warps
 from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
@@ -144,7 +144,7 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, in
         usual = tuple(cut for cut in cuts if cut.dim in here)
         mine = tuple(cut for cut in own[at] if cut.dim in here)
         chosen = usual if BLOCK.why_not(scheduled, site, cuts=mine) else mine
-        if chosen and BLOCK.why_not(scheduled, site, cuts=chosen):
+        if chosen is usual and usual and BLOCK.why_not(scheduled, site, cuts=usual):
             return BLOCK.apply(start, EVERYWHERE, cuts=cuts)
         scheduled = BLOCK.apply(scheduled, site, cuts=chosen) if chosen else scheduled
     return scheduled
@@ -233,7 +233,10 @@ def kept(scheduled: Scheduled) -> Scheduled:
 def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
     """``scheduled`` with so many warps in all kernels, or as many as each usually has."""
     draft = scheduled.draft
-    usual = [warps or choose_warps(nest, tiling_of(draft, nest)) for nest in draft.nests]
+    usual = [
+        warps or combining_warps(draft, nest) or choose_warps(nest, tiling_of(draft, nest))
+        for nest in draft.nests
+    ]
     if len(set(usual)) == 1:
         return WARPS.apply(scheduled, EVERYWHERE, count=usual[0])
     for number, count in enumerate(usual, start=1):

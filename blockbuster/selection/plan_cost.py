@@ -1,4 +1,4 @@
-"""What a plan costs on a machine: the kernels of its files, one after the other."""
+"""The cost of a plan on a machine: the sum over the kernels of its files."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Schedules near the default one, the cheapest by the closed form first.
+"""Schedules near the default one, in the order of their closed-form cost.
 
-Lanes of blocks, chunks, warps and stages vary. The default schedule is arranged anew for each
-choice of lanes, since it depends on them which loops are run in chunks, narrowed or kept. From the
-default lanes, and from wider ones, the search goes on to the best of those with one dim halved or
-doubled, as long as that is better; then come chunks, and last the warps and stages of each kernel.
-All that in a fixed order: the same program and sizes give the same schedules on any computer.
+Lanes of blocks, chunks, warps and stages vary. The default schedule is built anew for each choice
+of lanes, because lanes decide which loops are cut into chunks, narrowed or kept. From the default
+lanes, and from wider ones, the search moves to the best neighbour with one dim halved or doubled,
+as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel. The
+order is fixed: the same program and sizes give the same schedules on any computer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from blockbuster.costs import time_of
 from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.program import Let, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
+from blockbuster.emit.tile.tiling import Tiling, power_of_two
 from blockbuster.emit.tile.trips import dims_in
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
@@ -68,7 +68,7 @@ Chunks = tuple[tuple[Dim, int], ...] | None
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What the moves before warps and stages depend on.
+    """The facts on which the moves before warps and stages depend.
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
     loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of
@@ -93,7 +93,7 @@ class Variation:
 
     @property
     def microseconds(self) -> float:
-        """What it costs."""
+        """The cost in microseconds."""
         return self.cost.microseconds
 
 
@@ -202,7 +202,7 @@ class _Search:
         for one in self._best_arrangements():
             draft, tried = one.scheduled.draft, [one]
             each = [
-                others(setting, nest, tiling_of(draft, nest))
+                others(setting, draft, nest)
                 for setting, nest in zip(one.settings, draft.nests, strict=True)
             ]
             for level in zip_longest(*each):

@@ -1,4 +1,4 @@
-"""What one run of a body asks of a processor: seconds of each of its units, step after step."""
+"""The demand of one run of a body on a processor: seconds on each of its units, step by step."""
 
 from __future__ import annotations
 

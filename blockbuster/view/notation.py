@@ -1,4 +1,4 @@
-"""Operators in the notation of mathematics: what stands on the nodes of a picture.
+"""Operators in mathematical notation: the labels of nodes in pictures.
 
 ``x``, ``y``, ``z`` are the operands in order; ``ρ`` is a vector with an entry per row of a block,
 ``κ`` one with an entry per column. ``·`` is the dot operator, ``×`` the product of elements.
@@ -133,7 +133,7 @@ def is_ordered(node: Node) -> bool:
 
 
 def label(node: Node, operands: Sequence[Type]) -> str:
-    """What stands on ``node``, whose operands have these types."""
+    """The label of ``node``, whose operands have these types."""
     return LABELS[type(node.op)](node.op, operands)
 
 
@@ -192,5 +192,5 @@ LABELS: dict[type[Op], Callable[[Any, Sequence[Type]], str]] = {
 
 
 def names(count: int) -> Sequence[str]:
-    """What ``count`` operands are called on a label."""
+    """The names of ``count`` operands on a label."""
     return NAMES[:count] if count <= len(NAMES) else [f"x{k}" for k in range(count)]

@@ -1,4 +1,4 @@
-"""What a rule or a move saves and costs, in the words of its own file."""
+"""The benefits and costs of a rule or a move, in the words of its own file."""
 
 from __future__ import annotations
 

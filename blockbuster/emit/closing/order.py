@@ -1,11 +1,12 @@
-"""What follows moves without being asked for: after each of them, and once before printing.
+"""The order of the passes that the compiler applies by itself, after each move and before printing.
 
 ``tidied`` brings a draft into its normal form after every move. ``closed`` makes the program that
-is printed: groups under leads that are folded first, guards where lanes past the end would count,
-workspaces in the dtype of the dots that read them, each nest's outer loops on the grid, and factors
-of a group computed once; then facts that a printer spells: tiles that lie as columns, sums that the
-matrix units add to, how exact functions are, and what is done for a compiler's sake; and last,
-where nests that overlap wait for each other. No schedule can choose otherwise.
+is printed. Its passes fold groups under their leads first, guard reductions against padded lanes,
+give workspaces the dtype of the dots that read them, put each nest's outer loops on the grid, and
+compute the factors of a group once. Then they record facts that a printer needs: tiles that lie as
+columns, sums that the matrix units add to, how exact functions are, and workarounds for a
+compiler's faults. Last they place the waits between nests that overlap. A schedule cannot change
+any of this.
 """
 
 from __future__ import annotations
@@ -49,6 +50,24 @@ def tidied(program: TileProgram) -> TileProgram:
         for nest, other in zip(program.nests, merged, strict=True)
     )
     return replace(program, nests=tuple(nests))
+
+
+def is_tidied(program: TileProgram, before: TileProgram) -> bool:
+    """True if ``program`` is in its normal form because ``before`` is, whose statements it has.
+
+    Blocks, warps and the order of the grid make no difference to that form.
+    """
+    bodies = zip(program.nests, before.nests, strict=False)
+    return (
+        len(program.nests) == len(before.nests)
+        and all(nest.body is other.body for nest, other in bodies)
+        and _arrays(program) == _arrays(before)
+    )
+
+
+def _arrays(program: TileProgram) -> tuple[object, ...]:
+    arrays = (program.inputs, program.outputs, program.workspaces)
+    return *arrays, program.units, program.dtype
 
 
 def closed(program: TileProgram) -> TileProgram:

@@ -1,4 +1,4 @@
-"""place-waits: a nest that overlaps the one before waits for it as late as it may.
+"""place-waits: a nest that overlaps the nest before it waits for that nest as late as possible.
 
 before   nest 2, overlaps:                after   nest 1: release; ...
           t1 = load(I1[m])                        nest 2:
@@ -7,9 +7,10 @@ before   nest 2, overlaps:                after   nest 1: release; ...
                                                    t1 = load(I1[m])
                                                    ...
 
-All stores follow the wait, and all loads of what the nests before it in its chain store. Loads of
-other arrays at the nest's beginning go first, so that memory works meanwhile. A nest lets the next
-one begin as soon as it has waited itself. Behind this pass a nest overlaps if it holds a wait.
+The wait comes before all stores, and before all loads of arrays that earlier nests of its chain
+store. Loads of other arrays at the nest's beginning come before the wait, so that memory works
+meanwhile. A nest lets the next one begin as soon as it has waited itself. After this pass, a nest
+overlaps if and only if it holds a wait.
 """
 
 from __future__ import annotations

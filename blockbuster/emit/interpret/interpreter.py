@@ -1,9 +1,9 @@
-"""The interpreter of tile programs: runs one statement after the other, under any semantics.
+"""The interpreter of tile programs: it runs one statement after the other, under any semantics.
 
-What operators mean is the business of ``interp.semantics``, as it is for block programs. Parallel
-iterations run in a random order; arrays start without values; a load that runs ahead may complete
-at any time that its tokens allow. What only luck would make right raises ``Hazard``, with the line
-of the listing.
+``interp.semantics`` defines the meaning of operators, as for block programs. Parallel iterations
+run in a random order, arrays start without values, and a load that runs ahead may complete at any
+time that its tokens allow. A program that is right only by luck raises ``Hazard``, with the line of
+the listing.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def run_tiles(
     one block (and 1 for list-only dims). With a ``seed``, parallel iterations run in a random
     order. ``padded``: tiles have all lanes of their blocks, as on a GPU: loads put 0 past the end
     of a dim, stores cut. ``converts``: stores round to the dtypes that arrays have. Raises Hazard,
-    with a line of the listing, where a statement reads what is not there; ValueError where sizes do
-    not fit, or where lanes are to be padded with a semantics other than ``Floats``, whose
-    arithmetic goes wrong on them (``lanes.py`` checks guards instead).
+    with a line of the listing, if a statement reads what is not there; ValueError if sizes do not
+    fit, or where lanes are to be padded with a semantics other than ``Floats``, whose arithmetic
+    goes wrong on them (``lanes.py`` checks guards instead).
     """
     if padded and not isinstance(semantics, Floats):
         raise ValueError(f"padded lanes need floats, not {semantics!r}: use check_lanes")

@@ -1,14 +1,16 @@
 """Is a tile program equal to another, or to a block program? By the tiers of ``prove_equal``.
 
-Both are run on random residues with uninterpreted functions, at small sizes and blocks, parallel
-iterations in a random order: programs that agree are equal as terms, but for luck, which is bounded
-as for block programs. What changes the order of sums, products and maxima needs no more. What
-rests on a law of exp is asked of tier B; what rests on order, of random orders and of fractions.
-A difference is called one if floats differ, or if the second program reads what is not there.
+Both programs run on random residues with uninterpreted functions, at small sizes and blocks, with
+parallel iterations in a random order. Programs that agree are equal as terms, but for luck, which
+is bounded as for block programs. This suffices for changes in the order of sums, products and
+maxima. Tier B decides equalities that rest on a law of exp; random orders and fractions decide
+those that rest on order. The programs count as different if floats differ, or if the second program
+reads elements that are not there.
 
-A tile program with dtypes rounds where a block program does not, and where a sum is cut decides
-what is rounded. So programs that are not equal with their roundings, each an unknown function, are
-compared without those of dtypes, then without those of casts, and the proof says so.
+A tile program with dtypes rounds where a block program does not, and the place where a sum is cut
+decides what is rounded. Each rounding is first an unknown function. Programs that are not equal
+this way are compared again without the roundings of dtypes, then without those of casts, and the
+proof says so.
 """
 
 from __future__ import annotations
@@ -107,9 +109,9 @@ def prove_tiles(
     """Compare a tile program with the program that it was made from, on random inputs and sizes.
 
     ``equal`` is True where they agree in every trial of some tier, False where floats differ or
-    ``after`` is ill-formed or reads what is not there, None where neither shows. ``lanes``: the
-    padded lanes of ``after`` must not count either, as after ``guard``. Raises ValueError where
-    interfaces differ or ``trials`` is below 1, VerifyError where ``before`` is at fault.
+    ``after`` is ill-formed or reads what is not there, None if neither shows. ``lanes``: the padded
+    lanes of ``after`` must not count either, as after ``guard``. Raises ValueError if interfaces
+    differ or ``trials`` is below 1, VerifyError if ``before`` is at fault.
     """
     if trials < 1:
         raise ValueError(f"trials is {trials}, expected at least 1")
@@ -143,7 +145,7 @@ class Fault(Exception):
 
 @dataclass(frozen=True)
 class Trialled:
-    """What the trials of a tier gave: whether all agree, and where they were."""
+    """The result of a tier's trials: whether all agree, and where they were."""
 
     agree: bool
     redraws: int
@@ -170,7 +172,7 @@ class Comparison:
             )
 
     def proof(self) -> Proof:
-        """What the first tier says that settles it."""
+        """The proof by the first tier that settles the comparison."""
         typed = [side.typed for side in self.sides]
         if all(typed):
             proof, _ = self._terms()
@@ -223,7 +225,7 @@ class Comparison:
         )
 
     def cuts(self, tier: Tier) -> tuple[Cut, ...]:
-        """Where trials of a tier are made."""
+        """The sizes and blocks at which trials of a tier are made."""
         random = np.random.default_rng([self.seed, 0])
         return tuple(cuts(self.sides, -(-self.trials // self.each), random, tier.sizes))
 
@@ -283,7 +285,7 @@ class Comparison:
     def bound(self, outcome: Trialled) -> float | None:
         """The chance that trials of tier A hid a difference at one of their sizes.
 
-        None where data bound loops: degrees do not tell which iterations there are.
+        None if data bound loops: degrees do not tell which iterations there are.
         """
         if self.bounding:
             return None

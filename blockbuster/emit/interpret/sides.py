@@ -1,4 +1,4 @@
-"""Two programs side by side: block programs or tile programs, run at drawn sizes and blocks."""
+"""The two programs of a comparison, block or tile programs, run at drawn sizes and blocks."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Side:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What the program says about sizes."""
+        """The facts about sizes that the program holds."""
         if isinstance(self.program, Graph):
             return tuple(self.program.size_rules)
         return self.program.rules

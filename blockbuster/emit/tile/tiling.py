@@ -40,7 +40,7 @@ class Tiling:
 
 
 def tiling_of(program: TileProgram, nest: Nest) -> Tiling:
-    """How a nest of ``program`` cuts dims."""
+    """The cuts of dims in a nest of ``program``."""
     return Tiling(
         {block.dim: block.lanes for block in nest.blocks},
         program.units,

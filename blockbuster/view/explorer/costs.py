@@ -1,4 +1,4 @@
-"""Closed forms as numbers that the page can compute with: polynomials over a list of symbols."""
+"""Closed forms as data for the page's own arithmetic: polynomials over a list of symbols."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Table:
 
 
 def costs(graph: Graph, table: Table, names: Mapping[str, str]) -> dict[str, Any]:
-    """What a program moves, computes and holds, its polynomials by their numbers in ``table``.
+    """The traffic, arithmetic and footprint of a program, as numbers of polynomials in ``table``.
 
     ``names`` gives the name of the node at a place, as the text form prints it.
     """

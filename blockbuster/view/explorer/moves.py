@@ -1,7 +1,7 @@
-"""The moves behind the rules as data: the tile program after each, what it gives, what it asks.
+"""The moves behind the rules as data: the tile program after each, its gain and its conditions.
 
-Tile state 0 is the program as it was lowered, state i what move i made. The last is what is
-printed: ``emit/closing/order.py`` derives it from the draft.
+Tile state 0 is the lowered program, state i the result of move i. The last state is the printed
+program, which ``emit/closing/order.py`` derives from the draft.
 """
 
 from __future__ import annotations
