@@ -6,14 +6,14 @@ Each kernel has its own; they change neither what other kernels do nor what it l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
-from blockbuster.emit.tile.program import Let, Nest, statements
+from blockbuster.emit.tile.program import For, Let, Nest, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.selection.default_tiles import ROWS, THREADS, WARPS, choose_warps
@@ -22,6 +22,9 @@ WARPS_MOVE, STAGE = Warps(), Stage()
 
 STAGES = (3, 4, 2, 0)
 """Stages of loops of dots, the usual number first; 0: their loads do not run ahead."""
+
+DEEP = 4
+"""Stages of loops in fewer chunks than usual."""
 
 HELD = 128
 """Elements of a tile to a thread, at most: what has more spills, whatever else there is."""
@@ -67,6 +70,23 @@ def others(setting: KernelSetting, nest: Nest, tiling: Tiling) -> Iterator[Kerne
         for stages in STAGES if dots else (setting.stages,):
             if (found := KernelSetting(warps, stages)) != setting:
                 yield found
+
+
+def deeper(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> tuple[KernelSetting, ...]:
+    """``settings`` with one more stage where a kernel runs a loop in chunks.
+
+    Fewer chunks are fewer programs, of which each has to wait for more. The second product of a
+    gated network took an H200 14 microseconds longer in 4 chunks than in 8 by three stages, and 6
+    less by five.
+    """
+    chunked = [
+        any(isinstance(stmt, For) and stmt.chunk is not None for stmt in statements(nest.body))
+        for nest in scheduled.draft.nests
+    ]
+    return tuple(
+        replace(setting, stages=DEEP) if long and setting.stages else setting
+        for setting, long in zip(settings, chunked, strict=True)
+    )
 
 
 def with_settings(scheduled: Scheduled, settings: Sequence[KernelSetting]) -> Scheduled:

@@ -27,10 +27,19 @@ from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.cost import Cost, cost_of
 from blockbuster.selection.default_schedule import arranged
 from blockbuster.selection.default_tiles import WHOLE, repeated_dims
+from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.overlapping import overlapped
+from blockbuster.selection.own_blocks import (
+    Own,
+    joined,
+    kernels_of_dots,
+    near,
+    with_own_blocks,
+)
 from blockbuster.selection.settings import (
     STAGES,
     KernelSetting,
+    deeper,
     is_held,
     others,
     usual,
@@ -42,6 +51,9 @@ MOST = 48
 
 WALKED = 24
 """Of these, at most so many before chunks, warps and stages are varied."""
+
+OWN = 16
+"""And so many more for each kernel of dots, where there are several: blocks of its own."""
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
@@ -67,11 +79,13 @@ class Arrangement:
     """What the moves before warps and stages depend on.
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
-    loops over some dims are run; None: as many as the default schedule has.
+    loops over some dims are run; None: as many as the default schedule has. ``own``: blocks of
+    single kernels, after all that.
     """
 
     lanes: Lanes = ()
     chunks: Chunks = None
+    own: Own = ()
 
 
 @dataclass(frozen=True)
@@ -101,16 +115,18 @@ def preferred(found: Sequence[Variation]) -> list[Variation]:
     """Variations, the cheapest of which is the first, in the order in which they are taken.
 
     First those that cost about as little: of them, the one that moves least between memory and
-    processors, then the one with the more usual numbers of warps and stages.
+    processors, in tenths of the least, then the one with the more usual numbers of warps, then the
+    cheapest.
     """
     limit = NEAR * found[0].microseconds if found else 0.0
     near = [one for one in found if one.microseconds <= limit]
-    return [*sorted(near, key=_preference), *found[len(near) :]]
+    least = max(min((one.cost.moved for one in near), default=1), 1)
+    return [*sorted(near, key=partial(_preference, least)), *found[len(near) :]]
 
 
-def _preference(one: Variation) -> tuple[int, int, int]:
+def _preference(least: int, one: Variation) -> tuple[int, int, float, int]:
     stages = sum(STAGES.index(setting.stages) for setting in one.settings)
-    return one.cost.moved, one.unusual, stages
+    return 10 * one.cost.moved // least, one.unusual, one.microseconds, stages
 
 
 def variations(
@@ -129,8 +145,10 @@ def variations(
         return search.ranked()
     for start in starts:
         search.walk(start)
+    search.vary_kernels()
     search.vary_chunks()
     search.vary_settings()
+    search.vary_chunks()
     return search.ranked()
 
 
@@ -142,8 +160,9 @@ class _Search:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
         self.roles = _Roles.of(bare)
+        self.most = MOST
         self.arranged: dict[Arrangement, Scheduled | None] = {}
-        self.texts: dict[tuple[str, tuple[KernelSetting, ...]], str] = {}
+        self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
 
     def ranked(self) -> tuple[Variation, ...]:
@@ -166,14 +185,30 @@ class _Search:
             better = [one for one in near if one and one.microseconds < here.microseconds]
             here = min(better, key=lambda one: one.microseconds, default=None)
 
+    def vary_kernels(self) -> None:
+        """Other blocks for each kernel of dots, as long as that is better."""
+        best = next(iter(self.ranked()), None)
+        for number in kernels_of_dots(best.scheduled) if best else ():
+            self.most += OWN
+            here = self._costed(best.arrangement, in_groups=True) if best else None
+            while here is not None:
+                best, own = here, here.arrangement.own
+                owns = (joined(own, changed) for changed in near(here.scheduled, number))
+                tried = [replace(here.arrangement, own=own) for own in owns]
+                costed = [self._costed(one, in_groups=True) for one in tried]
+                here = min(filter(None, costed), key=_microseconds, default=None)
+                here = here if here and here.microseconds < best.microseconds else None
+
     def vary_chunks(self) -> None:
-        """Half and twice the chunks of the best, and none."""
+        """Half and twice the chunks of the best, and none, with the settings of the best."""
         if self.default.chunks is not None:
             return
         for one in self.ranked()[:REFINED]:
             counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
             for chunks in _other_chunks(counts):
-                self._costed(replace(one.arrangement, chunks=chunks))
+                other = replace(one.arrangement, chunks=chunks)
+                self._costed(other, one.settings)
+                self._costed(other, deeper(one.scheduled, one.settings))
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
@@ -196,20 +231,26 @@ class _Search:
         return list(best.values())[:REFINED]
 
     def _costed(
-        self, arrangement: Arrangement, settings: tuple[KernelSetting, ...] | None = None
+        self,
+        arrangement: Arrangement,
+        settings: tuple[KernelSetting, ...] | None = None,
+        *,
+        in_groups: bool = False,
     ) -> Variation | None:
-        """The schedule, costed unless it was before, or ``MOST`` were."""
+        """The schedule, costed unless it was before, or ``MOST`` were. ``in_groups``: its grids are
+        walked in groups where that saves loads."""
         made = self._arranged(arrangement)
         if made is None:
             return None
         known = usual(made)
-        settings = settings or known
-        key = made.schedule, settings
+        settings = settings if settings and len(settings) == len(known) else known
+        key = made.schedule, settings, in_groups
         if key in self.texts:
             return self.found.get(self.texts[key])
         scheduled = overlapped(with_settings(made, settings))
+        scheduled = grouped(scheduled) if in_groups else scheduled
         text = self.texts[key] = scheduled.schedule
-        if text not in self.found and len(self.found) < MOST:
+        if text not in self.found and len(self.found) < self.most:
             cost = _fitting(scheduled)
             unusual = sum(a.warps != b.warps for a, b in zip(settings, known, strict=True))
             one = Variation(scheduled, cost, arrangement, settings, unusual) if cost else None
@@ -222,6 +263,9 @@ class _Search:
         return self.arranged[arrangement]
 
     def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
+        if arrangement.own:
+            made = self._arranged(replace(arrangement, own=()))
+            return with_own_blocks(made, arrangement.own) if made else None
         chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
         lanes = {**self.roles.usual, **dict(arrangement.lanes)} if arrangement.lanes else {}
         dots, plain = (lanes, {}) if self.roles.dots else ({}, lanes)
@@ -323,6 +367,10 @@ def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
         for other in (2 * count, count // 2):
             if other > 1:
                 yield tuple({**counts, dim: other}.items())
+
+
+def _microseconds(one: Variation) -> float:
+    return one.microseconds
 
 
 def _best_of_each(tried: Sequence[Variation]) -> tuple[KernelSetting, ...]:
