@@ -20,7 +20,7 @@ SINK = Sink()
 
 
 def sunk(scheduled: Scheduled, number: int) -> Scheduled:
-    """``scheduled`` with nest ``number``, from 1, sunk into its loops of dots where that is cheap."""
+    """``scheduled`` with nest ``number`` sunk into its loops of dots, where that is cheap."""
     while True:
         sites = (site for site, _ in loops_of(scheduled.draft) if site.nest == number)
         legal = (site for site in sites if not SINK.why_not(scheduled, site))
