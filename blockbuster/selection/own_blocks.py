@@ -49,6 +49,11 @@ def joined(own: Own, more: Own) -> Own:
     return tuple((number, dim, lanes) for (number, dim), lanes in known.items())
 
 
+def others_near(scheduled: Scheduled, number: int, own: Own) -> list[Own]:
+    """``own``, which ``scheduled`` has, with each change of ``near``."""
+    return [joined(own, changed) for changed in near(scheduled, number)]
+
+
 def near(scheduled: Scheduled, number: int) -> Iterator[Own]:
     """One dim of a kernel doubled or halved, or one doubled and another halved."""
     nest = scheduled.draft.nests[number - 1]

@@ -31,9 +31,8 @@ from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.overlapping import overlapped
 from blockbuster.selection.own_blocks import (
     Own,
-    joined,
     kernels_of_dots,
-    near,
+    others_near,
     with_own_blocks,
 )
 from blockbuster.selection.settings import (
@@ -44,7 +43,10 @@ from blockbuster.selection.settings import (
     others,
     usual,
     with_settings,
+    with_stages,
 )
+from blockbuster.selection.split_floats import split_floats
+from blockbuster.selection.split_tiles import split_tiles
 
 MOST = 48
 """Schedules that are costed, at most."""
@@ -52,8 +54,7 @@ MOST = 48
 WALKED = 24
 """Of these, at most so many before chunks, warps and stages are varied."""
 
-OWN = 16
-"""And so many more for each kernel of dots, where there are several: blocks of its own."""
+OWN = 16  # and so many more for each kernel of dots, where there are several
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
@@ -67,8 +68,7 @@ WIDEST = 256
 NARROWEST = 32
 """Lanes of a dim of dots, at least, but of their rows: matrix units take half as many slowly."""
 
-LINE = 1 << 14
-"""Lanes of other dims, at most."""
+LINE = 1 << 14  # lanes of other dims, at most
 
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
@@ -145,8 +145,8 @@ def variations(
         return search.ranked()
     for start in starts:
         search.walk(start)
-    search.vary_kernels()
     search.vary_chunks()
+    search.vary_kernels()
     search.vary_settings()
     search.vary_chunks()
     return search.ranked()
@@ -168,7 +168,7 @@ class _Search:
     def ranked(self) -> tuple[Variation, ...]:
         """All that fit, the cheapest first; of equals, the one that was found first."""
         fit = (one for one in self.found.values() if one is not None)
-        return tuple(sorted(fit, key=lambda one: one.microseconds))
+        return tuple(sorted(fit, key=_microseconds))
 
     def starts(self) -> list[Variation]:
         """The default arrangement and a wider one, as far as they fit."""
@@ -181,23 +181,24 @@ class _Search:
     def walk(self, here: Variation | None) -> None:
         """From a start to better lanes, one dim at a time."""
         while here is not None and len(self.found) < WALKED:
-            near = [self._costed(one) for one in self._neighbours(here.arrangement)]
-            better = [one for one in near if one and one.microseconds < here.microseconds]
-            here = min(better, key=lambda one: one.microseconds, default=None)
+            least, near = here.microseconds, self._neighbours(here.arrangement)
+            better = [v for v in map(self._costed, near) if v and v.microseconds < least]
+            here = min(better, key=_microseconds, default=None)
 
     def vary_kernels(self) -> None:
         """Other blocks for each kernel of dots, as long as that is better."""
         best = next(iter(self.ranked()), None)
         for number in kernels_of_dots(best.scheduled) if best else ():
             self.most += OWN
-            here = self._costed(best.arrangement, in_groups=True) if best else None
-            while here is not None:
-                best, own = here, here.arrangement.own
-                owns = (joined(own, changed) for changed in near(here.scheduled, number))
-                tried = [replace(here.arrangement, own=own) for own in owns]
-                costed = [self._costed(one, in_groups=True) for one in tried]
-                here = min(filter(None, costed), key=_microseconds, default=None)
-                here = here if here and here.microseconds < best.microseconds else None
+            assert best is not None
+            stages = best.settings
+            here = self._costed(best.arrangement, stages, in_groups=True)
+            while here:
+                best, owns = here, others_near(here.scheduled, number, here.arrangement.own)
+                tried = (replace(here.arrangement, own=own) for own in owns)
+                costed = [self._costed(one, stages, in_groups=True) for one in tried]
+                better = [o for o in costed if o and o.microseconds < best.microseconds]
+                here = min(better, key=_microseconds, default=None)
 
     def vary_chunks(self) -> None:
         """Half and twice the chunks of the best, and none, with the settings of the best."""
@@ -206,13 +207,12 @@ class _Search:
         for one in self.ranked()[:REFINED]:
             counts = {chunks.dim: chunks.count for chunks in one.scheduled.draft.chunks}
             for chunks in _other_chunks(counts):
-                other = replace(one.arrangement, chunks=chunks)
-                self._costed(other, one.settings)
-                self._costed(other, deeper(one.scheduled, one.settings))
+                for settings in (one.settings, deeper(one.scheduled, one.settings)):
+                    self._costed(replace(one.arrangement, chunks=chunks), settings)
 
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
-        for one in self._best_arrangements():
+        for one in self._best_arrangements() if not _split(self.bare) else ():
             draft, tried = one.scheduled.draft, [one]
             each = [
                 others(setting, nest, tiling_of(draft, nest))
@@ -237,13 +237,14 @@ class _Search:
         *,
         in_groups: bool = False,
     ) -> Variation | None:
-        """The schedule, costed unless it was before, or ``MOST`` were. ``in_groups``: its grids are
-        walked in groups where that saves loads."""
+        """The schedule, costed unless it was before, or ``MOST`` were. ``in_groups``: its grids
+        are in groups where that saves loads, and only the stages of ``settings`` are taken."""
         made = self._arranged(arrangement)
         if made is None:
             return None
         known = usual(made)
         settings = settings if settings and len(settings) == len(known) else known
+        settings = with_stages(known, settings) if in_groups else settings
         key = made.schedule, settings, in_groups
         if key in self.texts:
             return self.found.get(self.texts[key])
@@ -320,6 +321,7 @@ class _Roles:
         dots = tuple(dict.fromkeys(d for n in program.nests for d in dims_of_dots(n, units)))
         cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
         fixed = {d for n in program.nests for d in unlooped(n, units)}
+        fixed |= _split(bare).keys()
         free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
         results = _results(program)
         rows, kept = (tuple(d for d in free if d in found) for found in results)
@@ -367,6 +369,10 @@ def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
         for other in (2 * count, count // 2):
             if other > 1:
                 yield tuple({**counts, dim: other}.items())
+
+
+def _split(bare: Scheduled) -> dict[Dim, int]:
+    return split_tiles(split_floats(bare).draft, bare.sizes, bare.target.processors)
 
 
 def _microseconds(one: Variation) -> float:
