@@ -17,6 +17,11 @@ from .errors import (
     TraceError as TraceError,
     VerifyError as VerifyError,
 )
+from .frontend.functions.choices import (
+    diagonal as diagonal,
+    one_hot as one_hot,
+    take_along_axis as take_along_axis,
+)
 from .frontend.functions.creation import (
     arange as arange,
     custom as custom,
@@ -36,6 +41,7 @@ from .frontend.functions.joins import (
     chunk as chunk,
     concat as concat,
     concatenate as concatenate,
+    diff as diff,
     embedding as embedding,
     flip as flip,
     fliplr as fliplr,
@@ -117,6 +123,7 @@ from .frontend.functions.reductions import (
     mean as mean,
     min as min,
     prod as prod,
+    ptp as ptp,
     std as std,
     sum as sum,
     var as var,

@@ -1,8 +1,8 @@
 """The whole path: from a function or an array program to something that runs.
 
-``jit`` traces when it is called, ``compile`` works ahead of time. Both fuse, choose, emit and give
-a ``Compiled``: kernels in order, with functions of whole arrays between them. This is where the
-packages meet.
+``jit`` traces when it is called, ``compile`` works ahead of time. Both fuse, choose, emit and
+return a ``Compiled``: kernels in order, with functions of whole arrays between them. This module
+connects the packages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from blockbuster.frontend.arguments import (
     Shape,
     fixed_values,
     held_leaves,
-    key_of,
     leaves,
     program_key,
     shape_from_names,
@@ -38,11 +37,18 @@ from blockbuster.ir.types import Dim
 from blockbuster.machines import AUTO
 from blockbuster.runtime.compiled import Compiled, keep
 from blockbuster.runtime.first_launch import Compare
-from blockbuster.runtime.given import beside, in_common_of, is_traced, kind_of_call, sizes_of
+from blockbuster.runtime.given import (
+    beside,
+    call_key,
+    in_common_of,
+    is_traced,
+    kind_of_call,
+    sizes_of,
+)
 from blockbuster.runtime.known_calls import MOST, KnownCall, Ready
 from blockbuster.runtime.machines import known_machine, target_for
 from blockbuster.runtime.recorder import Refused
-from blockbuster.runtime.tensors import described, in_common
+from blockbuster.runtime.tensors import in_common
 from blockbuster.selection.asked import Known
 from blockbuster.selection.candidate import CPU
 from blockbuster.selection.family import Family
@@ -91,13 +97,9 @@ class Jitted:
         return f"<jit of {getattr(self._fn, '__name__', 'a function')}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns for these arguments."""
+        """The function's result for these arguments."""
         try:
-            key: Any = [described(value) or key_of(value, described) for value in args]
-            for name, value in kwargs.items():
-                key += name, described(value) or key_of(value, described)
-            key = tuple(key)
-            known = self._ready.get(key)
+            known = self._ready.get(key := call_key(args, kwargs))
         except (TypeError, RuntimeError):  # no hash, or no strides: say which argument
             found = leaves(self._fn, args, kwargs)
             in_common({leaf.shown: leaf.value for leaf in found if leaf.is_array})
@@ -116,11 +118,11 @@ class Jitted:
         return self if instance is None else MethodType(self, instance)
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> Compiled:
-        """What a call with these arguments would run; nothing is run."""
+        """The compiled program that a call with these arguments would run; nothing is run."""
         return self._compiled(leaves(self._fn, args, kwargs))[0]
 
     def plan_for(self, *args: Any, **kwargs: Any) -> Plan:
-        """The kernels, and what runs between them, for these arguments."""
+        """The plan for these arguments: the kernels, and the calls between them."""
         return self.compiled_for(*args, **kwargs).plan
 
     def source_for(self, *args: Any, **kwargs: Any) -> str:
@@ -128,7 +130,7 @@ class Jitted:
         return self.compiled_for(*args, **kwargs).source
 
     def report_for(self, *args: Any, **kwargs: Any) -> Report:
-        """What did not fuse for these arguments, how many kernels there are, what else runs."""
+        """The report for these arguments: what did not fuse, the number of kernels, other calls."""
         found = leaves(self._fn, args, kwargs)
         unknown = self._reads(found).unknown
         traced = f"traced again at each call, because {unknown}" if unknown else ""
@@ -271,23 +273,22 @@ def jit(
 ) -> Any:
     """``fn`` compiled when it is called: NumPy on the CPU, Triton for CUDA tensors.
 
-    Arrays may have any shapes and strides, and stand in tuples, lists, dicts and dataclasses; what
-    was compiled is reused for sizes that the same kernels serve. Arrays that ``fn`` reads from a
-    closure, a global or ``self`` are inputs, too (frontend/captured.py). All other arguments are
+    Arrays may have any shapes and strides, and stand in tuples, lists, dicts and dataclasses; a
+    compiled program is reused for sizes that the same kernels serve. Arrays that ``fn`` reads from
+    a closure, a global or ``self`` are inputs, too (frontend/captured.py). All other arguments are
     fixed: another value is another program, as is another value of a global that ``fn`` reads.
-    Results have the inputs' common dtype (float32 where float16 and float32 meet) unless cast;
-    arithmetic is float32, on the CPU float64 where an array is or a cast says so.
+    Results have the inputs' common dtype (float32 for float16 with float32) unless cast; arithmetic
+    is float32, on the CPU float64 if an array is or a cast asks for it.
 
-    ``one_kernel`` raises FusionError, with the reasons, where the result would be several.
-    ``machine`` names what is compiled for; "auto" is where the arrays are.
+    ``one_kernel`` raises FusionError, with the reasons, if the result would be several kernels.
+    ``machine`` names the machine to compile for; "auto" is the one that holds the arrays.
 
-    ``tune="model"`` takes schedules that were measured for this program before, and chooses others
-    by the cost model. ``tune="measure"`` measures those that are not known when they are needed
-    first, some ten seconds a kernel, and keeps the results on disk; it needs a GPU.
+    ``tune="model"`` uses stored measurements, else the cost model. ``tune="measure"`` measures
+    unknown kernels when first needed (some ten seconds each, on a GPU) and stores the results.
 
     On a GPU the first result of each compiled kernel is compared with ``fn`` run by torch before it
-    is returned; a wrong one is a warning, and other kernels take its place. ``check=False`` returns
-    it unchecked. Functions of whole arrays (``bb.custom``) are called several times for that.
+    is returned; if it is wrong, there is a warning and other kernels take its place.
+    ``check=False`` returns it unchecked. ``bb.custom`` functions are called several times for that.
 
     ``graph=True`` replays whole calls as CUDA graphs: pass the same tensors again and write new
     values into them; the results of a call are overwritten by the next one (runtime/graphs.py).
@@ -318,7 +319,7 @@ def compile(
 
     ``machine`` is "cpu", a GPU's name or architecture; "auto" is the GPU if there is one. Raises
     ValueError for unknown or missing dims, dtypes and machines. ``tune``, ``check`` and ``graph``
-    are those of ``jit``.
+    have the meaning that they have in ``jit``.
     """
     check_tune(tune)
     check_program(program)
@@ -352,10 +353,10 @@ def tune(
     limit: float = LIMIT,
     tell: Tell = lambda _: None,
 ) -> tuple[Entry, ...]:
-    """What is known of a program's kernels on the GPU here; what is not is measured and kept.
+    """The measured schedules of a program's kernels on this GPU; missing ones are measured.
 
-    ``limit``: seconds that a kernel takes, about; ``tell`` hears what is done. Raises LaunchError
-    where there is no GPU, and what ``compile`` raises.
+    ``limit``: seconds for a kernel, about; ``tell`` hears of progress. Raises LaunchError if there
+    is no GPU, and the errors of ``compile``.
     """
     check_program(program)
     dtype_of(dtype)

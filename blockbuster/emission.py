@@ -1,4 +1,4 @@
-"""One program as one Triton file: ``bb.emit``."""
+"""``bb.emit``: a program as one Triton file."""
 
 from __future__ import annotations
 
@@ -57,25 +57,25 @@ def emit(
 ) -> Kernel:
     """The Triton file of ``graph``, after the numerical-safety pass.
 
-    A graph is emitted as it is given. Of a derivation, the program is emitted that costs least at
-    these sizes, as ``jit`` chooses it: a snapshot or, with the default rules, a form beside the
-    snapshots (selection/choice.py). ``kernel.chosen`` and the head of the file say which one, and
+    A graph is emitted as given. For a derivation, the program is emitted that costs least at these
+    sizes, as ``jit`` chooses it: a snapshot or, with the default rules, a form beside the snapshots
+    (selection/choice.py). ``kernel.chosen`` and the head of the file say which one, and
     ``kernel.derivation`` begins with the steps that lead to it from the start or, for some forms
-    beside the snapshots, from the safe form of a snapshot. Where several kernels cost least they
+    beside the snapshots, from the safe form of a snapshot. If several kernels cost least, they
     stand in one file, with one schedule, one tile program and one launcher.
 
-    ``sizes`` gives every dim the number of elements the kernel is tuned for, ``tiles`` the lanes of
-    some dims (powers of two), ``chunks`` in how many chunks loops over some dims are run (powers of
-    two; where ``chunks`` is None, as many as keep the target busy). Without both, schedules near
-    the default one are compared by the closed form (selection/contest.py). ``dtype`` is that of all
-    inputs, or those of some inputs and outputs by name (array_dtypes.py says what follows).
-    ``schedule`` is the text of another schedule, which says all of this instead of the default:
-    the one that a kernel shows as ``kernel.schedule`` gives that kernel again, byte for byte.
-    ``tiles``, ``chunks`` and ``schedule`` are for the program that is chosen without them; for
-    another one, give that: ``derivation.final``, ``derivation.snapshots[0]``.
+    ``sizes`` gives every dim the number of elements for which the kernel is tuned, ``tiles`` the
+    lanes of some dims (powers of two), ``chunks`` into how many chunks loops over some dims are cut
+    (powers of two; if ``chunks`` is None, as many as keep the target busy). Without both, schedules
+    near the default one are compared by the closed form (selection/contest.py). ``dtype`` is that
+    of all inputs, or those of some inputs and outputs by name (array_dtypes.py defines the others).
+    ``schedule`` is the text of another schedule, which replaces all of these defaults: the text in
+    ``kernel.schedule`` makes that kernel again, byte for byte. ``tiles``, ``chunks`` and
+    ``schedule`` apply to the program that is chosen without them; to apply them to another one,
+    pass that program: ``derivation.final``, ``derivation.snapshots[0]``.
 
     ``reference`` is what the file checks itself against: another graph, or the text of a module
-    with a function ``reference``. By default that is the program before it was fused or, of a
+    with a function ``reference``. By default that is the program before it was fused or, for a
     graph, the graph itself. Raises ValueError for unknown or missing dims, dtypes and targets;
     EmitError for programs that have no Triton form, or no such loops, and for a move of the
     schedule that does not apply; ParseError for a schedule that cannot be read.
@@ -174,12 +174,12 @@ def check_schedule(
     trials: int = 8,
     seed: int = 0,
 ) -> ProofReport:
-    """A proof of every move of a schedule's text, by running the program before and after it.
+    """A proof of every move of a schedule's text, by running the programs before and after it.
 
-    Programs are run by the interpreter of tile programs on random inputs, at random small sizes and
-    blocks: exactly where that settles it, with parallel iterations in random order, results and
-    workspaces poisoned, loads that run ahead as late and slots reused as early as they may be.
-    Raises as ``emit`` does for a schedule that cannot be read or does not apply.
+    The interpreter of tile programs runs them on random inputs, at random small sizes and blocks:
+    exactly where that settles it, with parallel iterations in random order, results and workspaces
+    poisoned, loads that run ahead as late and slots reused as early as allowed. Raises the errors
+    of ``emit`` for a schedule that cannot be read or does not apply.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse("graph(X: M[M]) { Y = map M (x in !X) { y = exp(x)  yield y } return Y }")

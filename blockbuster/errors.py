@@ -1,8 +1,8 @@
 """The public exceptions and the one formatter of their messages.
 
-A message says what is wrong, shows the offending value and the listing around it,
-says where that came from and what to do.
-Wrong arguments of a call are plain `TypeError` or `ValueError` and use the same formatter.
+A message states what is wrong, shows the offending value and the listing around it, and says where
+that came from and what to do. Wrong arguments of a call raise plain `TypeError` or `ValueError`
+with the same format.
 """
 
 import re
@@ -34,7 +34,7 @@ class RuleError(BlockbusterError):
 
 
 class FusionError(BlockbusterError):
-    """A program cannot be fused as asked; the message explains what stands between."""
+    """A program cannot be fused as asked; the message explains the obstacle."""
 
 
 class EmitError(BlockbusterError):
@@ -104,7 +104,8 @@ def shown(text: str, longest: int | None = None) -> str:
     >>> print(shown("a\u2028b.py\x0c"), shown("gr\u00f6\u00dfe"), shown("a" * 99, 9))
     a\u2028b.py\x0c größe aaa...aaa
     """
-    seen = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    plain = text.isprintable()  # as most often; asking each character takes long in listings
+    seen = text if plain else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     if longest is None or len(seen) <= longest:
         return seen
     part = (longest - 3) // 2

@@ -1,4 +1,4 @@
-"""``bb.simulate``: a kernel, or a plan of several, on an abstract machine."""
+"""``bb.simulate``: simulates a kernel, or a plan of several, on an abstract machine."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def simulate(
     warm: bool = False,
     flushed: bool = False,
 ) -> Report:
-    """What happens when kernels run on a machine, event by event.
+    """Simulates kernels on a machine, event by event.
 
-    Processors take programs in the order of the grid, as many side by side as fit. What programs
-    load, compute and store takes memory, cache and units, which all that are active share equally;
-    blocks that were used a short while ago come from the cache. ``kernel.cost`` is the closed form
-    of the same report.
+    Processors take programs in the order of the grid, as many side by side as fit. Loads,
+    arithmetic and stores of programs take memory, cache and units, whose rate all active programs
+    share equally; recently used blocks come from the cache. ``kernel.cost`` is the closed form of
+    the same report.
 
-    ``machine``: a name ("h200", "auto"), the path of a file, or a ``Machine``. ``launch``:
-    "plain", from the host, "graph", or "dependent": a kernel's launch is hidden behind the kernel
-    before it. ``warm``: the cache holds what was used last; ``flushed``: it is full of other data
+    ``machine``: a name ("h200", "auto"), the path of a file, or a ``Machine``. ``launch``: "plain",
+    from the host, "graph", or "dependent": a kernel's launch is hidden behind the kernel before it.
+    ``warm``: the cache holds the most recently used data; ``flushed``: it is full of other data
     that has to be written to memory, as before each call of ``do_bench``; else it is empty.
     Functions of whole arrays between the kernels of a plan take no time, and are named in
     ``Report.assumed``. Raises ValueError for an unknown machine or launch, a CPU, sizes of zero, a

@@ -175,7 +175,7 @@ def _explained(module: str) -> str:
     text = inspect.cleandoc(importlib.import_module(module).__doc__ or "")
     text = text.partition(": ")[2]
     paragraphs = [text[0].upper() + text[1:]]
-    for mark in ("\nSource: ", "\nEnds: "):
+    for mark in ("\nSource: ", "\nTermination: "):
         paragraphs = ["\n\n".join(p.replace(mark, f"\n{mark}") for p in paragraphs)]
     blocks = paragraphs[0].split("\n\n")
     return "\n\n".join(f"```\n{b}\n```" if b.startswith("before ") else b for b in blocks) + "\n"

@@ -26,6 +26,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled, unscheduled
 from blockbuster.emit.schedule.script import replayed
 from blockbuster.emit.target.compiler import compile_kernel, target_of
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
+from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.ir.sizes import bind_sizes
 from blockbuster.rules import safe
@@ -79,7 +80,7 @@ def scheduled(record: Record) -> Scheduled:
 def estimated(record: Record) -> tuple[Footprint, ...]:
     """The estimate for each kernel of a record."""
     program = scheduled(record).program
-    return tuple(footprint(program, nest, record["target"]) for nest in program.nests)
+    return tuple(footprint(layouts_of(program, nest, record["target"])) for nest in program.nests)
 
 
 @cache

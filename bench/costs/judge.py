@@ -6,6 +6,10 @@ The folder has pairs.jsonl (see measure.py); table.md and scatter-*.png are writ
 workloads of the part "judge" took no part in fitting. What spills, or runs matrix instructions one
 by one, ranks last in the second stage; correlation is over the others, of which those that a model
 calls impossible rank last. Fewer than three of them are not judged.
+
+Where schedules of a workload take about as long, correlation says little. So two columns tell how
+many of all twos of pairs a model puts in the right order: of those that the clock tells apart,
+since all rounds of one were faster than all of the other, and of those that lie 10% apart or more.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +29,7 @@ from blockbuster.costs import binary_model, coefficients
 from blockbuster.machines import Machine, machine
 
 TOP = 8
+FAR = 1.1  # times of pairs that lie far from each other
 FIRST_REGRET, TOP_REGRET, TOP_US, LEAST = 0.15, 0.03, 0.15, 0.8
 Model = Callable[[Measured, Machine, str], float]
 
@@ -37,12 +43,16 @@ MODELS: Mapping[str, Model] = {
 class Verdict:
     """A model on one workload: rank correlation, and what its choices cost.
 
-    ``first``: how much slower its first choice is than the best that was measured; ``top``: the
-    best of its first eight; ``top_us``: the same in microseconds.
+    ``apart``: the part of the twos of pairs which the clock tells apart that the model puts in the
+    right order; ``far``: of those that lie far from each other. ``first``: how much slower its
+    first choice is than the best that was measured; ``top``: the best of its first eight;
+    ``top_us``: the same in microseconds.
     """
 
     count: int
     spearman: float
+    apart: float
+    far: float
     first: float
     top: float
     top_us: float
@@ -85,10 +95,36 @@ def judged(pairs: Sequence[Measured], model: Model, on: Machine, way: str) -> Ve
     said = [model(pair, on, way) for pair in pairs]
     clean = [at for at, pair in enumerate(pairs) if pair.is_clean]
     rho = spearman([said[at] for at in clean], [pairs[at].times[way] for at in clean])
+    right = [in_order(pairs, said, clean, way, told) for told in (are_apart, are_far)]
     ranked = sorted(range(len(pairs)), key=lambda at: (said[at], at))
     first = _excess(pairs, ranked[:1], way)
     top = _excess(pairs, ranked[:TOP], way)
-    return Verdict(len(clean), rho, first[0], *top)
+    return Verdict(len(clean), rho, *right, first[0], *top)
+
+
+Told = Callable[[Measured, Measured, str], bool]
+
+
+def in_order(
+    pairs: Sequence[Measured], said: Sequence[float], chosen: Sequence[int], way: str, told: Told
+) -> float:
+    """The part of the twos among ``chosen`` pairs that are ``told`` apart and that a model puts in
+    the order of their times; nan if there are none. ``told`` gets the faster one first.
+    """
+    by_time = sorted(chosen, key=lambda at: pairs[at].times[way])
+    twos = [two for two in combinations(by_time, 2) if told(pairs[two[0]], pairs[two[1]], way)]
+    right = sum(said[fast] < said[slow] for fast, slow in twos)
+    return right / len(twos) if twos else float("nan")
+
+
+def are_apart(fast: Measured, slow: Measured, way: str) -> bool:
+    """True if each round of one was faster than each of the other."""
+    return max(fast.rounds[way]) < min(slow.rounds[way])
+
+
+def are_far(fast: Measured, slow: Measured, way: str) -> bool:
+    """True if one takes 10% longer than the other, or more."""
+    return slow.times[way] >= FAR * fast.times[way]
 
 
 def _excess(pairs: Sequence[Measured], chosen: Sequence[int], way: str) -> tuple[float, float]:
@@ -132,27 +168,34 @@ def table(groups: Mapping[str, Sequence[Measured]], on: Machine) -> str:
 
 def _rows(rows: Mapping[str, Verdict], parts: Mapping[str, str]) -> str:
     lines = [
-        "| workload | part | pairs | Spearman | first choice | best of 8 | best of 8, us | |",
-        "|---|---|---|---|---|---|---|---|",
+        "| workload | part | pairs | Spearman | apart | 10% apart | first choice | best of 8 "
+        "| best of 8, us | |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, v in rows.items():
         mark = ("" if v.passes else "below") if v.is_judged else "not judged"
         lines.append(
-            f"| {name} | {parts[name]} | {v.count} | {v.spearman:.2f} | {v.first:+.1%} "
+            f"| {name} | {parts[name]} | {v.count} | {v.spearman:.2f} | {_part(v.apart)} "
+            f"| {_part(v.far)} | {v.first:+.1%} "
             f"| {v.top:+.1%} | {v.top_us:+.2f} | {mark} |"
         )
     for part in dict.fromkeys(parts[name] for name in rows):
         mine = [v for name, v in rows.items() if parts[name] == part and v.is_judged]
         if not mine:
             continue
-        rho, first, top, us = np.median(
-            [(v.spearman, v.first, v.top, v.top_us) for v in mine], axis=0
+        rho, apart, far, first, top, us = np.nanmedian(
+            [(v.spearman, v.apart, v.far, v.first, v.top, v.top_us) for v in mine], axis=0
         )
         lines.append(
-            f"| median of {part} | | {sum(v.count for v in mine)} | {rho:.2f} | {first:+.1%} "
+            f"| median of {part} | | {sum(v.count for v in mine)} | {rho:.2f} | {_part(apart)} "
+            f"| {_part(far)} | {first:+.1%} "
             f"| {top:+.1%} | {us:+.2f} | {sum(v.passes for v in mine)} of {len(mine)} pass |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _part(fraction: float) -> str:
+    return "–" if np.isnan(fraction) else f"{fraction:.0%}"
 
 
 def scatter(

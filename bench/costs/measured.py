@@ -31,7 +31,10 @@ LAUNCH = {COLD: "plain", WARM: "graph"}
 
 @dataclass(frozen=True)
 class Measured:
-    """A pair that was timed: ``times`` in microseconds by way, ``again`` those of winners."""
+    """A pair that was timed: ``times`` in microseconds by way, ``again`` those of winners.
+
+    ``rounds``: the times of each round, of which ``times`` are the medians.
+    """
 
     key: str
     workload: str
@@ -40,6 +43,7 @@ class Measured:
     binaries: tuple[Binary, ...]
     times: Mapping[str, float] = field(hash=False)
     again: Mapping[str, float] = field(hash=False)
+    rounds: Mapping[str, tuple[float, ...]] = field(hash=False)
 
     @property
     def is_clean(self) -> bool:
@@ -97,4 +101,5 @@ def measured(path: Path, names: tuple[str, ...] = ()) -> Iterator[Measured]:
                 for way in WAYS
                 if f"{way}_again" in record
             },
+            rounds={way: tuple(record[way]) for way in WAYS},
         )

@@ -1,4 +1,4 @@
-"""Calibration: the constants of the present device, measured."""
+"""Calibration: measures the constants of the present device."""
 
 from blockbuster.calibration.procedure import ROUNDS, calibrate, check_rounds, present_device
 from blockbuster.calibration.result import Calibration

@@ -1,4 +1,4 @@
-"""The probes of a CPU: what NumPy reaches, since kernels for the CPU are NumPy's text."""
+"""The probes of a CPU: the rates that NumPy reaches, because CPU kernels are NumPy text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The present CUDA GPU: its arrays, kernels that run on it, how long they take, what it reports."""
+"""The present CUDA GPU: its arrays, timed runs of kernels on it, and the properties it reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def torch_with_gpu() -> Any:
 
 
 class Device:
-    """The first CUDA GPU that this process sees. Raises LaunchError where there is none."""
+    """The first CUDA GPU that this process sees. Raises LaunchError if there is none."""
 
     where = "cuda"
 
@@ -68,7 +68,7 @@ class Device:
         with_cache(lambda: function[(programs,)](*arguments, **form.constants, **options))
 
     def seconds(self, call: Call, repeat: int = 1, *, before: Call | None = None) -> float:
-        """How long one of ``repeat`` calls takes on the device, by its own events.
+        """The time of each of ``repeat`` calls on the device, by its own events.
 
         The device is given something to do, and ``before``, while the calls are queued: the time of
         the host does not count.
@@ -86,7 +86,7 @@ class Device:
         return float(begin.elapsed_time(end)) / 1000 / repeat
 
     def sustained(self, call: Call) -> float:
-        """How long a call takes that is repeated for a while: power holds clocks down, then."""
+        """The time of a call that is repeated for a while, so that power lowers the clocks."""
         return self.seconds(call, max(1, round(A_WHILE / self.seconds(call))))
 
     def captured(self, call: Call, times: int) -> Call:

@@ -1,9 +1,9 @@
-"""The Triton kernels that measure a GPU, and how each is launched.
+"""The Triton kernels that measure a GPU, and their launches.
 
-``read`` goes through L2 alone (".cg"), and each program begins elsewhere. Arithmetic is done on
-many independent elements a thread, so that units and not latencies limit it. ``chase`` follows
-addresses that it reads, each only when the one before has come. ``ticks`` counts the cycles of a
-processor, and nanoseconds, while it multiplies. ``spin`` takes as many cycles as it is told.
+``read`` goes through L2 only (".cg"), and each program begins elsewhere. Arithmetic is done on many
+independent elements per thread, so that units and not latencies limit it. ``chase`` follows
+addresses that it reads, each only after the one before has arrived. ``ticks`` counts a processor's
+cycles, and nanoseconds, while it multiplies. ``spin`` takes a given number of cycles.
 """
 
 from collections.abc import Mapping
@@ -151,7 +151,7 @@ def spin_dependent(CYCLES):
 
 @dataclass(frozen=True)
 class Form:
-    """How a kernel is launched: the types of its arguments, its constants, and options."""
+    """The launch form of a kernel: the types of its arguments, its constants, and options."""
 
     types: Mapping[str, str]
     constants: Mapping[str, int] = field(default_factory=dict)

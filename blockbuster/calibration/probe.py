@@ -9,12 +9,12 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Probe:
-    """How one constant is measured.
+    """The procedure that measures one constant.
 
-    ``path``: where the number stands in a machine's file; a path that no file has is measured for
-    the record only. ``what``: what is run, in words. ``seconds``: runs it, and says how long it
-    took. ``amount``: the bytes, operations or steps of one run. ``rate``: the constant is the
-    amount in a second, else it is the seconds of one of the amount.
+    ``path``: the place of the number in a machine's file; a number whose path is in no file is only
+    recorded. ``what``: the program that runs, in words. ``seconds``: runs it and returns its time.
+    ``amount``: the bytes, operations or steps of one run. ``rate``: the constant is the amount per
+    second, else the seconds per unit of the amount.
     """
 
     path: str
@@ -46,7 +46,7 @@ class Measured:
 def measure(
     probes: Sequence[Probe], *, rounds: int, tell: Callable[[str], None]
 ) -> tuple[Measured, ...]:
-    """Run all probes in turn, ``rounds`` times; ``tell`` is told what comes next.
+    """Run all probes in turn, ``rounds`` times; ``tell`` is called with the name of the next one.
 
     A first round warms up and does not count. Probes take turns because a device slows down under
     load: each constant is measured early and late alike.

@@ -1,4 +1,4 @@
-"""Measure the constants of the present GPU or CPU."""
+"""Calibration of the present GPU or CPU: all probes in turns, then the machine made of them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Tell = Callable[[str], None]
 
 
 def present_device(kind: str) -> str:
-    """What the device is called that would be measured; ``kind``: "auto", "gpu" or "cpu".
+    """The name of the device that would be measured; ``kind``: "auto", "gpu" or "cpu".
 
-    Raises LaunchError where it is a GPU that cannot be measured, or there is none.
+    Raises LaunchError if it is a GPU that cannot be measured, or there is none.
     """
     if not _is_gpu(kind):
         return cpu_name()
@@ -48,9 +48,9 @@ def _is_gpu(kind: str) -> bool:
 def calibrate(kind: str, *, rounds: int, tell: Tell) -> Calibration:
     """Measure the present GPU ("gpu") or CPU ("cpu"); "auto" is the GPU if there is one.
 
-    Each constant is the median of ``rounds`` values; ``tell`` is told what is measured next. Raises
-    LaunchError where there is no GPU, or none that can be measured, and ValueError for less than
-    one round.
+    Each constant is the median of ``rounds`` values; ``tell`` is called with the name of the next
+    measurement. Raises LaunchError if there is no GPU, or none that can be measured, and ValueError
+    for less than one round.
     """
     check_rounds(rounds)
     return _gpu(rounds, tell) if _is_gpu(kind) else _cpu(rounds, tell)
@@ -89,7 +89,7 @@ def related(device: str, architecture: int) -> Machine:
 
 
 def gpu_derived(base: Machine, found: tuple[Measured, ...]) -> Mapping[str, tuple[Scale, str]]:
-    """What of a GPU is not measured, but follows from what is: cycles and lanes are the base's."""
+    """A GPU's numbers that follow from measured ones; cycles and lanes are the base's."""
     like = f"derived: as of {base.name}"
 
     def rate(tier: str) -> Scale:

@@ -1,4 +1,4 @@
-"""From what was measured and reported to a machine: what is not measured is taken from another."""
+"""The machine made of measured and reported numbers; missing numbers come from another machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Calibration:
     about: Mapping[str, str] = field(hash=False)
 
     def to_toml(self) -> str:
-        """The machine's file, which says above what made it."""
+        """The machine's file, with a comment at the top on how it was made."""
         words = ", ".join(f"{key} {value}" for key, value in self.about.items())
         return f"# {shown(self.device)}, measured: {shown(words)}\n\n{machine_text(self.machine)}"
 
@@ -65,7 +65,7 @@ def calibrated(
     measured: Sequence[Measured],
     derived: Mapping[str, tuple[Scale, str]],
 ) -> Machine:
-    """``base`` with what was reported, then measured, and ``derived`` from both of that.
+    """``base``, updated with reported numbers, then measured ones, and ``derived`` from both.
 
     ``derived``: how a number follows from the machine so far, and its source in words.
     """

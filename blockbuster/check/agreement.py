@@ -1,17 +1,18 @@
-"""Whether a kernel's first result is right: against the exact one, beside what eager gives.
+"""The quick judgement of a kernel's first result: against the exact result, beside eager's.
 
-This is the quick judgement of a result that is about to be returned; ``judge.py`` is the thorough
-one, of a kernel. A kernel that a compiler broke is wrong by a large part of its result, so one or
-two sets of arrays tell. What must not happen is that a right kernel is refused:
+It judges a result that is about to be returned; ``judge.py`` judges a kernel thoroughly. A kernel
+that a compiler broke is wrong in a large part of its result, so one or two sets of arrays suffice.
+A right kernel must never be refused:
 
-- An element is judged where both the exact result and eager's are finite numbers of the dtype. In
-  the upper half of the dtype's range ours may be infinite or NaN all the same: what the result is
-  made of may overflow. Where the exact result is beyond twice the range and eager's is infinite,
-  ours must not be a number.
+- An element is judged if both the exact result and eager's are finite numbers of the dtype. In the
+  upper half of the dtype's range ours may still be infinite or NaN, because intermediate values may
+  overflow. If the exact result is beyond twice the range and eager's is infinite, ours must not be
+  a number.
 - Its error may be 4 times the largest of eager's, or half a unit in the last place of the largest
-  result (one for float32), or as much as where numbers too small for the dtype become 0.
-- Where a few roundings of what operators read reach ours, ours is right: at the jump of a
-  comparison a rounding decides, and of x - x one may be left. ``Reach`` holds how far results go.
+  result (one unit for float32), or the error made where numbers too small for the dtype become 0.
+- If a few roundings of operands can change the exact result to ours, ours is right: a rounding
+  decides at the jump of a comparison, and may be what is left of x - x. ``Reach`` holds how far
+  results can move.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Reach:
 
     @classmethod
     def of(cls, results: Sequence[Tensor]) -> Reach:
-        """That of exact results, and of some with small changes."""
+        """The reach of exact results, and of results of inputs with small changes."""
         low = high = results[0]
         for result in results[1:]:
             low = low.where(low <= result, result)
@@ -46,7 +47,7 @@ class Reach:
         return cls(low, high)
 
     def holds(self, ours: Tensor, *, beside: float) -> Tensor:
-        """Where ours is within, give or take as much again and ``beside``."""
+        """Where our results are within the reach, doubled, give or take ``beside``."""
         if self.low.dtype == ours.dtype and not ours.dtype.is_floating_point:
             return self.low != self.high
         room = (self.high - self.low) + beside
@@ -80,7 +81,7 @@ def sampled(
 
 
 def _errors(found: Tensor, right: Tensor, judged: Tensor) -> Tensor:
-    """Distances from what is right, infinite for what is no number; 0 where nothing is judged."""
+    """Distances from the exact values, infinite for NaN; 0 for elements that are not judged."""
     apart = (found - right).abs().where(judged, 0.0)
     return apart.where(apart == apart, math.inf)
 
@@ -107,7 +108,7 @@ def limit(sample: Sample, dtype: str) -> float:
 
 
 def excess(sample: Sample, dtype: str) -> str:
-    """How errors are larger than they may be, in words; empty where they are not."""
+    """By how much errors exceed their bounds, in words; empty if they do not."""
     if sample.lost:
         what = "truth values" if dtype == "bool" else "elements that are no numbers"
         return f"{sample.lost} of {sample.results} {what} where eager is right"
@@ -120,7 +121,7 @@ def excess(sample: Sample, dtype: str) -> str:
 
 
 def first_excess(samples: Iterable[Sample], dtypes: Sequence[str], names: Sequence[str]) -> str:
-    """The first output whose errors are too large, and how; empty where there is none."""
+    """The first output whose errors are too large, and how; empty if there is none."""
     for sample, dtype, name in zip(samples, dtypes, names, strict=True):
         reason = excess(sample, dtype)
         if reason:

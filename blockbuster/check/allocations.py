@@ -1,9 +1,9 @@
-"""Guard zones around what a launcher allocates itself, for a process that runs nothing else.
+"""Guard zones around a launcher's own allocations, for a process that runs nothing else.
 
-Most launchers allocate their results: ``out = torch.empty_like(x)``. A store beside such an array
+Most launchers allocate their results: ``out = torch.empty_like(x)``. A store outside such an array
 lands in memory that an allocator rounded up, and nothing shows it. So while a kernel is called,
-``np.empty``, ``np.empty_like`` and torch's functions that allocate give arrays between guard zones,
-and what is not written yet holds the same patterns as an output.
+``np.empty``, ``np.empty_like`` and torch's allocating functions return arrays between guard zones,
+and unwritten elements hold the same patterns as an output.
 """
 
 from __future__ import annotations

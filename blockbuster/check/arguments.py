@@ -1,4 +1,4 @@
-"""What ``check_kernel`` takes, refused by name where it does not fit: inputs, results, text."""
+"""Validation of ``check_kernel``'s arguments, by name: inputs, results, text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ Arrays = Mapping[str, Array]
 
 
 class NoArrays(TypeError):
-    """What a function returned is not what is compared: arrays of real numbers, or of truths."""
+    """A function returned values that cannot be compared: not arrays of real numbers or truth
+    values.
+    """
 
 
 def check_numbers(runs: int, draws: int, tolerance: float | None, time_limit: float) -> None:
@@ -59,7 +61,7 @@ _BY_NAME = 'inputs are arrays by name, {"x": array}, or a list of such dicts'
 
 
 def findings_of(sources: Sequence[str], source: str) -> list[Finding]:
-    """What the lint says of our texts, and of the user's ``source``, which may be no Python."""
+    """The lint's findings in our texts, and in the user's ``source``, which may not be Python."""
     if not isinstance(source, str):
         hint = "read the file: source=path.read_text()" if isinstance(source, PurePath) else None
         raise TypeError(message(f"source is {_kind(source)}, expected a text", hint=hint))
@@ -71,7 +73,7 @@ def findings_of(sources: Sequence[str], source: str) -> list[Finding]:
 
 
 def call_reference(reference: Callable[..., Any], given: Arrays) -> Any:
-    """What the reference returns; TypeError where tensors do not suit it."""
+    """The results of the reference; TypeError if tensors do not suit it."""
     try:
         return reference(**given)
     except (TypeError, AttributeError) as error:

@@ -1,6 +1,6 @@
-"""One call of a kernel that is checked, on copies of its arrays between guard zones.
+"""One call of a checked kernel, on copies of its arrays between guard zones.
 
-The call runs in whatever process holds the kernel; what goes in and comes out can be sent.
+The call runs in whichever process holds the kernel; its arguments and its outcome can be sent.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave, and what it did wrong beside that.
+    """The results of a call, and its other errors.
 
     ``stopped`` says why there are no results. ``refused`` is the message of a TypeError: the kernel
     does not return arrays.

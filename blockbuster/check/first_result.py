@@ -1,11 +1,11 @@
-"""The first result of a compiled kernel is compared before it is returned.
+"""The check of a compiled kernel's first result, before it is returned.
 
-No interpreter and no test of ours sees what a compiler or an assembler does wrong, and users have
-other versions of both, and other GPUs. So where a plan's kernels have not been checked on a device
-yet, what they give is compared with the array program itself, run by torch: exactly, in float64,
-and operator by operator in the dtype at hand ("eager"), on the user's arrays and on one drawn set
-(agreement.py says what is right). Arrays too large for that are compared in sampled rows, along
-dims that no operator folds or looks into.
+Neither an interpreter nor our tests see a compiler's or an assembler's faults, and users have other
+versions of both, and other GPUs. So if a plan's kernels have not been checked on a device yet,
+their results are compared with the array program itself, run by torch: exactly, in float64, and
+operator by operator in the given dtype ("eager"), on the user's arrays and on one drawn set.
+agreement.py defines which results are right. Arrays too large for that are compared in sampled
+rows, along dims that no operator folds or looks into.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class _Comparison:
 
     @cached_property
     def _rows(self) -> Rows | None:
-        """The indices that are compared; None where even few of them are too many."""
+        """The indices that are compared; None if even few of them are too many."""
         sizes, counts = self._sizes, dict[Dim, int]()
         dims = sorted(separable_dims(self._program), key=lambda dim: -sizes[dim])
         room = _free_bytes(self._tensors[0].device) // SHARE

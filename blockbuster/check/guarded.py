@@ -1,11 +1,11 @@
-"""Copies of arrays between guard zones: what a kernel does beside its arrays can be told.
+"""Copies of arrays between guard zones: they show what a kernel reads or writes outside its arrays.
 
     | guard zone | element, gap, element, gap, element | guard zone |
 
-All bytes that belong to no element hold a pattern. A pattern that changed was written. A pattern
+All bytes that belong to no element hold a pattern. A changed pattern has been written. A pattern
 that was read shows in the results, because it changes from turn to turn: NaN, then a large number,
 then its negative. Guard zones of outputs hold other patterns than those of inputs, so a kernel that
-copies one into the other is seen too; they are NaN in one turn and ordinary numbers in the others,
+copies one into the other is seen, too. They are NaN in one turn and ordinary numbers in the others,
 because NaN plus a number has the same bits as before.
 """
 
@@ -127,7 +127,7 @@ class Guarded:
     unwritten: bytes
 
     def problems(self) -> Iterator[str]:
-        """What a call did to an input or an output that it may not do."""
+        """The forbidden changes that a call made to an input or an output."""
         after = self._now()
         if self.packed.data is not None and _same(self.before, after):
             return
@@ -150,7 +150,7 @@ class Guarded:
                 )
 
     def overruns(self) -> Iterator[str]:
-        """Where a call wrote outside of the elements."""
+        """The places outside of the elements where a call wrote."""
         after = self._now()
         if not _same(self.before, after):
             yield from self._outside(self.before != after)

@@ -1,4 +1,4 @@
-"""The inputs that a kernel is checked on, made of those that are given: values, layouts, sizes."""
+"""The inputs that a kernel is checked on: the given ones, varied in values, layouts and sizes."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _cut(arrays: Arrays, dims: Mapping[str, str], sizes: Mapping[str, int]) -> d
 
 
 def sizes_not_tried(sets: Sequence[Arrays]) -> Iterator[str]:
-    """What to say of inputs that have no size for which a tile has to be masked."""
+    """A note on inputs that have no size for which a tile has to be masked."""
     sizes = [size for arrays in sets for array in arrays.values() for size in array.shape]
     if any(size > 1 for size in sizes) and not any(s % SPECIAL for s in sizes if s > 1):
         yield (

@@ -1,26 +1,27 @@
-"""When the rounding errors of a kernel are no larger than those of an eager function beside it.
+"""The judgement of a kernel: are its rounding errors no larger than those of an eager function?
 
 Both are measured against float64, on the same rounded inputs. Independent draws of inputs are dealt
-into groups; in each group our error is compared with eager's: the largest, and the root mean
-square. A group exceeds where one of the two is more than 1.5 times eager's, and more than one
-rounding to the dtype of the result (two for float32, in which the arithmetic itself is done): a
-ratio means nothing where eager is exact. An output fails
+into groups. In each group our error is compared with eager's: the largest error, and the root mean
+square. A group exceeds if one of the two is more than 1.5 times eager's, and more than one rounding
+to the dtype of the result (two for float32, in which the arithmetic itself is done): a ratio means
+nothing if eager is exact. An output fails
 
-- where more than half of the groups exceed. A systematic excess shows in every group, so no number
-  of them hides it; the luck of one draw, the ratio of two largest errors, shows in a few.
-- where the largest error of all draws is more than 4 times eager's largest of all draws (and than
+- if more than half of the groups exceed. A systematic excess shows in every group, so no number of
+  them hides it; the luck of one draw, the ratio of two largest errors, shows in a few.
+- if the largest error of all draws is more than 4 times eager's largest of all draws (and than
   that rounding). One wrong element is enough, however rarely it comes.
-- where an element is what ``fitting`` does not allow (say, NaN though eager's is finite, or finite
+- if an element is one that ``fitting`` does not allow (say, NaN though eager's is finite, or finite
   though the exact result is infinite), or a truth value differs;
-- where no element of it is judged: what eager or the exact function loses says nothing of a kernel.
+- if no element of it is judged: elements that eager or the exact function loses tell nothing about
+  a kernel.
 
-Draws go on until 100 results of each group carry an error, ours or eager's: results that are exact
-in both, such as a saturated tanh, say nothing. Where that takes too many draws and fewer than 50 of
-a typical group carry one, ratios are luck and the second bound decides alone.
+Draws go on until 100 results of each group have an error, ours or eager's: results that are exact
+in both, such as a saturated tanh, tell nothing. If that takes too many draws and fewer than 50
+results of a typical group have an error, ratios are luck and only the second bound decides.
 
-How sure that is, for errors of normal distribution, and for errors whose size is itself
-log-normal: of two equally good functions, one fails in 0 and 3.5 % of judgements on groups of 50
-errors, in 0 and 1 % on groups of 100 or 1000; one with twice eager's errors passes in 0 and 0.25 %.
+The reliability, for errors of normal distribution, and for errors whose size is itself log-normal:
+of two equally good functions, one fails in 0 and 3.5 % of judgements on groups of 50 errors, in 0
+and 1 % on groups of 100 or 1000; one with twice eager's errors passes in 0 and 0.25 %.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What groups of samples say: medians of the ratios, and the ratio of the largest of all.
+    """The verdict of groups of samples: medians of the ratios, and the ratio of the largest of all.
 
     ``relative`` is our largest error over the largest result, ``erring`` the results with an error.
     Counts are over all draws: ``results`` were judged, ``spared`` were not.

@@ -1,8 +1,8 @@
 """The correctness suite for any Triton kernel, ours or a user's: ``check_kernel``.
 
 Arrays are NumPy arrays or torch tensors; the kernel is a callable that takes them by name. Errors
-are measured against the reference in float64, and beside an eager function where one is given:
-``judge.py`` says how, on several draws around the arrays that are given.
+are measured against the reference in float64, and compared with those of an eager function if one
+is given. ``judge.py`` defines the judgement, on several draws around the given arrays.
 """
 
 from __future__ import annotations
@@ -45,29 +45,29 @@ def check_kernel(
     time_limit: float = 600.0,
     own_process: bool = True,
 ) -> KernelReport:
-    """Check a kernel, or each of its configurations, on each set of inputs and variants of it.
+    """Check a kernel, or each of its configurations, on each set of inputs and on variants of it.
 
-    ``reference`` takes the same arrays in float64, ``eager`` in their own dtype: with it the error
-    may be 1.5 times eager's, in the median over groups of ``draws`` around the inputs (each number
-    times one between 3/4 and 5/4), and never 4 times; small results tell more with more draws.
-    Without it the error may be ``tolerance`` times the largest result (default: by dtype). Give
-    several sets of inputs to cover ragged and tiny shapes; each is also tried with peaked and
-    extreme values, in strided memory and one element behind an aligned address. With ``dims``, the
-    axes of the inputs by name, as ``{"x": "M K", "w": "K N"}`` (a number is an axis that keeps its
-    size), inputs are also cut to smaller sizes: multiples of 16, others, and 1. ``multiples`` says
-    of which number the legal sizes of a dim are multiples. ``outputs`` names the keyword arguments
-    that take arrays to write into: they are poisoned with NaN.
-    ``source`` is the text of the kernel's file, for the lint. Results must be bitwise equal in all
-    of ``runs`` runs. Our own kernels know their outputs and source. Where the inputs are tensors,
+    ``reference`` takes the same arrays in float64, ``eager`` in their own dtype. With ``eager``,
+    the error may be 1.5 times eager's, in the median over groups of ``draws`` around the inputs
+    (each number times one between 3/4 and 5/4), and never 4 times; small results need more draws to
+    tell much. Without it, the error may be ``tolerance`` times the largest result (default: by
+    dtype). Give several sets of inputs to cover ragged and tiny shapes; each is also tried with
+    peaked and extreme values, in strided memory and one element behind an aligned address. With
+    ``dims``, the axes of the inputs by name, as ``{"x": "M K", "w": "K N"}`` (a number is an axis
+    that keeps its size), inputs are also cut to smaller sizes: multiples of 16, others, and 1.
+    ``multiples`` names the number of which a dim's legal sizes are multiples. ``outputs`` names the
+    keyword arguments that take arrays to write into: they are poisoned with NaN. ``source`` is the
+    text of the kernel's file, for the lint. Results must be bitwise equal in all of ``runs`` runs.
+    For kernels that Blockbuster emitted, outputs and source are known. If the inputs are tensors,
     ``reference`` gets float64 tensors.
 
     The kernel runs in a process of its own, on copies between guard zones: a crash, a call that
-    takes longer than ``time_limit`` seconds, and a store beside an array are findings. On a GPU
-    that process imports the kernel by name; ``notes`` say where it could not, and the kernel ran in
+    takes longer than ``time_limit`` seconds, and a store outside an array are findings. On a GPU
+    that process imports the kernel by name; ``notes`` say if it could not, and the kernel ran in
     this process. ``own_process=False`` is for a kernel that is trusted, or keeps a record of calls.
 
-    Raises ValueError where there is nothing to run, and where numbers of results differ; TypeError
-    for what is neither an array nor a tensor.
+    Raises ValueError if there is nothing to run, or if the numbers of results differ; TypeError for
+    values that are neither arrays nor tensors.
 
     >>> import numpy as np
     >>> def double(x, out=None):

@@ -1,7 +1,7 @@
 """Processes that hold a checked kernel: a fork of this one, or a server's that imports the kernel.
 
-Each answers calls until its connection is closed, and ends when this process does. What a fork has
-started ends with it.
+Each answers calls until its connection is closed, and ends when this process does. Processes that a
+fork has started end with it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Emitted:
     outputs: tuple[str, ...]
 
     def __call__(self, **arrays: Any) -> Any:
-        """What the file's ``launch`` gives."""
+        """The result of the file's ``launch``."""
         module = load_module(self.source)
         return module.launch(**as_parameters(module, self.inputs, self.outputs, arrays))
 
@@ -182,7 +182,7 @@ def _answer(kernel: Run, connection: Connection) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """What a server's process needs to have the kernel: where modules are, and its name."""
+    """The data from which a server's process imports the kernel: module paths, and its name."""
 
     kernel: bytes
     main: tuple[str, str] | None

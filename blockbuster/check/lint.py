@@ -1,8 +1,8 @@
-"""A check of Triton source text, anybody's, for the race in Triton's software pipeliner.
+"""A check of any Triton source text for the race in Triton's software pipeliner.
 
-In a pipelined loop a tile that feeds ``tl.dot`` from shared memory must have no other use. If it
-has, its ring of buffers is one slot short: the copy of a later tile lands where the matrix units
-still read, silently, and the error changes from run to run.
+In a pipelined loop, a tile that feeds ``tl.dot`` from shared memory must have no other use. If it
+has one, its ring of buffers is one slot short: the copy of a later tile lands where the matrix
+units still read. Nothing reports it, and the error changes from run to run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Finding:
 
 
 def lint(source: str) -> tuple[Finding, ...]:
-    """What is wrong with the kernels of a module, given as text; raises SyntaxError.
+    """The findings in the kernels of a module, given as text; raises SyntaxError.
 
     Loops that say no number of stages are not pipelined where the module launches their kernel with
     ``num_stages=1``, and only so.
@@ -55,7 +55,7 @@ def lint(source: str) -> tuple[Finding, ...]:
 
 
 def _stages(module: ast.Module) -> dict[str, set[object]]:
-    """Per launched kernel, the values of ``num_stages``; None where a launch does not say."""
+    """Per launched kernel, the values of ``num_stages``; None if a launch does not say."""
     found: dict[str, set[object]] = {}
     for call in ast.walk(module):
         match call:

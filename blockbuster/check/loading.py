@@ -1,4 +1,4 @@
-"""Compiled programs read from the files that ``Compiled.save`` wrote."""
+"""Reads compiled programs from the files that ``Compiled.save`` wrote."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ UNCHECKED = "first results are not compared: the file holds no array program"
 
 
 def load(path: str | Path, check: bool = True) -> Compiled:
-    """What ``Compiled.save`` wrote. Loading runs no code: the file is read as data.
+    """The compiled program that ``Compiled.save`` wrote.
 
-    Calling the result runs what the file says, as an import does: the emitted modules in it, and
-    the functions of whole arrays that it names. Load and call only files that you trust; the
-    checksum in them shows damage, not who wrote them. Raises LaunchError, with the file and the
-    place in it, for a file that cannot be read or is not what ``Compiled.save`` writes.
+    Loading runs no code: the file is read as data. Calling the program runs what the file contains,
+    as an import does: the emitted modules in it, and the functions of whole arrays that it names.
+    Load and call only files that you trust; their checksum detects damage, not who wrote them.
+    Raises LaunchError, with the file and the place in it, for a file that cannot be read or was not
+    written by ``Compiled.save``.
 
-    ``check`` is that of ``jit``: the file holds the array program too. It holds no other kernels,
-    so a wrong first result is an EmitError, which names the file that reproduces it.
+    ``check`` has the meaning that it has in ``jit``: the file holds the array program, too. It
+    holds no other kernels, so a wrong first result is an EmitError, which names the file that
+    reproduces it.
     """
     plan, shape, program = read_plan(Path(path), SAVED, program=program_for)
     made = shape_again(shape["kind"], shape["keys"])
@@ -63,5 +65,5 @@ def axes_of(program: ArrayProgram) -> dict[str, Axes]:
 
 
 def comparison(program: ArrayProgram) -> Compare:
-    """What compares first results with those of the array program."""
+    """A function that compares first results with those of the array program."""
     return functools.partial(compare_first, program)

@@ -1,8 +1,9 @@
-"""Calling a checked kernel in a process of its own, so that a crash or a hang is a finding.
+"""Calls a checked kernel in a process of its own, so that a crash or a hang is a finding.
 
-Two ways lead there. A *fork* of this process has the kernel, whatever it is: a lambda, a function
-of a notebook. But CUDA does not work in a fork of a process that has used it. There the kernel goes
-to a *server* (worker.py), by name: pickled, its module imported anew. The driver is the same:
+There are two kinds of process. A *fork* of this process has the kernel, whatever it is: a lambda, a
+function of a notebook. But CUDA does not work in a fork of a process that has used it. Then the
+kernel is sent to a *server* (worker.py) by name: pickled, its module imported anew. The driver is
+the same:
 
     this process                               the kernel's process
     Call        -- connection -->              perform
@@ -59,12 +60,12 @@ class Child(Protocol):
 
 
 class Runner(Protocol):
-    """What calls a kernel. ``hangs``: a call took too long, and no other should follow."""
+    """The caller of a kernel. ``hangs``: a call took too long, and no other should follow."""
 
     hangs: bool
 
     def call(self, call: Call) -> Outcome:
-        """What the kernel gives, or why it gave nothing."""
+        """The kernel's results, or why there are none."""
         ...
 
     def end(self) -> None:
@@ -75,7 +76,7 @@ class Runner(Protocol):
 def runner(
     kernel: Callable[..., Any], arrays: Sequence[Any], *, own_process: bool, limit: float
 ) -> tuple[Runner, str]:
-    """What calls the kernel on such arrays; and why that is in this process, if it is."""
+    """The caller of the kernel for such arrays; and why it is in this process, if it is."""
     if not own_process:
         return Here(kernel), "own_process=False says so"
     if not hasattr(os, "fork"):
@@ -109,7 +110,7 @@ class Here:
         self._kernel = kernel
 
     def call(self, call: Call) -> Outcome:
-        """What the kernel gives."""
+        """The kernel's results."""
         return perform(self._kernel, call, alone=False)
 
     def end(self) -> None:
@@ -129,7 +130,7 @@ class Alone:
         self.hangs = False
 
     def call(self, call: Call) -> Outcome:
-        """What the kernel gives, or how its process ended."""
+        """The kernel's results, or how its process ended."""
         self._printed, self._answered = b"", bytearray()
         try:
             child = self._child = self._child or self._start()
@@ -213,7 +214,7 @@ def _more(connection: Connection) -> bytes:
 
 
 def outcome_of(answered: bytearray) -> Outcome | None:
-    """What a process answered by `Connection.send_bytes`; None while it is not complete.
+    """The answer of a process, sent by `Connection.send_bytes`; None while it is incomplete.
 
     A kernel can write there, too. So nothing waits for bytes that do not come. Raises ValueError
     for bytes that are no answer.

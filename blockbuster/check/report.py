@@ -1,4 +1,4 @@
-"""What a check of a kernel found: one entry for each configuration, inputs and variant of them."""
+"""The report of a kernel's check: one entry for each configuration, inputs and variant of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NO_NUMBER = "eager or the reference gives no number there, or one that hardly fi
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """One configuration on one set of inputs. ``problems`` is empty where all is well.
+    """One configuration on one set of inputs. ``problems`` is empty if all is well.
 
     ``error`` is the largest of all draws, over the largest result; the ratios to eager's errors are
     medians over groups of draws. ``judged`` and ``spared`` count elements of each output over all
-    draws: those that say whether the kernel is right, and those that do not, because eager or the
-    reference loses them. ``sizes``: what the inputs were cut to, if they were.
+    draws: those that show whether the kernel is right, and those that do not, because eager or the
+    reference loses them. ``sizes``: the sizes to which the inputs were cut, if they were.
     """
 
     configuration: int
@@ -49,7 +49,7 @@ class CheckedRun:
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What ``check_kernel`` found. ``notes`` say what could not be checked, and why."""
+    """The result of ``check_kernel``. ``notes`` name the checks that were not possible, and why."""
 
     runs: tuple[CheckedRun, ...]
     findings: tuple[Finding, ...]

@@ -1,4 +1,4 @@
-"""One kernel on one variant of its inputs: run again, drawn anew, and judged."""
+"""The check of one kernel on one variant of its inputs: repeated runs, new draws, judgement."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Calls:
     like: tuple[Packed, ...] = ()
 
     def results(self, given: Arrays, during: str, turn: int) -> Numbers | None:
-        """The results of a call; None where there are none, and ``problems`` say why.
+        """The results of a call; None if there are none, and ``problems`` say why.
 
-        Outputs are given where it is known what they look like.
+        Outputs are passed if their shapes are known.
         """
         inputs = [packed(name, array) for name, array in given.items()]
         padding = PADDING if self.variant == "strided" else 0
@@ -70,7 +70,7 @@ class Calls:
         return [result.numbers for result in outcome.results]
 
     def compare(self, given: Arrays, first: Numbers, again: Numbers, turn: int) -> None:
-        """Say so where results differ that belong to the same inputs.
+        """Report a problem if results for the same inputs differ.
 
         Two turns that each repeat their own results tell a wrong read from a race.
         """
@@ -85,7 +85,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Suite:
-    """What kernels are compared with, and how often."""
+    """The setting of a check: reference, eager function, and number of repetitions."""
 
     reference: Run
     eager: Run | None
@@ -136,7 +136,7 @@ class Suite:
         return CheckedRun(0, 0, calls.variant, last.relative, peak, mean, said, judged, spared)
 
     def _groups(self, calls: Calls, arrays: Arrays, first: Numbers) -> list[list[Sample]] | None:
-        """For each output, the errors of each group of draws; None where a draw has no results."""
+        """For each output, the errors of each group of draws; None if a draw has no results."""
         groups = [[Sample()] * min(GROUPS, self.draws) for _ in first]
         for seed in range(self.draws):
             given = varied(redrawn(arrays, seed) if seed else arrays, calls.variant)

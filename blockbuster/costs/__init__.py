@@ -1,4 +1,4 @@
-"""What a kernel costs before it runs."""
+"""Cost models: the predicted time of a kernel, before it runs."""
 
 from blockbuster.costs.cost import cost
 from blockbuster.costs.report import Event, Report

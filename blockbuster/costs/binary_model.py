@@ -1,14 +1,15 @@
-"""The second stage: a kernel's time from what its machine code is, not from what a schedule says.
+"""The second-stage cost model: a kernel's time from its machine code instead of its schedule.
 
-A closed form (tiered.py) guesses how many instructions an iteration issues, what shared memory
-moves and how many programs a processor holds. A compiled kernel shows them. So each phase of a
-nest is matched with a loop of the machine code, whose counts take the place of guesses; bytes of
-memory and cache, rounds of programs and launches are those of the closed form.
+A closed form (tiered.py) estimates how many instructions an iteration issues, how many bytes shared
+memory moves and how many programs a processor holds. A compiled kernel shows these numbers. So each
+phase of a nest is matched with a loop of the machine code, whose counts replace the estimates;
+bytes of memory and cache, rounds of programs and launches are those of the closed form.
 
-One run of a loop, with c programs of w warps on a processor of four schedulers, adds up c x matrix,
-c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory, and the chain of one
-program by a mean that lies between the longest of them and their sum: they overlap in part. The
-chain itself is a sum wherever it waits until no matrix instruction runs, or for loads.
+One run of a loop, with c programs of w warps on a processor of four schedulers, takes a mean of
+these times: c x matrix, c x w / 4 x issue, c x w / 4 x 8 x special, shared memory, cache, memory,
+and the chain of one program. The mean lies between the longest of them and their sum, because they
+overlap in part. The chain itself is a sum wherever it waits until no matrix instruction runs, or
+for loads.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from blockbuster.costs.cached import from_memory
 from blockbuster.costs.coefficients import Coefficients
 from blockbuster.costs.lines import LINE
 from blockbuster.costs.phases import Phase
-from blockbuster.costs.steps import SCHEDULERS, Rates, Step
+from blockbuster.costs.steps import Rates, Step
 from blockbuster.costs.tiered import NestTime, passed
 from blockbuster.costs.work import Work
 from blockbuster.emit.target.binary import Binary
 from blockbuster.emit.target.loops import Code, is_of_group, shape_of
+from blockbuster.emit.tile.layouts import GROUP
 from blockbuster.errors import EmitError, message
 from blockbuster.machines.machine import Machine
 
@@ -41,7 +43,7 @@ DEPTH = 32
 
 @dataclass(frozen=True)
 class BinaryCoefficients:
-    """How near to a machine's rates machine code comes, and how long a program waits.
+    """How near machine code comes to a machine's rates, and how long a program waits.
 
     Fractions of rates: ``matrix``, where four warps multiply together, and ``apart``, where each
     does alone; ``memory`` and ``cache``, of bandwidths (beyond 1 where processors that ask for the
@@ -68,7 +70,7 @@ class BinaryCoefficients:
 
     @property
     def moving(self) -> Coefficients:
-        """What the closed form takes of them for memory."""
+        """Those of the coefficients that the closed form uses for memory."""
         return Coefficients(memory=self.memory, cache=self.cache, burst=self.burst)
 
 
@@ -77,7 +79,7 @@ FITTED = BinaryCoefficients()
 
 @dataclass(frozen=True)
 class Counts:
-    """What one run of a phase issues in each warp: instructions, and bytes of shared memory.
+    """The counts of one run of a phase in each warp: instructions, and bytes of shared memory.
 
     ``special``: instructions of special units, ``halves``: of units half as wide as usual;
     ``operations``: of matrix units, which ``fetched`` bytes of shared memory feed; ``apart``: warps
@@ -123,7 +125,7 @@ def fetched_by(name: str) -> float:
     if not is_of_group(name):
         return 0.0  # operands are in registers: loading them is counted as it is
     rows, columns, _ = shape_of(name)
-    return DEPTH * (rows + columns) / SCHEDULERS
+    return DEPTH * (rows + columns) / GROUP
 
 
 def matched(phases: Sequence[Phase], binary: Binary, warps: int) -> tuple[Counts | None, ...]:
@@ -252,7 +254,7 @@ class CodeRates:
             return 0.0
         machine, fitted = self.rates.machine, self.fitted
         cycles = counts.issue * fitted.alone + counts.shuffles * fitted.exchange
-        special = each["special"] * max(0.0, SCHEDULERS / self.binary.warps - 1.0)
+        special = each["special"] * max(0.0, machine.limits.schedulers / self.binary.warps - 1.0)
         found = max(cycles / machine.clock, special)
         waits = bool(phase.waits or not phase.dims)
         if counts.drained or (waits and phase.copied):
@@ -281,7 +283,7 @@ def time_of_binary(
     held: Collection[str] = (),
     coefficients: BinaryCoefficients = FITTED,
 ) -> NestTime:
-    """How long one compiled kernel takes; ``held`` are arrays that the cache has before it begins.
+    """The time of one compiled kernel; ``held`` are arrays that the cache has before it begins.
 
     Raises EmitError for a kernel of which no program fits a processor of the machine.
     """

@@ -1,8 +1,8 @@
-"""What of a kernel's loads comes from global memory, and what from the cache that all share.
+"""How much of a kernel's loads comes from global memory, and how much from the shared cache.
 
-Programs that run side by side, a *wave*, read some tiles together: each of them comes from global
-memory once. What the cache holds besides stays for later waves. Of a cache in several partitions
-each holds what all programs read, so that this takes its room as often.
+Programs that run side by side, a *wave*, read some tiles together: each such tile comes from global
+memory once. The rest of the cache keeps data for later waves. In a cache of several partitions,
+each partition holds the data that all programs read, so these data take their room once in each.
 """
 
 from __future__ import annotations

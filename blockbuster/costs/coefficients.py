@@ -1,9 +1,9 @@
-"""What the closed form takes for granted of all machines of a kind, in one place.
+"""The coefficients of the closed form, which hold for all machines of a kind.
 
-They say how near to a machine's rates kernels come that our emitter writes, and how long a program
-waits for its own results. ``python -m bench.costs.fit`` fits them to measured times: these to 255
+They state how near our emitter's kernels come to a machine's rates, and how long a program waits
+for its own results. ``python -m bench.costs.fit`` fits them to measured times: these to 255
 schedules of 13 programs, those that do not spill, on one NVIDIA H200, cold and warm
-(bench/results/2026-11-22-h200-costs). It starts where every rate is reached; what it finds is
+(bench/results/2026-11-22-h200-costs). The fit starts where every rate is reached; its result is
 rounded. ``spill`` is set by eye.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Coefficients:
-    """How near to a machine's rates kernels come, and how long they wait, in cycles.
+    """How near kernels come to a machine's rates, and how long they wait, in cycles.
 
     Rates. ``matrix``: of the rate of matrix units where four warps multiply together; ``apart``:
     where each warp multiplies alone. ``memory``, ``cache``: of the bandwidth of global memory and
@@ -51,7 +51,7 @@ class Coefficients:
     exchange: float = 196.0
     unrolled: float = 3.1
     start: float = 5e-7
-    spill: float = 10.0
+    spill: float = 5.0
 
 
 FITTED = Coefficients()

@@ -19,7 +19,9 @@ Number = TypeVar("Number", int, float)
 
 
 class Timer(Protocol):
-    """What tells how long a kernel takes: ``time_of``, or one that knows its machine code."""
+    """A function that predicts the time of a kernel: ``time_of``, or one that knows its machine
+    code.
+    """
 
     def __call__(self, work: Work, machine: Machine, *, held: Collection[str] = ()) -> NestTime: ...
 
@@ -33,14 +35,15 @@ def cost(
     assumed: tuple[str, ...] = (),
     timers: Sequence[Timer] = (),
 ) -> Report:
-    """What kernels cost on a machine, by the closed form; ``works`` are in the order they run.
+    """The cost of kernels on a machine, by the closed form; ``works`` are in the order they run.
 
-    ``launch``: "plain", from the host, "graph", or "dependent", a graph where each kernel overlaps
-    the one before; in the others those that are emitted so do. ``warm``: before the first, the
-    cache holds what was used last of their arrays; else all inputs come from global memory.
-    ``assumed``: what else the report says is taken for granted. ``timers``: what tells the time of
-    each kernel, instead of the closed form. Raises ValueError for an unknown machine or launch, a
-    CPU, no kernel at all, a rate that the machine lacks, or a program that does not fit it.
+    ``launch``: "plain", from the host, "graph", or "dependent", a graph in which each kernel
+    overlaps the one before; with the others, only kernels emitted to overlap do. ``warm``: before
+    the first kernel, the cache holds the most recently used data; else all inputs come from global
+    memory. ``assumed``: further assumptions for the report. ``timers``: functions that predict the
+    time of each kernel, instead of the closed form. Raises ValueError for an unknown machine or
+    launch, a CPU, no kernel at all, a rate that the machine lacks, or a program that does not fit
+    it.
     """
     device = machine(on)
     check_runs_kernels(device)
@@ -72,7 +75,7 @@ def check_runs_kernels(device: Machine) -> None:
 
 
 def not_its_own(targets: Iterable[str], device: Machine) -> tuple[str, ...]:
-    """What is taken for granted of kernels that were compiled for these targets, in words."""
+    """The assumptions for kernels that were compiled for these targets, in words."""
     return tuple(
         f"compiled for {target}: what a compiler would make of it for {device.target} is not known"
         for target in dict.fromkeys(targets)

@@ -1,6 +1,6 @@
-"""What one program takes of its processor, and how many programs run there side by side.
+"""The room that one program takes on a processor, and how many programs fit side by side.
 
-Both figures are estimates of what a compiler makes of a nest: bytes of shared memory
+Both figures are estimates of a compiler's output for a nest: bytes of shared memory
 (``emit/tile/shared_memory.py``) and registers of a thread (``registers.py``).
 """
 
@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockbuster.costs.registers import registers
-from blockbuster.emit.tile.program import Nest, TileProgram
-from blockbuster.emit.tile.shared_memory import shared_bytes
+from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.shared_memory import shared_by
 from blockbuster.errors import message
 from blockbuster.machines.machine import Machine
-
-GRAIN = 8
-"""Registers of a thread are given out in multiples of this."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,8 @@ class Footprint:
         """The registers that a thread can have, at most: what it wants beyond them is spilled."""
         limits = machine.limits
         shared_out = limits.registers_per_processor // (self.warps * limits.warp)
-        return min(limits.registers_per_thread + 1, max(1, shared_out // GRAIN) * GRAIN)
+        grain = limits.register_unit // limits.warp
+        return min(limits.registers_per_thread + 1, max(1, shared_out // grain) * grain)
 
     def misfit(self, machine: Machine) -> str:
         """Why no program fits a processor of ``machine``; empty if one does."""
@@ -57,7 +55,8 @@ class Footprint:
         if reason := self.misfit(machine):
             raise ValueError(reason)
         limits, threads = machine.limits, self.warps * machine.limits.warp
-        registers = min(-(-self.registers // GRAIN) * GRAIN, self.available(machine))
+        grain = limits.register_unit // limits.warp
+        registers = min(-(-self.registers // grain) * grain, self.available(machine))
         side_by_side = min(
             limits.programs_per_processor,
             limits.threads_per_processor // threads,
@@ -67,7 +66,6 @@ class Footprint:
         return max(1, side_by_side)
 
 
-def footprint(program: TileProgram, nest: Nest, target: str) -> Footprint:
-    """The footprint of a program of the grid of ``nest``, compiled for ``target``."""
-    shared = shared_bytes(program, nest, target)
-    return Footprint(shared, registers(program, nest, target), nest.warps)
+def footprint(layouts: Layouts) -> Footprint:
+    """The footprint of a program of the grid of a nest, whose tiles lie as ``layouts`` says."""
+    return Footprint(shared_by(layouts), registers(layouts), layouts.nest.warps)

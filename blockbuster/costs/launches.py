@@ -1,4 +1,4 @@
-"""How long a launch takes in which no kernel runs: from the host, in a graph, or dependent."""
+"""The time of a launch in which no kernel runs: from the host, in a graph, or dependent."""
 
 from __future__ import annotations
 

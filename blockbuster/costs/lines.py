@@ -1,7 +1,7 @@
-"""How many lines of memory a tile touches: short rows take whole lines all the same.
+"""How many cache lines a tile touches: a short row takes a whole line.
 
 Processors ask the cache for lines. A tile whose rows are shorter than a line takes as many requests
-as one with whole lines.
+as a tile with whole lines.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""How matrix units take the operands of a dot: bytes of shared memory, and instructions.
+"""How matrix units read the operands of a dot: bytes of shared memory, and instructions.
 
-From sm_90 on, four warps together multiply 64 rows with operands in shared memory; before, and for
-fewer rows, a warp multiplies 16 rows by 8 columns by 16 of what it has loaded from shared memory.
-Dots of float32 are products and sums of the vector units. ``emit/tile/layouts.py`` says which.
+From sm_90 on, four warps together multiply 64 rows with operands in shared memory. Before, and for
+fewer rows, a warp multiplies 16 rows by 8 columns by 16, from what it has loaded from shared
+memory. Dots of float32 are products and sums of the vector units. ``emit/tile/layouts.py`` decides
+between these.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Dot:
 
 
 def dot_of(stmt: Let, layouts: Layouts) -> Dot:
-    """What one run of a dot of two blocks takes."""
+    """The resources that one run of a dot of two blocks takes."""
     left, right = stmt.args
     rows, columns = (layouts.lanes(dim) for dim in layouts.tiling.lanes(stmt.target))
     depth = prod(map(layouts.lanes, layouts.tiling.lanes(left))) // rows

@@ -1,22 +1,23 @@
-"""What the statements of one body do, all its runs in all programs together.
+"""Phases: the total work of the statements of one loop body, over all runs in all programs.
 
-A nest is one body with loops in it, and each loop has a body: a *phase* is what the statements of
-one of them do, those of inner loops apart. Memory counts the elements that there are, arithmetic
-all lanes of the tiles: lanes past the end of a dim are computed like others.
+A nest is a body with loops in it, and each loop has a body: a *phase* is the work of the statements
+of one body, without those of inner loops. Memory traffic counts the elements that exist; arithmetic
+counts all lanes of the tiles, because lanes past the end of a dim are computed like others.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from math import prod
 from typing import Any
 
 from blockbuster.costs.lines import LINE, SECTOR, pieces
-from blockbuster.costs.operands import dot_of
-from blockbuster.costs.scalars import Scalar, scalar
-from blockbuster.emit.tile.dataflow import accessed
+from blockbuster.costs.operands import LANES, dot_of
+from blockbuster.costs.scalars import Scalar, parts, scalar
+from blockbuster.emit.tile.dataflow import accessed, folded
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents, Loops
 from blockbuster.emit.tile.layouts import WORD, Layouts
@@ -28,7 +29,6 @@ from blockbuster.emit.tile.program import (
     Issue,
     Let,
     Load,
-    Nest,
     Stmt,
     Store,
     Tile,
@@ -37,9 +37,8 @@ from blockbuster.emit.tile.program import (
     statements,
 )
 from blockbuster.emit.tile.rings import issues
-from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.typed import arithmetic_of, takes_matrix_units
-from blockbuster.emit.tile.uses import Uses
+from blockbuster.ir.expr import Arg, Expr, substitute
 from blockbuster.ir.ops import Cast, Functional, Pointwise
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import dims_along
@@ -53,6 +52,13 @@ COPIED = 4
 VECTOR = 16
 """Bytes that a lane moves at once, at most."""
 
+PROGRAM, WITH_DOTS, LOOP, ITERATION = 50, 110, 120, 24
+SHUFFLE, EXCHANGE = 3, 6
+"""Instructions of each warp besides the work itself: of a program, more of one with dots, before
+and behind a loop, of an iteration (indices, addresses, barriers); of a fold's shuffle, and to pass
+something from warp to warp. ``python -m bench.costs.instructions`` fits them to machine code.
+"""
+
 LISTED = 1 << 15
 """Programs up to which each has its own number of runs: of more, the last ones matter little."""
 
@@ -63,14 +69,13 @@ class Phase:
 
     ``dims``: of the loops around it inside a program, outermost first. ``runs``: over all programs.
     ``loaded``, ``stored``: bytes. ``operations``: by unit; ``apart``: those on matrix units by
-    warps that multiply alone where four could together. ``special``: of special units.
-    ``instructions``: of lanes, not of warps. ``lines``: of memory that loads and stores touch,
-    ``sectors``: the bytes of their parts that they touch (lines.py). ``copied``: bytes that loads
-    write to shared memory; ``fetched``: that are read from it. In one run: ``ahead``, how many
+    warps that multiply alone where four could multiply together. ``special``: of special units.
+    ``instructions``: of lanes, not of warps. ``lines``: lines of memory that loads and stores
+    touch, ``sectors``: the bytes of the touched parts of lines (lines.py). ``copied``: bytes that
+    loads write to shared memory; ``fetched``: bytes read from it. In one run: ``ahead``, how many
     iterations loads run ahead; ``waits``, loads that are waited for; ``dots``, ``folds`` and
-    ``exchanges``: dots, shuffles that fold across lanes, and times that something passes from warp
-    to warp, one after the other.
-    ``each``: the runs of each program in the order of the grid, where they differ and are not too
+    ``exchanges``: dots, shuffles that fold across lanes, and exchanges between warps, in sequence.
+    ``each``: the runs of each program in the order of the grid, if they differ and are not too
     many.
     """
 
@@ -94,14 +99,29 @@ class Phase:
     each: tuple[int, ...] = ()
 
 
-def phases(program: TileProgram, nest: Nest, extents: Extents, target: str) -> tuple[Phase, ...]:
-    """The phases of ``nest``, each before those of the loops in it."""
-    return tuple(_Walk(program, nest, extents, target).body(nest.body, extents.grid, ()))
+def besides(
+    program: bool, dots: bool, loops: int, iteration: bool, shuffles: int, exchanges: int
+) -> int:
+    """Instructions of a warp besides the work itself, in one run of a body.
+
+    ``program``: the body is a program's own, with ``dots`` in it or its loops; ``iteration``: it is
+    a loop's. ``loops``: that stand in it; ``shuffles`` and ``exchanges``: of its folds.
+    """
+    found = PROGRAM * program + WITH_DOTS * dots + LOOP * loops + ITERATION * iteration
+    return found + SHUFFLE * shuffles + EXCHANGE * exchanges
+
+
+def phases(program: TileProgram, layouts: Layouts, extents: Extents) -> tuple[Phase, ...]:
+    """The phases of a nest of ``program``, each before those of the loops in it."""
+    return tuple(Counting(program, layouts, extents).body(layouts.nest.body, extents.grid, ()))
 
 
 @dataclass
-class _Sums:
-    """Numbers of a phase while its statements are walked."""
+class Counts:
+    """The numbers of a phase, or of one run of a statement, while they are added up.
+
+    ``made``: what is computed of tiles, by their numbers: compilers compute it once.
+    """
 
     loaded: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     stored: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -118,30 +138,38 @@ class _Sums:
     exchanges: int = 0
     lines: int = 0
     sectors: int = 0
+    made: set[Expr] = field(default_factory=set)
 
     def phase(self, dims: tuple[Dim, ...], runs: int, each: tuple[int, ...]) -> Phase:
         """The phase with these numbers."""
         counts: dict[str, Any] = dict(vars(self))
+        del counts["made"]
         for name in ("loaded", "stored", "operations"):
             counts[name] = dict(counts[name])
         return Phase(dims, runs, each=each, **counts)
 
 
-class _Walk:
-    def __init__(self, program: TileProgram, nest: Nest, extents: Extents, target: str) -> None:
+class Counting:
+    """A walk over the statements of a nest that adds up their work."""
+
+    def __init__(self, program: TileProgram, layouts: Layouts, extents: Extents) -> None:
         self.extents = extents
         self.units, self.arithmetic = program.units, arithmetic_of(program)
-        self.tiling = tiling_of(program, nest)
-        self.uses, self.layouts = Uses(nest, self.tiling), Layouts(nest, self.tiling, target)
-        lets = (stmt for stmt in statements(nest.body) if isinstance(stmt, Let))
+        nest, self.tiling = layouts.nest, layouts.tiling
+        self.uses, self.layouts = layouts.uses, layouts
+        lets = [stmt for stmt in statements(nest.body) if isinstance(stmt, Let)]
+        self.has_dots = any(takes_matrix_units(let, self.units) for let in lets)
         awaits = {s.token: s.target for s in statements(nest.body) if isinstance(s, Await)}
         self.arrived = {i.tile: awaits[token] for token, i in issues(nest.body).items()}
         self.joined = {stmt.target for stmt in lets if stmt.into is not None}
+        self.numbers: dict[Tile, int] = {}
+        self.next = count()
 
     def body(self, body: tuple[Stmt, ...], loops: Loops, dims: tuple[Dim, ...]) -> Iterator[Phase]:
-        sums, runs = _Sums(), self.extents.tiles(loops)
+        sums, runs = Counts(), self.extents.tiles(loops)
         for stmt in body:
             self._count(stmt, loops, runs, sums)
+        sums.instructions += runs * self._besides(body, dims, sums) * self.layouts.number * LANES
         few = self.extents.tiles(self.extents.grid) <= LISTED
         each = self.extents.tiles_of_programs(loops) if few else None
         yield sums.phase(dims, runs, () if each is None else tuple(each.tolist()))
@@ -150,7 +178,14 @@ class _Walk:
                 inner = self.extents.inside(stmt, loops)
                 yield from self.body(stmt.body, inner, (*dims, stmt.dim))
 
-    def _count(self, stmt: Stmt, loops: Loops, runs: int, sums: _Sums) -> None:
+    def _besides(self, body: tuple[Stmt, ...], dims: tuple[Dim, ...], sums: Counts) -> int:
+        """Instructions of a warp that no statement asks for, in one run of a body."""
+        loops = sum(isinstance(stmt, For) for stmt in body)
+        outside = not dims
+        dots = outside and self.has_dots
+        return besides(outside, dots, loops, not outside, sums.folds, sums.exchanges)
+
+    def _count(self, stmt: Stmt, loops: Loops, runs: int, sums: Counts) -> None:
         match stmt:
             case Load() | Issue() | Store():
                 self._moved(stmt, loops, sums)
@@ -167,7 +202,7 @@ class _Walk:
         """Lanes of a tile over the axes of all these."""
         return prod(self.tiling.block(d) for d in dict.fromkeys(d for t in tiles for d in t.axes))
 
-    def _moved(self, stmt: Load | Issue | Store, loops: Loops, sums: _Sums) -> None:
+    def _moved(self, stmt: Load | Issue | Store, loops: Loops, sums: Counts) -> None:
         tile, buffer = accessed(stmt), stmt.view.buffer
         width = MEMORY[buffer.dtype].bytes
         moved = width * self.extents.elements(stmt.view.sliced(tile), loops)
@@ -183,11 +218,24 @@ class _Walk:
             sums.ahead = max(sums.ahead, stmt.ahead)
         else:
             sums.waits += 1
+        copied, fetched = self.through_shared(stmt)
+        sums.copied += copied * tiles
+        sums.fetched += fetched * tiles
+
+    def through_shared(self, stmt: Load | Issue) -> tuple[int, int]:
+        """Bytes of shared memory that one run of a load writes, and those that are read again."""
+        tile = accessed(stmt)
         dots = self.uses.only_in_dots(self.arrived.get(tile, tile))
-        if isinstance(stmt, Issue) or dots:
-            copied = width * self.lanes(tile) * self.extents.tiles(loops)
-            sums.copied += copied
-            sums.fetched += 0 if dots else copied
+        if not (isinstance(stmt, Issue) or dots):
+            return 0, 0
+        copied = MEMORY[stmt.view.buffer.dtype].bytes * self.lanes(tile)
+        return copied, 0 if dots else copied
+
+    def computed(self, stmt: Stmt) -> Counts:
+        """What one run of a statement, which is no access, computes."""
+        once = Counts()
+        self._count(stmt, (), 1, once)
+        return once
 
     def _dense(self, view: View, tile: Tile) -> int:
         """Lanes of a tile that lie next to each other in memory."""
@@ -196,7 +244,7 @@ class _Walk:
         dims = [dim for dim in last if dim in tile.axes]
         return self.tiling.block(dims[-1]) if dims else 1
 
-    def _dot(self, stmt: Let, runs: int, sums: _Sums) -> None:
+    def _dot(self, stmt: Let, runs: int, sums: Counts) -> None:
         dot = dot_of(stmt, self.layouts)
         operations = 2 * runs * self.lanes(*stmt.args) * dot.products
         sums.operations[dot.unit, dot.dtype] += operations
@@ -207,7 +255,7 @@ class _Walk:
         sums.instructions += runs * dot.instructions
         sums.dots += 1
 
-    def _let(self, stmt: Let, runs: int, sums: _Sums) -> None:
+    def _let(self, stmt: Let, runs: int, sums: Counts) -> None:
         self._exchange(stmt, runs, sums)
         match stmt.op:
             case Functional("dot"):  # products, summed along what both have
@@ -219,11 +267,20 @@ class _Walk:
                 self._vector(elements, elements, sums)
                 self._folded(stmt, sums)
             case Pointwise(expr):
-                self._scalars(scalar(expr), runs * self.lanes(stmt.target), sums)
+                whole = substitute(expr, [Arg(self._number(tile)) for tile in stmt.args])
+                once = replace(scalar(whole), instructions=scalar(whole, sums.made).instructions)
+                self._scalars(once, runs * self.lanes(stmt.target), sums)
+                sums.made.update(parts(whole))
             case Cast():
                 sums.instructions += runs * self.lanes(stmt.target)
 
-    def _exchange(self, stmt: Let, runs: int, sums: _Sums) -> None:
+    def _number(self, tile: Tile) -> int:
+        """The number of what a tile holds now."""
+        if tile not in self.numbers:
+            self.numbers[tile] = next(self.next)
+        return self.numbers[tile]
+
+    def _exchange(self, stmt: Let, runs: int, sums: Counts) -> None:
         """Operands that meet others of another layout pass through shared memory."""
         to = self.layouts.known.get(stmt.target)
         for tile in stmt.args:
@@ -233,7 +290,7 @@ class _Walk:
                 sums.fetched += runs * WORD * self.lanes(tile)
                 sums.exchanges += 1
 
-    def _folded(self, stmt: Let, sums: _Sums) -> None:
+    def _folded(self, stmt: Let, sums: Counts) -> None:
         """The shuffles of a fold; warps that share rows exchange what each has, then the sum."""
         lanes = self.tiling.lanes(stmt.args[0])
         layout = self.layouts.known.get(stmt.args[0])
@@ -244,21 +301,23 @@ class _Walk:
         if layout.warps_along(lanes[-1]) > 1:
             sums.exchanges += 2
 
-    def _fold(self, stmt: Fold, runs: int, sums: _Sums) -> None:
+    def _fold(self, stmt: Fold, runs: int, sums: Counts) -> None:
         """What the matrix units add up themselves is counted with their dot."""
         if not stmt.ahead and stmt.value not in self.joined:
             elements = runs * self.lanes(stmt.value)
             self._vector(elements, elements, sums)
+        for tile in folded(stmt):
+            self.numbers.pop(tile, None)
         for member in stmt.members:
             elements, factor = runs * self.lanes(member.value), scalar(member.factor)
             self._vector(elements, elements, sums)
             for _ in range(1 if stmt.ahead else 2):
                 self._scalars(factor, elements, sums)
 
-    def _scalars(self, each: Scalar, elements: int, sums: _Sums) -> None:
+    def _scalars(self, each: Scalar, elements: int, sums: Counts) -> None:
         self._vector(each.calls * elements, each.instructions * elements, sums)
         sums.special += each.special * elements
 
-    def _vector(self, operations: int, instructions: int, sums: _Sums) -> None:
+    def _vector(self, operations: int, instructions: int, sums: Counts) -> None:
         sums.operations["vector", self.arithmetic] += operations
         sums.instructions += instructions

@@ -1,8 +1,8 @@
-"""Registers of a thread, roughly: accumulators, other tiles that live at once, and what moves them.
+"""An estimate of a thread's registers: accumulators, other tiles alive at once, and data movement.
 
-The estimate is linear in these, fitted to kernels that were compiled for sm_90 and sm_80 and do not
-spill (tests/golden/footprints.json): two of three are within a quarter of the assembler's number.
-It serves to tell how many programs run side by side, and nothing else.
+The estimate is linear in these quantities. It is fitted to kernels that were compiled for sm_90 and
+sm_80 and do not spill (tests/golden/footprints.json); two of three are within a quarter of the
+assembler's number. It only serves to tell how many programs run side by side.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from blockbuster.emit.tile.program import (
     Nest,
     Stmt,
     Tile,
-    TileProgram,
     statements,
 )
 from blockbuster.emit.tile.rings import arrivals
 from blockbuster.emit.tile.shared_memory import tile_bytes
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.uses import is_matrix_dot
 
 ALWAYS, WITH_DOTS = 16, 10
 """Registers for indices and loops, and more of them where there are dots."""
@@ -50,21 +49,21 @@ WORDS = {"float16": 0.5, "bfloat16": 0.5, "bool": 0.25, "float64": 2.0}
 FEWEST = 16
 
 
-def registers(program: TileProgram, nest: Nest, target: str) -> int:
-    """Registers that a thread of a program of ``nest`` wants; it may get fewer, and spill."""
-    tiling = tiling_of(program, nest)
+def registers(layouts: Layouts) -> int:
+    """Registers that a thread of a nest's programs wants; it may get fewer, and spill."""
+    nest, tiling = layouts.nest, layouts.tiling
     threads = nest.warps * LANES
     dots = [s for s in statements(nest.body) if isinstance(s, Let) and is_matrix_dot(s, tiling)]
     inits = (stmt.target for stmt in statements(nest.body) if isinstance(stmt, Init))
     totals = sum(_words(tile, tiling) for tile in inits) / threads
-    others = max(0.0, _peak(nest, tiling) / threads - totals)
+    others = max(0.0, _peak(layouts) / threads - totals)
     loads = (tile_bytes(tile, tiling) / VECTOR / threads for tile, _ in arrivals(nest.body))
     found = (
         ALWAYS
         + (WITH_DOTS if dots else 0)
         + TOTALS * totals
         + OTHERS * others
-        + FRAGMENTS * min(HELD, _fragments(dots, Layouts(nest, tiling, target)))
+        + FRAGMENTS * min(HELD, _fragments(dots, layouts))
         + SPLIT * max((_to_split(dot, tiling) / threads for dot in dots), default=0.0)
         + PLACES * sum(max(1.0, load) for load in loads)
     )
@@ -86,14 +85,15 @@ def _to_split(dot: Let, tiling: Tiling) -> float:
     return sum(_words(tile, tiling) for tile in dot.args) if dot.split else 0.0
 
 
-def _peak(nest: Nest, tiling: Tiling) -> float:
+def _peak(layouts: Layouts) -> float:
     """The most words of tiles that live at once, all threads together.
 
     What a loop reads of tiles made outside lives until it ends. An operand that dies where a tile
     of its axes is made gives its registers to that tile, and a total to its rescaled value. What
     arrives ahead of dots is in shared memory, and what they add to a total needs no registers.
     """
-    uses, live = Uses(nest, tiling), _Lives(nest)
+    nest, tiling, uses = layouts.nest, layouts.tiling, layouts.uses
+    live = _Lives(nest)
     awaits = (s.target for s in statements(nest.body) if isinstance(s, Await))
     none = {tile for tile in awaits if uses.only_in_dots(tile)}
     none.update(s.target for s in statements(nest.body) if isinstance(s, Let) and s.into)

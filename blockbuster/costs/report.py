@@ -1,4 +1,4 @@
-"""What a cost model or the simulator says of a kernel or a plan on a machine."""
+"""Reports: the prediction of a cost model or the simulator for a kernel or plan on a machine."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LATENCY = "latency"
 
 @dataclass(frozen=True)
 class Event:
-    """What occupies a resource: a program's load, arithmetic or store, or a launch.
+    """An interval in which a resource is busy: a program's load, arithmetic or store, or a launch.
 
-    ``start`` and ``end`` in microseconds from the start of the plan. ``processor``: the one it runs
-    on, -1 for what belongs to none. ``kernel`` and ``program``: their numbers, in order.
+    ``start`` and ``end`` are in microseconds from the start of the plan. ``processor``: where it
+    runs, -1 for events without one. ``kernel`` and ``program``: their numbers, in order.
     """
 
     resource: str
@@ -33,16 +33,16 @@ class Event:
 
 @dataclass(frozen=True)
 class Report:
-    """Time, traffic and what limits it; the closed form and the simulator give the same fields.
+    """Time, traffic and the limiting resource; the closed form and the simulator share the fields.
 
-    ``time_us``: microseconds. ``bytes``: by the name of the tier, what moves to and from it
-    (global memory is "hbm" on GPUs, "dram" on CPUs). ``busy``: for each resource (tiers, "matrix",
-    "vector", "special", "issue", "launch") the fraction of the time that it works. ``critical``:
-    the resource that decides, or "latency". ``timeline``: events in order of their starts.
-    ``use``: for each resource the fraction that works in each of equal parts of the time; both are
-    empty for the closed form. ``assumed``: what was taken for granted, in words. Of each kernel,
-    ``waves``: how many times its programs fill all processors, and ``tail``: the part of the
-    processors' time that passes after the last program of each.
+    ``time_us``: microseconds. ``bytes``: traffic by the name of the tier (global memory is "hbm" on
+    GPUs, "dram" on CPUs). ``busy``: for each resource (tiers, "matrix", "vector", "special",
+    "issue", "launch") the fraction of the time in which it works. ``critical``: the resource that
+    limits the time, or "latency". ``timeline``: events in order of their starts. ``use``: for each
+    resource the working fraction in each of equal parts of the time; both are empty for the closed
+    form. ``assumed``: the assumptions, in words. For each kernel, ``waves``: how many times its
+    programs fill all processors, and ``tail``: the part of the processors' time that passes after
+    the last program of each.
     """
 
     machine: str
@@ -59,7 +59,7 @@ class Report:
     def plot(self) -> Figure:
         """A figure of matplotlib: each processor over time, and the use of each resource.
 
-        Raises DrawError where matplotlib is missing, ValueError for a report without a timeline.
+        Raises DrawError if matplotlib is missing, ValueError for a report without a timeline.
         """
         from blockbuster.view.gantt import figure
 

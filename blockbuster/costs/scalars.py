@@ -1,12 +1,13 @@
-"""What a scalar function takes of a processor: operations, special functions, instructions.
+"""The cost of a scalar function on a processor: operations, special functions, instructions.
 
-The tables say what the texts of ``emit/print/triton/functions.py`` compile to for NVIDIA GPUs.
+The tables state what the texts of ``emit/print/triton/functions.py`` compile to for NVIDIA GPUs.
 Parts of an expression that read no element (powers of a size, products of constants) are computed
-once and count for nothing.
+once and cost nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from blockbuster.ir.expr import Call, Const, Expr, arguments
@@ -32,7 +33,7 @@ Sines are those of small angles: large ones take another path, which branches.
 
 @dataclass(frozen=True)
 class Scalar:
-    """What one element takes: ``calls`` of functions, ``special`` ones, and ``instructions``."""
+    """The cost of one element: ``calls`` of functions, ``special`` ones, and ``instructions``."""
 
     calls: int = 0
     special: int = 0
@@ -46,8 +47,8 @@ class Scalar:
         )
 
 
-def scalar(expr: Expr) -> Scalar:
-    """What one evaluation of ``expr`` takes.
+def scalar(expr: Expr, made: Container[Expr] = ()) -> Scalar:
+    """The cost of one evaluation of ``expr``, its parts that are ``made`` already apart.
 
     >>> from blockbuster.ir.expr import Arg, Size, call
     >>> scalar(call("exp", call("mul", Arg(0), call("pow", Size("D"), -0.5))))
@@ -56,6 +57,8 @@ def scalar(expr: Expr) -> Scalar:
     found, stack = Scalar(), [expr]
     while stack:
         top = stack.pop()
+        if top in made:
+            continue
         if isinstance(top, Call) and top.fn == "pow" and top.args[0] == Const(2.0):
             found += Scalar(1, 1, 1)  # ex2
             stack.extend(top.args)
@@ -63,3 +66,13 @@ def scalar(expr: Expr) -> Scalar:
             found += Scalar(1, SPECIAL.get(top.fn, 0), INSTRUCTIONS.get(top.fn, 1))
             stack.extend(top.args)
     return found
+
+
+def parts(expr: Expr) -> Iterator[Call]:
+    """The calls that one evaluation of ``expr`` makes, itself among them."""
+    stack = [expr]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Call):
+            yield top
+            stack.extend(top.args)

@@ -1,4 +1,4 @@
-"""The sizes at which a kernel is looked at: all known, at least one, and such as it is made for."""
+"""Checks of the sizes at which a kernel is costed: known, at least one, fit for its masks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blockbuster.ir.types import Dim, size_class
 
 
 def own_sizes(program: TileProgram, sizes: Mapping[Dim, int]) -> dict[Dim, int]:
-    """Those of ``sizes`` that the program has: a plan gives its files the sizes of all of them."""
+    """The ``sizes`` that the program has: a plan passes its files the sizes of all of them."""
     own = set(map(size_class, named(program)))
     return {dim: size for dim, size in sizes.items() if size_class(dim) in own}
 

@@ -1,4 +1,4 @@
-"""One run of a phase in one program: how long each resource works for it, and its longest chain."""
+"""One run of a phase in one program: the busy time of each resource, and the longest chain."""
 
 from __future__ import annotations
 
@@ -7,22 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blockbuster.costs.coefficients import Coefficients
-from blockbuster.costs.operands import LANES
 from blockbuster.costs.phases import Phase
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
-SCHEDULERS = 4
-"""Warps of a processor that issue an instruction at once."""
-
 
 @dataclass(frozen=True)
 class Step:
-    """``resources``: seconds in which each works, the program being alone on its processor.
+    """``resources``: seconds of work on each, if the program is alone on its processor.
 
-    ``chain``: seconds in which one thing waits for another. ``runs``: in a program, on average;
-    ``each``: in each program, where they differ. ``overlap``: how well the parts overlap.
-    ``streams``: nothing waits for what is computed, so the chain delays no resource.
+    ``chain``: seconds of steps that wait for one another. ``runs``: in a program, on average;
+    ``each``: in each program, if they differ. ``overlap``: how well the parts overlap. ``streams``:
+    nothing waits for the results, so the chain delays no resource.
     """
 
     runs: float
@@ -37,8 +33,8 @@ class Step:
         return self.combined([programs * each for each in self.resources.values()], self.chain)
 
     def combined(self, parts: Sequence[float], chain: float) -> float:
-        """Seconds in which all of this passes: between the longest, as the rest takes place
-        meanwhile (``overlap`` without bounds), and the sum of all (1).
+        """Seconds of the whole step: between the longest part (``overlap`` without bounds: all
+        others run meanwhile) and the sum of all (1).
         """
         if self.streams:
             return max(_mean(parts, self.overlap), chain)
@@ -55,7 +51,7 @@ def _mean(parts: Sequence[float], exponent: float) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """How fast a machine does a kernel's work.
+    """The rates of a machine for a kernel's work.
 
     ``missed``: bytes that are loaded from memory because the cache has them not, by array.
     """
@@ -67,7 +63,7 @@ class Rates:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """The names of what can be busy."""
+        """The names of the resources."""
         tiers = tuple(tier.name for tier in self.machine.tiers[:3])
         return (*tiers, "matrix", "vector", "special", "issue")
 
@@ -133,7 +129,8 @@ class Rates:
                 matrix += seconds / (self.fitted.apart if phase.apart else self.fitted.matrix)
             else:
                 vector += seconds
-        issued = phase.instructions / LANES * each / (self.machine.issue * self.fitted.issue)
+        machine, reached = self.machine, self.fitted.issue
+        issued = phase.instructions / machine.limits.warp * each / (machine.issue * reached)
         return {
             "matrix": matrix * crowded,
             "vector": vector * crowded,
@@ -153,15 +150,23 @@ class Rates:
     def _own(self, phase: Phase, each: Mapping[str, float]) -> float:
         """The chain of a run whose loads are there already."""
         clock, fitted = self.machine.clock, self.fitted
-        own = phase.instructions * self.work.crowded / LANES / self.work.warps / phase.runs
-        special = each["special"] * max(1.0, SCHEDULERS / self.work.warps)
-        computing = max(own * fitted.alone / clock, special, each["vector"])
+        computing = self.issuing(phase, each)
         serial = phase.dots and not is_stream(phase)
         found = each["matrix"] + computing if serial else max(each["matrix"], computing)
         cycles = phase.dots * fitted.dot if serial else 0.0
         cycles += phase.folds * fitted.fold + phase.exchanges * fitted.exchange
         cycles += 0.0 if phase.dims else fitted.begin
         return found + cycles / clock
+
+    def issuing(self, phase: Phase, each: Mapping[str, float]) -> float:
+        """Seconds of one run in which a warp issues its own instructions, one after the other.
+
+        ``each``: seconds of one run by resource.
+        """
+        limits, warps = self.machine.limits, self.work.warps
+        own = phase.instructions * self.work.crowded / limits.warp / warps / phase.runs
+        special = each["special"] * max(1.0, limits.schedulers / warps)
+        return max(own * self.fitted.alone / self.machine.clock, special, each["vector"])
 
     def _loaded_ahead(
         self, phase: Phase, each: Mapping[str, float], own: float, coming: float

@@ -1,10 +1,10 @@
-"""The closed form: how long a kernel takes, from what it does and what a machine can.
+"""The closed form: a kernel's time from its work and a machine's rates.
 
 A processor runs some programs side by side. One iteration of their loop takes as long as the
-busiest resource needs for all of them, but no less than one program's chain: a dot, what is
-computed from it, the next dot, and loads that are waited for, some of which began an iteration or
-more before. A kernel is as many rounds of
-programs as fill all processors, and a last round of those that are left.
+busiest resource needs for all of them, but no less than one program's chain: a dot, the values
+computed from it, the next dot, and waits for loads, some of which began an iteration or more
+before. A kernel takes as many rounds of programs as fill all processors, and a last round of the
+remaining programs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from blockbuster.costs.steps import Rates, Step
 from blockbuster.costs.work import Work
 from blockbuster.machines.machine import Machine
 
-SPARE = 1.1
+SPARE = 1.25
 """How many times the registers that there are an estimate may want: it is no better than that."""
 
 
@@ -48,7 +48,7 @@ def time_of(
     held: Collection[str] = (),
     coefficients: Coefficients = FITTED,
 ) -> NestTime:
-    """How long one kernel takes; ``held`` are arrays that the cache has before it begins.
+    """The time of one kernel; ``held`` are arrays that the cache has before it begins.
 
     Raises ValueError for a program that does not fit a processor of the machine, or a rate that is
     needed and missing.
@@ -64,7 +64,7 @@ def time_of(
 
 
 class Stepping(Protocol):
-    """What knows the steps of a kernel: the closed form, or one that has seen its machine code."""
+    """The source of a kernel's steps: the closed form, or a model that knows its machine code."""
 
     @property
     def resources(self) -> tuple[str, ...]: ...
@@ -74,7 +74,7 @@ class Stepping(Protocol):
 
 
 def passed(work: Work, machine: Machine, rates: Stepping, resident: int, start: float) -> NestTime:
-    """How long a kernel takes whose steps are known, ``resident`` programs to a processor."""
+    """The time of a kernel with known steps, with ``resident`` programs on a processor."""
     seconds, idle = _rounds(work, machine, rates, resident)
     busy = {name: rates.total(name) for name in rates.resources}
     waves = work.programs / (machine.processors * resident)

@@ -1,7 +1,7 @@
-"""What the kernels of a scheduled program do, counted from trip counts before anything runs.
+"""The work of a scheduled program's kernels, from trip counts, before anything runs.
 
-Bytes are those of elements, ragged ends included; arithmetic is that of whole tiles. The oracle of
-both is a counting run of the tile interpreter (tests/costs/test_work.py).
+Bytes count elements, ragged ends included; arithmetic counts whole tiles. The oracle of both is a
+counting run of the tile interpreter (tests/costs/test_work.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 from blockbuster.costs.footprint import Footprint, footprint
@@ -20,7 +20,7 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.tile.dtypes import MEMORY
 from blockbuster.emit.tile.extents import Extents
 from blockbuster.emit.tile.grid_order import walked
-from blockbuster.emit.tile.layouts import Layouts
+from blockbuster.emit.tile.layouts import layouts_of
 from blockbuster.emit.tile.program import (
     For,
     Issue,
@@ -31,7 +31,6 @@ from blockbuster.emit.tile.program import (
     View,
     statements,
 )
-from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.verify_waits import is_dependent
 from blockbuster.ir.types import Dim
@@ -40,16 +39,16 @@ from blockbuster.ir.views import array_dim
 
 @dataclass(frozen=True)
 class Work:
-    """What one nest, which is one kernel, does for given sizes.
+    """The work of one nest, which is one kernel, for given sizes.
 
-    ``programs``: of its grid. ``warps``: of a program. ``phases``: what its bodies do, that of the
-    nest first. ``unique``: bytes of each array that are touched at least once, by name.
-    ``grid``: the blocks of each of its dims, the last of which changes first; a dim that is walked
-    in groups stands there twice, with its groups and with the blocks of one. ``varying``: for each
-    array the dims of the grid along which programs read, or write, other parts of it.
-    ``crowded``: how many warps do the same work, where warps have too few rows of chained dots.
-    ``workspaces``: the arrays that no user sees. ``target``: what it is compiled for.
-    ``overlaps``: it begins before the kernel before it has ended.
+    ``programs``: of its grid. ``warps``: of a program. ``phases``: the work of its bodies, the
+    nest's first. ``unique``: bytes of each array that are touched at least once, by name. ``grid``:
+    the blocks of each of its dims, the last of which changes first; a dim that is walked in groups
+    stands there twice, with its groups and with the blocks of one. ``varying``: for each array the
+    dims of the grid along which programs read, or write, other parts of it. ``crowded``: how many
+    warps do the same work, if warps have too few rows of chained dots. ``workspaces``: the arrays
+    that users do not see. ``target``: the target of the kernel. ``overlaps``: it begins before the
+    kernel before it has ended.
     """
 
     programs: int
@@ -95,13 +94,27 @@ class Work:
 
 
 def work(scheduled: Scheduled, sizes: Mapping[Dim, int] | None = None) -> tuple[Work, ...]:
-    """What each kernel does, in order, at ``sizes`` (by default those it is made for).
+    """The work of each kernel, in order, at ``sizes`` (by default those it is made for).
 
     Raises ValueError for sizes that are missing, below one, or do not fit the kernels.
     """
+    if sizes is None:
+        return _at_own_sizes(scheduled)
+    return work_of(scheduled.program, sizes, scheduled.target.name)
+
+
+@lru_cache(maxsize=512)  # whoever varies, prices and ranks schedules asks of each
+def _at_own_sizes(scheduled: Scheduled) -> tuple[Work, ...]:
     program = scheduled.program
-    given = own_sizes(program, scheduled.known) if sizes is None else sizes
-    return work_of(program, given, scheduled.target.name)
+    return work_of(program, own_sizes(program, scheduled.known), scheduled.target.name)
+
+
+def work_of_nest(scheduled: Scheduled, number: int) -> Work:
+    """The work of kernel ``number``, counted from 1. Raises as ``work`` does."""
+    program, target = scheduled.program, scheduled.target.name
+    known = fitting(program, own_sizes(program, scheduled.known))
+    blocks = bound_blocks(program, known)
+    return _of_nest(program, program.nests[number - 1], known, blocks, target)
 
 
 def work_of(program: TileProgram, sizes: Mapping[Dim, int], target: str) -> tuple[Work, ...]:
@@ -119,18 +132,19 @@ def _of_nest(
     target: str,
 ) -> Work:
     extents = Extents(nest, sizes, blocks_in(nest, blocks))
-    found = phases(program, nest, extents, target)
+    layouts = layouts_of(program, nest, target)
+    found = phases(program, layouts, extents)
     unique = _unique(nest, extents, found)
     return Work(
         programs=prod(map(extents.trips, nest.grid)),
         warps=nest.warps,
         phases=found,
         unique=unique,
-        footprint=footprint(program, nest, target),
+        footprint=footprint(layouts),
         grid=walked(nest, {dim: extents.trips(dim) for dim in nest.grid}),
         varying=_varying(nest),
         target=target,
-        crowded=crowding(Layouts(nest, tiling_of(program, nest), target)),
+        crowded=crowding(layouts),
         workspaces=tuple(b.name for b in program.workspaces if b.name in unique),
         overlaps=is_dependent(nest),
     )

@@ -1,4 +1,4 @@
-"""An emitted kernel: one Triton file, and what it was written for."""
+"""An emitted kernel: the text of one Triton file, with its program, sizes and target."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation
 
 if TYPE_CHECKING:
+    from blockbuster.costs.formulas import Formula
     from blockbuster.costs.report import Report
     from blockbuster.machines.machine import Machine
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """An emitted file: its text, and what it was written for. ``notes`` say what can overflow.
+    """An emitted file: its text, and the setting it was written for.
 
-    ``chunks``: in how many chunks loops over some dims are run, side by side. ``schedule``: the
-    moves that made it, as text that ``bb.emit(..., schedule=...)`` replays. ``tile_program``: the
-    loops, tiles and loads that the file is printed from; ``print`` shows it on a screen.
-    ``derivation``: how it came about, step by step. ``chosen``: what it was chosen among and why,
-    in words; empty where its program was given. A file may hold several kernels that run one after
-    the other: all of this is of the file.
-    Calling it runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
+    ``notes`` name possible overflows. ``chunks``: into how many chunks the loops over some dims are
+    cut, which run side by side. ``schedule``: the moves that made it, as text that ``bb.emit(...,
+    schedule=...)`` replays. ``tile_program``: the loops, tiles and loads from which the file is
+    printed; ``print`` shows it. ``derivation``: the steps that led to it. ``chosen``: the
+    alternatives and the reason for the choice, in words; empty if the program was given. A file may
+    hold several kernels that run one after the other; all fields are those of the file. Calling it
+    runs it on NumPy arrays (in Triton's interpreter) or on CUDA tensors.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Kernel:
 
     @property
     def kernels(self) -> int:
-        """How many kernels the file starts, one after the other."""
+        """How many kernels the file launches, one after the other."""
         return len(self.tile_program.nests) if self.tile_program else 1
 
     def write(self, path: str | Path) -> Path:
@@ -77,11 +78,11 @@ class Kernel:
         return place
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """The result for the inputs in order or by name; a tuple where there are several.
+        """The result for the inputs in order or by name; a tuple if there are several.
 
-        On CUDA tensors the compiled kernel is looked at before its first call, and run in memory
-        full of zeros and of NaN: LaunchError where it must not run, EmitError where Triton refuses.
-        Numbers are not compared with the reference: ``python FILE --check`` does that.
+        On CUDA tensors the compiled kernel is inspected before its first call, and run in memory
+        full of zeros and of NaN. Raises LaunchError if it must not run, EmitError if Triton refuses
+        it. Numbers are not compared with the reference: ``python FILE --check`` does that.
         """
         from blockbuster.runtime.kernel_call import launch
 
@@ -90,12 +91,12 @@ class Kernel:
     def cost(
         self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
     ) -> Report:
-        """What it costs on a machine, at the sizes that it was written for, by a closed form.
+        """The cost on a machine, by a closed form, at the sizes for which the kernel was written.
 
         ``machine``: a name ("h200", "auto"), the path of a file, or a ``Machine``. ``launch``:
-        "plain", from the host, or "graph". ``warm``: the cache holds what was used last; else
-        inputs come from global memory. Raises ValueError for an unknown machine, a rate that it
-        lacks, a size of zero, or a kernel that does not fit it.
+        "plain", from the host, or "graph". ``warm``: the cache holds the most recently used data;
+        else inputs come from global memory. Raises ValueError for an unknown machine, a rate that
+        it lacks, a size of zero, or a kernel that does not fit it.
         """
         from blockbuster.costs import cost, work_of
 
@@ -103,6 +104,18 @@ class Kernel:
             raise ValueError("this kernel has no tile program: emit it again to ask for its cost")
         works = work_of(self.tile_program, self.sizes, self.target)
         return cost(works, machine, launch=launch, warm=warm)
+
+    def formulas(self) -> tuple[Formula, ...]:
+        """What each kernel of the file moves and computes, as SymPy expressions in its sizes.
+
+        They hold at other sizes, too, as long as the file is right there: its sizes and multiples
+        of its blocks. Raises ValueError where a loop's bounds need not be whole numbers.
+        """
+        from blockbuster.costs.formulas import formulas
+
+        if self.tile_program is None:
+            raise ValueError("this kernel has no tile program: emit it again to ask for formulas")
+        return formulas(self.tile_program, self.sizes, self.target)
 
 
 def written(

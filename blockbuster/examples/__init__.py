@@ -1,7 +1,8 @@
 """The programs of the sources, a few lines of array code each.
 
-``ALL`` holds the three examples of Blockbuster Part 1, under the names of its sections;
-``GEMM_CHAINS`` and ``SELF_ATTENTIONS`` the workloads of MCFuser, under their names in its tables.
+``ALL`` holds the three examples of Blockbuster Part 1, under the names of its sections.
+``GEMM_CHAINS`` and ``SELF_ATTENTIONS`` hold the workloads of MCFuser, under the names in its
+tables.
 """
 
 from __future__ import annotations

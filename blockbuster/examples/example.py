@@ -1,4 +1,4 @@
-"""An example: an array function with what it takes to trace and run it."""
+"""An example: an array function with the arguments needed to trace and run it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The workloads of MCFuser (tables II and III): batched GEMM chains and self-attention modules.
 
-Dims are named as there: queries are M x K, keys N x K, values N x H; B counts batches or heads.
+Dims have the source's names: queries are M x K, keys N x K, values N x H; B counts batches or
+heads.
 """
 
 from __future__ import annotations

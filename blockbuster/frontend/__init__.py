@@ -1,4 +1,4 @@
-"""The ways in: tracing array functions, the NumPy oracle, and lowering to block programs."""
+"""The frontend: tracing of array functions, the NumPy oracle, and lowering to block programs."""
 
 from typing import Any
 

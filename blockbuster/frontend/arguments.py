@@ -1,4 +1,4 @@
-"""The arguments of a call: which are arrays, which are fixed values, and how the result is shaped.
+"""The arguments of a call: arrays, static values, and the structure of the result.
 
 Arrays (NumPy's or torch's) become inputs of a trace under their parameters' names. So do those in
 tuples, lists, dicts, named tuples and dataclasses: ``params["w"]`` is the input ``params_w``. All
@@ -81,7 +81,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Shape:
-    """How a function returns its results: ``make`` puts them together again.
+    """The structure of a function's results: ``make`` puts them together again.
 
     ``keys`` are those of a dict; of a ``nested`` result, which ``tree`` tells, its outputs' names.
     """
@@ -103,8 +103,8 @@ def is_array(value: object) -> bool:
 def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Leaf]:
     """The values of a call's arguments, defaults included, in the order of the parameters.
 
-    Raises TypeError where they do not fit the signature, or where one is neither an array nor a
-    fixed value.
+    Raises TypeError if they do not fit the signature, or if one is neither an array nor a fixed
+    value.
     """
     bound = inspect.signature(fn).bind(*args, **kwargs)
     given = tuple(bound.arguments)
@@ -115,7 +115,7 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
         value = bound.arguments[name]
         if parameter.kind is parameter.VAR_POSITIONAL:
             for i, one in enumerate(value):
-                found += _apart(Leaf(f"{name}{i}", name, i, position + i, one, f"{name}[{i}]"))
+                found += _apart(Leaf(f"{name}_{i}", name, i, position + i, one, f"{name}[{i}]"))
         elif parameter.kind is parameter.VAR_KEYWORD:
             for key, one in value.items():
                 found += _apart(Leaf(key, name, key, key, one, key))
@@ -131,7 +131,7 @@ def leaves(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def fixed_values(found: Sequence[Leaf]) -> list[Any]:
-    """What a call gives that is no array: fixed values, and the classes of containers."""
+    """The parts of a call that are not arrays: fixed values, and the classes of containers."""
     trees = [leaf.tree for leaf in found if leaf.tree is not None]
     classes = (cls for tree in trees for cls in tree.classes())
     return [*dict.fromkeys(classes), *(leaf.value for leaf in found if not leaf.is_array)]
@@ -181,11 +181,11 @@ def trace_call(
     examples = {leaf.name: leaf.value for leaf in found if leaf.is_array}
     fixed = {leaf.shown: leaf.value for leaf in found if not leaf.is_array}
     program, facts = trace_reader(call, examples, {"": fn, **fixed})
-    return program, shapes[0], facts
+    return program, shapes[-1], facts  # of the last trace, where there were two
 
 
 def program_key(program: ArrayProgram, shape: Shape) -> tuple[Any, ...]:
-    """What a traced program is, as a key: two traces that compute the same have the same one.
+    """A key of a traced program: traces that compute the same have the same key.
 
     Functions of whole arrays made anew by every trace are the same if their code and all that they
     close over are.

@@ -12,13 +12,13 @@ import numpy as np
 from blockbuster.errors import TraceError
 from blockbuster.frontend.dtype_names import dtype_of
 from blockbuster.frontend.element_count import ElementCount
-from blockbuster.frontend.kinds import FLOAT
+from blockbuster.frontend.kinds import MASK
 from blockbuster.frontend.no_values import NoValues
 from blockbuster.frontend.numerics import NUMPY
-from blockbuster.frontend.program import Shape
+from blockbuster.frontend.program import Axis, Shape
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.shapes import axis_of
-from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.sizes import KnownSize, SizeExpr
 from blockbuster.frontend.source import Refused, trace_error
 from blockbuster.frontend.torch import is_tensor, on_tensors, tensor_along_axis
 from blockbuster.ir.dtypes import OWN
@@ -65,8 +65,18 @@ class TracedArray(NoValues):
     @property
     def shape(self) -> tuple[Any, ...]:
         """The extents: sizes that take part in arithmetic, and the literal 1."""
-        found = self.trace.dims.shape(self.axes)
-        return tuple(SizeExpr(Size(a), self.trace) if isinstance(a, str) else a for a in found)
+        return tuple(map(self._extent, self.trace.dims.shape(self.axes)))
+
+    def _extent(self, axis: Axis) -> Any:
+        known = self.trace.dims.length(axis).constant if self.trace.in_numbers else None
+        if known is not None:
+            return KnownSize(known, self.trace)
+        return SizeExpr(Size(axis), self.trace) if isinstance(axis, str) else axis
+
+    def __len__(self) -> int:  # type: ignore[override]
+        if self.trace.in_numbers and self.axes and isinstance(self.shape[0], int):
+            return int(self.shape[0])
+        return super().__len__()
 
     @property
     def ndim(self) -> int:
@@ -84,10 +94,12 @@ class TracedArray(NoValues):
         return ElementCount(self)
 
     @property
-    def device(self) -> NoReturn:
-        """A traced array has none: raises TraceError."""
-        hint = "leave devices out: arrays are where the arguments are"
-        raise trace_error("a traced array has no device", hint=hint)
+    def device(self) -> Any:
+        """That of the example tensors. Raises TraceError where there are none."""
+        if self.trace.device is None:
+            hint = "leave devices out: arrays are where the arguments are"
+            raise trace_error("a traced array has no device", hint=hint)
+        return self.trace.device
 
     __add__, __radd__ = _binary("add"), _binary("add", reflected=True)
     __sub__, __rsub__ = _binary("sub"), _binary("sub", reflected=True)
@@ -216,9 +228,8 @@ def reduce_axes(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
 def along_axis(name: str, x: Any, axis: int | None) -> Any:
     """A function of ``protocols.OPAQUE``; an axis of None is for arrays of one axis."""
     if isinstance(x, TracedArray):
-        if x.kind != FLOAT:
-            reason = f"{name} of integers or a mask: between kernels it gives floats"
-            raise trace_error(reason, hint="cast first: x.astype(np.float32) is exact up to 2**24")
+        if name == "sort" and x.kind == MASK:
+            return along_axis(name, x + 0, axis) != 0
         only = -1 if axis is None and x.ndim <= 1 else axis
         return x.trace.along_axis(AlongAxis(name, only), x)  # type: ignore[arg-type]
     if is_tensor(x):

@@ -1,12 +1,12 @@
-"""Arrays that a function reads without being given them: from a closure, a global, ``self.w``.
+"""Captured arrays: those that a function reads from a closure, a global or ``self.w``.
 
-Each becomes a hidden input of the program, which holds the array and is called what the function
-calls it. A jitted function passes the very array at each call, so changes in place are seen. What
-the function computes of it with NumPy or torch itself, ``w.max()`` say, is computed by the trace;
-so the function is traced again when the array changes. A NumPy array of up to 64 KB is compared for
-that, a tensor counts its changes (not those through ``.data``), and a larger NumPy array that is
-not read-only may change unseen: then the function is traced at each call, and its report says so.
-On a GPU a NumPy array is copied to the device by each trace, and no more often.
+Each becomes a hidden input of the program, which holds the array under the function's name for it.
+A jitted function passes the very array at each call, so changes in place are seen. Values that the
+function computes from it with NumPy or torch itself, say ``w.max()``, are computed during the
+trace, so the function is traced again when the array changes. To detect changes, a NumPy array of
+up to 64 KB is compared, and a tensor counts its changes (not those through ``.data``). A larger
+NumPy array that is not read-only may change unseen: then the function is traced at each call, and
+its report says so. On a GPU each trace copies a NumPy array to the device once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def check_capture(array: Any) -> None:
 
 
 def word_for(array: Any, roots: Mapping[str, Any]) -> str:
-    """What a function calls ``array``; ``roots`` are what it is given, itself under ``""``.
+    """The function's name for ``array``; ``roots`` are its arguments, the function itself under
+    ``""``.
 
     >>> w = np.ones(3)
     >>> word_for(w, {"": lambda x: x + w}), word_for(w, {"layers": [{"w": w}]})

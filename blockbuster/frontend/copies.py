@@ -1,9 +1,9 @@
-"""Functions of whole arrays behind the copies that lowering makes where a view is not free.
+"""Copies: functions of whole arrays that lowering inserts where a view is not free.
 
-They are comparable, so that graphs with equal copies are equal. ``only_moves`` says that they
-compute nothing: where a copy is made must not change a number, so they are given arrays as they
-were computed, not rounded as a user's function is. They take tensors where they are: through the
-host, a call would wait for the GPU.
+They are comparable, so that graphs with equal copies are equal. ``only_moves`` marks that they
+compute nothing. The place of a copy must not change a number, so copies get arrays as they were
+computed, not rounded as for a user's function. Tensors stay on their device: through the host, a
+call would wait for the GPU.
 """
 
 from __future__ import annotations
@@ -29,16 +29,19 @@ class CopySlice:
     dim: Dim
     start: Length
     length: Length
+    step: int = 1
 
     def __str__(self) -> str:
-        return f"slice axis {self.axis} from {self.start} by {self.length}"
+        steps = "" if self.step == 1 else f" step {self.step}"
+        return f"slice axis {self.axis} from {self.start} by {self.length}{steps}"
 
     def __call__(self, array: Any) -> Any:
         sizes = {size_class(self.dim): array.shape[self.axis]}
         start, length = self.start.value(sizes), self.length.value(sizes)
+        stop = start + (length - 1) * self.step + 1
         if is_tensor(array):
-            return array.narrow(self.axis, start, length)
-        return array.take(np.arange(start, start + length), self.axis)
+            return array[(slice(None),) * self.axis + (slice(start, stop, self.step),)]
+        return array.take(np.arange(start, stop, self.step), self.axis)
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ def along(length: Length, dim: Dim, extent: Length) -> Length:
 def in_axes(lengths: Sequence[Length], axes: Sequence[Length]) -> Lengths:
     """``lengths`` in terms of the extents of an array's axes: ``|0|``, ``|1|``, ...
 
-    Raises Refused where they do not follow from these.
+    Raises Refused if they do not follow from these.
     """
     known: dict[Dim, Length] = {}
     for number, extent in enumerate(axes):

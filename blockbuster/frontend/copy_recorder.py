@@ -1,4 +1,4 @@
-"""A recorder that knows how long axes are, and copies what is not free."""
+"""A recorder of operations that knows the lengths of axes, and copies where a view is not free."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Copies(Recorder):
         if isinstance(piece, Cut):
             assert isinstance(dim, str)
             start, length = (along(n, dim, self.length(dim)) for n in (piece.start, piece.length))
-            fn = CopySlice(axis, dim, start, length)
+            fn = CopySlice(axis, dim, start, length, piece.step)
         elif piece.count.constant is None:
             split_ = (*shape[:axis], piece.outer, piece.inner, *shape[axis + 1 :])
             made = self._reshaped(ref, split_, primitive)

@@ -1,8 +1,8 @@
-"""Array ops taken apart: ``ARRAY_OPS`` holds one short function per op.
+"""Decompositions of array operations: ``ARRAY_OPS`` holds one short function per operation.
 
-The decompositions are the paper's (Table 2 and its appendices), and hand-written normalizations
-come out like the built-in ones: a vector subtracted from a block is a shift by its negation, a
-block divided by a vector is scaled by its reciprocal.
+The decompositions are the paper's (Table 2 and its appendices). Hand-written normalizations become
+the same as the built-in ones: subtracting a vector from a block is a shift by its negation, and
+dividing a block by a vector is a scaling by its reciprocal.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from blockbuster.frontend.kinds import INDEX, MASK, WHOLES, dtype_of_kind
+from blockbuster.frontend.kinds import FLOAT, INDEX, MASK, WHOLES, dtype_of_kind
 from blockbuster.frontend.primitives import Primitive, Ref
 from blockbuster.frontend.program import ArrayProgram, Equation
 from blockbuster.frontend.source import Refused, trace_error
@@ -100,7 +100,7 @@ def _held(recorder: ViewRecorder, ref: Ref, kind: str) -> Ref:
 
 def _grows(equation: Equation, at: int, kind: str) -> bool:
     """True for an index or a mask of which arithmetic makes integers that may be large."""
-    number = equation.op in FUNCTIONS and not (equation.op == "where" and at == 0)
+    number = equation.op in (*FUNCTIONS, "matmul") and not (equation.op == "where" and at == 0)
     return number and equation.kind in INTEGERS and kind in (INDEX, MASK)
 
 
@@ -232,8 +232,22 @@ def _eps(equation: Equation) -> Const:
     return Const(float(equation.param("eps")))
 
 
-def _matmul(recorder: ViewRecorder, _equation: Equation, terms: tuple[Term, ...]) -> Ref:
-    return recorder.contract(_ref(terms[0]), _ref(terms[1]))
+def _matmul(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
+    a, b = _ref(terms[0]), _ref(terms[1])
+    return recorder.contract(a, b) if equation.kind == FLOAT else _product_of_wholes(recorder, a, b)
+
+
+def _product_of_wholes(recorder: ViewRecorder, a: Ref, b: Ref) -> Ref:
+    """A product of matrices of integers as a sum: kernels' products round to floats."""
+    rows, columns = [*range(len(a.axes))], [*range(len(b.axes))]
+    left: list[int | None] = [*rows]
+    right: list[int | None] = [*columns[:-2], *reversed(columns[-2:])]
+    if len(columns) > 1:  # (..., m, 1, k) beside (..., 1, n, k)
+        left.insert(len(left) - 1, None)
+    if len(rows) > 1 and len(columns) > 1:
+        right.insert(len(right) - 2, None)
+    terms = recorder.binary("mul", a.view(left), b.view(right))
+    return recorder.fold(terms, "+", -1, keepdims=False)
 
 
 def _view(_recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
@@ -243,7 +257,8 @@ def _view(_recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) 
 def _slice(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
     axis = equation.param("axis")
     start, length = (recorder.normal(equation.param(name)) for name in ("start", "length"))
-    return recorder.cut(_ref(terms[0]), axis, Cut(equation.shape[axis], start, length))
+    piece = Cut(equation.shape[axis], start, length, equation.param("step", 1))
+    return recorder.cut(_ref(terms[0]), axis, piece)
 
 
 def _reshape(recorder: ViewRecorder, equation: Equation, terms: tuple[Term, ...]) -> Ref:
@@ -294,6 +309,6 @@ ARRAY_OPS: Mapping[str, Decomposition] = {
     "rms_norm": _rms_norm, "layer_norm": _layer_norm,
     "matmul": _matmul, "transpose": _view, "expand": _view, "cast": _cast, "arange": _arange,
     "custom": _custom,
-    "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads, "concat": _concat,
-    "reshape": _reshape,
+    "slice": _slice, "strided": _slice, "split_heads": _split_heads,
+    "merge_heads": _merge_heads, "concat": _concat, "reshape": _reshape,
 }  # fmt: skip

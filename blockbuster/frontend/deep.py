@@ -1,7 +1,7 @@
-"""Functions that call themselves as deep as a program is long, run without nesting their calls.
+"""Recursive functions over long programs, run without nested Python calls.
 
 Python allows 1,000 nested calls. Such a function is written as a generator: where it would call
-itself, it yields the call, and what it yielded comes back to it.
+itself, it yields the call, and receives the call's result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Task = Generator[Any, Any, T]
 
 
 def done(task: Task[T]) -> T:
-    """What ``task`` returns, all tasks that it yields being done where it yields them."""
+    """The result of ``task``; each task that it yields is done where it yields it."""
     waiting: list[Task[Any]] = [task]
     result: Any = None
     while waiting:

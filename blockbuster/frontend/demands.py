@@ -1,8 +1,8 @@
-"""Which layout every value is computed in, found from the outputs backwards.
+"""The layout in which every value is computed, found from the outputs backwards.
 
-An output can be stored in any layout, so it asks for none. A fold asks for its axis innermost, a
-product for its right operand transposed, a pointwise op hands on what it is asked for: so
-transposes and repeated dims travel to the inputs, where they are free.
+An output can be stored in any layout, so it demands none. A fold demands its axis innermost, and a
+product its right operand transposed; a pointwise operation passes the demand on. So transposes and
+repeated dims travel to the inputs, where they are free.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The dims of a trace: which axes are one dim, decided by the operations that meet them.
+"""The dims of a trace: operations decide which axes are one dim.
 
 A union-find that lives as long as one trace. Named dims unify only with themselves; the unnamed
 axes of example arrays unify with what they meet. Raw dims are words: a name, or ``?0``, ``?1``, ...
@@ -23,11 +23,13 @@ from blockbuster.ir.types import Dim
 class DimTable:
     """Which raw dims are the same, and what is known of their sizes.
 
-    ``facts`` has all that the table asked of the extents of examples.
+    ``facts`` has all that the table asked of the extents of examples. ``of_examples_alone``: the
+    program is for arrays of the examples' sizes alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_examples_alone: bool = False) -> None:
         self.facts = SizeFacts()
+        self._alone = of_examples_alone
         self._axes: dict[Dim, int] = {}  # the extents of examples' axes
         self._in_axes: dict[Dim, Length] = {}  # the extents that are known, in terms of those
         self._parent: dict[Dim, Axis] = {}
@@ -59,13 +61,23 @@ class DimTable:
             self._fixed[raw] = None
         return raw
 
-    def of_example(self, extent: int) -> Dim:
-        """A fresh dim for the next axis of the examples: the program is for other sizes, too."""
-        raw = self.unnamed(extent, fixed=False)
+    def of_example(self, extent: int) -> Axis:
+        """A fresh dim for the next axis of the examples: the program is for other sizes, too,
+        unless it is for these alone.
+        """
+        raw = self.unnamed(extent, fixed=self._alone)
         axis = axis_named(len(self._axes))
         self._axes[axis] = extent
         self._in_axes[raw] = size(axis)
-        return raw
+        if not self._alone:
+            return raw
+        self._asked("equal", _raw(raw), whole(extent))  # it has to be of that size
+        return raw if extent != 1 else 1
+
+    @property
+    def some_are_known(self) -> bool:
+        """True if the extent of an axis is known, of an example perhaps."""
+        return bool(self._extent)
 
     def _asked(self, relation: Relation, left: Length, right: Length) -> bool:
         """Whether a relation is true of lengths in terms of dims whose extents are known."""
@@ -112,7 +124,7 @@ class DimTable:
         return length.replaced(self.length)
 
     def equal(self, left: Length, right: Length) -> bool | None:
-        """Whether two lengths are one number; None where that is not known."""
+        """Whether two lengths are one number; None if that is not known."""
         apart = self.normal(left) - self.normal(right)
         if apart.constant is not None or not apart.dims:
             return not apart.terms
@@ -129,9 +141,9 @@ class DimTable:
         return self._asked("whole", exact, ZERO)
 
     def divided(self, top: Length, bottom: Length) -> tuple[Length, int | None] | None:
-        """Quotient and rest of sizes. The rest is None where it has to be 0, as the user says.
+        """Quotient and rest of sizes. The rest is None if it has to be 0, as the user says.
 
-        None where the quotient of unknown sizes is none that a program can have.
+        None if the quotient of unknown sizes is none that a program can have.
         """
         a, b = self.normal(top), self.normal(bottom)
         if a.constant is not None and b.constant:
@@ -184,11 +196,11 @@ class DimTable:
         return self.length(axis) == ONE or self.has(axis, 2) is False
 
     def has(self, axis: Axis, number: int) -> bool | None:
-        """Whether an axis has at least ``number`` elements; None where that is not known."""
+        """Whether an axis has at least ``number`` elements; None if that is not known."""
         return self.have([axis], number)
 
     def have(self, axes: Iterable[Axis], number: int) -> bool | None:
-        """Whether axes have at least ``number`` elements together; None where not known."""
+        """Whether axes have at least ``number`` elements together; None if not known."""
         found = [dim for dim in map(self.find, axes) if isinstance(dim, str)]
         if not found:
             return number <= 1
@@ -210,7 +222,7 @@ class DimTable:
         return tuple(self.find(axis) for axis in shape)
 
     def unify(self, left: Axis, right: Axis) -> Axis:
-        """Make two axes one dim. Raises Refused where names or sizes differ."""
+        """Make two axes one dim. Raises Refused if names or sizes differ."""
         a, b = self.find(left), self.find(right)
         if a == b:
             return a
@@ -315,7 +327,7 @@ class DimTable:
         }
 
     def size_rules(self, names: Mapping[Dim, Axis]) -> tuple[Rule, ...]:
-        """What is known of sizes that follow from others, under final names."""
+        """The rules for sizes that follow from others, under final names."""
 
         def named(dim: Dim) -> Length:
             axis = names[dim]

@@ -1,4 +1,4 @@
-"""The dtype of a traced array, as the library of the inputs has it."""
+"""The dtype of a traced array, in the terms of the inputs' library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def least_step(x: TracedArray) -> float:
 
 
 def _name_of(x: TracedArray) -> str:
-    """The name of the dtype; empty where it is not decided."""
+    """The name of the dtype; empty if it is not decided."""
     inputs, equations = x.trace.recorded
     made: list[str] = []
 

@@ -1,4 +1,4 @@
-"""``x.size``: the number of elements, as in NumPy, which can be called, as in torch."""
+"""``x.size``: the number of elements, as in NumPy; it can also be called, as in torch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Fixed values as parts of keys: two values have one key only if a trace cannot tell them apart.
+"""Fixed values as parts of keys: values have one key only if a trace cannot tell them apart.
 
 Python's own equality is too coarse: 1 == True, 0.0 == -0.0, range(0) == range(1, 1), and a class
-may define what it likes. So plain values are compared by type and content, and all others by
-identity; what is inside those is for ``reads`` to watch.
+may define its own. So plain values are compared by type and content, and all others by identity;
+``reads`` watches the contents of the latter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inputs as a user describes them: by a dim string, or by an example."""
+"""Inputs as a user describes them: a dim string, or an example array."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What holds values that a function can read: which kinds are known, and how they are watched.
+"""Objects that hold values a function can read: the kinds that are known, and how to watch them.
 
-Kinds that are not known, such as iterators, files and functions in C of libraries, may give
-something else at any time.
+Objects of other kinds, such as iterators, files and C functions of libraries, may return another
+value at any time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SMALL = 2**12  # the same of tensors
 
 
 class Unknown(Exception):
-    """What a function reads cannot be told, and why."""
+    """The values that a function reads cannot be determined; the message says why."""
 
 
 def is_stateless(module: str) -> bool:
@@ -189,7 +189,7 @@ def form_of(array: Any) -> tuple[Check, Any, Any]:
 
 
 def _content_of(array: Any) -> tuple[Any, ...] | None:
-    """All of a small array on the CPU; else what changes with it. None where nothing tells.
+    """All of a small array on the CPU; else what changes with it. None if nothing tells.
 
     A large NumPy array is known to stay as it is if it is read-only, as all that it is a view of.
     """

@@ -1,9 +1,9 @@
 """The kind of each array of a program: floating-point numbers, a mask, or integers.
 
-A kind is "float" (of whatever floating dtype the program is compiled for), "mask" (truth values),
-the name of an integer dtype, or "index": positions along dims, their sums and what is chosen among
-them. Integers keep NumPy's dtypes: two of them meet where NumPy's do, a Python int takes the dtype
-of the array beside it, indices are int64, and so are sums. Beside floats integers are floats.
+A kind is "float" (of the floating dtype for which the program is compiled), "mask" (truth values),
+the name of an integer dtype, or "index": positions along dims, their sums and choices among them.
+Integers keep NumPy's dtypes: two of them have NumPy's common dtype, a Python int takes the dtype of
+the array beside it, indices are int64, and so are sums. Beside floats, integers become floats.
 
 Kernels compute with indices in int32, or in float32 beside sizes, which is exact below 2**24;
 with other integers they compute in their own dtypes.
@@ -29,14 +29,14 @@ SCALAR, WHOLE, TRUE = "scalar", "whole", "truth"
 """Of operands that are no arrays: floats, ints and sizes, True and False."""
 
 LOGICAL = ("and", "or", "not")
-MOVES = ("transpose", "expand", "slice", "split_heads", "merge_heads", "reshape")
+MOVES = ("transpose", "expand", "slice", "strided", "split_heads", "merge_heads", "reshape")
 WHOLE_NUMBERS = (
     "add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "relu", "sum",
-    "max", "min", "concat", "floordiv", "mod",
+    "max", "min", "concat", "floordiv", "mod", "matmul",
 )  # fmt: skip
 """Operations that give integers for integers; all others give floats, or masks."""
 
-GROWING = ("mul", "square", "floordiv", "mod", "pow")
+GROWING = ("mul", "square", "floordiv", "mod", "pow", "matmul")
 """Of indices, these are more than indices: numbers may get large."""
 
 OF_MASKS: Mapping[str, str] = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
@@ -50,8 +50,10 @@ def kind_of_dtype(dtype: str) -> str:
     if dtype in INTEGERS:
         return dtype
     if dtype and "float" not in dtype:
-        known = f"floats, bool, {', '.join(INTEGERS)}"
-        raise Refused(f"an array of {dtype} cannot be traced", f"arrays are of {known}")
+        known = f"arrays are of floats, bool, {', '.join(INTEGERS)}"
+        wider = "torch computes nothing in it: a wider one holds its numbers\n"
+        hint = f"{wider if dtype[0] == 'u' else ''}{known}"
+        raise Refused(f"an array of {dtype} cannot be traced", hint)
     return FLOAT
 
 
@@ -74,7 +76,7 @@ def scalar_kind(value: object) -> str:
 def result_kind(op: str, kinds: Sequence[str]) -> str:
     """The kind of what ``op`` gives for operands of these kinds.
 
-    Raises Refused where masks are wanted and numbers given, or numbers wanted that masks are not.
+    Raises Refused if masks are wanted and numbers given, or numbers wanted that masks are not.
     """
     if op in LOGICAL and any(kind not in (MASK, TRUE, SCALAR, WHOLE) for kind in kinds):
         raise Refused("& | ~ combine masks, not numbers", "compare first: (x > 0) & (y > 0)")
@@ -89,9 +91,6 @@ def result_kind(op: str, kinds: Sequence[str]) -> str:
         return INDEX
     if op == "whole":
         return POSITION
-    if op == "matmul" and not any(kind in (FLOAT, SCALAR) for kind in kinds):
-        hint = "make one of floats: x.astype(np.float32) @ y"
-        raise Refused("a product of matrices without floats", hint)
     if op in ("neg", "sub") and all(kind in (MASK, TRUE) for kind in kinds):
         instead = "use ~mask" if op == "neg" else "use mask != other, or mask & ~other"
         raise Refused("NumPy neither negates nor subtracts masks", instead)

@@ -1,7 +1,8 @@
-"""Layouts: under which dims, in which order and with which item axes an array becomes lists.
+"""Layouts: the dims, their order and the item axes under which an array becomes nested lists.
 
-A value may be asked for in several layouts; each op says which layouts it can make and which ones
-it then asks of its operands. Inputs satisfy any layout, because a view of an array costs nothing.
+A value may be demanded in several layouts. Each operation states which layouts it can make, and
+which it then demands of its operands. Inputs satisfy any layout, because a view of an array costs
+nothing.
 """
 
 from __future__ import annotations

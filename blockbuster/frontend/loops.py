@@ -1,8 +1,8 @@
-"""Loops that become one, unless one of them must run around the other.
+"""Merging loops into one, unless one of them must run around the other.
 
-In a program that is fused as far as it goes, a fold's loop runs inside the loops over the axes of
-what it makes, and inside all loops that these run in. Sets of loops are bits of integers, so that
-a question costs a few operations on words.
+In a fully fused program, a fold's loop runs inside the loops over the axes of its result, and
+inside all loops around these. Sets of loops are bits of integers, so a query costs a few operations
+on words.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Loops:
         return loop
 
     def found(self, loops: Sequence[Loop]) -> tuple[Loop, ...]:
-        """What stands for each of ``loops``."""
+        """The representative of each of ``loops``."""
         return tuple(map(self.find, loops))
 
     def keep_apart(self, loops: Sequence[Loop]) -> None:

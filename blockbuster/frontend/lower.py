@@ -51,10 +51,10 @@ from blockbuster.ir.views import dims_among
 
 
 def lower(program: ArrayProgram) -> Graph:
-    """The block program of an array program, each array op its unfused subgraph.
+    """The block program of an array program: each array operation becomes its unfused subgraph.
 
-    Ops that no rule looks into (``bb.custom``, ``np.sort``) become misc ops. Raises TypeError for
-    what is no array program.
+    Operations that no rule looks into (``bb.custom``, ``np.sort``) become misc operators. Raises
+    TypeError for an argument that is not an array program.
     """
     check_program(program)
     with collection_paused():

@@ -1,7 +1,7 @@
-"""Operations on masks and integers that are recorded as others, so that meanings stay few.
+"""Operations on masks and integers, rewritten as other operations, to keep their number small.
 
-Arithmetic on masks alone is logic, as in NumPy; a maximum of masks is one of 0 and 1. An integer
-beside a float, be it a plain 2.0, is made one before.
+Arithmetic on masks alone is logic, as in NumPy; a maximum of masks is taken of 0 and 1. An integer
+beside a float, even beside a plain 2.0, becomes a float first.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _of_masks(
         there = trace.record("and", (condition, x))
         elsewhere = trace.record("and", (trace.record("not", (condition,)), y))
         return trace.record("or", (there, elsewhere))
-    if op in ("max", "min"):
-        numbers = trace.record("add", (*operands, 0))
-        return trace.record("ne", (trace.record(op, (numbers,), params), 0))
+    if op in ("max", "min", "matmul"):
+        numbers = [trace.record("add", (operand, 0)) for operand in operands]
+        return trace.record("ne", (trace.record(op, numbers, params), 0))
     return None

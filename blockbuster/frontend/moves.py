@@ -1,7 +1,7 @@
-"""Functions of whole arrays that users ask for by name and that only move elements.
+"""Functions of whole arrays that users call by name and that only move elements.
 
-They are comparable, so that equal traces are equal, and take tensors where they are, as the copies
-do that lowering makes (``copies.py``).
+They are comparable, so that equal traces are equal. Tensors stay on their device, as in the copies
+that lowering inserts (``copies.py``).
 """
 
 from __future__ import annotations
@@ -29,6 +29,31 @@ class Flip:
 
 
 @dataclass(frozen=True)
+class Pad:
+    """A number before and behind the elements of each axis: one copy, where parts would be many.
+
+    ``number`` is a text, so that a file holds infinities, too.
+    """
+
+    only_moves: ClassVar[bool] = True
+    widths: tuple[tuple[int, ...], ...]
+    number: str
+
+    def __str__(self) -> str:
+        return f"pad{[list(pair) for pair in self.widths]}"
+
+    def __call__(self, array: Any) -> Any:
+        places = [*zip(array.shape, self.widths, strict=True)]
+        shape = [before + extent + behind for extent, (before, behind) in places]
+        if is_tensor(array):
+            made = array.new_full(shape, float(self.number))
+        else:
+            made = np.full(shape, float(self.number), array.dtype)
+        made[tuple(slice(before, before + extent) for extent, (before, _) in places)] = array
+        return made
+
+
+@dataclass(frozen=True)
 class Take:
     """The elements along an axis at the positions that an array of integers names.
 
@@ -44,5 +69,5 @@ class Take:
     def __call__(self, array: Any, indices: Any) -> Any:
         if not is_tensor(array):
             return np.take(array, np.asarray(indices, dtype=np.int64), self.axis)
-        flat = array.index_select(self.axis, indices.reshape(-1).long())
-        return flat.unflatten(self.axis, tuple(indices.shape)) if indices.ndim != 1 else flat
+        # Not index_select: it takes no negative positions, and fails on the device for them.
+        return array[(slice(None),) * self.axis + (indices.long(),)]

@@ -1,4 +1,4 @@
-"""Nested maps, and the one op inside them that an array op comes down to."""
+"""Nested maps with one operator inside: the block program of one primitive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python asks of values, which a traced array has none of: each refusal in its own words."""
+"""Python operations that need values, which a traced array lacks: one refusal for each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "__array__": (
         "a traced array has no values to become a NumPy array",
-        "use functions of bb and NumPy on it as it is; bb.custom(fn, x, shape=x.shape) takes"
+        "use functions of bb and NumPy on it as it is; bb.stack([x, y]) for np.array([x, y]);"
+        " bb.take(table, x, axis=0) for table[x]; bb.custom(fn, x, shape=x.shape) takes"
         " functions of arrays",
     ),
     "__setitem__": (

@@ -1,7 +1,7 @@
-"""What every array operation means, as NumPy functions: one table for the oracle and for eager use.
+"""The meaning of every array operation as a NumPy function: one table for oracle and eager use.
 
-The functions keep the dtype of their arrays. Softmax has one meaning, the stable one: zero on a
-row of only -inf, NaN where there is NaN, and NaN for +inf as in exp(inf - inf).
+The functions keep the dtype of their arrays. Softmax has one meaning, the stable one: zero on a row
+of only -inf, NaN in a row with NaN, and NaN for +inf as in exp(inf - inf).
 """
 
 from __future__ import annotations
@@ -122,6 +122,13 @@ def _slice(x: Array, *, axis: int, start: int, length: int) -> Array:
     return np.asarray(x)[(slice(None),) * axis + (slice(start, start + length),)]
 
 
+def _strided(x: Array, *, axis: int, start: int, length: int, step: int) -> Array:
+    """``length`` elements of an axis from ``start`` on, each ``step`` behind the last one."""
+    return _slice(x, axis=axis, start=start, length=(length - 1) * step + 1)[
+        (slice(None),) * axis + (slice(None, None, step),)
+    ]
+
+
 def split_heads(x: Array, *, heads: int) -> Array:
     """(..., S, H*E) as (..., H, S, E)."""
     *leading, rows, columns = np.shape(x)
@@ -175,8 +182,8 @@ NUMPY: Mapping[str, Callable[..., Any]] = {
     "matmul": np.matmul, "transpose": np.transpose, "expand": expand, "cast": cast,
     "softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp,
     "rms_norm": rms_norm, "layer_norm": layer_norm, "arange": _arange, "custom": custom,
-    "slice": _slice, "split_heads": split_heads, "merge_heads": merge_heads, "concat": concat,
-    "reshape": reshape,
+    "slice": _slice, "strided": _strided, "split_heads": split_heads,
+    "merge_heads": merge_heads, "concat": concat, "reshape": reshape,
 }  # fmt: skip
 
 

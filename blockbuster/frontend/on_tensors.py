@@ -1,8 +1,8 @@
-"""An array program run on torch tensors: exactly, or as eager torch would; whole, or for some rows.
+"""Runs an array program on torch tensors: exactly or as eager torch would, whole or for some rows.
 
-``run`` is to a GPU what ``ArrayProgram.numpy`` is to the host: the oracle, where arrays may be too
-large to bring to the host. A program can be run for some indices of a dim alone where each index
-is computed apart from the others: ``separable_dims`` says for which dims that is so.
+``run`` is for a GPU what ``ArrayProgram.numpy`` is for the host: the oracle, for arrays that may be
+too large to bring to the host. A program can be run for some indices of a dim only if each index is
+computed independently of the others; ``separable_dims`` returns these dims.
 """
 
 from __future__ import annotations
@@ -206,6 +206,10 @@ def _slice(x: Tensor, *, axis: int, start: int, length: int) -> Tensor:
     return x.narrow(axis, start, length)
 
 
+def _strided(x: Tensor, *, axis: int, start: int, length: int, step: int) -> Tensor:
+    return x.narrow(axis, start, (length - 1) * step + 1).unfold(axis, 1, step).squeeze(-1)
+
+
 def _custom(*tensors: Tensor, fn: Callable[..., Any], name: str = "") -> Tensor:  # noqa: ARG001
     """``fn`` of tensors if it takes them, else of arrays on the host."""
     try:
@@ -250,7 +254,7 @@ EAGER: Mapping[str, Callable[..., Tensor]] = {
     "and": _logical(operator.and_), "or": _logical(operator.or_), "not": lambda x: x == 0,
     "matmul": _widest(_torch("matmul")),
     "floordiv": operator.floordiv, "mod": operator.mod, "whole": lambda x: x,
-    "expand": _expand, "slice": _slice, "custom": _custom,
+    "expand": _expand, "slice": _slice, "strided": _strided, "custom": _custom,
 }  # fmt: skip
 """Every operator but ``arange``, as torch has it."""
 
@@ -263,8 +267,8 @@ EXACT: Mapping[str, Callable[..., Tensor]] = {
 UNROUNDED = frozenset(
     (
         "max", "min", "maximum", "minimum", "relu", "abs", "neg", "where", "lt", "le", "gt", "ge",
-        "eq", "ne", "and", "or", "not", "transpose", "expand", "slice", "concat", "split_heads",
-        "merge_heads", "reshape",
+        "eq", "ne", "and", "or", "not", "transpose", "expand", "slice", "strided", "concat",
+        "split_heads", "merge_heads", "reshape",
     )
 )  # fmt: skip
 """The operators whose results need no rounding where their operands needed none."""
@@ -289,7 +293,7 @@ def last_uses(program: ArrayProgram) -> dict[Value, int]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an exact run takes: bytes held at once at most, elements made, products of matmuls."""
+    """The cost of an exact run: peak bytes, elements made, operations of matmuls."""
 
     held: int
     elements: int
@@ -370,7 +374,7 @@ LOOKED_INTO: Mapping[str, tuple[Pick, ...]] = {
     ),
     **dict.fromkeys(("rms_norm", "layer_norm"), (partial(_axes, (-1,), ()),)),
     "matmul": (lambda equation, shapes: (shapes[0][-1], shapes[1][-2:][0]),),
-    **dict.fromkeys(("slice", "concat"), (_axis_of_all,)),
+    **dict.fromkeys(("slice", "strided", "concat"), (_axis_of_all,)),
     "split_heads": (partial(_axes, (-1,), (-1, -3)),),
     "merge_heads": (partial(_axes, (-1, -3), (-1,)),),
     **dict.fromkeys(("custom", "reshape"), (_everything,)),

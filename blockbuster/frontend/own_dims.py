@@ -1,4 +1,4 @@
-"""Which axes are one loop: every read names its axes anew, and operators tie them together.
+"""Which axes share a loop: every read names its axes anew, and operators tie them together.
 
 A user's word says that axes have one size; it does not say that they are one loop. In
 ``softmax(x @ x.T) @ x`` the columns of x are summed over inside a loop over the columns of the
@@ -8,9 +8,9 @@ result: one dim for both would keep the scores from ever meeting the second prod
 2. a computed value ties its axes to those of its readers, the nearest first, and
 3. reads of the same axes of one array become one loop, as a whole or axis by axis,
 
-unless 2 or 3 would make one dim of a loop and of one that must run around it. What stays apart
-gets a dim of its own of the same size class (D' beside D); a computed value is then read through
-a relabeled view. Words decide nothing: programs that differ in them alone get equal loops.
+unless 2 or 3 would make one dim of a loop and of one that must run around it. Axes that stay
+separate get a dim of their own of the same size class (D' beside D); a computed value is then read
+through a relabeled view. Names decide nothing: programs that differ only in names get equal loops.
 """
 
 from __future__ import annotations

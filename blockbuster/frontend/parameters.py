@@ -53,7 +53,7 @@ def bound_to(fn: Callable[..., Any], given: Mapping[str, Any]) -> inspect.BoundA
 
 
 def stand_in(input: Callable[..., Any], name: str, given: Any) -> Any:
-    """What stands for an input: what ``input`` makes, in the containers that were given."""
+    """The stand-in of an input: the result of ``input``, in the containers that were given."""
     held, tree = taken_apart(given, lambda value: isinstance(value, str))
     values = [
         leaf.value

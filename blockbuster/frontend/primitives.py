@@ -1,7 +1,7 @@
-"""Primitive array programs: seven ops, each of which lowers to one node or to none, and two views.
+"""Primitive array programs: seven operations, each lowered to at most one node, and two views.
 
-An operand is a value seen through a view (``Ref``): transposes and axes of extent 1 are never
-computed, they only change which axis of the value stands where.
+An operand is a value seen through a view (``Ref``). Transposes and axes of extent 1 are never
+computed; they only change the order of the value's axes.
 """
 
 from __future__ import annotations

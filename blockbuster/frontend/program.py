@@ -1,7 +1,7 @@
-"""Array programs: what a user's function computes, as a short list of equations on whole arrays.
+"""Array programs: a user's function as a short list of equations on whole arrays.
 
 Axes are positional, as in NumPy: a shape is a tuple of dim names and the literal 1, and a dim may
-occur in it twice. Operations stand as the user called them; lowering takes them apart.
+occur in it twice. The operations are those that the user called; lowering decomposes them.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class ArrayOutput:
 class ArrayProgram:
     """A traced function: equations in the order in which they were recorded.
 
-    ``sizes`` holds the dims whose size was fixed when tracing (``"D=64"``), ``rules`` what slices,
-    heads and concatenations say of sizes. ``apart`` is a traced program as primitives; it is no
-    argument, so that a program made from another by ``replace`` does not have the other's.
+    ``sizes`` holds the dims whose size was fixed when tracing (``"D=64"``), ``rules`` the facts
+    about sizes that follow from slices, heads and concatenations. ``apart`` is a traced program as
+    primitives; it is not an argument, so that ``replace`` does not copy it to another program.
     """
 
     name: str
@@ -117,11 +117,11 @@ class ArrayProgram:
 
     @property
     def held(self) -> dict[str, Any]:
-        """The arrays that the function read without being given them, by the inputs' names."""
+        """The arrays that the function captured, by the names of their inputs."""
         return {i.name: i.value for i in self.inputs if i.value is not None}
 
     def without_held(self) -> ArrayProgram:
-        """The same program, whose inputs have to be given all."""
+        """The same program without held arrays: every input has to be given."""
         free = replace(self, inputs=tuple(replace(i, value=None) for i in self.inputs))
         vars(free)["apart"] = self.apart
         return free
@@ -133,7 +133,7 @@ class ArrayProgram:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What fusion cannot look into, one sentence per opaque operation and per copy."""
+        """The operations that fusion cannot look into: a sentence for each opaque call and copy."""
         opaque = (
             f"{e.param('name')} ({e.where}) is opaque: a kernel boundary runs around it"
             for e in self.equations
@@ -160,9 +160,9 @@ class ArrayProgram:
         return self.equations[value.node].kind
 
     def bind(self, inputs: Mapping[str, ArrayLike]) -> dict[Dim, int]:
-        """The size of every dim for these arrays; those that the program holds may be left out.
+        """The size of every dim for these arrays; arrays that the program holds may be left out.
 
-        Raises TypeError where an input is missing or unknown, ValueError where sizes disagree.
+        Raises TypeError if an input is missing or unknown, ValueError if sizes disagree.
         """
         names = [i.name for i in self.inputs]
         inputs = {**self.held, **inputs}
@@ -176,7 +176,8 @@ class ArrayProgram:
         """The oracle: every equation in whole-array NumPy and double precision.
 
         ``inputs`` maps names to arrays of any dtype; arrays that the program holds may be left out.
-        Masks and integers stay what they are; all else is float64. Returns the outputs by name.
+        Masks and integers keep their dtypes; all other arrays are float64. Returns the outputs by
+        name.
         """
         inputs = {**{name: on_host(array) for name, array in self.held.items()}, **inputs}
         sizes = self.bind(inputs)

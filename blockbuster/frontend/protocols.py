@@ -1,4 +1,4 @@
-"""NumPy's functions that nothing of ours looks into: whole arrays along one axis."""
+"""NumPy functions of whole arrays along one axis, called as they are."""
 
 from __future__ import annotations
 

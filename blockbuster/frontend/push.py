@@ -1,7 +1,7 @@
-"""Pieces of computed values, pushed down to where they are free.
+"""Slices of computed values, pushed towards the inputs, where they are free.
 
-A slice of a sum is the sum of slices, a slice of a product's columns is the product with a slice
-of the columns, and a slice of an input is a view. So pieces travel through everything but opaque
+A slice of a sum is the sum of slices, a slice of a product's columns is the product with a slice of
+the columns, and a slice of an input is a view. So slices pass through every operation except opaque
 functions, whose results are copied.
 """
 
@@ -22,8 +22,9 @@ from blockbuster.frontend.primitives import (
     Ref,
     Source,
 )
+from blockbuster.frontend.program import Shape
 from blockbuster.frontend.regrouping import parts_of
-from blockbuster.frontend.strips import Cut, Piece, Split, cut, split, strips_of
+from blockbuster.frontend.strips import Cut, Piece, Split, Strips, cut, in_order, split, strips_of
 from blockbuster.ir.expr import Arg, call
 from blockbuster.ir.lengths import Length
 from blockbuster.ir.types import Dim
@@ -40,6 +41,8 @@ class Pieces(Copies):
     ) -> None:
         super().__init__(dims, lengths, fixed)
         self._pieces: dict[Wanted, Ref] = {}
+        self._views: dict[tuple[str, Strips, Shape], Ref] = {}
+        """The pieces of inputs: a slice, and a part of a split, may be one view."""
         self._free: dict[Wanted, None] = {}
         """Pieces that are known to need no copy."""
         self._parts: dict[int, tuple[tuple[Ref, Cut], ...]] = {}
@@ -156,9 +159,7 @@ class Pieces(Copies):
             case Source(strips=strips):
                 old = strips or strips_of(tuple(range(len(primitive.shape))), primitive.shape)
                 new = cut(old, axis, piece) if isinstance(piece, Cut) else split(old, axis, piece)
-                source = replace(primitive.op, strips=new)
-                made = replace(primitive, op=source, shape=shape_of_piece(primitive, axis, piece))
-                return self.append(made)
+                return self._view(primitive, new, shape_of_piece(primitive, axis, piece))
             case Count():
                 return self._count(primitive, piece)
             case Join(own) if own == axis and isinstance(piece, Cut):
@@ -175,6 +176,19 @@ class Pieces(Copies):
             case Opaque():
                 return self.cut_copy(value, axis, piece)
         return self._rebuilt(primitive, axis, piece)
+
+    def _view(self, primitive: Primitive, strips: Strips, shape: Shape) -> Ref:
+        """The view of an input by these strips: one of the same elements, if there is one."""
+        assert isinstance(primitive.op, Source)
+        plain, order = in_order(strips)
+        wanted = primitive.op.name, plain, tuple(shape[axis] for axis in order)
+        if wanted not in self._views:
+            source = replace(primitive.op, strips=strips)
+            made = self.append(replace(primitive, op=source, shape=shape))
+            self._views[wanted] = made.view(order)
+        found = self._views[wanted]
+        axes = range(len(shape))
+        return found.view([order.index(axis) if axis in order else None for axis in axes])
 
     def _rebuilt(self, primitive: Primitive, axis: int, piece: Piece) -> Ref:
         """The primitive applied to pieces of those operands that have the axis."""
@@ -203,9 +217,10 @@ class Pieces(Copies):
         """Positions along a piece of a dim."""
         if isinstance(piece, Cut):
             new = self.count(piece.dim)
+            place = Arg(0) if piece.step == 1 else call("mul", Arg(0), piece.step)
             if not piece.start.terms:
-                return new
-            return self.apply(call("add", Arg(0), piece.start.expr), new, hint=primitive.hint)
+                return new if piece.step == 1 else self.apply(place, new, hint=primitive.hint)
+            return self.apply(call("add", place, piece.start.expr), new, hint=primitive.hint)
         outer, inner = self.count(piece.outer), self.count(piece.inner)
         expr = call("add", call("mul", Arg(0), piece.length.expr), Arg(1))
         return self.apply(expr, outer.view((0, None)), inner, hint=primitive.hint)
@@ -249,13 +264,13 @@ class Pieces(Copies):
         """The part of a join in which a cut of its own axis lies, and where; None for all of it."""
         parts = self.parts(value)
         whole_part = self._part_at[value].get((piece.start, piece.length))
-        if whole_part is not None:
+        if whole_part is not None and piece.step == 1:
             return whole_part, None
         for ref, part in parts:
             before = (piece.start - part.start).constant
             if before is None or before < 0:
                 continue
-            behind = (part.start + part.length - piece.start - piece.length).constant
+            behind = (part.stop - piece.stop).constant
             if behind is not None and behind >= 0:
                 return ref, replace(piece, start=piece.start - part.start)
         return None

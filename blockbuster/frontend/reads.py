@@ -1,14 +1,15 @@
-"""What a function can read beside its arguments, and whether that is still as it was.
+"""The values that a function can read beside its arguments, and whether they have changed.
 
 A trace is one run of the user's function. It may be used again as long as the function would find
-the same: the same globals, closure cells, defaults, attributes, items of containers, elements of
-arrays, and the same in every function that it calls. Which of them it can find is told from its
-code: the names in it, followed through all that is reached. That is more than it does read, never
-less; where the code cannot tell (``globals()``, random numbers, an iterator), nothing is certain
-and ``unchanged`` is never true.
+the same values: the same globals, closure cells, defaults, attributes, items of containers,
+elements of arrays, and the same in every function that it calls. Its code tells which of them it
+can find: the names in it, followed through every object that is reached. That is at least what it
+reads. If the code cannot tell (``globals()``, random numbers, an iterator), nothing is certain and
+``unchanged`` is never true.
 
-A check is a function, a key and the object that ``function(key, ABSENT)`` gave; what is unchanged
-gives that very object again. So asking costs some 60 ns a check and runs none of the user's code.
+A check is a function, a key and the object that ``function(key, ABSENT)`` returned; it holds if the
+same call returns that very object again. So a check takes some 40 ns and runs none of the user's
+code.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ import dis
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import islice, repeat
-from operator import call, is_
+from functools import cached_property, lru_cache, partial
+from itertools import chain, islice
 from typing import Any
 
 from blockbuster.frontend.fixed import is_atom, is_plain, static
@@ -38,10 +38,12 @@ from blockbuster.frontend.holders import (
     snapshot,
     user_classes,
 )
+from blockbuster.ir.formula import function_of
 
 Check = Callable[[Any, Any], Any]
 
-_MOST = 512  # checks: 30 us, where a trace takes 500 and more
+_MOST = 512  # checks: 20 us, where a trace takes 500 and more
+_PACKAGE = __name__.partition(".")[0]
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM")
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
@@ -51,30 +53,32 @@ _UNSEEN = ("globals", "eval", "exec", "compile", "input", "open", "__import__")
 
 
 class Reads:
-    """What a function reads, as it was at one time.
+    """The values that a function reads, as they were at one time.
 
     ``unknown`` says what cannot be watched, and is empty if everything can.
     """
 
     def __init__(self, checks: Sequence[tuple[Check, Any, Any]], unknown: str) -> None:
         self.unknown = unknown
-        self._reads = tuple(check for check, _, _ in checks)
-        self._keys = tuple(key for _, key, _ in checks)
-        self._found = tuple(found for _, _, found in checks)
+        self._checks = tuple(checks)
+
+    @cached_property
+    def _same(self) -> Callable[[], bool]:
+        """Whether every check finds its very object again: made when the first later call asks."""
+        return _all_of(len(self._checks))(ABSENT, *chain.from_iterable(self._checks))
 
     def unchanged(self) -> bool:
         """True if the function would find everything as it was."""
         if self.unknown:
             return False
-        now = map(call, self._reads, self._keys, repeat(ABSENT))
         try:
-            return all(map(is_, now, self._found)) or self._equal()
+            return self._same() or self._equal()
         except ValueError:  # a closure cell became empty
             return False
 
     def _equal(self) -> bool:
         """The same for new objects: a global that was set to the same number again."""
-        for read, key, found in zip(self._reads, self._keys, self._found, strict=True):
+        for read, key, found in self._checks:
             now = read(key, ABSENT)
             plain = is_plain(now) and is_plain(found)
             if now is not found and not (plain and static(now) == static(found)):
@@ -83,7 +87,7 @@ class Reads:
 
 
 def reads_of(fn: Callable[..., Any], fixed: Iterable[Any] = ()) -> Reads:
-    """What ``fn`` can read now; ``fixed`` are arguments that are no arrays."""
+    """The values that ``fn`` can read now; ``fixed`` are arguments that are not arrays."""
     seeker = _Seeker()
     try:
         seeker.root(fn)
@@ -241,6 +245,8 @@ class _Seeker:
     def _of_module(self, module: types.ModuleType, name: str) -> Any:
         if module.__name__ == "numpy" and name in ("random", "geterr", "load", "fromfile"):
             raise Unknown(f"it reads numpy.{name}")
+        if module.__name__ == _PACKAGE:
+            getattr(module, name, ABSENT)  # loads it now, or the trace would: that is a change
         found = self._read(("module", id(module), name), vars(module).get, name)
         if found is ABSENT and "__getattr__" in vars(module):
             self.visit(vars(module)["__getattr__"])
@@ -298,6 +304,16 @@ class _Seeker:
                 self.visit(value)
         if not is_stateless(type(cls).__module__):
             self.visit(type(cls))
+
+
+@lru_cache(maxsize=64)
+def _all_of(count: int) -> Callable[..., Callable[[], bool]]:
+    """A function that takes ABSENT and ``count`` checks, and makes one that runs them all: without
+    a loop, which would take longer than the checks do.
+    """
+    takes = "".join(f", read{n}, key{n}, found{n}" for n in range(count))
+    tests = " and ".join(f"read{n}(key{n}, absent) is found{n}" for n in range(count))
+    return function_of(f"lambda absent{takes}: lambda: {tests or True}", "checks of what is read")
 
 
 def _attribute(holder: Any) -> Check:

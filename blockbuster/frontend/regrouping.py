@@ -1,7 +1,7 @@
-"""A reshape as splits and merges: the parts that old axes split into and new axes merge from.
+"""A reshape as splits and merges: old axes split into parts, and new axes merge from them.
 
 Both shapes list the same elements in the same order. The outermost old axis and the outermost new
-one are compared: the shorter is a part of both, and what is left of the longer goes on.
+one are compared: the shorter is a part of both, and the rest of the longer is compared next.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Part:
 
 
 def parts_of(old: Sequence[Length], new: Sequence[Length]) -> tuple[Part, ...] | None:
-    """The parts of two shapes, outermost first; None where neither of two axes divides the other.
+    """The parts of two shapes, outermost first; None if neither of two axes divides the other.
 
     Axes of extent 1 have no part. A quotient has to be whole for all sizes for which the shapes
     are: it has no fractions, or it is the product of the axes that follow.

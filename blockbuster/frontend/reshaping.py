@@ -1,7 +1,7 @@
-"""The shape that a user asks a reshape for, in terms of sizes, and what it says of them.
+"""The shape that a user requests of a reshape, in terms of sizes, and what it implies for them.
 
-A size that is known to an example only becomes fixed where the shapes fit for that size alone; a
-dim of unknown size that stands for several axes gets their product as its size.
+If the shapes fit only for the size that an example has, that size becomes fixed. A dim of unknown
+size that replaces several axes gets their product as its size.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _FORM = "entries are ints, sizes such as x.shape[0], their products and quotient
 def wanted(dims: DimTable, shape: Shape, entries: Sequence[Any]) -> Lengths:
     """The extents that ``entries`` ask for of an array of ``shape``.
 
-    Raises Refused, with the shape that was asked for, where the array has another number of
-    elements, or none that can be told.
+    Raises Refused, with the shape that was asked for, if the array has another number of elements,
+    or none that can be told.
     """
     new = [_extent(dims, entry) for entry in entries]
     if new.count(None) > 1:

@@ -1,4 +1,4 @@
-"""What a traced function returned: its arrays, and the names of the program's outputs."""
+"""The results of a traced function: its arrays, and the names of the program's outputs."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""An array program as JSON, and back: equal to what it was, but for lines and hints of the source.
+"""An array program as JSON, and back: equal except for lines and hints of the source.
 
-Reading it is reading data, as in runtime/saved.py: no function that it names is imported. What
-comes out is a program that can be run: each operator is known, has the operands and parameters
-that it takes and a result of the shape that its operands give, and the size of each dim follows
-from the inputs. How long slices and joins are is seen when it is run. Numbers are texts, since
-JSON has neither NaN nor infinities.
+Reading it only reads data, as in runtime/saved.py: no function that it names is imported. The
+result is a program that can be run: each operator is known, has the operands and parameters that it
+takes and a result of the shape that its operands imply, and the size of each dim follows from the
+inputs. The lengths of slices and joins are checked when it runs. Numbers are texts, because JSON
+has neither NaN nor infinities.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _part(data: Any) -> Expr | str:
 
 @dataclass(frozen=True)
 class Form:
-    """How a parameter of an operator is written and read."""
+    """The writer and the reader of a parameter of an operator."""
 
     write: Callable[[Any], Any]
     read: Read[Any]
@@ -248,6 +248,7 @@ PARAMS: Mapping[str, Mapping[str, Form]] = {
     "expand": {"axes": Form(list, items(maybe(number(0))))},
     "cast": {"dtype": Form(str, one_of(CASTS))}, "arange": {"size": SCALAR},
     "slice": {"axis": PLACE, "start": LENGTH, "length": LENGTH},
+    "strided": {"axis": PLACE, "start": LENGTH, "length": LENGTH, "step": COUNT},
     "split_heads": {"heads": COUNT}, "merge_heads": {}, "concat": {"axis": WHOLE},
     "reshape": {"shape": Form(lengths_to_json, read_lengths)},
 }  # fmt: skip
@@ -367,7 +368,7 @@ def _check_shape(program: ArrayProgram, equation: Equation) -> None:
 def _check_places(equation: Equation, shapes: Sequence[Shape]) -> None:
     """Axes by number are among those of the operand, each once."""
     numbers: Sequence[int | None] = equation.param("axes", ())
-    if equation.op == "slice":
+    if equation.op in ("slice", "strided"):
         numbers = (equation.param("axis"),)
     axes = [axis for axis in numbers if axis is not None]
     if len({*axes}) != len(axes) or max(axes, default=-1) >= (len(shapes[0]) if shapes else 0):

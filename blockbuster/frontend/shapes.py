@@ -1,4 +1,4 @@
-"""Shape rules: the shape and kind of each operation's result, and why operands do not fit."""
+"""Shape rules: the shape and kind of each operation's result, and the errors of its operands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ShapeRule = Callable[[DimTable, Sequence[Shape], Mapping[str, Any]], Shape]
 
 
 def axis_of(axis: object, rank: int) -> int:
-    """``axis`` counted from the front. Raises Refused where there is no such axis."""
+    """``axis`` counted from the front. Raises Refused if there is no such axis."""
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise Refused(f"axis must be an int, got {axis!r}")
     if not -rank <= axis < rank:
@@ -163,6 +163,6 @@ SHAPES: Mapping[str, ShapeRule] = {
     **dict.fromkeys(("softmax", "log_softmax"), _along_axis),
     **dict.fromkeys(WEIGHTED, _norm),
     "matmul": _matmul, "transpose": _transpose, "expand": _expand, "cast": _same,
-    "arange": _arange, "slice": _slice, "split_heads": _split_heads, "merge_heads": _merge_heads,
-    "concat": _concat, "reshape": _reshape,
+    "arange": _arange, "slice": _slice, "strided": _slice, "split_heads": _split_heads,
+    "merge_heads": _merge_heads, "concat": _concat, "reshape": _reshape,
 }  # fmt: skip

@@ -1,9 +1,9 @@
-"""What a trace asked of the sizes of its example arrays: for which other sizes it is the same.
+"""The facts about sizes on which a trace depends: it serves all sizes that share them.
 
-A program that is traced with examples serves all sizes for which each question that the trace
-asked has the same answer: is this axis of extent 1, are these two equally long, does a slice end
-inside. Sizes are polynomials of the extents of the examples' axes, which are numbered through, in
-the order of the inputs: ``?0``, ``?1``, ...
+Each question that a trace asks about sizes is a fact: is this axis of extent 1, are these two
+equally long, does a slice end inside? A trace serves all sizes for which every answer is the same.
+Sizes are polynomials of the extents of the examples' axes, which are numbered in the order of the
+inputs: ``?0``, ``?1``, ...
 """
 
 from __future__ import annotations

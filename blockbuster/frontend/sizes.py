@@ -1,9 +1,9 @@
-"""Sizes of dims in a user's arithmetic: ``q.shape[-1] ** -0.5`` before the size is known."""
+"""Symbolic sizes in a user's arithmetic: ``q.shape[-1] ** -0.5`` before the size is known."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from blockbuster.frontend.numerics import number
@@ -103,11 +103,11 @@ class SizeExpr:
         return found
 
     def modulo(self, divisor: object) -> int | None:
-        """The rest of a division; None where it is not known."""
+        """The rest of a division; None if it is not known."""
         return self._divided(divisor, "%")[1]
 
     def _divided(self, divisor: object, sign: str) -> tuple[SizeExpr, int | None]:
-        """The quotient, and the rest; None where it has to be 0 and is not known."""
+        """The quotient, and the rest; None if it has to be 0 and is not known."""
         by = bound(divisor)
         top, bottom = length_of(self.expr), length_of(by) if by is not None else None
         found = self.trace.dims.divided(top, bottom) if top and bottom else None
@@ -146,6 +146,22 @@ class SizeExpr:
         return trace_error(reason, hint=hint)
 
 
+class KnownSize(int):
+    """A known entry of a shape, as a number for any library; ours know whose it is."""
+
+    trace: Trace
+
+    def __new__(cls, number: int, trace: Trace) -> KnownSize:
+        made = super().__new__(cls, number)
+        made.trace = trace
+        return made
+
+
+def trace_among(extents: Iterable[Any]) -> Trace | None:
+    """The trace of the first size among extents; None where all are plain numbers."""
+    return next((e.trace for e in extents if isinstance(e, SizeExpr | KnownSize)), None)
+
+
 def _is_whole(expr: Expr) -> bool:
     leaf = isinstance(expr, Size) or (isinstance(expr, Const) and expr.value.is_integer())
     wholes = ("add", "sub", "mul", "neg", "abs")
@@ -162,7 +178,7 @@ def fixed(value: Any) -> int:
 
 
 def rest(value: Any, divisor: int) -> int | None:
-    """A size modulo a number; None where it is not known."""
+    """A size modulo a number; None if it is not known."""
     return value.modulo(divisor) if isinstance(value, SizeExpr) else int(value % divisor)
 
 
@@ -186,7 +202,7 @@ def bound(value: object) -> Expr | None:
 
 
 def held_exactly(given: Any, number: Expr) -> Expr:
-    """``number``, which is ``given`` as an expression. Raises Refused where digits were lost."""
+    """``number``, which is ``given`` as an expression. Raises Refused if digits were lost."""
     if isinstance(given, int) and isinstance(number, Const) and int(number.value) != given:
         raise Refused(f"{given} is no float64", "make it an input: an array of int64")
     return number

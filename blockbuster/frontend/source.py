@@ -1,4 +1,4 @@
-"""The user's line: where in the traced function an operation was asked for."""
+"""The line of the traced function that called an operation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Refused(Exception):
 def user_line() -> SourceLine | None:
     """The innermost line outside this package, NumPy and torch: the one place that inspects frames.
 
-    None where the command line called, and no function of the user's stands in between.
+    None if the command line called, and no function of the user's stands in between.
     """
     frame = sys._getframe(1)
     while frame is not None and _is_ours(frame):
@@ -47,7 +47,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def definition(fn: object) -> SourceLine | None:
-    """Where a function begins; None for what is no function of Python's."""
+    """The place where a function begins; None for anything but a Python function."""
     code = getattr(inspect.unwrap(fn), "__code__", None) if callable(fn) else None
     return SourceLine(code.co_filename, code.co_firstlineno) if code else None
 

@@ -1,7 +1,7 @@
-"""How the axes of a value lie in those of an array: slices, and axes split into two.
+"""Where the axes of a value lie in the axes of an array: slices, and axes split into two.
 
-A *piece* is what becomes of one axis of a value: a ``Cut`` keeps some of its elements, a ``Split``
-makes two axes of it, the outer one in front of all others.
+A *piece* describes one axis of a value: a ``Cut`` keeps some of its elements, a ``Split`` makes two
+axes of it, the outer one in front of all others.
 """
 
 from __future__ import annotations
@@ -10,18 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from blockbuster.frontend.program import Axis
-from blockbuster.ir.lengths import ONE, ZERO, Length, size
+from blockbuster.ir.lengths import ONE, ZERO, Length, size, whole
 from blockbuster.ir.types import Dim
 from blockbuster.ir.views import AxisView, Run, Strided
 
 
 @dataclass(frozen=True)
 class Cut:
-    """``length`` elements from ``start`` on, under ``dim``."""
+    """``length`` elements from ``start`` on, each ``step`` behind the last one, under ``dim``."""
 
     dim: Axis
     start: Length
     length: Length
+    step: int = 1
+
+    @property
+    def stop(self) -> Length:
+        """The place behind the last element."""
+        return self.start + (self.length - ONE) * whole(self.step) + ONE
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ def cut(strips: Strips, axis: int, piece: Cut, extent: Length | None = None) -> 
         found = [a for a in strip.along if a.axis == axis]
         if not found:
             return strip
-        kept = replace(found[0], length=piece.length)
+        kept = replace(found[0], length=piece.length, step=found[0].step * whole(piece.step))
         along = tuple(kept if a is found[0] else a for a in strip.along)
         if piece.dim == 1:
             along = tuple(a for a in along if a is not kept)
@@ -113,6 +119,21 @@ def split(strips: Strips, axis: int, piece: Split) -> Strips:
         return replace(strip, along=along, extent=extent)
 
     return tuple(map(changed, strips))
+
+
+def in_order(strips: Strips) -> tuple[Strips, tuple[int, ...]]:
+    """The strips of a value whose axes stand as they run along the array, and these axes' places.
+
+    An extent that says what the array's dim does is left out, so that equal views are equal.
+    """
+    order = tuple(along.axis for strip in strips for along in strip.along)
+
+    def changed(strip: Strip) -> Strip:
+        along = tuple(replace(a, axis=order.index(a.axis)) for a in strip.along)
+        is_said = isinstance(strip.of, str) and strip.extent == size(strip.of)
+        return replace(strip, along=along, extent=None if is_said else strip.extent)
+
+    return tuple(map(changed, strips)), order
 
 
 def placed(strips: Strips, axes: tuple[int | None, ...]) -> Strips:

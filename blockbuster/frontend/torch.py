@@ -1,7 +1,7 @@
-"""What the array functions do on torch tensors: torch's own, in their dtype, on their device.
+"""The array functions on torch tensors: torch's own, in the tensors' dtype, on their device.
 
-Numbers and NumPy arrays beside a tensor go to its device. Softmax has our one meaning, zero on a
-row of only -inf, where torch has NaN.
+Numbers and NumPy arrays beside a tensor are sent to its device. Softmax has our one meaning: zero
+on a row of only -inf, where torch has NaN.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def one_element(value: Any) -> Any:
 
 
 def state_of(tensor: Tensor) -> tuple[Any, ...] | None:
-    """What changes with a tensor: its form, its memory, the number of changes in place.
+    """A state that changes with a tensor: its form, its memory, the number of changes in place.
 
     Changes through ``tensor.data``, or through a NumPy array of the same memory, are not counted.
     None for a tensor of inference mode, which counts none.

@@ -1,25 +1,26 @@
-"""Tracing: run a Python function on stand-ins and keep what it did as an array program."""
+"""Tracing: runs a Python function on stand-ins and records its operations as an array program."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, zip_longest
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
 
+from blockbuster.errors import TraceError
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.captured import UNNAMED, check_capture, word_for
 from blockbuster.frontend.decompose import decompose
 from blockbuster.frontend.dims import DimTable
+from blockbuster.frontend.final_names import hints_of, with_names
 from blockbuster.frontend.functions.table import SPELLINGS
 from blockbuster.frontend.given import from_example, from_text
-from blockbuster.frontend.indexing import array_among, piece, spread
+from blockbuster.frontend.indexing import array_among, piece, spread, takes_one_a_row
 from blockbuster.frontend.kinds import (
     FLOAT,
-    MASK,
     POSITION,
     SCALAR,
     kind_of_dtype,
@@ -43,16 +44,12 @@ from blockbuster.frontend.results import named_results
 from blockbuster.frontend.shapes import ARRAYS_ONLY, SHAPES, WEIGHTED, axis_of
 from blockbuster.frontend.size_facts import SizeFacts
 from blockbuster.frontend.sizes import SizeExpr, held_exactly, scalar
-from blockbuster.frontend.source import Refused, text_of, trace_error, user_line
+from blockbuster.frontend.source import Refused, trace_error, user_line
 from blockbuster.frontend.torch import is_tensor, one_element
 from blockbuster.frontend.trees import distinct
-from blockbuster.ir.expr import Call, Const, Expr, Size, rewrite
+from blockbuster.ir.expr import Const, Expr, Size
 from blockbuster.ir.graph import Value
-from blockbuster.ir.lengths import Length, Lengths, length_of
-from blockbuster.ir.origin import SourceLine
-from blockbuster.ir.types import Dim
 
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _T = TypeVar("_T")
 
 
@@ -61,10 +58,10 @@ def trace(fn: Callable[..., Any], /, **inputs: Any) -> ArrayProgram:
 
     Each input is a dim string (``"B M D"``, a fixed size as ``"D=64"``, a bare integer as a fresh
     dim of that size, ``1`` as a unit axis), or an example array or tensor: its axes start as fresh
-    dims and operations unify them. Equal sizes alone never do. Masks and integers say so before
-    their dims: ``"bool: M N"``, ``"int64: M"``.
+    dims, and operations unify them. Equal sizes alone never unify dims. Masks and integers state
+    their kind before their dims: ``"bool: M N"``, ``"int64: M"``.
 
-    Raises TraceError, with the user's line, where ``fn`` does what no array program can say.
+    Raises TraceError, with the user's line, if no array program can express what ``fn`` does.
 
     >>> print(trace(lambda x, w: x @ w, x="M K", w="K N"))
     lambda(x: (M, K), w: (K, N)) {
@@ -84,15 +81,34 @@ def trace_with_facts(fn: Callable[..., Any], /, **inputs: Any) -> tuple[ArrayPro
 def trace_reader(
     fn: Callable[..., Any], inputs: Mapping[str, Any], roots: Mapping[str, Any]
 ) -> tuple[ArrayProgram, SizeFacts]:
-    """The same; ``roots`` are where names of arrays are looked for that ``fn`` is not given."""
-    names = parameter_names(fn, inputs)
+    """The same; ``roots`` are where names of arrays are looked for that ``fn`` is not given.
+
+    A function that fails while sizes are unknown, ``np.arange(x.shape[0])``, is traced again with
+    the known ones as plain numbers: the program is for these sizes alone, and a note says so.
+    """
     recording = Trace(roots)
+    try:
+        return _traced(recording, fn, inputs), recording.dims.facts
+    except (TraceError, TypeError) as error:  # a TypeError of a library that takes numbers only
+        if not recording.dims.some_are_known:
+            raise
+        reason = str(error).split("\n")[0]
+    again = Trace(roots, in_numbers=True)
+    program = _traced(again, fn, inputs)
+    assert program.apart is not None
+    note = f"known sizes are fixed, the program is for them alone: {reason}"
+    vars(program)["apart"] = replace(program.apart, notes=(note, *program.apart.notes))
+    return program, again.dims.facts
+
+
+def _traced(recording: Trace, fn: Callable[..., Any], inputs: Mapping[str, Any]) -> ArrayProgram:
+    names = parameter_names(fn, inputs)
     bound = bound_to(fn, {name: stand_in(recording.input, name, inputs[name]) for name in names})
     result = fn(*bound.args, **bound.kwargs)
     word = re.sub(r"\W", "", getattr(fn, "__name__", "")) or "program"
     program = recording.finish(word, named_results(result))
     vars(program)["apart"] = decompose(program)
-    return program, recording.dims.facts
+    return program
 
 
 class Trace:
@@ -100,14 +116,19 @@ class Trace:
 
     spellings = SPELLINGS
 
-    def __init__(self, roots: Mapping[str, Any] | None = None) -> None:
-        self.dims = DimTable()
+    def __init__(
+        self, roots: Mapping[str, Any] | None = None, *, in_numbers: bool = False
+    ) -> None:
+        self.dims = DimTable(of_examples_alone=in_numbers)
+        self.in_numbers = in_numbers
+        """True if entries of shapes that are known are plain numbers."""
         self._roots = roots or {}
         self._inputs: list[ArrayInput] = []
         self._captured: dict[int, TracedArray] = {}  # by the identity of what the inputs hold
         self._equations: list[Equation] = []
         self.of_tensors = False
         """True if an input is a tensor of torch's: methods mean what they mean there."""
+        self.device: Any = None  # of the first tensor
 
     @property
     def recorded(self) -> tuple[Sequence[ArrayInput], Sequence[Equation]]:
@@ -132,7 +153,8 @@ class Trace:
         except Refused as refused:
             what = f"input {shown or name}: {refused.reason}"
             raise trace_error(what, hint=refused.hint) from None
-        self.of_tensors |= is_tensor(given)
+        if is_tensor(given) and not self.of_tensors:
+            self.of_tensors, self.device = True, given.device
         name = distinct([*(one.name for one in self._inputs), name])[-1]
         self._inputs.append(ArrayInput(name, shape, dtype))
         return TracedArray(self, Value(-1, len(self._inputs) - 1), shape, kind)
@@ -217,6 +239,10 @@ class Trace:
 
         An array of integers takes elements of the axis where it stands.
         """
+        if takes_one_a_row(self.dims, self._equations, x, key):
+            columns = key[1][(slice(None), *(None,) * (x.ndim - 1))]
+            one: TracedArray = self.spellings.numpy[np.take_along_axis].function(x, columns, 1)
+            return one[:, 0]
         found = self._checked(lambda: array_among(key), "indexing", x)
         if found is not None:
             rest = self.index(x, (*key[: found[0]], slice(None), *key[found[0] + 1 :]))
@@ -238,14 +264,16 @@ class Trace:
         found = self._checked(lambda: piece(self.dims, x.axes[axis], entry), "slice", x)
         if found is None:
             return x
-        return self.record("slice", (x,), {"axis": axis, "start": found[0], "length": found[1]})
+        if found.length != self.dims.length(x.axes[axis]):
+            x = self.record(found.operator, (x,), {"axis": axis, **found.params})
+        return self.spellings.numpy[np.flip].function(x, axis) if found.backwards else x
 
     def along_axis(self, op: AlongAxis, x: TracedArray) -> TracedArray:
         """An opaque NumPy function along one axis, which keeps the shape."""
         self._checked(lambda: axis_of(op.axis, x.ndim), op.name, x)
-        x = self.record("add", (x, 0)) if x.kind == MASK else x
-        kind = x.kind if x.kind == FLOAT or op.name == "sort" else POSITION
-        return self.custom(op, (x,), x.axes, str(op), kind)
+        if x.kind != FLOAT and op.name != "sort":
+            x = self.integers(x, POSITION)
+        return self.custom(op, (x,), x.axes, str(op), x.kind)
 
     def custom(
         self,
@@ -295,8 +323,8 @@ class Trace:
             return tuple(names[a] if isinstance(a, str) else a for a in shape)
 
         equations = tuple(
-            replace(e, **_with_names(e, names), shape=renamed(e.shape), hint=hint)
-            for e, hint in zip(self._equations, _hints(self._equations), strict=True)
+            replace(e, **with_names(e, names), shape=renamed(e.shape), hint=hint)
+            for e, hint in zip(self._equations, hints_of(self._equations), strict=True)
         )
         return ArrayProgram(
             name,
@@ -309,7 +337,7 @@ class Trace:
 
     def _check_slice(self, equation: Equation) -> None:
         """Refuse a slice that is empty after all: its axis gave way to a longer one later."""
-        if equation.op == "slice":
+        if equation.op in ("slice", "strided"):
             elements = self.dims.normal(equation.param("length")).constant
             if elements is not None and elements < 1:
                 reason = f"the slice has {elements} elements"
@@ -360,38 +388,6 @@ class Trace:
             shown = " and ".join(self.dims.show(a.axes) for a in arrays)
             reason = f"{op} of {shown}: {refused.reason}" if shown else f"{op}: {refused.reason}"
             raise trace_error(reason, hint=refused.hint) from None
-
-
-def _hints(equations: Sequence[Equation]) -> list[str]:
-    """The variable each line assigns, for the last operation of the line."""
-    lines: list[SourceLine | None] = [e.where for e in equations]
-    hints = []
-    for line, following in zip_longest(lines, lines[1:]):
-        match = _ASSIGNED.match(text_of(line)) if line != following else None
-        hints.append(match.group(1) if match else "")
-    return hints
-
-
-def _with_names(equation: Equation, names: Mapping[Dim, Axis]) -> dict[str, Any]:
-    """The operands and params of an equation with the raw dims inside them renamed."""
-
-    def leaf(expr: Expr) -> Expr:
-        if not isinstance(expr, Size):
-            return expr
-        name = names[expr.dim]
-        return Size(name) if isinstance(name, str) else Const(float(name))
-
-    operands = tuple(
-        o if o is None or isinstance(o, Value) else rewrite(o, leaf) for o in equation.operands
-    )
-
-    def renamed(value: Any) -> Any:
-        if isinstance(value, Length | Lengths):
-            return value.replaced(lambda d: length_of(leaf(Size(d))) or Length())
-        return rewrite(value, leaf) if isinstance(value, Const | Size | Call) else value
-
-    params = tuple((key, renamed(value)) for key, value in equation.params)
-    return {"operands": operands, "params": params}
 
 
 def _is_plain_size(entry: object) -> bool:

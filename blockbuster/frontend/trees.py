@@ -1,7 +1,8 @@
-"""Values that hold others: tuples, lists, dicts, named tuples and dataclasses, in each other.
+"""Nested containers: tuples, lists, dicts, named tuples and dataclasses, taken apart and rebuilt.
 
-A value is taken apart into its leaves, and a tree puts others together in the same way. Arguments
-and results of functions are taken apart so; what is no container is a leaf.
+A value is taken apart into its leaves, and its tree puts other leaves together in the same way.
+This is done with the arguments and results of functions; any value that is not a container is a
+leaf.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _DICTS = (dict, OrderedDict)
 
 @dataclass(frozen=True)
 class Container:
-    """What holds values under ``keys``; ``kind`` is tuple, list, dict, named or fields."""
+    """A container with values under ``keys``; ``kind`` is tuple, list, dict, named or fields."""
 
     kind: str
     cls: type
@@ -58,7 +59,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Tree:
-    """How leaves are put together; without a container it is a leaf."""
+    """The nesting of leaves in containers; without a container it is a leaf."""
 
     container: Container | None = None
     parts: tuple[Tree, ...] = ()
@@ -144,7 +145,7 @@ def taken_apart(value: Any, is_leaf: Callable[[Any], bool]) -> tuple[list[Leaf],
 
 
 def result_apart(result: Any) -> tuple[list[Leaf], Tree]:
-    """What a function returned, taken apart: other mappings are dicts, other tuples tuples."""
+    """A function's result, taken apart: other mappings count as dicts, other tuples as tuples."""
     if isinstance(result, Mapping) and type(result) not in _DICTS:
         result = dict(result)
     for kind in (tuple, list):

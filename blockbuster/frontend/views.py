@@ -1,8 +1,8 @@
-"""Joined and merged arrays, read without ever being made.
+"""Joined and merged arrays that are read but never built.
 
-Whatever reads a join does so part by part, where its other operands can be cut alike for free; what
-reads a merged axis reads the two axes it is made of. A join is copied where that fails: where its
-parts would be rows or columns of a product.
+An operation on a join runs on each part, if its other operands can be cut in the same way for free;
+an operation on a merged axis runs on the two axes from which it is merged. If that fails, the join
+is copied: when its parts would be rows or columns of a product.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def folded(
     semantics: Semantics,
     size: SizeOf,
 ) -> Sequence[Nested]:
-    """What becomes of a map's results over one iteration or more: lists stay, others are folded.
+    """A map's results over one iteration or more: lists stay, others are folded.
 
     ``columns`` are what the iterations give for each, ``types`` those of what it becomes. The first
     iteration gives the start, so no identity is needed.

@@ -1,8 +1,8 @@
-"""The tiers with free comparisons, at positions and sizes that may be any numbers.
+"""The tiers with free comparisons, in which positions and sizes may be any numbers.
 
-Index vectors, sizes and infinities are large random numbers here, so that masks are compared as
-data are: by uninterpreted comparisons. Programs that agree do so at positions of any size, however
-far the numbers that masks compare them with.
+Index vectors, sizes and infinities are large random numbers here, so masks are compared as data
+are: by uninterpreted comparisons. Programs that agree do so at positions of any size, however far
+from the numbers to which masks compare them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BYTES = 6  # of a number: far above those that are compared as numbers, and exac
 
 
 class Anywhere(Residues):
-    """What makes numbers of positions, sizes and infinities random; mixed into a tier."""
+    """A mixin of tiers that makes positions, sizes and infinities random numbers."""
 
     def drawn(self, *words: object) -> float:
         """A random whole number, the same for the same words."""

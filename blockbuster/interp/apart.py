@@ -1,8 +1,8 @@
 """Do two programs differ in floating point, by more than rounding and overflow can explain?
 
-Programs are compared as functions of real numbers. So where doubles differ because one program
-overflows or underflows and the other does not, that is no difference: decimal numbers, whose
-exponents do not end there, have to differ on the same inputs.
+Programs are compared as functions of real numbers. If doubles differ because one program overflows
+or underflows and the other does not, that does not count as a difference: decimal numbers, which
+have a wider range of exponents, have to differ on the same inputs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Binding of a program's names to numbers: its arrays, the size of each dim, its blocks.
 
-A dim is *list-only* in a program where it is a list dim of some input but no axis of its items:
-batch, heads. Its blocks hold one element; where another input has it as an axis, that axis has
-extent 1. Relabeled dims (M, M') share size and blocks, unless blocks are given for M' by name.
+A dim is *list-only* in a program if it is a list dim of some input but no axis of its items: batch,
+heads. Its blocks hold one element; in another input that has it as an axis, that axis has extent 1.
+Relabeled dims (M, M') share size and blocks, unless blocks are given for M' by name.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def bind(
 ) -> Layout:
     """The layout of ``graph`` for inputs of these shapes, or for ``sizes`` alone.
 
-    Raises ValueError where they disagree, or where sizes or blocks do not fit the program.
+    Raises ValueError if they disagree, or if sizes or blocks do not fit the program.
     """
     dims = dims_of(graph)
     for name, given in (("sizes", sizes), ("blocks", blocks), ("block_sizes", block_sizes)):

@@ -1,10 +1,10 @@
 """Inputs near which a comparison changes its outcome: programs that rarely differ may differ there.
 
-A branch that few inputs take (x * x == 9, or 4000 < x * x < 4001) hides from random inputs. So the
-straight line between two random inputs is followed: along it each comparison that goes one way at
-one end and another way at the other has a border, found by bisection. The borders of both programs
-cut the line into stretches, and the middle of each is tried. On a border itself rounding decides
-which way a comparison goes, so what programs do there is a question for exact arithmetic.
+Random inputs rarely take a narrow branch (x * x == 9, or 4000 < x * x < 4001). So the straight line
+between two random inputs is searched: along it, each comparison with different outcomes at the two
+ends has a border, found by bisection. The borders of both programs cut the line into stretches, and
+the middle of each is tried. On a border itself rounding decides the outcome, so exact arithmetic
+has to decide what programs do there.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def between(near: Mapping[str, Array], far: Mapping[str, Array], t: float) -> In
 def borders(
     graph: Graph, setting: Setting, near: Mapping[str, Array], far: Mapping[str, Array]
 ) -> list[float]:
-    """How far along the line comparisons turn, one border of each that turns."""
+    """The positions along the line at which comparisons change, one for each that changes."""
 
     def signs(t: float) -> Array:
         comparing = Comparing()

@@ -1,11 +1,11 @@
-"""Do two programs agree however their comparisons turn out? Case by case, at small sizes, exactly.
+"""Do two programs agree for all outcomes of their comparisons? Case by case, at small sizes.
 
 Each element of the outputs is written out as a term (``terms.py``), and the two terms of an element
-are unfolded together: whenever a comparison may go several ways, each way that exact arithmetic
-does not exclude is a case of its own (``cells.py``). In a case no comparison is left, and the terms
-are polynomials in the inputs, their reciprocals and other functions. They are equal as polynomials,
-or the case must be shown to be empty, or a point in it is looked for on which the programs are run.
-A case of which neither is shown is named.
+are unfolded together: whenever a comparison may have several outcomes, each outcome that exact
+arithmetic does not exclude is a case of its own (``cells.py``). In a case no comparison is left,
+and the terms are polynomials in the inputs, their reciprocals and other functions. Either they are
+equal as polynomials, or the case must be shown to be empty, or a point in it is searched, on which
+the programs are run. A case that is neither shown empty nor has a known point is named.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Search = Callable[[Setting, Unknowns, Cell, Solver], Counterexample | None]
 
 @dataclass(frozen=True)
 class Cases:
-    """What going through all cases showed."""
+    """The result of going through all cases."""
 
     equal: bool | None
     reason: str

@@ -1,9 +1,9 @@
-"""Cells: which ways comparisons may go together, decided exactly.
+"""Cells: sets of inputs on which all comparisons have fixed outcomes, decided exactly.
 
-A cell says of each polynomial that was compared with zero which signs it may have. Whether there
-are inputs of such signs is asked of exact linear arithmetic, in which each monomial counts as an
-unknown of its own, with what is known of squares and products beside it. So a cell without a
-solution there has none; one with a solution may still be empty.
+A cell states, for each polynomial that was compared with zero, which signs it may have. Whether
+there are inputs with such signs is decided by exact linear arithmetic, in which each monomial
+counts as an unknown of its own, with known facts about squares and products added. So a cell
+without a solution there is empty; one with a solution may still be empty.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Solver:
         return self._found(held, facts=False) is not None
 
     def point(self, cell: Cell) -> dict[Monomial, Fraction] | None:
-        """What monomials may be in a cell; None if it is empty."""
+        """Values of monomials in a cell; None if it is empty."""
         return self._found(list(cell.signs.items()), facts=True)
 
     def _found(

@@ -1,7 +1,7 @@
-"""Decimal numbers of 60 digits with exponents of 18 digits: where doubles overflow, these do not.
+"""Decimal numbers of 60 digits with exponents of 18 digits: they do not overflow where doubles do.
 
-``exp(4096) / exp(4096)`` is NaN in double precision, and ``exp(-4096) / exp(-4096)`` is. So a
-difference of doubles is computed a second time here before it counts as one of the programs, which
+``exp(4096) / exp(4096)`` is NaN in double precision, and so is ``exp(-4096) / exp(-4096)``. So a
+difference of doubles is computed again here before it counts as a difference of the programs, which
 are compared as functions of real numbers. A comparison that 60 digits do not settle is refused.
 """
 
@@ -41,7 +41,7 @@ INFINITE = {"+": 0.0, "max": -math.inf, "min": math.inf}
 def in_decimals(
     graphs: Sequence[Graph], setting: Setting, inputs: Mapping[str, Array]
 ) -> list[dict[str, Array]] | None:
-    """The outputs of programs in decimal numbers; None where a value or a comparison is lost."""
+    """The outputs of programs in decimal numbers; None if a value or a comparison is lost."""
     try:
         with localcontext(CONTEXT):
             return [setting.run(graph, inputs, Decimals()) for graph in graphs]
@@ -77,7 +77,7 @@ def wave(function: Callable[[float], float], x: Decimal) -> Decimal:
 
 
 def compared(holds: Callable[[Decimal, Decimal], bool]) -> Callable[[Decimal, Decimal], Decimal]:
-    """A comparison. Raises Refused where rounding may decide it."""
+    """A comparison. Raises Refused if rounding may decide it."""
 
     def compare(x: Decimal, y: Decimal) -> Decimal:
         if x.is_finite() and y.is_finite() and x != y:
@@ -92,7 +92,7 @@ def compared(holds: Callable[[Decimal, Decimal], bool]) -> Callable[[Decimal, De
 def whole(rounding: str, edge: Decimal) -> Callable[[Decimal], Decimal]:
     """A rounding to whole numbers, which jumps ``edge`` above them.
 
-    Raises Refused where the rounding of decimals may decide it.
+    Raises Refused if the rounding of decimals may decide it.
     """
 
     def rounded(x: Decimal) -> Decimal:

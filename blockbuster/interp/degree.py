@@ -50,7 +50,7 @@ NUMBER = 0j
 
 @dataclass
 class Noted:
-    """What oracles and divisions add to the error."""
+    """The terms that oracles and divisions add to the error bound."""
 
     arguments: dict[str, tuple[float, float]] = field(default_factory=dict)
     """For each oracle the number of its arguments and the sum of their degrees."""
@@ -60,6 +60,20 @@ class Noted:
         """Note arguments of an oracle."""
         known, total = self.arguments.get(oracle, (0.0, 0.0))
         self.arguments[oracle] = known + count, total + degrees
+
+    def copy(self) -> Noted:
+        """The same now, whatever is noted later."""
+        return Noted(dict(self.arguments), self.denominators)
+
+    def since(self, before: Noted) -> Noted:
+        """What was noted since a copy was made."""
+        found = {
+            oracle: (count - known, degrees - total)
+            for oracle, (count, degrees) in self.arguments.items()
+            for known, total in (before.arguments.get(oracle, (0.0, 0.0)),)
+            if count > known
+        }
+        return Noted(found, self.denominators - before.denominators)
 
     def add(self, other: Noted) -> None:
         """Note all of ``other`` once more."""

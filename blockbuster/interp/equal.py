@@ -1,11 +1,11 @@
 """Are two programs equal? A randomized exact test, and the statement that its result supports.
 
-The programs are run on random residues with uninterpreted functions (tier A), at random small
-sizes and blocks. Where they agree in every trial they are equal as terms, but for luck, and that
-is bounded. Where they do not they may still be equal, by a law of some function or of order, so a
-difference is only reported as one where it shows in floating point too; else tier B (exp is a
-homomorphism) and ordered arithmetic are asked, which may say equal; different only where exact
-fractions are what both programs compute.
+The programs are run on random residues with uninterpreted functions (tier A), at random small sizes
+and blocks. If they agree in every trial, they are equal as terms, but for luck, which is bounded.
+If they do not, they may still be equal, by a law of some function or of order. So a difference is
+reported as one only if it shows in floating point, too. Otherwise tier B (exp is a homomorphism)
+and ordered arithmetic decide. They may show that the programs are equal; they show that the
+programs differ only if both compute exact fractions.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ __all__ = ["Counterexample", "Proof", "Setting", "check_equal_exactly", "prove_e
 def check_equal_exactly(
     a: Graph, b: Graph, *, trials: int = 2, seed: int = 0
 ) -> Counterexample | None:
-    """Where two programs differ as terms, or None where they agree in every trial.
+    """The place where two programs differ as terms, or None if they agree in every trial.
 
-    Raises Unsettled where the trials cannot tell, ValueError where the interfaces differ.
+    Raises Unsettled where the trials cannot tell, ValueError if the interfaces differ.
     """
     return difference(a, b, Trials(trials, seed))
 
@@ -67,9 +67,9 @@ def difference(a: Graph, b: Graph, trials: Trials) -> Counterexample | None:
 def prove_equal(a: Graph, b: Graph, trials: int = 8, seed: int = 0) -> Proof:
     """Compare two programs of one interface exactly, on random inputs, sizes and blocks.
 
-    ``equal`` is True where they agree in every trial of some tier, False where they differ in
-    floating point too, None where neither shows. Raises ValueError where the interfaces differ, or
-    trials is below 1, TypeError for what is no program.
+    ``equal`` is True if they agree in every trial of some tier, False if they differ in floating
+    point, too, and None if neither shows. Raises ValueError if the interfaces differ, or trials is
+    below 1, TypeError for arguments that are not programs.
     """
     check_graph(a)
     check_graph(b)

@@ -1,7 +1,7 @@
 """The reference interpreter: a loop over equations.
 
-A value is an item (a NumPy array) or a nested list of items, and a map loops over blocks. What an
-operator means is the semantics' business; how arrays are cut into lists, the layout's.
+A value is an item (a NumPy array) or a nested list of items, and a map loops over blocks. The
+semantics defines the operators; the layout defines how arrays are cut into lists.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def evaluate(
     observer: Observer | None = None,
     block_sizes: Mapping[Dim, int] | None = None,
 ) -> dict[str, Array]:
-    """The outputs of ``graph``, whole arrays by name, for whole arrays by source name.
+    """The outputs of ``graph`` by name, for input arrays by source name; all are whole arrays.
 
     ``blocks`` is the number of blocks per dim (default 1), ``block_sizes`` their size instead; the
     last block may be ragged. ``sizes`` gives dims that no input shows. Raises ValueError or
-    TypeError where inputs, sizes or blocks do not fit the graph.
+    TypeError if inputs, sizes or blocks do not fit the graph.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse('''graph(X: M,K[M,K]) {
@@ -178,7 +178,7 @@ class Interpreter:
     def folded(
         self, results: Sequence[Result], columns: Sequence[list[Nested]], site: Site
     ) -> Sequence[Nested]:
-        """What becomes of the results of all iterations: lists, items, or the monoid's identity."""
+        """The results of all iterations combined: lists, items, or the monoid's identity."""
         types = site.node.types
         if all(columns):
             return folded(results, columns, types, self.semantics, self.layout.size)
@@ -232,7 +232,7 @@ class Interpreter:
         return [Held(site.node.types[0], item)]
 
     def item(self, op: Functional | Elementwise | Cast, items: Sequence[Array]) -> Array:
-        """What an operator makes of items alone."""
+        """The result of an operator on items alone."""
         if isinstance(op, Functional):
             return self.semantics.functional(op.name, items)
         if isinstance(op, Elementwise):

@@ -1,15 +1,15 @@
 """Tier A: terms in +, *, / over the residues of a large prime, every other function free.
 
-exp, log, sqrt, ... are random oracles. So are max and min, as functions of the *set* they are
-taken of: associative, commutative and idempotent, and nothing else, so zero has no privilege and
-relu is not the identity. A comparison of small integers is what it says, so that masks made of
-index vectors are; any other has a random residue c for a truth value, and ``where(c, x, y)`` is
-c x + (1 - c) y: polynomials that agree for all c agree for 0 and 1. Two programs that agree on
-random inputs are then equal as terms but for luck, and the luck can be counted (``degree.py``).
+exp, log, sqrt, ... are random oracles. So are max and min, as functions of the *set* of their
+arguments: associative, commutative and idempotent, and nothing else, so zero has no privilege and
+relu is not the identity. Comparisons of small integers are evaluated, so masks made of index
+vectors are exact. Any other comparison has a random residue c for a truth value, and ``where(c, x,
+y)`` is c x + (1 - c) y: polynomials that agree for all c agree for 0 and 1. Two programs that agree
+on random inputs are then equal as terms but for luck, and ``degree.py`` bounds the luck.
 
-``Drawn`` is for what this cannot follow (a comparison that lets -inf through, max as one of its
-operands): there a random total order of the residues decides, another in each trial, in which half
-of them lie next to the small integers that the programs mention.
+``Drawn`` handles the rest (a comparison that lets -inf through, max as one of its operands): a
+random total order of the residues decides, another one in each trial, in which half of the residues
+lie next to the small integers that occur in the programs.
 """
 
 from __future__ import annotations

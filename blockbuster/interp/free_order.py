@@ -1,8 +1,8 @@
-"""Tier B where comparisons are free: exp is a character, and max, min and < may be anything.
+"""Tier B with free comparisons: exp is a character, and max, min and < may be any functions.
 
-As in tier A a maximum is a function of the set that it is taken of, a comparison a random residue,
-and ``where(c, x, y)`` is c x + (1 - c) y. So programs that agree do so however comparisons turn
-out: exp(x - m) / exp(y - m) needs no more of a maximum m than that it is one value.
+As in tier A, a maximum is a function of the set of its arguments, a comparison is a random residue,
+and ``where(c, x, y)`` is c x + (1 - c) y. So programs that agree do so for all outcomes of
+comparisons: exp(x - m) / exp(y - m) requires of a maximum m only that it is one value.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Held(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Where an equation stands: its path, and the current block of each map around it."""
+    """The place of an equation: its path, and the current block of each map around it."""
 
     node: Node
     path: Path

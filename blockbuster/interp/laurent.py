@@ -84,12 +84,12 @@ def content(p: Polynomial) -> Monomial:
 
 
 def order(monomial: Monomial) -> tuple[Fraction, Monomial]:
-    """Where a monomial stands: by its degree, then by its unknowns."""
+    """The sort key of a monomial: its degree, then its unknowns."""
     return sum((e for _, e in monomial), Fraction(0)), monomial
 
 
 def divided(p: Polynomial, by: Polynomial) -> Polynomial:
-    """What division by a polynomial leaves of ``p``: equal to p where ``by`` is zero."""
+    """The remainder of ``p`` by a polynomial: equal to p where ``by`` is zero."""
     lead = max(by, key=order)
     if not lead or any(e < 0 for _, e in lead):
         return p

@@ -77,7 +77,7 @@ class Layout:
     def join(self, value: Nested, type: Type, dtype: Any) -> Array:
         """The whole array, with the axes ``whole(type)``, that a value of ``type`` fills.
 
-        Raises ValueError where blocks have more elements than items.
+        Raises ValueError if blocks have more elements than items.
         """
         if not type.buffered:
             order = [type.axes.index(d) for d in whole(type)]

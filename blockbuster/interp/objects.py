@@ -1,4 +1,4 @@
-"""Semantics whose elements are Python objects: exact fractions, decimal numbers."""
+"""Semantics whose elements are Python objects: exact fractions or decimal numbers."""
 
 from __future__ import annotations
 

@@ -38,10 +38,10 @@ class Observer:
         """An item is written to global memory."""
 
     def execute(self, op: Op, args: tuple[Array, ...], made: Array) -> None:
-        """An operator on items is applied to ``args`` and gives ``made``."""
+        """An operator is applied to the items ``args`` and returns ``made``."""
 
     def fold(self, result: Result, item: Array) -> None:
-        """An item is folded into what the items before it gave."""
+        """An item is folded into the result of the items before it."""
 
 
 @lru_cache(maxsize=4096)

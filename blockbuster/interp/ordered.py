@@ -1,7 +1,7 @@
 """Ordered exact arithmetic: fractions, exp(n) := 2**n, square roots of perfect squares.
 
-For facts that need order, such as max(c x) = c max(x) for c >= 0. Where a value has no exact
-meaning (the root of 2, erf) the trial is refused. A randomized check, without a proven bound.
+It decides facts that need order, such as max(c x) = c max(x) for c >= 0. If a value has no exact
+meaning (the root of 2, erf), the trial is refused. A randomized check, without a proven bound.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def smaller(x: Any, y: Any) -> Any:
 
 
 def quotient(x: Any, y: Any) -> Any:
-    """The whole number below x / y, or that number. Raises Refused where there is none."""
+    """The whole number below x / y, or that number. Raises Refused if there is none."""
     if not (isinstance(x, Fraction) and isinstance(y, Fraction) and y):
         raise Refused("a division of integers by zero, or of what is not finite")
     return Fraction(x // y)

@@ -1,4 +1,4 @@
-"""Numbers for positions and sizes, and which way comparisons of them go."""
+"""Numbers for positions and sizes, and the outcomes of comparisons of them."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _steps() -> list[int]:
 
 
 def _signs(one: Compared, point: Mapping[Place, Any]) -> Any:
-    """The signs of left - right, or None where they are not computed."""
+    """The signs of left - right, or None if they are not computed."""
     values: dict[int, Any] = {}
     with np.errstate(all="ignore"):
         for term in sorted(below(one.left, one.right), key=lambda term: term.number):

@@ -1,9 +1,9 @@
-"""A second reading of block programs, by which a counterexample is checked before it is shown.
+"""A second interpreter of block programs, which checks a counterexample before it is shown.
 
-An item is computed from its block numbers when it is asked for, straight from the definition of the
-operator behind it. How arrays are cut, how lists are made, folded and joined is written here once
-more and shares no line with ``evaluate.py`` and ``layout.py``: where the two readings differ, one
-of them is wrong, and no conclusion may be drawn. Slow, for small arrays.
+An item is computed from its block numbers when it is asked for, straight from the definition of its
+operator. How arrays are cut, and how lists are made, folded and joined, is implemented here a
+second time and shares no line with ``evaluate.py`` and ``layout.py``: if the two interpreters
+differ, one of them is wrong, and no conclusion may be drawn. Slow, for small arrays.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def plain(
 ) -> dict[str, Array]:
     """The outputs of ``graph``; sizes and block sizes are those of size classes.
 
-    Raises ValueError where a block has several elements and its items no axis for them.
+    Raises ValueError if a block has several elements and its items no axis for them.
     """
     reader = _Reader(sizes, block_sizes, semantics)
     with np.errstate(all="ignore"):

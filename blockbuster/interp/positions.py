@@ -1,10 +1,10 @@
-"""Comparisons of positions and sizes: which outcomes there are, and at which sizes they show.
+"""Comparisons of positions and sizes: their possible outcomes, and the sizes at which they show.
 
 Small sizes do not show what ``(j - 40) > 40`` or ``|N| > 6`` select. So every comparison of numbers
-that are made of index vectors, sizes and constants alone is written as a term of one position per
-dim. Its thresholds are solved for: along each dim the positions between which its sign changes,
-with the others at places of interest, however far. What outcomes such positions give *together* is
-compared with what the positions of the sizes tried give; what is missing has not been seen.
+that are made only of index vectors, sizes and constants is written as a term of one position per
+dim. Its thresholds are solved for: along each dim, the positions between which its sign changes,
+with the others at positions of interest, however far. The *joint* outcomes at such positions are
+compared with those at the sizes tried; outcomes that are missing there have not been tested.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def _size_maps(classes: Sequence[Dim], size: int, rules: tuple[Rule, ...]) -> It
 def far_sizes(a: Graph, b: Graph) -> tuple[tuple[tuple[Dim, int], ...], ...]:
     """Sizes of size classes at which outcomes of comparisons show that size 3 does not show.
 
-    Several, where one does not show them all; empty where there are none.
+    Several, where one does not show them all; empty if there are none.
     """
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))
     groups = _groups((*comparisons(a), *comparisons(b)))
@@ -313,7 +313,7 @@ def _far(group: tuple[Comparison, ...], rules: tuple[Rule, ...]) -> tuple[int, .
 
 
 def unseen(a: Graph, b: Graph, tried: Iterable[Sizes]) -> str:
-    """What comparisons of positions and sizes do that no size tried shows; "" if they show all.
+    """The outcomes of position and size comparisons that no tried size shows; "" if all show.
 
     Raises TooLarge.
     """

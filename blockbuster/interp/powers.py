@@ -1,7 +1,7 @@
 """How many positions and sizes must be tried to see that a polynomial in them is not zero.
 
 ``j * (j - 1) * (j - 2)`` is zero at the first three positions. A polynomial of degree d in one
-unknown that is zero at d + 1 values is zero; so as many have to be tried.
+unknown that is zero at d + 1 values is zero; so that many have to be tried.
 """
 
 from __future__ import annotations

@@ -84,13 +84,13 @@ class Counterexample:
 
 
 def plain(array: Array) -> Any:
-    """Nested lists; what JSON has no numbers for becomes text."""
+    """Nested lists, in which numbers that JSON lacks become text."""
     values = np.asarray(array, float)
     return np.where(np.isfinite(values), values.astype(object), values.astype(str)).tolist()
 
 
 class Shown(Protocol):
-    """What shows that two programs differ: its text, and plain data."""
+    """The evidence that two programs differ: its text, and plain data."""
 
     def __str__(self) -> str: ...
 
@@ -99,11 +99,11 @@ class Shown(Protocol):
 
 @dataclass(frozen=True)
 class Proof:
-    """What a comparison of two programs showed; ``equal`` is None where it settled nothing.
+    """The result of a comparison of two programs; ``equal`` is None if it settled nothing.
 
-    ``tier``: "A" (terms over a field), "B" (exp a homomorphism too), "ordered" (fractions).
-    ``false_accept_bound``: the chance that programs which differ at a tried size are called equal;
-    None where none is proven, 1.0 where the bound is vacuous.
+    ``tier``: "A" (terms over a field), "B" (exp a homomorphism, too), "ordered" (fractions).
+    ``false_accept_bound``: a bound on the probability that programs which differ at a tried size
+    are called equal; None if none is proven, 1.0 if the bound is vacuous.
     """
 
     equal: bool | None

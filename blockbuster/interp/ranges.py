@@ -1,4 +1,4 @@
-"""Which signs a term may have, at some sizes or at any: bounds on its values.
+"""Which signs a term may have, at given sizes or at any: bounds on its values.
 
 A position is at least 0 and below its size, a size is at least 1, a fold is of any length. The
 bounds of a sum or product are those of intervals; sums of positions and sizes are bounded exactly.

@@ -1,4 +1,4 @@
-"""A counterexample is computed a second time, by other means, before it is shown."""
+"""The check of a counterexample: it is computed again, by other means, before it is shown."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 The programs of a derivation have most of their equations in common, and a step leaves most values
 as they were. Values are interned (arrays by their content, lists by their elements), so that equal
-values are one object, and an operator that meets operands it has met before gives the results of
-then. A semantics is a function of its arguments: what is remembered is what would be computed.
+values are one object, and an operator on operands that it has met before returns its earlier
+results. A semantics is a function of its arguments, so the remembered results are the right ones.
 
-A level is gone through once, for all iterations of the maps around it: what a value is in each of
-them is a *column*, interned like a value. So an equation that a step left alone is looked up once,
-not block by block; in new columns, operators on items are looked up item by item.
+A level is walked once, for all iterations of the maps around it: the values of an equation in these
+iterations are a *column*, interned like a value. So an equation that a step did not change is
+looked up once, not block by block; in new columns, operators on items are looked up item by item.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ def prove_pairs(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> ProofReport:
-    """``prove_equal`` of each (name, program, program); ``progress`` is told each name before.
+    """``prove_equal`` of each (name, program, program); ``progress`` is called with each name
+    first.
 
     A program of several pairs is run once.
     """

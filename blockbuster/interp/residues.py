@@ -1,9 +1,8 @@
 """The arithmetic that the exact semantics share: residues, random functions, and three symbols.
 
 Sums, products and quotients are exact. Every other function is a random oracle: a seeded hash of
-its exact arguments. 2 ** x is exp(x / log2 e), where log2 e is a random number, and the same made
-into a tanh is that tanh. Three symbols stand beside the residues: -inf, +inf, and undefined (inf -
-inf).
+its exact arguments. 2 ** x is exp(x / log2 e), where log2 e is a random number; a tanh written with
+2 ** x equals tanh. Three symbols stand beside the residues: -inf, +inf, and undefined (inf - inf).
 """
 
 from __future__ import annotations

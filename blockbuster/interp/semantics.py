@@ -1,6 +1,7 @@
 """Semantics: the meaning of operators, given by a table of scalar functions, a dot and three folds.
 
-Everything else is made of these, the same way for every semantics: see ``Semantics.functional``.
+All other operators are made of these, in the same way for every semantics: see
+``Semantics.functional``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Semantics(ABC):
         return self.constant(float(size))
 
     def numbers(self, item: Array) -> Array:
-        """The numbers that an item holds, as floats. Raises Refused where they are not known."""
+        """The numbers that an item holds, as floats. Raises Refused if they are not known."""
         raise Refused("a bound that is no number")
 
     @abstractmethod

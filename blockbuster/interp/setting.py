@@ -1,4 +1,4 @@
-"""Sizes and blocks at which two programs are compared."""
+"""The sizes and blocks at which two programs are compared."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Setting:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where blocks lie, in any program that the setting was made for."""
+        """The layout of blocks, for any program that the setting was made for."""
         return Layout(self.sizes, _Blocks(self))
 
 
@@ -71,7 +71,7 @@ class _Blocks(dict[Dim, tuple[range, ...]]):
 
 
 class DimsAtHand(NamedTuple):
-    """What programs say of their dims, by size class, and nothing else: what settings rest on."""
+    """The facts about dims on which settings rest, by size class."""
 
     classes: tuple[Dim, ...]
     single: frozenset[Dim]
@@ -88,7 +88,7 @@ class DimsAtHand(NamedTuple):
 
 
 def dims_at_hand(a: Graph, b: Graph) -> DimsAtHand:
-    """What two programs say of their dims, whatever the order in which they do."""
+    """The facts about dims of two programs, independent of their order."""
     classes = {*map(size_class, dims_of(a)), *map(size_class, dims_of(b))}
     single = frozenset(list_only(a) + list_only(b))
     rules = tuple(dict.fromkeys(a.size_rules + b.size_rules))

@@ -1,9 +1,9 @@
 """Programs as terms: each output element as a formula of input elements, comparisons undecided.
 
-Where two programs differ as terms of tier A, a comparison may be why. So at small sizes each output
-element is written out as a term over the elements of the inputs, comparisons and all, and
-``cases.py`` decides element by element whether two terms agree however the comparisons turn out.
-Sums, products, maxima and minima are flat and sorted, so that the order of a fold does not show.
+If two programs differ as terms of tier A, a comparison may be the reason. So at small sizes each
+output element is written out as a term over the elements of the inputs, comparisons included, and
+``cases.py`` decides for each element whether the two terms agree for all outcomes. Sums, products,
+maxima and minima are flat and sorted, so that the order of a fold does not matter.
 """
 
 from __future__ import annotations

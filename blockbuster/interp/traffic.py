@@ -19,7 +19,7 @@ from blockbuster.ir.types import Dim
 
 @dataclass
 class Moved:
-    """What was moved from and to one tensor: numbers of items, and of their elements."""
+    """The traffic of one tensor: numbers of items, and of their elements."""
 
     loads: int = 0
     stores: int = 0
@@ -31,8 +31,8 @@ class Moved:
 class GraphTraffic(Observer):
     """Counts loads and stores per tensor, dots and flops, while a program is interpreted.
 
-    ``flops`` are multiplications and additions of dots on matrix units, and on vector units every
-    function applied to an element, folds included. Casts count for nothing.
+    ``flops`` are the multiplications and additions of dots on matrix units; on vector units, each
+    function applied to an element counts as one, folds included. Casts count nothing.
     """
 
     tensors: dict[Tensor, Moved] = field(default_factory=dict)

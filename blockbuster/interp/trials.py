@@ -1,8 +1,8 @@
 """Trials of a tier: random inputs, sizes and blocks, on which each program is run once.
 
-What a trial draws depends on the seed, its number and the programs' dims alone. So the programs of
-a derivation meet the same inputs: each is run once though it is compared with the one before and
-the one after, and what they have in common is computed once (``remembering.py``).
+A trial's draws depend only on the seed, its number and the programs' dims. So the programs of a
+derivation get the same inputs: each is run once though it is compared with the one before and the
+one after, and their common parts are computed once (``remembering.py``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Unsettled(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the trials of a tier gave: the first difference, if any, and where it was looked for."""
+    """The result of a tier's trials: the first difference, if any, and where it was looked for."""
 
     difference: Counterexample | None
     redraws: int

@@ -1,4 +1,4 @@
-"""A term in a cell: the polynomial that it is there, or the comparison that has to be decided."""
+"""A term in a cell: the polynomial that it equals there, or the comparison to decide next."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Unfolding:
         self.truths: dict[int, bool] = {}
 
     def __call__(self, term: Term) -> Element:
-        """What a term is. Raises Undecided, ZeroDivisor, TooLarge."""
+        """The polynomial of a term. Raises Undecided, ZeroDivisor, TooLarge."""
         stack = [term]
         while stack:
             top = stack[-1]

@@ -1,4 +1,4 @@
-"""The unknowns of polynomials: elements of inputs, and functions that polynomials cannot say."""
+"""The unknowns of polynomials: elements of inputs, and functions that are not polynomials."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Points in a case: inputs for which comparisons go as they are said to.
+"""Witnesses: inputs in a case, for which comparisons have the stated outcomes.
 
-Where monomials are single unknowns, linear arithmetic gives one. Else a point climbs: from several
-starts it goes along the gradient of the constraint that it misses most, until it misses none.
+If monomials are single unknowns, linear arithmetic finds one. Else a point climbs: from several
+starts it follows the gradient of the constraint that it misses most, until it misses none.
 """
 
 from __future__ import annotations

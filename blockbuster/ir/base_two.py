@@ -1,6 +1,6 @@
 """Exponentials in base 2, and factors that are known to be positive.
 
-exp(x) is 2 ** (x log2 e). The exact semantics take the constant ``LOG2_E`` for log2 e itself, and
+exp(x) is 2 ** (x log2 e). The exact semantics treat the constant ``LOG2_E`` as log2 e itself, and
 keep infinities in products with positive factors.
 """
 

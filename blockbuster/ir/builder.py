@@ -1,7 +1,7 @@
-"""The one mutable object: makes graphs, and edits of graphs.
+"""The only mutable object: it makes graphs, and edits of graphs.
 
 ``finish`` brings the result into canonical form (``canonical.py``) and numbers the nodes. Two
-graphs built in different orders come out equal.
+graphs built in different orders are then equal.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Builder:
     def add(
         self, op: Op, *operands: Value, hints: tuple[str, ...] = (), origin: Origin = Origin()
     ) -> tuple[Value, ...]:
-        """A new node; returns its results. Raises VerifyError where the operands do not fit."""
+        """A new node; returns its results. Raises VerifyError if the operands do not fit."""
         types = op.result_types(self.types_of(operands))
         named = (hints + ("",) * len(types))[: len(types)]
         return self._append(Node(op, operands, types, named, origin))

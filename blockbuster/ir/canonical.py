@@ -1,11 +1,11 @@
-"""Canonical form, in passes of one idea each over the nodes of one graph.
+"""The canonical form, in passes of one idea each over the nodes of one graph.
 
 Nodes are ordered depth-first from the outputs. ``merge`` unites duplicate ports, ``tidy`` drops
-operands that no result needs, ``drop`` results that nobody reads, and ``sort`` puts results in
-order of first use, consumers before producers. ``merge`` and ``tidy`` look at nodes that were added
-or edited; ``drop`` and ``sort`` look at all nodes, and only where some node has several results:
-``level.py`` knows which of them to ``keep``, and when they need no sorting. ``ports.py`` does what
-concerns a single node.
+operands that no result needs, ``drop`` drops results that nobody reads, and ``sort`` puts results
+in order of first use, consumers before producers. ``merge`` and ``tidy`` look at nodes that were
+added or edited; ``drop`` and ``sort`` look at all nodes, and only if some node has several results:
+``level.py`` knows which of them to ``keep``, and when they need no sorting. ``ports.py`` holds the
+passes over a single node.
 """
 
 from __future__ import annotations

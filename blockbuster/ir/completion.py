@@ -1,5 +1,6 @@
-"""``completed`` (lengths.py) as one function, for a program whose rules are known: every call at a
-new size asks for its sizes.
+"""``completed`` (lengths.py) compiled to one function for a program's rules.
+
+Every call at a new size evaluates it, so it has to be fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The dtypes that arrays may have beside floating ones."""
+"""The dtypes of arrays that are not floating-point: masks and integers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A block program as networkx graphs, for analyses that networkx does well; never the storage.
 
-One ``MultiDiGraph`` per level. Its nodes are the positions of the equations, ``("input", i)`` and
-``("output", i)``; each operand is one edge. What a reader may need is in the attributes:
+There is one ``MultiDiGraph`` per level. Its nodes are the positions of the equations, ``("input",
+i)`` and ``("output", i)``; each operand is one edge. The attributes are:
 
 node  ``op`` (the operator; the ``Input`` or ``Output`` of a terminal), ``types`` (result types);
       for a map also ``body``, the networkx graph of its body

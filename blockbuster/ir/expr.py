@@ -1,8 +1,8 @@
 """Scalar expressions: a small frozen tree, composed by substitution and never simplified.
 
-An expression is what an elementwise operator does to one element. It is deliberately not a SymPy
-expression: SymPy rewrites silently (x/x to 1, sqrt(x)**2 to x), which changes NaN and rounding
-inside a step that is meant to be exact.
+An expression is the function that an elementwise operator applies to one element. It is
+deliberately not a SymPy expression: SymPy rewrites silently (x/x to 1, sqrt(x)**2 to x), which
+changes NaN and rounding inside a step that must be exact.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Integer formulas compiled to Python functions, because every new size evaluates them.
 
-A list of terms that is read one by one takes microseconds each time; a function made of it takes a
-fraction. Texts of formulas hold whole numbers and letters of ours, and no name that a user gave.
+Evaluating a list of terms one by one takes microseconds each time; a compiled function takes a
+fraction. Texts of formulas hold integers and generated letters only, no name that a user gave.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Graph:
 
     @cached_property
     def size_rules(self) -> tuple[Rule, ...]:
-        """What views of inputs and outputs, and misc operators at any level, say about sizes."""
+        """The facts about sizes implied by views of inputs and outputs, and by misc operators."""
         found: dict[Rule, None] = {}
         for view in (given.view for given in self.inputs):
             match view:
@@ -200,7 +200,7 @@ class Graph:
 
     @cached_property
     def mentions(self) -> Mentions:
-        """The dims and misc operators at all levels."""
+        """The dims and misc operators that occur at any level."""
         return mentions(self)
 
     @cached_property
@@ -217,7 +217,7 @@ class Graph:
     ) -> Graph:
         """The graph with more inputs, more nodes behind its own, and these outputs.
 
-        Bodies of fused maps grow by a few nodes at a time, so what is known of the nodes is kept.
+        Bodies of fused maps grow by a few nodes at a time, so known facts about the nodes are kept.
         """
         more = tuple(nodes)
         graph = Graph((*self.inputs, *inputs), self.nodes + more, tuple(outputs))
@@ -227,7 +227,7 @@ class Graph:
         return graph
 
     def with_op(self, position: int, op: Op) -> Graph:
-        """The graph with another operator at ``position``, of the same operands and results."""
+        """The graph with another operator at ``position``; operands and result types stay."""
         node = self.nodes[position].computing(op)
         nodes = (*self.nodes[:position], node, *self.nodes[position + 1 :])
         graph = Graph(self.inputs, nodes, self.outputs)
@@ -247,7 +247,7 @@ class Graph:
 
     @cached_property
     def inputs_by_first_use(self) -> tuple[int, ...]:
-        """The inputs that are used, the one that is read first before the others."""
+        """The inputs that are used, in order of first use."""
         leaving = [output.value.port for output in self.outputs if output.value.node < 0]
         return tuple(self._read_by_nodes | dict.fromkeys(leaving))
 
@@ -328,7 +328,7 @@ class Graph:
     def walk(self, but: Container[int] = ()) -> Iterator[tuple[tuple[int, ...], Graph]]:
         """This graph and all inner graphs with their paths, breadth first.
 
-        Graphs whose ids are in ``but`` are left out, with all inside them.
+        Graphs whose ids are in ``but`` are left out, with all graphs inside them.
         """
         queue: list[tuple[tuple[int, ...], Graph]] = [] if id(self) in but else [((), self)]
         for path, graph in queue:
@@ -343,12 +343,12 @@ class Graph:
 
     @cached_property
     def size(self) -> int:
-        """How many nodes it has at all levels."""
+        """The number of nodes at all levels."""
         return len(self.nodes) + sum([op.body.size for _, op in self._maps])
 
     @cached_property
     def depth(self) -> int:
-        """How many maps are nested at most."""
+        """The largest number of nested maps."""
         return max(len(path) for path, _ in self.walk())
 
     def buffered_edges(self) -> tuple[tuple[tuple[int, ...], Value, int], ...]:
@@ -372,13 +372,13 @@ class Graph:
         return show(self, types=types, origin=origin)
 
     def listing(self) -> str:
-        """The program as loops, loads and stores, in the manner of the paper."""
+        """The program as loops, loads and stores, in the notation of the paper."""
         from blockbuster.emit.tile.listing import listing
 
         return listing(self)
 
     def to_networkx(self) -> networkx.MultiDiGraph[Any]:
-        """The program as networkx graphs, one per level; ``ir/export.py`` says what they hold."""
+        """The program as networkx graphs, one per level; ``ir/export.py`` has their attributes."""
         from blockbuster.ir.export import to_networkx
 
         return to_networkx(self)

@@ -1,7 +1,7 @@
 """Lengths: numbers of elements in terms of the sizes of dims, such as ``|D| / 2`` or ``|H| * |E|``.
 
 A length is a polynomial with rational coefficients, so two lengths are equal exactly if they are
-equal for all sizes. A division has to come out even: sizes for which it does not are refused.
+equal for all sizes. A division has to come out even: other sizes are refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Length(Polynomial[Dim, Fraction]):
         return self.symbols
 
     def value(self, sizes: Mapping[Dim, int]) -> int:
-        """The number for these sizes (by size class). Raises ValueError where it is not whole."""
+        """The number for these sizes (by size class). Raises ValueError if it is not whole."""
         terms, divisor = self.parts()  # whole numbers: sizes may be torch's symbols for such
         total = sum(times * prod(sizes[d] for d in dims) for times, dims in terms)
         if divisor == 1:
@@ -59,7 +59,7 @@ class Length(Polynomial[Dim, Fraction]):
         return all(share.denominator == 1 for _, share in self.terms)
 
     def over(self, other: Length) -> Length | None:
-        """This length divided by another; None where the quotient is no polynomial.
+        """This length divided by another; None if the quotient is no polynomial.
 
         >>> str((size("B") * size("D") - size("D")).over(size("D")))
         '|B| - 1'
@@ -147,7 +147,7 @@ class Lengths:
         return tuple(dict.fromkeys(dim for extent in self.extents for dim in extent.dims))
 
     def value(self, sizes: Mapping[Dim, int]) -> tuple[int, ...]:
-        """The numbers for these sizes. Raises ValueError where one is not whole."""
+        """The numbers for these sizes. Raises ValueError if one is not whole."""
         return tuple(extent.value(sizes) for extent in self.extents)
 
     def replaced(self, length_of: Callable[[Dim], Length]) -> Lengths:
@@ -196,7 +196,7 @@ ONE = whole(1)
 
 
 def length_of(expr: Expr) -> Length | None:
-    """``expr`` as a length; None where it is none.
+    """``expr`` as a length; None if it is none.
 
     >>> str(length_of(call("sub", Size("D"), call("div", Size("D"), 2))))
     '|D| / 2'
@@ -233,7 +233,7 @@ class Rule:
 def completed(sizes: Mapping[Dim, int], rules: Iterable[Rule]) -> dict[Dim, int]:
     """``sizes`` (by size class) and those that follow from them by ``rules``.
 
-    Raises ValueError where they break a rule.
+    Raises ValueError if they break a rule.
     """
     found, left = dict(sizes), list(rules)
     while left:

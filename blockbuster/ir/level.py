@@ -1,8 +1,8 @@
 """A graph level that rules rewrite in place: read like a graph, edited like a builder.
 
-A node keeps its key for as long as it stays as it is, so an edit costs what it touches: nothing is
-renumbered. ``finish`` brings the level back into canonical form, in which ``rank`` tells the
-position that a node has in ``graph()``.
+A node keeps its key as long as it is unchanged, so an edit costs what it touches: nothing is
+renumbered. ``finish`` brings the level back into canonical form, in which ``rank`` is the position
+of a node in ``graph()``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OpT = TypeVar("OpT", bound=Op)
 
 @dataclass(frozen=True)
 class Change:
-    """What an edit did: nodes that are new, nodes next to them, nodes that went.
+    """The nodes of an edit: new nodes, nodes next to them, removed nodes.
 
     ``inputs`` are those that were or are read there, ``reordered`` the nodes that may have changed
     places; ``cut`` tells that a path may have gone.

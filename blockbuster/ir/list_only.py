@@ -1,8 +1,8 @@
 """List-only dims: batch, heads, groups, whose blocks have one element.
 
-Array programs block the last two axes of an array only; the others are loops alone. Such a dim may
-be an axis elsewhere in the program: there its blocks have extent 1, and a pointwise operator drops
-or adds the axis.
+Array programs block only the last two axes of an array; the other axes are only loops. Such a dim
+may be an axis elsewhere in the program: there its blocks have extent 1, and a pointwise operator
+drops or adds the axis.
 """
 
 from __future__ import annotations

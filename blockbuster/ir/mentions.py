@@ -23,7 +23,7 @@ class Mentions(NamedTuple):
 
 
 def mentions(graph: Graph) -> Mentions:
-    """What ``graph`` and the bodies of its maps mention."""
+    """The dims and opaque functions in ``graph`` and the bodies of its maps."""
     dims: list[Dim] = []
     for type in (*[i.type for i in graph.inputs], *[t for n in graph.nodes for t in n.types]):
         dims += type.lists + type.axes

@@ -1,8 +1,8 @@
-"""The operators of a block program: what they are called, what types they take and give.
+"""The operators of a block program: their names, and the types of their operands and results.
 
-An operator says its result types and its flops; its meaning stands in the semantics tables of
-``blockbuster.interp``. Sources: Blockbuster Part 1, Table 1 and section 2.1. Beside the paper's
-operators stand those real programs need (``sub div col_scale col_shift row_max row_min``,
+An operator defines its result types and its flops; the semantics tables of ``blockbuster.interp``
+define its meaning. Sources: Blockbuster Part 1, Table 1 and section 2.1. Beside the paper's
+operators there are those that real programs need (``sub div col_scale col_shift row_max row_min``,
 ``pointwise``, ``cast``) and the addressing operators ``transpose`` and ``relabel``.
 """
 
@@ -338,11 +338,11 @@ class Map(Op):
         return Map(self.dim, body, self.iterated, self.results, self.start)
 
     def entering(self, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Those of the operands of a map that enter its body."""
+        """The operands of a map that enter its body."""
         return operands[: len(self.iterated)]
 
     def first_values(self, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Those of the operands of a map that are results of iteration 0, if it starts at 1."""
+        """The operands of a map that are results of iteration 0, if it starts at 1."""
         return operands[len(self.iterated) :]
 
     @property

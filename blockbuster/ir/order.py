@@ -1,10 +1,10 @@
 """Depth-first order of nodes, and its update after an edit without a walk over the whole graph.
 
-A node stands behind what it depends on, operands left to right; so whenever a node is done, all
-before it in the order are done, too. The order after an edit then follows from the one before as
-far as the walk comes to the same nodes in the same state. ``order_with_inlined`` tells it where
-nodes were added behind a graph, ``order_if_replaced`` where new nodes stand in the place of old
-ones; both give None where they cannot tell.
+A node stands behind the nodes it depends on, operands left to right. So whenever a node is done,
+all nodes before it in the order are done, too. The order after an edit then follows from the order
+before it, as long as the walk comes to the same nodes in the same state. ``order_with_inlined``
+computes it if nodes were added behind a graph, ``order_if_replaced`` if new nodes replace old ones;
+both return None if they cannot tell.
 """
 
 from __future__ import annotations

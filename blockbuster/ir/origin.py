@@ -25,7 +25,7 @@ Entry = tuple[str, tuple[int, ...], SourceLine | None]
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where a node came from: a user's line, or a rule applied to parents.
+    """The origin of a node: a user's line, or a rule applied to parents.
 
     Fusion makes chains of parents as long as a derivation, so nothing here recurses.
     """

@@ -1,4 +1,4 @@
-"""Reading the text form: ``parse(graph.show()) == graph``."""
+"""The parser of the text form: ``parse(graph.show()) == graph``."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 def parse(text: str, functions: Functions | None = None) -> Graph:
-    """The graph that ``text`` describes; ``functions`` are the misc operators' meanings by name.
+    """The graph that ``text`` describes; ``functions`` gives the misc operators' functions by name.
 
-    Raises ParseError (what stands where, what was expected) or VerifyError (operands do not fit).
+    Raises ParseError (with the place and the expected token) or VerifyError (operands do not fit).
 
     >>> parse("graph(a: [M,K]) { s = row_sum(a) return s }").nodes[0].types
     (Type(lists=(), axes=('M',)),)

@@ -1,7 +1,7 @@
-"""Polynomials over symbols of any kind: what lengths and closed forms of traffic are made of.
+"""Polynomials over symbols of any kind, of which lengths and closed forms of traffic are made.
 
-A few lines of our own instead of SymPy, whose import would cost every user of Blockbuster 0.3 s;
-``Polynomial.sympy`` is the way over.
+We use a few lines of our own instead of SymPy, whose import would cost every user of Blockbuster
+0.3 s; ``Polynomial.sympy`` converts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 
 class Sortable(Protocol):
-    """What can be a symbol: something with an order, and a hash."""
+    """A possible symbol: a value with an order, and a hash."""
 
     def __lt__(self, other: Any, /) -> bool: ...
 

@@ -1,7 +1,7 @@
-"""Data that anybody may have written, as JSON: read by type, or refused with the place.
+"""Readers of untrusted JSON data: each value is checked by type, or refused with its place.
 
-A reader is a function of a value that `json` gives. It returns the value of the type that was
-asked for, or raises Wrong. No reader calls, imports or makes anything that the data names.
+A reader is a function of a value that `json` returns. It returns a value of the requested type, or
+raises Wrong. No reader calls, imports or makes anything that the data names.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def one_of(words: tuple[str, ...]) -> Read[str]:
 
 
 def maybe(read: Read[T]) -> Read[T | None]:
-    """What ``read`` reads, or nothing."""
+    """A reader of what ``read`` reads, or of null."""
     return lambda value: None if value is None else read(value)
 
 

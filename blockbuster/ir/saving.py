@@ -1,7 +1,7 @@
 """The parts that saved plans and saved array programs share: lengths, rules, opaque functions.
 
-Each value has a form in JSON and a reader (reading.py) that gives it back. A function of whole
-arrays is the name under which it can be imported; it is imported when it is first called.
+Each value has a form in JSON and a reader (reading.py) that restores it. A function of whole arrays
+is saved as its importable name; it is imported when it is first called.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The text form of a graph: one equation per line, two-space nesting; ASCII but for users' names.
+"""The text form of a graph: one equation per line, two-space nesting, ASCII except users' names.
 
 Names exist only here: they are made unique while printing, in print order, across nested bodies.
-Buffered operands carry a ``!``, so what the project is about is visible in one character.
+Buffered operands carry a ``!``, so that global memory is visible in one character.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the functional operators of Table 1 take and give.
+"""The signatures of the functional operators of Table 1: operand types and result type.
 
 Each entry states a result type, or refuses operands with a short reason.
 Source: Blockbuster Part 1, Table 1 (whose row_sum should reduce axis 1).

@@ -29,9 +29,9 @@ def bind_sizes(
 ) -> dict[Dim, int]:
     """The size of each size class for ``arrays`` of these ``shapes`` (by name).
 
-    ``given`` are sizes known beforehand; ``given_in`` says in messages where they come from.
-    Raises ValueError where sizes disagree with each other or with ``rules``, or where the size of a
-    dim in ``needed`` does not follow.
+    ``given`` are sizes known beforehand; ``given_in`` says in messages where they come from. Raises
+    ValueError if sizes disagree with each other or with ``rules``, or if the size of a dim in
+    ``needed`` does not follow.
 
     >>> bind_sizes([("x", ("M", "K")), ("w", ("K", "N"))], {"x": (2, 3), "w": (3, 4)})
     {'M': 2, 'K': 3, 'N': 4}

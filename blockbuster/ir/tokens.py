@@ -1,4 +1,4 @@
-"""The words of the text form, and a reader that takes them one after the other."""
+"""The tokens of the text form, and a reader that takes them one after the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ESCAPES = r"known: \\ \" \n \r \t \x0c \u2028 \U0001f600"
 
 
 def unquoted(literal: str) -> str | None:
-    """The text that ``errors.quoted`` made a literal of; None where an escape is none of ours."""
+    """The text that ``errors.quoted`` made a literal of; None if an escape is none of ours."""
     parts = []
     at = 1
     for found in _ESCAPE.finditer(literal, 1, len(literal) - 1):

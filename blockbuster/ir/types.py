@@ -1,4 +1,4 @@
-"""Dims and types: what a value of a block program is, and where it lives.
+"""Dims and types: the shape of a value of a block program, and where it lives.
 
 A dim is a name. It is at once a loop (how many blocks) and an axis (elements inside a block).
 Sizes and block counts are bound late, so nothing here knows a number.

@@ -1,7 +1,7 @@
-"""The readers of each value in a level, and what they tell about the order of results.
+"""The readers of each value in a level, and the order of results that follows from them.
 
 Results stand in order of first use, consumers before producers (``canonical.py``). That order is a
-traversal of the whole level; here is what can be told of two reads by looking near them.
+traversal of the whole level; this module compares two reads by looking only near them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a well-formed graph is: one small function per invariant, each giving reasons in words."""
+"""Well-formedness of graphs: one small function per invariant, each returning reasons in words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ INSTEAD = {
 
 @dataclass
 class Known:
-    """What needs no second look, by ids: graphs never change."""
+    """Values that need no second check, by ids: graphs never change."""
 
     levels: dict[int, Graph] = field(default_factory=dict)
     """Levels that are well-formed with all inside them."""
@@ -59,10 +59,10 @@ def check_graph(value: object) -> None:
 
 
 def verify(graph: Graph, known: Known | None = None) -> None:
-    """Raise VerifyError, with a listing window and the node's origin, where an invariant fails.
+    """Check every invariant; raises VerifyError, with a listing window and the node's origin.
 
-    What is ``known`` is not looked at again; what is found well-formed is added. Raises TypeError
-    for what is no graph.
+    Nodes that are ``known`` to be well-formed are not checked again; newly checked ones are added.
+    Raises TypeError for an argument that is not a graph.
     """
     check_graph(graph)
     known = Known() if known is None else known
@@ -87,7 +87,7 @@ def verify(graph: Graph, known: Known | None = None) -> None:
 
 
 def verify_nodes(graph: Level, keys: Iterable[int]) -> Iterator[str]:
-    """What is wrong with some nodes of a level, but for the bodies of maps."""
+    """The faults of some nodes of a level, without the bodies of maps."""
     for key in keys:
         for check in NODE_CHECKS[1:]:  # but operands_come_before: keys are not positions
             yield from check(Place(graph, key))

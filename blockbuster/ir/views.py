@@ -17,7 +17,7 @@ from blockbuster.ir.types import Dim, size_class
 
 @dataclass(frozen=True)
 class Run:
-    """A dim that runs along an axis in steps; ``size`` is None where others say the dim's size."""
+    """A dim that runs along an axis in steps; ``size`` is None if others say the dim's size."""
 
     dim: Dim
     size: Length | None = None
@@ -77,7 +77,7 @@ def relabeled(axis: AxisView, names: Mapping[Dim, Dim]) -> AxisView:
 
 
 def rules_of(axes: Iterable[AxisView]) -> Iterator[Rule]:
-    """What the axes say about sizes: those of their runs, and that every element exists."""
+    """The facts about sizes from axes: those of their runs, and that every element exists."""
     for axis in axes:
         if not isinstance(axis, Strided):
             continue

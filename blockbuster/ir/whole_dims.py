@@ -1,4 +1,4 @@
-"""Whole dims: axes of the items that a program reads or gives, without a list over them.
+"""Whole dims: axes of the items that a program reads or returns, without a list over them.
 
 The items have all of such a dim, and no loop runs over it: it is one block, whatever its size.
 """

@@ -1,4 +1,4 @@
-"""Machines: what a device has, as data. No other package holds a device's numbers."""
+"""Machines: the properties of devices, as data. No other package holds a device's numbers."""
 
 from blockbuster.machines.catalog import (
     AUTO,

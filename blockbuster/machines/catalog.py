@@ -1,4 +1,4 @@
-"""The machines that there are: built in, measured on this computer, or in a file of the user's."""
+"""The catalog of machines: built in, measured on this computer, or in a file of the user's."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NAMES = (*GPUS, CPU)
 
 
 def machine(name: str | Path | Machine) -> Machine:
-    """A machine by its name, the path of its file, or "auto": the one that this process runs on.
+    """A machine by its name, the path of its file, or "auto": the one on which this process runs.
 
-    "auto" is what ``blockbuster calibrate`` has measured on the first GPU, or on the CPU where
-    there is no GPU; until that was run, the built-in data of that GPU or of "cpu". A machine is
-    returned as it is. Raises ValueError for an unknown name or a GPU without data, and OSError for
+    "auto" is what ``blockbuster calibrate`` has measured on the first GPU, or on the CPU if there
+    is no GPU; before calibration, the built-in data of that GPU or of "cpu". A ``Machine`` is
+    returned unchanged. Raises ValueError for an unknown name or a GPU without data, and OSError for
     a file that cannot be read.
 
     >>> machine("h200").processors
@@ -61,7 +61,7 @@ def built_in(name: str) -> Machine:
 
 
 def choice_weights() -> Choice:
-    """What the choice between kernels weighs, for every target: it was weighed on an H200."""
+    """The weights of the choice between kernels, for every target: they were fitted on an H200."""
     found = built_in("h200").choice
     assert found is not None, "h200.toml has a table of them"
     return found
@@ -71,7 +71,7 @@ def choice_weights() -> Choice:
 def machine_of(target: str) -> Machine:
     """The first built-in machine whose kernels are written for ``target``.
 
-    Raises ValueError where there is none.
+    Raises ValueError if there is none.
     """
     found = next((m for m in map(built_in, GPUS) if m.target == target), None)
     if found is None:
@@ -81,7 +81,7 @@ def machine_of(target: str) -> Machine:
 
 
 def known_device(device: str) -> Machine | None:
-    """The built-in machine that drivers call ``device``; None where there is none."""
+    """The built-in machine that drivers call ``device``; None if there is none."""
     return next((m for m in map(built_in, GPUS) if device in m.devices), None)
 
 

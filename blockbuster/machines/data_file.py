@@ -1,4 +1,4 @@
-"""The text form of a machine: a TOML file with its numbers, and where each of them is from."""
+"""The text form of a machine: a TOML file with its numbers and the source of each."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class _Wrong(Exception):
 
 
 def read_machine(text: str, file: str) -> Machine:
-    """The machine that ``text`` describes; ``file`` is what messages call it.
+    """The machine that ``text`` describes; ``file`` is its name in messages.
 
-    Raises ValueError for what is not TOML, for missing or unknown entries, for numbers out of
-    range, and for sources of numbers that are not there.
+    Raises ValueError for text that is not TOML, for missing or unknown entries, for numbers out of
+    range, and for sources of numbers that do not exist.
     """
     try:
         return _machine_from(tomllib.loads(text), file)
@@ -52,7 +52,7 @@ def _machine_from(table: Table, file: str) -> Machine:
 
 
 def machine_text(machine: Machine) -> str:
-    """The file of a machine: ``read_machine`` gives the machine back."""
+    """The file of a machine, which ``read_machine`` reads back."""
     lines = [f"{key} = {_quoted(getattr(machine, key))}" for key in TEXTS]
     lines.append(f"devices = [{', '.join(map(_quoted, machine.devices))}]")
     table = ""
@@ -73,7 +73,7 @@ def machine_text(machine: Machine) -> str:
 def numbers_of(machine: Machine) -> dict[str, int | float]:
     """Every number of a machine, by its path in the data file: "tiers.hbm.bandwidth".
 
-    Numbers that are what a file without them means (one part, nothing reserved) are left out.
+    Default numbers (one part, nothing reserved) are left out.
     """
     found: dict[str, int | float] = {key: getattr(machine, key) for key in NUMBERS}
     for tier in machine.tiers:
@@ -85,7 +85,7 @@ def numbers_of(machine: Machine) -> dict[str, int | float]:
 
 
 def sources_of(machine: Machine) -> dict[str, str]:
-    """Where each number is from, by its path: its own source, or that of a table around it."""
+    """The source of each number, by its path: its own source, or that of a table around it."""
     found = {}
     for path in numbers_of(machine):
         table = path

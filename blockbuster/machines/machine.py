@@ -18,10 +18,10 @@ MEMORY_TIERS = ("hbm", "dram")
 class Tier:
     """A level of the memory hierarchy.
 
-    ``bytes``: how much it holds: all of it for a tier that processors share, the part of one
-    processor for one that each has. ``bandwidth``: what all processors together move to and from
-    it in a second. ``latency``: seconds from a request to its answer. ``parts``: into how many
-    partitions it is divided; data that all processors read is held once in each.
+    ``bytes``: its capacity: of the whole tier if processors share it, else the part of one
+    processor. ``bandwidth``: bytes that all processors together move to and from it per second.
+    ``latency``: seconds from a request to its answer. ``parts``: the number of its partitions; data
+    that all processors read is held once in each.
     """
 
     name: str
@@ -45,10 +45,12 @@ class Launch:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one processor has for the programs that it runs side by side, and one program at most.
+    """The resources of one processor for its programs, and the most that one program can have.
 
-    ``registers``: of 32 bits, of a processor; ``reserved``: bytes of shared memory that the system
-    takes of each program.
+    ``registers``: of 32 bits, of a processor; ``warp``: lanes that share an instruction;
+    ``schedulers``: parts of a processor that issue an instruction of a warp at once, each with its
+    share of the registers; ``register_unit``: a warp gets registers in multiples of so many;
+    ``reserved``: bytes of shared memory that the system takes of each program.
     """
 
     shared_per_program: int
@@ -58,16 +60,18 @@ class Limits:
     threads_per_processor: int
     programs_per_processor: int
     warp: int
+    schedulers: int
+    register_unit: int
     reserved: int = 0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the choice between kernels weighs against moving one element of tile traffic.
+    """Weights of the choice between kernels, in units of moving one element of tile traffic.
 
     Operations that take as long: ``matrix`` on matrix units, ``exact`` in dots of float32, which no
-    matrix unit takes, ``vector`` of other operators. ``launch``: elements that one more kernel
-    counts as.
+    matrix unit takes, ``vector`` of other operators. ``launch``: the elements that equal one more
+    kernel.
     """
 
     matrix: int
@@ -80,14 +84,15 @@ class Choice:
 class Machine:
     """One device. ``tiers`` are ordered from global memory to the fastest.
 
-    ``kind``: "gpu" or "cpu". ``target``: what kernels are written for. ``compute``: for each unit
-    ("matrix", "vector") the operations a second by dtype, on all processors; a multiplication and
-    an addition are two operations. ``special``: exponentials and their like a second. ``issue``:
-    instructions of warps that all processors issue in a second. ``clock``: cycles a second under
-    load. ``devices``: what drivers call such a device. ``choice``: of the one machine on which the
-    choice between kernels was weighed. ``sources``: where the number at a path of the data file is
-    from, or where all numbers of the table at that path are from. Raises ValueError for a number
-    that is not positive; latencies, launches and what is reserved may be zero.
+    ``kind``: "gpu" or "cpu". ``target``: the target of its kernels. ``compute``: for each unit
+    ("matrix", "vector") the operations per second by dtype, on all processors; a multiplication and
+    an addition are two operations. ``special``: exponentials and similar functions per second.
+    ``issue``: instructions of warps that all processors issue per second. ``clock``: cycles per
+    second under load. ``devices``: the names that drivers give such a device. ``choice``: present
+    only for the machine on which the choice between kernels was fitted. ``sources``: the source of
+    the number at a path of the data file, or of all numbers in the table at that path. Raises
+    ValueError for a number that is not positive; latencies, launches and reserved amounts may be
+    zero.
     """
 
     name: str
@@ -132,7 +137,7 @@ class Machine:
         return self.tiers[0]
 
     def tier(self, name: str) -> Tier:
-        """The tier of this name; ValueError names those that there are."""
+        """The tier of this name; ValueError lists the known ones."""
         for tier in self.tiers:
             if tier.name == name:
                 return tier
@@ -140,7 +145,7 @@ class Machine:
         raise ValueError(message(f"{self.name} has no tier {name!r}", hint=f"known: {known}"))
 
     def rate(self, unit: str, dtype: str) -> float:
-        """Operations a second of a unit; ValueError if the machine has no such rate."""
+        """Operations per second of a unit; ValueError if the machine has no such rate."""
         rates = self.compute.get(unit, {})
         if dtype not in rates:
             known = ", ".join(f"{u} {d}" for u, r in self.compute.items() for d in r)

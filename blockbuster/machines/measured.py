@@ -1,4 +1,4 @@
-"""What `blockbuster calibrate` has measured on this computer: a file for each device."""
+"""The measurements of `blockbuster calibrate` on this computer: one file per device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def measured(device: str) -> Machine | None:
 
 
 def measured_path(device: str) -> Path:
-    """Where the measurements of a device are kept, in the user's configuration folder.
+    """The path of a device's measurements, in the user's configuration folder.
 
     >>> measured_path("NVIDIA H200").name
     'nvidia-h200.toml'

@@ -1,4 +1,4 @@
-"""What the present devices are called, by their drivers and by the operating system."""
+"""The names of the present devices, from their drivers and from the operating system."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ DRIVERS = (("libcuda.so.1", "cu"), ("nvcuda.dll", "cu"), ("libamdhip64.so", "hip
 
 
 def gpu_name() -> str:
-    """What the first GPU that this process sees is called: "NVIDIA H200"; "" if there is none.
+    """The name of the first GPU that this process sees: "NVIDIA H200"; "" if there is none.
 
-    The driver itself is asked: no library of tensors has to be loaded for that.
+    The driver itself is queried, so no library of tensors has to be loaded.
     """
     for library, prefix in DRIVERS:
         try:
@@ -33,7 +33,7 @@ def gpu_name() -> str:
 
 
 def cpu_name() -> str:
-    """What this computer's processor is called, as exactly as the operating system says."""
+    """The name of this computer's processor, as the operating system gives it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:

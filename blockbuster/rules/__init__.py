@@ -1,4 +1,4 @@
-"""Substitution rules, their order, and the algorithm that applies them."""
+"""Substitution rules, their order of priority, and the algorithm that applies them."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ REPEATING_RULES: tuple[Rule, ...] = (
 
 
 def fuse(graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = ()) -> Derivation:
-    """Fuse a block program: a derivation with its steps, snapshots and final program.
+    """Fuse a block program: returns a derivation with its steps, snapshots and final program.
 
-    The dims ``whole`` are one block each: what loops over them would store and read again stays
-    local, and the snapshots are for schedules that give these dims one block. ``"D"`` means all
-    dims of its size class, also those that are relabeled D', D''; ``"D'"`` means that one alone.
-    Raises RuleError for a dim that no loop runs over, or that cannot be whole, with the reason.
+    The dims ``whole`` are one block each: values that loops over them would store and read again
+    stay local, and the snapshots need schedules that give these dims one block. ``"D"`` means all
+    dims of its size class, also those that are relabeled D', D''; ``"D'"`` means that one only.
+    Raises RuleError, with the reason, for a dim that no loop runs over, or that cannot be whole.
 
     Source: Blockbuster Part 1, section 4.
     """
@@ -106,9 +106,10 @@ def fuse(graph: Graph, rules: Sequence[Rule] = RULES, *, whole: Sequence[Dim] = 
 
 
 def explain(graph: Graph, sizes: Mapping[Dim, int] | None = None) -> tuple[Explanation, ...]:
-    """Why each interior buffered edge is there: the nearest rule and the precondition it failed.
+    """The reason for each interior buffered edge: the nearest rule and the precondition it failed.
 
-    Also what would unlock it, and with ``sizes`` (of every dim of such an edge) what is at stake.
+    It also says what would unlock the edge and, given ``sizes`` (of every dim of such an edge), how
+    many bytes are at stake.
     """
     return explain_with(graph, RULES, sizes)
 

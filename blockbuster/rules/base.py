@@ -1,4 +1,4 @@
-"""What a rule is: it finds sites in one graph, and rewrites one of them."""
+"""The base class of rules: a rule finds sites in one graph, and rewrites one of them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Kind = Literal["fusion", "companion", "extension"]
 
 
 def unheard(refusal: Refusal) -> None:
-    """Takes refusals where nobody asks for them."""
+    """Ignores refusals."""
 
 
 class Rule:
     """A substitution rule. A subclass is one file and one frozen dataclass without options.
 
-    ``matches`` only reads and yields every site in canonical order; where it refuses it tells
-    ``note`` why. ``apply`` contains no legality test. A rule sees one graph level: the driver
-    descends.
+    ``matches`` only reads, and yields every site in canonical order; if it refuses a site, it tells
+    ``note`` the reason. ``apply`` contains no legality test. A rule sees one graph level: the
+    driver descends.
     """
 
     name: ClassVar[str]
@@ -51,15 +51,15 @@ class Rule:
         return next(self.matches(graph), None)
 
     def describe(self, match: Match) -> str:
-        """What is done to what, in one line."""
+        """The rewrite in one line."""
         return " -> ".join(label(match.node(role)) for role in match.nodes)
 
 
 class LocalRule(Rule):
     """A rule whose sites are found from one node each.
 
-    ``matches_at`` may look at the node, at what it reads and what reads that, at its readers, and
-    at paths. With ``in_place`` the driver then looks only where something has changed.
+    ``matches_at`` may look at the node, its operands and their readers, its own readers, and at
+    paths. With ``in_place`` the driver then looks only where something has changed.
     """
 
     in_place: ClassVar[bool] = False
@@ -83,10 +83,10 @@ class LocalRule(Rule):
 
 
 class UpstreamRule(LocalRule):
-    """A rule whose sites are found from one node each and all that it depends on.
+    """A rule whose sites are found from one node each and all its ancestors.
 
-    ``matches_at`` may look at the node, at what it depends on, however far away, and at who reads
-    that: the driver looks again at all that stands behind what has changed.
+    ``matches_at`` may look at the node, at all its ancestors, and at their readers: the driver
+    looks again at all nodes behind a change.
     """
 
 
@@ -142,7 +142,7 @@ class Match:
         return self.graph if isinstance(self.graph, Level) else Builder(self.graph)
 
     def origin(self) -> Origin:
-        """The origin of what the rule makes here."""
+        """The origin of the nodes that the rule makes here."""
         return Origin(self.rule.name, tuple(self.node(role).origin for role in self.nodes))
 
 
@@ -160,9 +160,9 @@ LABEL_MAPS = LABEL_WIDTH // 2  # a map takes two characters or more, as in "M<"
 
 
 def label(node: Node, maps: int = LABEL_MAPS) -> str:
-    """A short name for what a node computes: ``N<dot exp row_sum>`` is a map over N of three.
+    """A short name for a node's computation: ``N<dot exp row_sum>`` is a map over N of three.
 
-    What stands inside more than ``maps`` maps is left out.
+    The content of more than ``maps`` nested maps is left out.
 
     >>> from blockbuster.ir.parse import parse
     >>> graph = parse("graph(X: M[M]) { Y = map M (x in X) { y = exp(x)  yield y } return Y }")
@@ -207,7 +207,7 @@ def _top(expr: Expr, depth: int, rest: int) -> Expr:
 
 
 def name_of(graph: Graph, value: Value) -> str:
-    """What a person calls ``value``: its hint, or what made it."""
+    """A readable name of ``value``: its hint, or the operator that made it."""
     if value.node < 0:
         return graph.inputs[value.port].hint or f"input {value.port}"
     node = graph.nodes[value.node]

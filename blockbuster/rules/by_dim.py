@@ -1,7 +1,7 @@
 """Scalar functions of blocks, vectors and numbers whose axes are matched by dim.
 
 Rules look for functional operators. So a block times a vector of its rows becomes a row_scale, and
-only a function that no functional operator can say becomes a pointwise one.
+only a function that no functional operator expresses becomes a pointwise operator.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """centered: variances are summed around the mean, and rows are normalized before a dot, not after.
 
-Sums and sums of squares that one loop takes make a variance as E[x^2] - E[x]^2, which loses digits
-with the square of |mean| / deviation; and x W - mean 1 W loses them with |mean| / deviation. Both
-come of fusing a LayerNorm with what follows it. Here the loop is parted again: into one for a first
-mean, one for the sums of what is left without it, and one for the dots.
+If one loop takes sums and sums of squares, a variance is E[x^2] - E[x]^2, which loses digits with
+the square of |mean| / deviation; and x W - mean 1 W loses them with |mean| / deviation. Fusing a
+LayerNorm with its readers makes both. This pass splits the loop again: into one for a first mean,
+one for the sums of the deviations from it, and one for the dots.
 
 before   s, q, p, t = map K {               after   s = map K { yield +row_sum(x) }
            yield +row_sum(x)                        m = -(s * (1 / |K|))
@@ -19,13 +19,12 @@ before   s, q, p, t = map K {               after   s = map K { yield +row_sum(x
                                                       yield +dot((x + c) * r, w)
                                                     }
 
-Which expressions of s and q may be taken around the mean is not a matter of how they are spelled:
-those that do not change when every x is shifted. That is decided in exact arithmetic.
-The dot reads what the program as written would give it: in float16, x + c alone would be rounded
-alike in many elements, and such errors add up.
-Costs: x is loaded three times; no dot shares its loop with sums of its operands, so that it can be
-pipelined. Where x is itself the result of a matmul it would be computed anew each time: then the
-program stays as it is, and ``note`` is told why.
+Which expressions of s and q may be taken around the mean does not depend on how they are written:
+those that do not change if every x is shifted. That is decided in exact arithmetic. The dot reads
+the normalized value, as the original program does: in float16, x + c alone would be rounded alike
+in many elements, and such errors add up. Costs: x is loaded three times. No dot shares its loop
+with sums of its operands, so that it can be pipelined. If x is itself the result of a matmul, it
+would be computed anew each time: then the program stays as it is, and ``note`` gets the reason.
 """
 
 from __future__ import annotations
@@ -169,7 +168,7 @@ class _Centering:
         self.size = size_class(self.op.dim)  # what expressions call the number of elements
 
     def made(self, note: Callable[[str], None]) -> Graph | None:
-        """The level with the loop parted; None where that is not called for, or not possible."""
+        """The level with the loop parted; None if that is not called for, or not possible."""
         found = dict(self._variances())
         if not found:
             return None

@@ -1,17 +1,18 @@
-"""copy-producer: a value that is larger than what it is made from is made again for each end.
+"""copy-producer: a value larger than its inputs is computed again for each end that needs it.
 
 before   S = map M { map N { s = dot(q, k) } }      after   S1 = map M { map N { s = dot(q, k) } }
          l = map M { sums over N of !S }                    l  = map M { sums over N of !S1 }
          O = map M { products of !S and V }                 S2 = map M { map N { s = dot(q, k) } }
                                                             O  = map M { products of !S2 and V }
 
-An end is what reads such values and gives something smaller (ends.py). Those readers of a value
-that serve one end share a copy, and what an end needs is copied from the end backwards, so that in
-the end no copy serves two. Each copy then fuses into its reader, in the reader's loops and order,
-and none is stored. Costs the work of the value once per copy, a matmul or an exponential too: so no
-rule set of ``fuse`` holds it, and the cost decides between its programs and those that store.
-Ends: every application leaves one value with one end less, and copies have one end.
-Source: ours; what FlashAttention's backward pass does with the scores.
+An end is an operator that reads such values and returns a smaller one (ends.py). The readers of a
+value that serve one end share a copy. Copies are made from the ends backwards, so that finally no
+copy serves two ends. Each copy then fuses into its reader, in the reader's loops and order, and
+none is stored. Costs the work of the value once per copy, which may be a matmul or an exponential.
+So no rule set of ``fuse`` holds this rule, and the cost decides between its programs and those that
+store.
+Termination: each application leaves one value with one end less, and copies have one end.
+Source: ours; FlashAttention's backward pass does this with the scores.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _readers(graph: Graph, at: int) -> list[int]:
 
 
 def _as_small_as_an_array(graph: Graph, at: int, large: dict[int, None]) -> str:
-    """To read a value that is as small as what it is made from costs no more than to make it."""
+    """Reading a value no larger than its inputs costs no more than computing it."""
     if at in large:
         return ""
     name = label(graph.nodes[at])
@@ -92,7 +93,7 @@ def _as_small_as_an_array(graph: Graph, at: int, large: dict[int, None]) -> str:
 
 
 def _for_one_end(graph: Graph, at: int, ends: dict[int, tuple[int, ...]]) -> str:
-    """Readers that serve one end meet in its loops."""
+    """Readers that serve the same end share its loops."""
     (*ahead, last) = ends[at]
     if ahead:
         return ""
@@ -100,7 +101,7 @@ def _for_one_end(graph: Graph, at: int, ends: dict[int, tuple[int, ...]]) -> str
 
 
 def _opaque(graph: Graph, at: int) -> str:
-    """Nobody knows what a misc operator costs, or whether it may run more than once."""
+    """The cost of a misc operator is unknown, and so is whether it may run more than once."""
     node = graph.nodes[at]
     opaque = [node.op.name] if isinstance(node.op, Misc) else []
     if isinstance(node.op, Map):
@@ -111,7 +112,7 @@ def _opaque(graph: Graph, at: int) -> str:
 def _a_reader_serves_several(
     graph: Graph, readers: list[int], ends: dict[int, tuple[int, ...]]
 ) -> str:
-    """A reader of several ends is copied first: else it would keep their copies together."""
+    """A reader of several ends is copied first: otherwise it would keep their copies together."""
     for reader in readers:
         if len(ends.get(reader, ())) > 1:
             return f"{label(graph.nodes[reader])} itself is made for several ends: copy it first"

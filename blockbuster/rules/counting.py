@@ -1,4 +1,4 @@
-"""Counting values: they are made of numbers and conditions, not of data."""
+"""Counting values: values computed from numbers and conditions only, not from data."""
 
 from __future__ import annotations
 

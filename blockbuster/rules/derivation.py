@@ -61,9 +61,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Derivation:
-    """From ``start`` by ``applications``; snapshots are taken before each extension, and last.
+    """The steps from ``start`` by ``applications``, with snapshots before extensions and at the
+    end.
 
-    ``checkpoints`` hold the program after some numbers of steps, so that any other is rebuilt by
+    ``checkpoints`` hold the programs after some numbers of steps, so that any other is rebuilt by
     replaying a few.
     """
 
@@ -121,10 +122,10 @@ class Derivation:
         return Derivation(self.start, self.applications[:last], counts, kept)
 
     def then(self, found: Match) -> Derivation:
-        """This derivation and one more step, at a site of the final program; then a snapshot.
+        """This derivation with one more step, at a site of the final program, and a last snapshot.
 
-        So a rule that no rule set holds is applied to what was fused. Raises ValueError for a site
-        of another program.
+        It applies rules that are in no rule set to a fused program. Raises ValueError for a site of
+        another program.
         """
         if found.graph != self.final:
             raise ValueError("the site is not one of the final program: rule.matches(d.final)")
@@ -134,7 +135,7 @@ class Derivation:
         return Derivation(self.start, done, (*self.snapshots_after, len(done)), checkpoints)
 
     def followed_by(self, more: Derivation) -> Derivation:
-        """This derivation, then ``more``, whose snapshots alone are those of the whole.
+        """This derivation, then ``more``; the snapshots of the whole are those of ``more`` only.
 
         Raises ValueError if ``more`` does not start from the final program.
         """
@@ -148,7 +149,7 @@ class Derivation:
         return Derivation(self.start, applications, snapshots, checkpoints)
 
     def replay(self) -> Graph:
-        """Apply every step again from the start; raises RuleError where a checkpoint differs."""
+        """Apply every step again from the start; raises RuleError if a checkpoint differs."""
         graph = self.start
         for index, application in enumerate(self.applications):
             graph = apply_at(graph, application)[0]
@@ -163,7 +164,7 @@ class Derivation:
         return graph
 
     def pairs(self) -> Iterator[tuple[str, Graph, Graph]]:
-        """What there is to prove: the programs around each step, then the first and the last."""
+        """The pairs of programs to prove equal: around each step, then the first and the last."""
         width = len(str(len(self.steps)))
         before = self.start
         for step, application in zip(self.steps, self.applications, strict=True):
@@ -195,7 +196,7 @@ class Derivation:
         return self.steps[low] if self.applications else None
 
     def show(self) -> str:
-        """A table of the steps: rule, level, what, interior buffered edges before and after."""
+        """A table of the steps: rule, level, description, buffered edges before and after."""
         lines = []
         edges = len(self.start.buffered_edges())
         for index, (step, application) in enumerate(
@@ -224,14 +225,14 @@ class Derivation:
         trials: int = 8,
         seed: int = 0,
     ) -> None:
-        """Write the derivation explorer: one HTML page that needs nothing beside itself.
+        """Write the derivation explorer: one self-contained HTML page.
 
         The page opens with these ``sizes`` (elements) and numbers of ``blocks`` of dims, and
         recomputes its numbers for others. By default sizes are realistic (4096, 64 for heads), and
-        blocks are those of the kernels that cost least at them. ``dtype`` is that of the kernels.
-        With ``prove`` every step is proved (``trials``, ``seed``), which takes the longest. Raises
+        blocks are those of the cheapest kernels for them. ``dtype`` is that of the kernels. With
+        ``prove`` every step is proved (``trials``, ``seed``), which takes most of the time. Raises
         ValueError for sizes that do not fit the program, DrawError for a derivation too long for
-        one page. The file appears complete or not at all.
+        one page. The file is written completely or not at all.
         """
         from blockbuster.view.explorer.export import write_html
         from blockbuster.view.explorer.setting import Setting
@@ -240,7 +241,7 @@ class Derivation:
         write_html(self, path, setting, title=title, prove=prove)
 
     def to_json(self) -> str:
-        """The derivation as JSON, text forms included; the schema is named in it."""
+        """The derivation as JSON, with text forms and the name of the schema."""
         data: dict[str, Any] = {
             "schema": SCHEMA,
             "start": self.start.show(),
@@ -272,7 +273,7 @@ def path_in_words(graph: Graph, path: Path) -> str:
 
 @dataclass(frozen=True)
 class Around:
-    """What became of a level in which one map took other ports."""
+    """The change of a level in which one map took other ports."""
 
     positions: Mapping[int, int]
     """The new position of each node that is left."""
@@ -283,9 +284,9 @@ class Around:
 
 @dataclass(frozen=True)
 class Moves:
-    """Where levels are after the one at ``path`` was replaced.
+    """The new places of levels after the one at ``path`` was replaced.
 
-    ``around`` are the levels around it, outermost first; None where all is in its place.
+    ``around`` are the levels around it, outermost first; None if all is in its place.
     """
 
     path: Path
@@ -293,15 +294,15 @@ class Moves:
 
     @cached_property
     def now(self) -> Path:
-        """Where the level that was replaced is."""
+        """The place of the replaced level."""
         pairs = zip(self.around, self.path, strict=True)
         return tuple([level.positions[at] if level else at for level, at in pairs])
 
     def pending(self, paths: list[Path]) -> list[Path]:
-        """The levels to be visited, where those at ``paths`` were to be before.
+        """The levels still to be visited, with ``paths`` from before the change.
 
-        A map that changed beside the path is to be visited, again if need be, and what is inside
-        it is found from there.
+        A changed map beside the path has to be visited, again if necessary; the levels inside it
+        are found from there.
         """
         if not any(self.around):
             return paths
@@ -326,7 +327,7 @@ class Moves:
 
 
 def apply_at(graph: Graph, application: Application) -> tuple[Graph, Moves]:
-    """The program after the application, and where its levels are now."""
+    """The program after the application, and the new places of its levels."""
     level = graph.at(application.path)
     rewritten = application.rule.apply(Match(application.rule, level, application.nodes))
     return splice(graph, application.path, rewritten)
@@ -346,8 +347,8 @@ def _same_ports(old: Graph, new: Graph) -> bool:
 def splice(graph: Graph, path: Path, inner: Graph) -> tuple[Graph, Moves]:
     """``graph`` with the graph inside the maps of ``path`` replaced by ``inner``.
 
-    A map whose body changes may lose operands or see them in another order; then the level above is
-    brought into canonical form. The second result says where levels are after that.
+    A map whose body changes may lose operands or read them in another order; then the level above
+    is brought into canonical form. The second result holds the new places of levels.
     """
     around: list[Around | None] = []
     levels = [graph.at(path[:depth]) for depth in range(len(path))]

@@ -1,11 +1,11 @@
 """The fusion algorithm: rules in order of priority, breadth first over the hierarchy.
 
-``fuse`` is the procedure of section 4 of Blockbuster Part 1, its slips mended: apply fusion and
-companion rules to a fixpoint at every level, take a snapshot, extend one map, and again, until
-nothing can be extended. It goes by the rules' kinds alone and knows no rule by name.
+``fuse`` is the procedure of section 4 of Blockbuster Part 1, with its errors corrected: apply
+fusion and companion rules to a fixpoint at every level, take a snapshot, extend one map, and repeat
+until no map can be extended. It depends only on the rules' kinds and knows no rule by name.
 
-A level is rewritten in place, and put back into the program when it is done or its map must follow.
-Tests compare this driver with the plain one of ``testing/plain_driver.py``.
+A level is rewritten in place. It is put back into the program when it is done or its map must
+follow. Tests compare this driver with the plain one of ``testing/plain_driver.py``.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ STEP_LIMIT = 100_000
 def fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
     """Fuse ``graph`` with ``rules``, the first with the highest priority.
 
-    Raises RuleError where a rule fails or makes an ill-formed graph or the rules loop, FusionError
-    where more than 64 maps are nested, TypeError for what is no graph or no sequence of rules.
+    Raises RuleError if a rule fails or makes an ill-formed graph or the rules loop, FusionError if
+    more than 64 maps are nested, TypeError for anything but a graph and a sequence of rules.
     """
     check_rules(rules)
     known = Known()

@@ -5,8 +5,9 @@ before   S = map K { row_scale(x, c) }      after   S1 = map K { row_scale(x, c)
          B = matmul of S and V                      S2 = map K { row_scale(x, c) }
                                                     B  = matmul of S2 and V
 
-Enables swap-scale-dot, which wants a scale with one use. Costs a scale, until that rule moves it.
-One application splits off the first matmul's copy. Equal nodes are never merged: it would loop.
+Enables swap-scale-dot, which needs a scale with one use. Costs a scale, until that rule moves it.
+One application splits off the first matmul's copy. Equal nodes are never merged, because this rule
+would then run forever.
 Source: Blockbuster Part 1, rule 8.
 """
 

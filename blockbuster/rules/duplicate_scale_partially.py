@@ -5,11 +5,12 @@ before   S = map K { row_scale(x, c) }      after   S1 = map K { row_scale(x, c)
          V = map K (s in !S) { ... }                S2 = map K { row_scale(x, c) }
                                                     V  = map K (s in !S2) { ... }
 
-The copy can move behind the matmuls, and the other uses no longer keep it from that: a value that
-the program returns, a residual, or the right operand of another matmul (V' in self-attention).
+The copy can move behind the matmuls. The other uses no longer prevent that: a value that the
+program returns, a residual, or the right operand of another matmul (V' in self-attention).
 Likewise for a shift. Costs the operator, until the copy moves.
-Ends: afterwards all readers of the copy are matmuls, and none of the original's is.
-Source: ours; Blockbuster Part 1, rule 8 wants all readers to be matmuls.
+Termination: after an application all readers of the copy are matmuls, and none of the original's
+is.
+Source: ours; Blockbuster Part 1, rule 8 requires all readers to be matmuls.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _matmuls(graph: Graph, position: int) -> tuple[int, ...]:
 
 
 def _not_mixed(graph: Graph, position: int) -> str:
-    """Some readers must be matmuls, and something else must need the list too."""
+    """Some readers must be matmuls, and some other node must need the list, too."""
     made, readers = Value(position), graph.consumers(Value(position))
     matmuls = _matmuls(graph, position)
     if not matmuls:

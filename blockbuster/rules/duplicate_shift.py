@@ -5,8 +5,8 @@ before   S = map K { row_shift(x, c) }      after   S1 = map K { row_shift(x, c)
          B = matmul of S and V                      S2 = map K { row_shift(x, c) }
                                                     B  = matmul of S2 and V
 
-Enables swap-shift-dot, which wants a shift with one use. Costs a shift, until that rule moves it.
-Ends: each application takes a reader from a list with several.
+Enables swap-shift-dot, which needs a shift with one use. Costs a shift, until that rule moves it.
+Termination: each application takes one reader from a list with several.
 Source: ours; Blockbuster Part 1 suggests the shift twin of its rule 8.
 """
 

@@ -1,7 +1,8 @@
-"""What the elements of a body's values are: expressions over what no scalar function makes.
+"""Element formulas: each element of a body's values as an expression.
 
-Two values with one formula have the same elements, however their operators were fused: axes have
-names, so that an element of an operand is found by its indices.
+The leaves of an expression are values that no scalar function makes. Two values with one formula
+have the same elements, however their operators were fused. Axes have names, so the indices identify
+an element of an operand.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Formulas:
         self._numbers: dict[Hashable, int] = {}
 
     def leaf(self, key: Hashable) -> Expr:
-        """What ``key`` names, as an argument of formulas."""
+        """The value that ``key`` names, as an argument of formulas."""
         return Arg(self._numbers.setdefault(key, len(self._numbers)))
 
     def of(self, body: Graph, inputs: Sequence[Expr]) -> dict[Value, Expr]:
@@ -46,7 +47,7 @@ class Formulas:
 
 
 def _scalar(node: Node) -> Expr | None:
-    """The scalar function that ``node`` applies to elements; None where it does something else."""
+    """The scalar function that ``node`` applies to elements; None if it does something else."""
     match node.op:
         case Elementwise(expr) | Pointwise(expr):
             return expr

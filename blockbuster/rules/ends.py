@@ -1,8 +1,8 @@
-"""Values that are larger than what they are made from, and the ends that they are made for.
+"""Ends: operators that reduce values which are larger than all their inputs.
 
-The scores of attention are larger: they have the dims of queries and of keys, which no input has.
-An end is where such values are used up: an operator that reads them and gives something smaller, a
-sum of rows or a product. What is made again for each of its ends is never stored.
+The scores of attention are such values: they have the dims of queries and of keys, which no input
+has together. An end reads them and returns a smaller value: a sum of rows or a product. A value
+that is computed again for each of its ends is never stored.
 """
 
 from __future__ import annotations

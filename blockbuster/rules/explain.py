@@ -1,7 +1,7 @@
 """Why is this edge still buffered? The nearest rule and the precondition it failed, in words.
 
-Beside the reason stands what would unlock the edge, found by trying: with one block along a dim,
-how many buffered edges do the rules leave?
+With the reason comes what would unlock the edge, found by trial: with one block along a dim, how
+many buffered edges do the rules leave?
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ BARRIERS = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """An interior buffered edge and the reason it is there.
+    """An interior buffered edge and its reason.
 
     ``unlock`` says which dims would have to be one block each, and how many buffered edges the
-    rules then leave; it is empty where no single dim helps. ``elements`` are those of the value,
-    counted once even if loops around it make it again; None where no sizes were given.
-    ``reader`` is the consumer in words.
+    rules then leave; it is empty if no single dim helps. ``elements`` are those of the value,
+    counted once even if loops around it compute it again; None if no sizes were given. ``reader``
+    is the consumer in words.
     """
 
     path: Path
@@ -75,7 +75,7 @@ def explain_with(
 ) -> tuple[Explanation, ...]:
     """One explanation for each interior buffered edge, at every level, in order.
 
-    Raises ValueError where ``sizes`` lacks a dim of such an edge.
+    Raises ValueError if ``sizes`` lacks a dim of such an edge.
     """
     check_graph(graph)
     found = []

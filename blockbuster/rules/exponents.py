@@ -1,9 +1,9 @@
 """Significand-exponent pairs: a value S * exp(t), with t one number per row, or per element.
 
-``t`` is kept as a formal sum of values with coefficients, so that t - t cancels because it is one
-value, not because two floats happen to be equal. One exponent for a whole block would turn rows far
-below the block's maximum into 0/0. Elements have exponents of their own where blocks are added up,
-or read by columns; they come under one exponent per row where a row is reduced.
+``t`` is kept as a formal sum of values with coefficients, so t - t cancels because it is one
+value, not because two floats happen to be equal. A single exponent for a whole block would turn
+rows far below the block's maximum into 0/0. Elements have exponents of their own if blocks are
+added up or read by columns; where a row is reduced, they come under one exponent per row.
 Source: Blockbuster Part 1, appendix.
 """
 
@@ -211,7 +211,7 @@ def _to_be_lifted(to: Emitter, inner: Expr) -> bool:
 
 
 def lifted_functional(to: Emitter, name: str, args: tuple[Pair | Value, ...]) -> Pair | None:
-    """What a functional operator of Table 1 makes of pairs; None where it needs plain values."""
+    """The result of a functional operator of Table 1 on pairs; None if it needs plain values."""
     first = args[0]
     second = args[-1]
     if name in ("row_sum", "row_max", "row_min") and isinstance(first, Pair):

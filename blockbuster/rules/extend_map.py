@@ -6,8 +6,8 @@ before   E = map N { ... }                  after   O = map L (X = !X, vt in !VT
            yield o                                    yield o
          }                                          }
 
-The two maps over N now stand in one graph, where a fusion rule takes them. Costs work: what is
-pulled in is done once per iteration of L. The driver keeps a snapshot from before.
+The two maps over N now stand in one graph, where a fusion rule can fuse them. Costs work: the
+pulled nodes are computed once per iteration of L. The driver keeps a snapshot from before.
 Source: Blockbuster Part 1, rule 6: one rule with three witnesses. (a) a pulled map feeds an inner
 one, (b) both read the same input of this graph, (c) both read the same node.
 """
@@ -85,7 +85,7 @@ def _meeting(graph: Graph, position: int) -> tuple[int, str] | None:
 
 
 def _not_every_output(graph: Graph, position: int) -> str:
-    """Every result must come from the map; then nobody else reads what it makes."""
+    """Every result must come from the map; then no other node reads its results."""
     for output in graph.outputs:
         if output.value.node != position:
             return f"{name_of(graph, output.value)} is a result that the map does not make"
@@ -93,7 +93,7 @@ def _not_every_output(graph: Graph, position: int) -> str:
 
 
 def _iterates_a_made_list(graph: Graph, position: int) -> str:
-    """What the map iterates must be an input: a made list would need one element picked."""
+    """The map must iterate over inputs: of a computed list it would need one element each time."""
     node = graph.nodes[position]
     for value, iterated in zip(node.operands, map_at(graph, position).iterated, strict=True):
         if iterated and value.node >= 0:
@@ -102,7 +102,7 @@ def _iterates_a_made_list(graph: Graph, position: int) -> str:
 
 
 def _dim_in_use(graph: Graph, position: int) -> str:
-    """What is pulled in may not itself run over the map's dim, or take whole lists over it."""
+    """Pulled nodes may not run over the map's dim, or take whole lists over it."""
     dim = map_at(graph, position).dim
     found = (runs_over(graph, other, dim) for other in _others(graph, position))
     return next(filter(None, found), "")

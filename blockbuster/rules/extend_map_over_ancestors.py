@@ -1,4 +1,4 @@
-"""extend-map-over-ancestors: a map takes in what it alone needs, from a map that meets one inside.
+"""extend-map-over-ancestors: a map takes in those of its ancestors that nothing else reads.
 
 before   A = map N { ... }                  after   P = map L (W = !W, vt in !VT) {
          B = map K (a = !A) { ... }                   B = map K (a = !A) { ... }
@@ -7,11 +7,12 @@ before   A = map N { ... }                  after   P = map L (W = !W, vt in !VT
            yield p                                  }
          }                                  (A stays outside: nothing inside runs over N)
 
-Like extend-map, but other results of the graph, and what else the map depends on, stay outside and
-are passed whole. Hence chains of any number of matmuls fuse, and statistics of a norm are not
-computed again in every iteration. Costs the work of what is pulled in, once per iteration.
-Ends: each application takes nodes out of a graph and into a map there, and no rule takes them out.
-Source: ours; the paper's rule 6 wants the entire graph.
+Like extend-map, but other results of the graph, and other values that the map depends on, stay
+outside and are passed whole. So chains of any number of matmuls fuse, and statistics of a norm are
+not computed again in every iteration. Costs the work of the pulled nodes, once per iteration.
+Termination: each application moves nodes from a graph into one of its maps, and no rule moves them
+out.
+Source: ours; the paper's rule 6 requires the entire graph.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _readers(graph: Graph, position: int) -> list[int]:
 
 
 def _needed_elsewhere(graph: Graph, position: int, users: Collection[int]) -> str:
-    """What is pulled in must serve ``users`` alone: else it would be computed twice."""
+    """Pulled nodes must serve only ``users``: otherwise they would be computed twice."""
     for port in range(len(graph.nodes[position].types)):
         value = Value(position, port)
         if value in graph.output_values:

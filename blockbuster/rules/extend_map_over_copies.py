@@ -1,4 +1,4 @@
-"""extend-map-over-copies: a map takes in a copy of what makes its list, which others read too.
+"""extend-map-over-copies: a map takes in a copy of its list's producer, which others read, too.
 
 before   E, F = map M { ... }             after   F = map M { ... }
          A = map K (e = !E) {                     A = map K {
@@ -7,11 +7,12 @@ before   E, F = map M { ... }             after   F = map M { ... }
          B = map L (f = !F) { ... }                 yield a }
                                                   B = map L (f = !F) { ... }
 
-Like extend-map-over-ancestors where that refuses because others need what is pulled in: here they
-keep it, and this map makes it again. The list between the two maps is not stored then. Costs the
-work of what is copied, in every iteration, a matmul or an exponential too: so no rule set of
-``fuse`` holds it (see copy-producer). Ends: each application hides in a map a list that the map
-read whole, and maps over one dim do not nest.
+Like extend-map-over-ancestors, where that rule refuses because others read the pulled nodes: here
+they keep these nodes, and the map gets copies. The list between the two maps is not stored then.
+Costs the work of the copies, in every iteration, which may be a matmul or an exponential: so no
+rule set of ``fuse`` holds this rule (see copy-producer).
+Termination: each application moves a list that the map read whole into the map, and maps over one
+dim do not nest.
 Source: ours.
 """
 
@@ -78,7 +79,7 @@ def between(graph: Graph, first: int, last: int) -> list[int]:
 
 
 def _needed_by_the_map_alone(graph: Graph, pulled: list[int], position: int) -> str:
-    """What nobody else reads is no copy: extend-map-over-ancestors takes it in."""
+    """Nodes with no other reader need no copy: extend-map-over-ancestors takes them in."""
     for at in pulled:
         for value in results_of(graph.nodes, at):
             if value in graph.output_values:
@@ -89,7 +90,7 @@ def _needed_by_the_map_alone(graph: Graph, pulled: list[int], position: int) -> 
 
 
 def _cannot_be_taken_in(graph: Graph, pulled: list[int], position: int) -> str:
-    """All that is copied must be free of the map's dim, known, and not nested too deep."""
+    """Copied nodes must be independent of the map's dim, not opaque, and not nested too deep."""
     dim = map_at(graph, position).dim
     for at in pulled:
         op = graph.nodes[at].op
@@ -102,7 +103,7 @@ def _cannot_be_taken_in(graph: Graph, pulled: list[int], position: int) -> str:
 
 
 def _stored_anyway(graph: Graph, pulled: list[int], position: int) -> str:
-    """A list that leaves the level is stored whoever copies it."""
+    """A list that leaves the level is stored even if it is copied."""
     for value in graph.nodes[position].operands:
         if value.node in pulled and value in graph.output_values:
             return f"{name_of(graph, value)} is a result: it is stored anyway"
@@ -110,7 +111,7 @@ def _stored_anyway(graph: Graph, pulled: list[int], position: int) -> str:
 
 
 def _feeds_no_map_inside(graph: Graph, pulled: list[int], position: int) -> str:
-    """A list goes from what is copied to a map inside, which will then be fused with it."""
+    """A list goes from the copied nodes to a map inside, which will then be fused with it."""
     made = extended(graph, position, pulled)
     outer, inner = set(made.pulled.values()), set(made.own.values())
     for match in FuseMaps().matches(made.op.body):

@@ -1,7 +1,7 @@
-"""Folds that wait for a maximum or minimum, and what they need to run beside it.
+"""Folds that wait for a maximum or minimum, and the changes that let them run beside it.
 
-A fold waits where it takes ``where(x == m, v, e)``: values v at the places where x is the extremum
-m of all x, and its neutral element e elsewhere.
+A fold waits if it reads ``where(x == m, v, e)``: values v at the positions where x is the extremum
+m of all x, and the fold's neutral element e elsewhere.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _judged(graph: Graph, extremum: Value, result: Value, alone: Node) -> Waitin
 
 
 def _waits_for_more(graph: Graph, extremum: Value, alone: Node) -> str:
-    """All else that the fold reads is there, iteration by iteration, as the extremum is folded."""
+    """All other operands of the fold exist in each iteration, when the extremum is folded."""
     first = extremum.node
     for value in alone.operands:
         if value.node == first and value != extremum:

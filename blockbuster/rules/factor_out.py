@@ -8,11 +8,12 @@ before   p = map N (e in !E, r = r, k in !K, v in !V) {   after   p = map N (e i
          }                                                        z = row_scale(p, r)
 
 Linear functions may stand between the factor and the sum: products, quotients, sums, where, row
-sums and dots (dropout after a softmax). What is added to a row, in where(h, x + c, 0), leaves a
-second sum behind, of how often it is added: z + c * n, with n the sum of where(h, 1, 0). Only where
-a node makes the factor and another map over the dim shares a list: they can then be one. What is
-added is multiplied by numbers and conditions only: in two sums of data digits would cancel.
-Ends: the factor moves one level out, and only extensions, which end, move one in.
+sums and dots (dropout after a softmax). A term that is added to a row, in where(h, x + c, 0),
+leaves a second sum that counts how often it is added: z + c * n, with n the sum of where(h, 1, 0).
+Applies only if a node makes the factor and another map over the dim shares a list: the two maps can
+then become one. Only numbers and conditions may multiply the added terms: two sums of data would
+cancel digits.
+Termination: the factor moves one level out. Only extensions move a factor in, and they terminate.
 Source: ours; local-linearity with more than dots between the factor and the sum.
 """
 

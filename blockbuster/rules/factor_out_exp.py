@@ -1,4 +1,4 @@
-"""factor-out-exp: exp(x - m) in a sum is exp(x), and exp(-m) waits until after the sum.
+"""factor-out-exp: in a sum, exp(x - m) becomes exp(x), and exp(-m) waits until after the sum.
 
 before   s = map N (x in !X, r = r) {       after   s = map N (x in !X) {
            t = row_shift(x, r)                        e = exp(x)
@@ -8,11 +8,12 @@ before   s = map N (x in !X, r = r) {       after   s = map N (x in !X) {
          }                                          f = exp(r)
                                                     z = mul(s, f)
 
-A softmax written out with its own maximum (or with that of an attention sink) becomes one pass: m
-is no longer waited for. exp(x) alone can overflow; ``safe`` carries it under a running maximum, and
+A softmax written with its own maximum (or with that of an attention sink) becomes one pass: it no
+longer waits for m. exp(x) alone can overflow; ``safe`` carries it under a running maximum, and
 there m cancels. As in factor-out, linear functions may stand between exp and the sum, and the rule
-applies only where m is made by a node and another map over the dim shares a list.
-Ends: each application leaves a map with fewer exponentials of what all its iterations share.
+applies only if a node makes m and another map over the dim shares a list.
+Termination: each application leaves a map with fewer exponentials of values that all its iterations
+share.
 Source: ours; exp(a + b) = exp(a) exp(b), as in online softmax.
 """
 

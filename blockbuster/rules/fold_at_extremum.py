@@ -1,4 +1,4 @@
-"""fold-at-extremum: what is folded where x is the maximum is folded beside the maximum.
+"""fold-at-extremum: a fold over the places where x is maximal runs in the same loop as the maximum.
 
 before   m = map N (x in !X) {                  after   m, i = map N (x in !X, k in !K) {
            m = row_max(x)                                 m = row_max(x)
@@ -10,13 +10,14 @@ before   m = map N (x in !X) {                  after   m, i = map N (x in !X, k
            yield min i
          }
 
-If k counts 0, 1, 2, ... this is argmax; for other k it is what stands at the maximum. Each block is
-folded where x is the maximum of that block. Before two partial results meet, the one whose own
-maximum r is less than the larger one, r2, becomes neutral: nothing it was folded from is at r2.
+If k counts 0, 1, 2, ... this is argmax; for other k it is the value of k at the maximum. Each block
+is folded where x is the maximum of that block. Before two partial results are combined, the one
+whose own maximum r is less than the larger one, r2, becomes neutral: none of its values was at r2.
 The same holds for minima, for every fold whose neutral element is the other branch of ``where``,
 and for ``x == m or x != x``: there NaN is the maximum, as it is in NumPy.
-Saves a pass over x, and storing x where it is computed. Costs a comparison per row and block.
-Ends: a fold that waits for an extremum becomes one that does not, and no rule makes one that does.
+Saves a pass over x, and storing x if it is computed. Costs a comparison per row and block.
+Termination: each application makes one fold fewer wait for an extremum, and no rule makes a fold
+wait.
 Source: ours; an instance of the folds of significands under a running lead (``Rescale``).
 """
 

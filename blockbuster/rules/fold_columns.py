@@ -7,11 +7,13 @@ before   p = map K (x in !X, c = c, g in !G, y in !Y) {   after   p = map K (...
            yield +d                                                 yield +d
          }                                                        }
 
-A scale of columns goes to the right operand; a shift of columns by b leaves the map and a second
-sum behind, of the row sums of y weighted by b: z = col_shift(p, r). Only where an operator on rows
-comes next, which local-linearity then moves: so a norm with weights leaves a matmul as one without
-does. Costs a scale of y, and for a shift its row sums, per block of the product.
-Ends: operators on columns move away from the left operands of dots, none moves to one.
+A scale of columns moves to the right operand. A shift of columns by b leaves the map and becomes a
+second sum, of the row sums of y weighted by b: z = col_shift(p, r). Applies only if an operator on
+rows comes next, which local-linearity then moves: so a norm with weights moves behind a matmul as
+one without weights does. Costs a scale of y, and for a shift its row sums, per block of the
+product.
+Termination: operators on columns move away from the left operands of dots, and none moves towards
+one.
 Source: ours; (X diag(g) + 1 b') Y = X (diag(g) Y) + 1 (b' Y).
 """
 
@@ -93,7 +95,7 @@ def _stays(op: Map, inner: int) -> str:
 
 
 def _hides_no_row_operator(op: Map, inner: int) -> str:
-    """One on rows must come before it, perhaps behind others on columns, and be able to leave."""
+    """An operator on rows must precede it, perhaps behind others on columns, and can leave."""
     at = inner
     while at >= 0 and op.body.nodes[at].op in COLUMN_OPERATORS:
         at = op.body.nodes[at].operands[0].node

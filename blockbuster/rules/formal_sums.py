@@ -1,10 +1,10 @@
-"""Exponents as sums of values, taken apart where a part of one cancels a part of another.
+"""Exponents as sums of values; a value is split into terms if a part of it cancels another term.
 
-    t + r with r = -m            under  t - m,  of which m cancels where something else has it
+    t + r with r = -m            under  t - m,  of which m cancels if another term has it
     c = -(log(s) + t), t + c     is     -log(s)
 
-A value that was computed as a sum or difference stays one term unless that lets something cancel:
-(a - b) + c is rounded once less than a - b + c, and a - b is exact where a is near b.
+A value that was computed as a sum or difference stays one term unless splitting lets a term cancel:
+(a - b) + c is rounded once less than a - b + c, and a - b is exact if a is near b.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Sum = dict["Value | Part", float]
 
 
 def sum_of(builder: Builder, value: Value) -> Sum:
-    """What ``value`` was computed as the sum of, at this level; by itself if it was not."""
+    """The sum that computes ``value`` at this level; the value itself if it is not a sum."""
     found: Sum = {}
     todo: list[tuple[float, Value | Part]] = [(1.0, value)]
     while todo:

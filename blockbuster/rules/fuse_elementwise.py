@@ -4,8 +4,8 @@ before   t = x * 2                          after   y = exp(x * 2)
          y = exp(t)
 
 Saves an operator; with one consumer no work is repeated. An operator applies at most 64 functions:
-longer expressions print in one line that no one reads and Python's parser refuses, and kernels are
-no faster for them.
+a longer expression would print as one unreadable line, Python's parser refuses it, and kernels are
+no faster with it.
 Source: Blockbuster Part 1, rule 9. `add` and `mul` are not elementwise operators here: the paper's
 step counts rest on that.
 """
@@ -69,7 +69,7 @@ class FuseElementwise(LocalRule):
 
 
 def _too_long(graph: Graph, value: Value, position: int) -> str:
-    """Why the two operators do not fit into one expression; "" where they do."""
+    """Why the two operators do not fit into one expression; "" if they do."""
     first, second = graph.nodes[value.node], graph.nodes[position]
     assert isinstance(first.op, Elementwise)
     assert isinstance(second.op, Elementwise)

@@ -9,8 +9,8 @@ before   T = map M (x in !X) {              after   Y = map M (x in !X) {
            yield y
          }
 
-Saves the buffered edge between them. Costs nothing: no work is repeated, and a list of the first
-map that others read stays a result of the fused one.
+Saves the buffered edge between them. Costs nothing: no work is repeated. If other nodes read the
+first map's list, the fused map still returns it.
 Source: Blockbuster Part 1, rule 1.
 """
 

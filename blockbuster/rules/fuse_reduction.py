@@ -6,10 +6,10 @@ before   P = map K (x in !X) {              after   r = map K (x in !X) {
          }                                          }
          r = reduce + K (!P)
 
-Saves one buffered edge. Costs parallelism: the loop becomes serial, or atomic. A list that others
-read, or that the program returns, stays a result beside the fold.
-Only a map without its first iteration is refused: a list that can be reduced is one level deep and
-collected over that dim, or it would not have its type.
+Saves one buffered edge. Costs parallelism: the loop becomes serial, or atomic. If other nodes read
+the list, or the program returns it, it stays a result beside the fold.
+The rule refuses only maps without their first iteration: a list that can be reduced is one level
+deep and collected over that dim, or it would not have its type.
 Source: Blockbuster Part 1, rule 3.
 """
 

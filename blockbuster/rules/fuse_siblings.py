@@ -9,7 +9,7 @@ before   A = map M (x in !X) {              after   A, B = map M (x in !X) {
            yield b
          }
 
-Saves one pass over what they share. Costs nothing.
+Saves one pass over the value they share. Costs nothing.
 Source: Blockbuster Part 1, rule 2. Sharing is a condition of profit; independence one of legality.
 """
 

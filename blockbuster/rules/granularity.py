@@ -1,10 +1,10 @@
-"""Which values of a program need an exponent for each of their elements, not one for each row.
+"""The values of a program that need an exponent for each element, not one for each row.
 
-    yield +e                   blocks are added up: an element is compared with its like in others
-    f = transpose N,M[N,M] !e  what were rows are columns: those exponents would belong to no row
+    yield +e                   blocks are added: elements at one position need a common exponent
+    f = transpose N,M[N,M] !e  rows become columns: exponents per row would belong to no row
 
-Found from the outputs backwards. A row reduction, or a product that contracts rows, brings elements
-under one exponent per row, so nothing is asked of what they read.
+They are found from the outputs backwards. A row reduction, or a product that contracts rows, brings
+elements under one exponent per row, so it demands nothing of its operands.
 """
 
 from __future__ import annotations

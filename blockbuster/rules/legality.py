@@ -1,4 +1,4 @@
-"""Named side conditions of rules: each returns "" where it is met, else the reason in words."""
+"""Named side conditions of rules: each returns "" if it is met, else the reason in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def edge_not_item_by_item(graph: Graph, producer: int, consumer: int) -> str:
     """Every edge must hand a collected list to an iterated operand.
 
     An accumulated result is complete only after the last iteration, and a list that is passed whole
-    is read by all iterations: fusing would show the consumer its own iteration's part only.
+    is read by all iterations: after fusing, the consumer would see only its own iteration's part.
     """
     results = map_at(graph, producer).results
     iterated = map_at(graph, consumer).iterated
@@ -108,9 +108,9 @@ def first_extent_unseen(graph: Graph, position: int) -> str:
 
 
 def runs_over(graph: Graph, position: int, dim: Dim) -> str:
-    """What a map over a dim takes in may not itself run over it, or take whole lists over it.
+    """Nodes that a map over a dim takes in may not run over that dim, or take whole lists over it.
 
-    Nor may it make such lists: of those the map would need the one element of its iteration.
+    Nor may they make such lists: the map would need only the element of its iteration.
     """
     node = graph.nodes[position]
     if isinstance(node.op, Map) and (dim == node.op.dim or dim in node.op.body.loops):
@@ -121,7 +121,7 @@ def runs_over(graph: Graph, position: int, dim: Dim) -> str:
 
 
 def nested_too_deep(graph: Graph, position: int) -> str:
-    """What a map takes in must leave the nest of maps shallow enough."""
+    """Nodes that a map takes in must leave the nest of maps shallow enough."""
     op = graph.nodes[position].op
     if isinstance(op, Map) and op.body.depth + 2 > MOST_NESTED:
         return f"with {label(graph.nodes[position])} more than {MOST_NESTED} maps would be nested"
@@ -138,7 +138,7 @@ def vector_varies(op: Map, inner: int) -> str:
 
 
 def not_only_summed_dots(op: Map, value: Value, through: tuple[Functional, ...] = ()) -> str:
-    """Every use must be the left operand of a dot that is summed over the map, and only that.
+    """Every use must be the left operand of a dot that is summed over the map, and nothing else.
 
     A block operand of one of the operators ``through`` counts if the same holds for its result.
     """

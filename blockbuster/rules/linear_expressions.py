@@ -14,7 +14,7 @@ BOTH = "a product with it in both factors"
 
 
 class NotAffine(Exception):
-    """What makes a value no such sum, in words: "it" is the factor."""
+    """The reason why a value is no such sum, in words: "it" is the factor."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""local-linearity: rows scaled or shifted inside a sum of dots can wait until after the sum.
+"""local-linearity: scaling or shifting rows inside a sum of dots can wait until after the sum.
 
 before   p = map K (x in !X, c = c, y in !Y) {   after   p = map K (x in !X, y in !Y) {
            s = row_scale(x, c)                             d = dot(x, y)
@@ -6,11 +6,12 @@ before   p = map K (x in !X, c = c, y in !Y) {   after   p = map K (x in !X, y i
            yield +d                                      }
          }                                               z = row_scale(p, c)
 
-A shift leaves a second sum behind, of the row sums of y: z = add(outer(c, r), p).
-The map no longer waits for c, so that it may join the map that makes c. It looks at one body, not
-at the shape of neighbours, and so works after fusion, on several dots at once. Costs, for a shift,
-the row sums. Lowest priority: rules 4, 5 and 8 come first.
-Ends: the operator moves one level out, and only extensions, which end, move one in.
+A shift leaves a second sum, of the row sums of y: z = add(outer(c, r), p).
+The map no longer waits for c, so it may join the map that makes c. The rule looks at one body, not
+at neighbouring maps, so it works after fusion, and on several dots at once. Costs, for a shift, the
+row sums. Lowest priority: rules 4, 5 and 8 come first.
+Termination: each application moves the operator one level out. Only extensions move one in, and
+they terminate.
 Source: ours; (diag(c) X + a 1') Y = diag(c) X Y + a (1' Y), as in rules 4 and 5.
 """
 

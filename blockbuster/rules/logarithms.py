@@ -2,8 +2,8 @@
 
     c = -(log(S) + t)      x + n * c   is   (x - n * t) - n * log(S)
 
-x - t is exact where x is near t, as scores are near their maximum; log(S) + t has lost the digits
-of log(S) already. A value is followed as what it is times the logarithm, and what is added to it.
+x - t is exact if x is near t, as scores are near their maximum; log(S) + t has already lost the
+digits of log(S). A value is followed as a multiple of the logarithm plus a rest.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def logarithm(
     known: Mapping[int, Logarithm],
     pairs: Mapping[int, Pair],
 ) -> tuple[Logarithm, bool] | None:
-    """What a vector node makes of logarithms, by operand, and of pairs that it takes one of.
+    """A vector node's multiples of logarithms, by operand, and of pairs whose logarithm it takes.
 
-    Also whether something is added, so that the order counts. None where it is not linear in one.
+    Also whether something is added, so that the order counts. None if it is not linear in one.
     """
     expr = _scalar(node)
     if expr is None or len(node.types[0].axes) > 1 or node.types[0].buffered:

@@ -1,9 +1,10 @@
-"""A program whose larger values are made again for each end, and then fused: beside ``fuse``.
+"""Fusion that recomputes large values for each of their ends, beside ``fuse``.
 
-What ``fuse`` leaves stored because several loops read it, the scores that attention's backward pass
-needs for three products, is copied for each of its ends, in the order of its reader, and the rules
-start again from there: each copy is fused into its loop. The result is a derivation from the same
-program; whether to repeat the work or to store is for whoever knows sizes.
+``fuse`` leaves a value stored if several loops read it, such as the scores that attention's
+backward pass needs for three products. Here such a value is copied for each of its ends, in the
+order of its reader. Then the rules start again, and each copy is fused into its loop. The result is
+a derivation from the same program; selection, which knows sizes, chooses between repeating the work
+and storing.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def made_again(
 ) -> Derivation | None:
     """The start of ``derivation`` with larger values copied for each end, fused with ``rules``.
 
-    Each of the dims ``whole`` is one block (whole_dim.py). None where nothing is stored that could
-    be copied, or more than ``MOST_COPIES`` would be needed.
+    Each of the dims ``whole`` is one block (whole_dim.py). None if nothing is stored that could be
+    copied, or more than ``MOST_COPIES`` would be needed.
     """
     if not derivation.final.buffered_edges():
         return None

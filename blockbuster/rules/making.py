@@ -1,8 +1,8 @@
 """The cost of making a value again at its reader: operations, and items of other values.
 
-Each item of a pointwise value is made of one item of each array it comes from. Whoever makes the
-value again reads those items in place of the value's own; so what is read more, or less, follows
-from the axes of items alone, at any loops around.
+Each item of a pointwise value is computed from one item of each array it reads. A reader that
+recomputes the value reads those items in place of the value's own; so the axes of items alone tell
+whether more or less is read, at any loops around.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROUNDED = ("float16", "bfloat16")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a result of a map is made: by pointwise operators alone.
+    """The operators that make a result of a map, all of them pointwise.
 
     ``read`` are the operands of the map that it comes from, ``work`` is how many plain scalar
     functions one element takes, ``rounds`` whether it is rounded to 16 bits on the way,
@@ -48,7 +48,7 @@ class Recipe:
 
 
 def recipe(op: Map, port: int) -> Recipe | None:
-    """How result ``port`` of ``op`` is made; None if not by pointwise operators alone.
+    """The recipe of result ``port`` of ``op``; None if not only pointwise operators make it.
 
     It looks no further where an element takes more than twice ``MOST_WORK``.
     """
@@ -111,7 +111,7 @@ def _exponential(node: Node) -> bool:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a map reads an operand, item by item at last.
+    """The way in which a map reads an operand, finally item by item.
 
     ``again`` are the dims of loops that read all that they are given of it in every iteration;
     ``beside`` is true if each item meets a larger one, as a vector meets a block.
@@ -122,7 +122,9 @@ class Reading:
 
 
 def reading(op: Map, port: int) -> Reading | str:
-    """How ``op`` reads operand ``port``; a reason where it takes more than items in loops."""
+    """The way in which ``op`` reads operand ``port``; a reason if it reads more than items in
+    loops.
+    """
     again: tuple[Dim, ...] = () if op.iterated[port] else (op.dim,)
     value, body = Value(-1, port), op.body
     if not body.type_of(value).buffered:
@@ -231,7 +233,7 @@ def few_vectors(graph: Graph, value: Value, made: Recipe, read: Reading | str) -
 
 
 def as_large(graph: Graph, value: Value, made: Recipe) -> list[Value]:
-    """What ``value`` is made of that has items of as many axes as its own."""
+    """The arrays of which ``value`` is made whose items have as many axes as its own."""
     own = set(graph.type_of(value).axes)
     operands = graph.nodes[value.node].operands
     return [v for v in map(operands.__getitem__, made.read) if own <= set(graph.type_of(v).axes)]

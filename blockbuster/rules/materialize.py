@@ -1,4 +1,4 @@
-"""materialize: what a value is computed from becomes a map of its own, and its result a list.
+"""materialize: the computation of a value becomes a map of its own, and its result a list.
 
 before   Y = map M (x in !X, W = !W) {           after   S = map M (x in !X) {
            z = map N (x2 = !x, w in !W) {                  s = map K (a in !x) {
@@ -31,13 +31,13 @@ and      Y = map M (x in !X, c in !C, W = !W) {    after   S = map M (x in !X, c
            yield y                                               yield +d }
          }                                                     yield p }  yield y }
 
-The inverse of fusion, for two kinds of values. *Statistics* are small: sums, and what is made of
+The inverse of fusion, for two kinds of values. *Statistics* are small: sums, and values made of
 sums; a loop of dots then no longer adds up the tiles that its dots read. *Operands* are computed
 again in each iteration of a loop that they do not depend on, here over N; a loop of dots then reads
 them as it reads inputs. In both cases the dims of the new maps are those over which the values
-differ, so that they are computed once; statistics that an operand is made of come with it.
-Costs a buffered edge, a kernel, and one more load of what the values are computed from. Rules of
-fusion undo it: it is for programs that are fused already, and no rule set holds it.
+differ, so that they are computed once; the statistics in an operand come with it.
+Costs a buffered edge, a kernel, and one more load of the values' inputs. Rules of fusion undo it,
+so no rule set holds it: it is for programs that are fused already.
 Source: ours.
 """
 
@@ -127,9 +127,10 @@ class Materialize(Rule):
 
 
 def materialize(graph: Graph, value: str) -> Graph:
-    """``graph`` with the values of this name, as ``Materialize`` gives them, in a map apart.
+    """``graph`` with the values of this name, as ``Materialize`` finds them, computed in their own
+    map.
 
-    Raises RuleError, with the names there are, where no site has this one.
+    Raises RuleError, with the possible names, if no site has this one.
     """
     rule, found = Materialize(), []
     for match in rule.matches(graph):

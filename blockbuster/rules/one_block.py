@@ -1,6 +1,6 @@
-"""What a program becomes where dims are one block: their maps have one iteration, lists one item.
+"""Programs with some dims in one block: maps over them have one iteration, lists one item.
 
-The arrays that it reads and fills stay what they are. ``WholeDim`` makes a step of this;
+The arrays that the program reads and writes stay the same. ``WholeDim`` makes a step of this;
 ``explain`` asks which tile would let the rules go on.
 """
 

@@ -1,8 +1,8 @@
-"""Values that a loop computes again in every iteration, though none of its items goes into them.
+"""Operands: values that a loop recomputes in every iteration although they do not depend on it.
 
-A row that is normalized for each block of the columns of what it is multiplied with is one: its
-rate lacks the dim of the columns. Stored, it is computed once, and a loop of dots reads it as it
-reads an input. Statistics (statistics.py) are left out here, computed again or not.
+An example is a normalized row that is recomputed for each block of columns of its product: its rate
+lacks the dim of the columns. Stored, it is computed once, and a loop of dots reads it as it reads
+an input. Statistics (statistics.py) are excluded here, recomputed or not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ FOLDS = ("row_sum", "row_max", "row_min")
 
 
 def operands(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[Values]:
-    """Those inside the map at ``position``, outer levels first, of each level by their rates.
+    """The operands inside the map at ``position``, outer levels first, of each level by their
+    rates.
 
     ``note`` hears of others that are computed again, unless it did as of statistics.
     """

@@ -1,10 +1,10 @@
-"""Exponentials that can overflow although the result that they are used for does not.
+"""Exponentials that can overflow although the results made of them do not.
 
-    exp(x) / (1 + exp(x))        inf / inf where x is large, the result is 1
-    log(1 + exp(x))              inf, the result is x
+    exp(x) / (1 + exp(x))        inf / inf for large x; the result is 1
+    log(1 + exp(x))              inf; the result is x
 
-``safe`` removes what it can; what is left is named here, to be said wherever a kernel is made. An
-exponential that only grows into a result, as a sum of exponentials does, is not named: there the
+``safe`` removes those it can. The others are named here, and reported with every kernel. An
+exponential that only makes its result grow, as a sum of exponentials does, is not named: there the
 result itself is too large for a float. Every value carries the exponentials that it grows with and
 those that it shrinks with; they may not meet in one product, quotient or difference.
 """
@@ -41,7 +41,7 @@ class Size:
 
     @property
     def inverse(self) -> Size:
-        """That of one over the value."""
+        """The size of one over the value."""
         return Size(self.small, self.large)
 
 
@@ -49,7 +49,7 @@ MODERATE = Size()
 
 
 def overflowing(graph: Graph) -> tuple[str, ...]:
-    """A sentence for each exponential of ``graph`` that can overflow where its use does not.
+    """A sentence for each exponential of ``graph`` that can overflow although its use does not.
 
     >>> from blockbuster.ir.parse import parse
     >>> text = "graph(X: M[M]) { Y = map M (x in X) { y = log(1 + exp(x))  yield y } return Y }"

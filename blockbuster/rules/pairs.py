@@ -1,8 +1,8 @@
-"""A value with an exponent: a significand, its exponents, and the product that it came from.
+"""A value with an exponent: a significand, its exponents, and the product that it is.
 
-S = exp(x - z) under the exponent z is exp(x). Once that comes under an exponent m that is known,
-exp(x - m) is rounded once where S * exp(z - m) is rounded twice, and neither S nor z is needed. It
-overflows no earlier, because x <= z; a value that is no such product keeps S and z.
+S = exp(x - z) under the exponent z is exp(x). Once that is brought under a known exponent m, exp(x
+- m) is rounded once where S * exp(z - m) is rounded twice, and neither S nor z is needed. It
+overflows no earlier, because x <= z. A value that is no such product keeps S and z.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def balanced(first: Terms, second: Terms, sign: float) -> bool:
 
 
 def product_of(part: Pair | Value | Expr) -> Product:
-    """What is known of a part; of one without exponents, that it is a factor."""
+    """The known product of a part; a part without exponents is a factor."""
     if isinstance(part, Pair):
         return part.product or Product((("mul", part.significand),), part.terms)
     return Product((("mul", part),), ())

@@ -1,7 +1,7 @@
 """The two subgraphs that the algebra rules look for: a mapped row operator, and a matmul.
 
-A recognizer returns what it found, or the reason in words why the node is not that. In what
-``row_map`` finds, a matmul that reads the list reads it as its left operand: the right one is a
+A recognizer returns the parts that it found, or the reason in words why the node does not match. A
+matmul that reads the list found by ``row_map`` reads it as its left operand: the right operand is a
 list of lists.
 """
 

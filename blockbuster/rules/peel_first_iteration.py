@@ -8,10 +8,10 @@ before   E = map N { ... }                  after   E = map N { ... }
            yield o                                    yield o
          }                                          }
 
-The two maps over N that now stand in one graph are for a fusion rule to take. Saves one pass over
-what they share; a list that the other iterations read stays buffered. Costs code, no work: nothing
-is computed twice, so unlike extend-map it needs no conditions on the rest of the graph.
-Ends: a map that starts at 1 is never peeled, and the copies are of maps nested less deep.
+The two maps over N now stand in one graph, where a fusion rule can fuse them. Saves one pass over
+the value they share; a list that the other iterations read stays buffered. Costs code, no work:
+nothing is computed twice, so unlike extend-map it needs no conditions on the rest of the graph.
+Termination: a map that starts at 1 is never peeled, and the copies are of maps nested less deep.
 Source: Blockbuster Part 1, rule 7: an alternative to rule 6, with the same three witnesses.
 (a) a map feeds a peeled one, (b) both read the same input of this graph, (c) the same node.
 """

@@ -1,4 +1,4 @@
-"""remake: a value that costs nothing is made again in a map that reads it.
+"""remake: a value that costs nothing is computed again in a map that reads it.
 
 before   C = map M (i in !I, j = !J) {          after   Y = map H (s in !S, i = !I, j = !J) {
            c = map N (a = i, b in !j) {                   C = map M (i_1 in !i, j_1 = !j) {
@@ -12,13 +12,14 @@ before   C = map M (i in !I, j = !J) {          after   Y = map H (s in !S, i = 
            yield y                                        yield y
          }                                              }
 
-A value costs nothing if pointwise operators make it, few of them, from items of fewer axes: a mask
-from index vectors, a bias from a slope per head. Or from one array of its own shape, if each
-iteration reads only its part: then one list is read instead of another. The reader of a whole list
-gets the map that makes it, the reader of items their equations; other readers keep the value.
+A value costs nothing if a few pointwise operators make it from items of fewer axes: a mask from
+index vectors, a bias from a slope per head. It also costs nothing if it is made from one array of
+its own shape and each iteration reads only its part: then one list is read instead of another. A
+reader of the whole list gets the map that makes it, a reader of items their equations; other
+readers keep the value.
 Saves the buffered edge, and the store if it was the last. Costs the operators, once per iteration.
-Ends: an application takes away an edge between two maps. The edges that it adds are deeper inside
-the reader, which is nested finitely deep, or start from what stands before the value's producer.
+Termination: an application removes an edge between two maps. The edges that it adds are deeper
+inside the reader, which is nested finitely deep, or start from nodes before the value's producer.
 Source: ours.
 """
 
@@ -129,9 +130,9 @@ def _ports(node: Node, value: Value) -> list[int]:
 
 
 def _stays_stored(graph: Graph, value: Value, made: Recipe, reader: int) -> str:
-    """A list is read instead of another of its size only where all its readers can do that.
+    """A list replaces another of its size only if all readers of the other can use it.
 
-    Then nobody waits for the value; where what it is made of is stored, too, it must go.
+    Then no reader waits for the value; if its input is stored, too, the value must not be.
     """
     large, op = as_large(graph, value, made), map_at(graph, reader)
     read = [reading(op, port) for port in _ports(graph.nodes[reader], value)]

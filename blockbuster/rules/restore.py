@@ -1,4 +1,4 @@
-"""Derivations read back from JSON: every step is found again and applied again."""
+"""Derivations read from JSON: every step is matched and applied again."""
 
 from __future__ import annotations
 

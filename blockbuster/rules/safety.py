@@ -1,7 +1,7 @@
-"""safe: the numerical-safety pass, last of all graph passes.
+"""safe: the numerical-safety pass, the last of the graph passes.
 
 Every value that descends from an exponential is carried as a pair S * exp(t) with one exponent per
-row, or per element where blocks are added up or read by columns. An accumulator of such values
+row, or one per element if blocks are added up or read by columns. An accumulator of such values
 becomes a group: a running maximum, shared by all significands with the same exponent, which are
 rescaled as it grows. Fused attention becomes online softmax.
 
@@ -13,10 +13,10 @@ before   e = exp(s)                         after   z = row_max(s)
                                                     yield +r by t: x * exp(sub0(r, r2))
 
 Each value also keeps its plain form, for consumers that cannot take a pair (an output exp(x), or
-1 + exp(x)): there, and in a map without its first iteration,
-the program stays as written. Values that nothing reads are dropped when the graph is finished.
-Before all this, variances are taken around the mean (centering.py); a program without variances and
-without exp does not change. sigmoid, silu and tanh are stable by themselves.
+1 + exp(x)): there, and in a map without its first iteration, the program stays as written. Values
+that nothing reads are dropped when the graph is finished. Before all this, variances are taken
+around the mean (centering.py); a program without variances and without exp does not change.
+sigmoid, silu and tanh are stable by themselves.
 Source: Blockbuster Part 1, appendix.
 """
 
@@ -62,11 +62,12 @@ LEFT = -2
 
 
 def safe(graph: Graph, note: Callable[[str], None] = lambda _: None) -> Graph:
-    """``graph`` with exponentials as significand-exponent pairs, variances around the mean.
+    """``graph`` with exponentials as significand-exponent pairs, and variances around the mean.
 
-    The same values in exact arithmetic. Where exponents per row leave something that can overflow,
-    every element gets its own, if that leaves less; ``overflowing`` says what is left. ``note`` is
-    told which variances stay as they are, and why. Raises TypeError for what is no graph.
+    The values are the same in exact arithmetic. If exponents per row leave an exponential that can
+    overflow, every element gets its own exponent, if that leaves fewer of them; ``overflowing``
+    names those that are left. ``note`` is told which variances stay as they are, and why. Raises
+    TypeError for an argument that is not a graph.
     """
     check_graph(graph)
     graph = centered(graph, note)
@@ -161,7 +162,7 @@ class _Level:
         return Emitter(self.builder, origin, leaves, own=own, order=order, made=self._made)
 
     def _lifted(self, node: Node, *, own: bool) -> Pair | Value | None:
-        """What the node makes of pairs; None where it needs, and gives, plain values."""
+        """What the node makes of pairs; None if it needs, and gives, plain values."""
         to = self._emitter(node, own=own)
         args = tuple(self.pairs.get(v, self.plain[v]) for v in node.operands)
         if isinstance(node.op, Elementwise | Pointwise):

@@ -1,4 +1,4 @@
-"""scale-out-of-extremum: a factor that is not negative waits until after a maximum.
+"""scale-out-of-extremum: a non-negative factor waits until after a maximum.
 
 before   e, s = map N (x in !X) { .. yield e      after   e, s = map N (x in !X) { .. }
                                   yield +s }              m = map N (e in !E) {
@@ -10,11 +10,12 @@ before   e, s = map N (x in !X) { .. yield e      after   e, s = map N (x in !X)
          }
 
 So the largest weight of a softmax is found while its sum is taken, and the weights are not stored.
-The same holds for minima. Only where a node makes the factor and another map over the dim shares a
-list, as in factor-out: the two can then be one. In floating point the results are the same, too,
-because rounding keeps order. A factor is a reciprocal of what is made of exponentials by sums and
-products, or an exponential.
-Ends: the factor moves one level out, and only extensions, which end, move one in.
+The same holds for minima. As in factor-out, the rule applies only if a node makes the factor and
+another map over the dim shares a list: the two can then become one. Results in floating point are
+the same, too, because rounding keeps order. The factor must be an exponential, or the reciprocal of
+a value made of exponentials by sums and products.
+Termination: each application moves the factor one level out. Only extensions move one in, and they
+terminate.
 Source: ours; max r e = r max e for r >= 0.
 """
 

@@ -1,8 +1,8 @@
-"""A factor that all iterations of a map share, taken out of the sums that it goes into.
+"""A factor that all iterations of a map share, taken out of the sums it enters.
 
-Two rules share this: which maps and operands they look at, and how the sums of the parts (see
-``affine.py``) are put together after the map. Lists that the factor goes into stay, in a map
-of their own where another map walks them:
+Two rules share this module: which maps and operands they look at, and how they combine the sums of
+the parts (see ``affine.py``) after the map. Lists that contain the factor stay, in a map of their
+own if another map iterates over them:
 
     e, s = map K (x in !X, c = c) { .. yield e yield +s }    s1 = map K (x in !X) { .. yield +s }
     y = map K (e in !e, s = s) { .. }                        s = mul(s1, c)

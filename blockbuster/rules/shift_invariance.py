@@ -1,4 +1,4 @@
-"""Expressions of sums that a shift of the elements does not change, such as E[x^2] - E[x]^2.
+"""Expressions of sums that do not change if all elements are shifted, such as E[x^2] - E[x]^2.
 
 ``Arg(0)`` is the sum of all elements along a dim, ``Arg(1)`` the sum of their squares. Equality is
 decided in exact rational arithmetic, at fixed points: two expressions of few operations that agree
@@ -82,7 +82,7 @@ def _number(index: int, point: int) -> Fraction:
 
 
 def _evaluated(expr: Expr, point: int, dim: Dim, moved: dict[int, Fraction]) -> Fraction | None:
-    """The exact value of ``expr``; None where it is not made by arithmetic alone."""
+    """The exact value of ``expr``; None if it is not made by arithmetic alone."""
     match expr:
         case Arg(index):
             return moved.get(index, _number(index, point))

@@ -1,7 +1,7 @@
-"""Which values cannot be negative, whatever the inputs are: what is made of exponentials.
+"""Values that cannot be negative for any inputs: those made of exponentials.
 
-Squares and absolute values are not negative either, but proofs do not know it: they decide signs of
-polynomials in exponentials, not of others.
+Squares and absolute values are not negative either, but proofs cannot use it: they decide signs
+only of polynomials in exponentials.
 """
 
 from __future__ import annotations

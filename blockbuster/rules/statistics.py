@@ -1,8 +1,8 @@
-"""Values inside maps that can be computed apart from all else, at a rate of their own.
+"""Statistics: values inside maps that can be computed separately, at a rate of their own.
 
-A statistic is a sum, or what is made of sums alone, that is smaller than the arrays it comes from:
-the mean of a row, its reciprocal deviation, the sums of a weight's columns. Its slice is what it is
-computed from; its rate are the dims, of the maps around it, over which the slice reads items.
+A statistic is a sum, or made of sums only, and smaller than the arrays it comes from: the mean of a
+row, its reciprocal deviation, the sums of a weight's columns. Its *slice* is the set of nodes that
+compute it. Its *rate* is the set of dims, of the maps around it, over which the slice reads items.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Slice:
-    """What computes some values of an inner level, as a part of the body of the outermost map.
+    """The nodes that compute some values of an inner level, as part of the outermost map's body.
 
     ``map`` is that map, ``walks`` says of each map around the values, outermost first, whether the
     slice reads items of its lists.
@@ -57,7 +57,7 @@ class Slice:
 
     @property
     def read(self) -> tuple[Value, ...]:
-        """What the slice reads outside of all maps."""
+        """The values that the slice reads outside of all maps."""
         return tuple(self.map.operands[port] for port in self.body.inputs_by_first_use)
 
 
@@ -93,7 +93,9 @@ def added(edit: Builder, node: Node, body: Graph, origin: Origin) -> tuple[Value
 
 
 def statistics(rule: Rule, graph: Graph, position: int, note: Note) -> Iterator[Values]:
-    """Those inside the map at ``position``, outer levels first; ``note`` hears of other sums."""
+    """The statistics inside the map at ``position``, outer levels first; ``note`` hears of other
+    sums.
+    """
     for inner, level in map_at(graph, position).body.walk():
         path = (position, *inner)
 
@@ -246,7 +248,7 @@ def _map(node: Node) -> Map:
 
 
 def name_of(level: Graph, value: Value) -> str:
-    """What a person calls a value: its hint, or what is folded, or what made it."""
+    """A readable name of a value: its hint, or what is folded, or the operator that made it."""
     hint, node = hint_of(level, value), level.nodes[value.node]
     if hint or not isinstance(node.op, Map):
         return hint or label(node)

@@ -1,4 +1,4 @@
-"""transpose-producer: a transposed list is made in the order in which it is read.
+"""transpose-producer: a transposed list is computed in the order in which it is read.
 
 before   S = map M (q in !Q, K = !K) {        after   T = map N (k in !K, Q = !Q) {
            s = map N (q2 = q, k in !K) {                t = map M (k2 = k, q in !Q) {
@@ -7,12 +7,13 @@ before   S = map M (q in !Q, K = !K) {        after   T = map N (k in !K, Q = !Q
            yield s }                                    yield t }
          T = transpose N,M[N,M] (!S)
 
-The maps change places, and operators inside give transposed blocks: a dot takes its operands the
-other way round, what goes by rows goes by columns. So a transposed product costs nothing, and the
-maps over N meet those of the readers. A list that is read over several of the maps, or whose blocks
-are to be transposed, is itself transposed: at an input that is addressing, elsewhere the rule goes
-on there. Ends: each application moves a transpose nearer to the inputs.
-Source: ours; lowering does the same where all readers of a value ask for one order.
+The maps change places, and the operators inside compute transposed blocks: a dot exchanges its
+operands, and an operator by rows becomes one by columns. So a transposed product costs nothing, and
+the maps over N meet those of the readers. A list that is read over several of the maps, or whose
+blocks have to be transposed, is itself transposed: at an input that is addressing; elsewhere the
+rule applies there next.
+Termination: each application moves a transpose nearer to the inputs.
+Source: ours; lowering does the same if all readers of a value ask for one order.
 """
 
 from __future__ import annotations
@@ -164,13 +165,13 @@ def _maps(
 
 
 def _several_results(graph: Graph, at: int) -> str:
-    """Other results would have to be made a second time, in the old order."""
+    """Other results would have to be computed a second time, in the old order."""
     count = len(graph.nodes[at].types)
     return f"{label(graph.nodes[at])} has {count} results" if count > 1 else ""
 
 
 def _no_perfect_nest(graph: Graph, value: Value) -> str:
-    """Maps change places where each does nothing but run the next, and lists what that makes."""
+    """Maps change places only if each of them just runs the next and lists its results."""
     position, level = value.node, graph
     for _ in graph.type_of(value).lists:
         node = level.nodes[position]

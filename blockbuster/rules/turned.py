@@ -1,7 +1,7 @@
 """The body that computes the transposed block: the same operators with transposed operands.
 
-A dot takes its operands the other way round, an operator by rows becomes one by columns, and what
-goes by elements is applied to transposed blocks. Vectors and scalars stay as they are.
+A dot exchanges its operands, an operator by rows becomes one by columns, and an elementwise
+operator is applied to transposed blocks. Vectors and scalars stay as they are.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _turned_op(graph: Graph, node: Node) -> tuple[Op, list[tuple[int, bool]]]:
 
 
 def cannot_turn(body: Graph, turns: bool) -> str:
-    """What stands in the way of transposing the block that a body makes, "" if nothing does."""
+    """The reason why the block that a body makes cannot be transposed, or ""."""
     return _blocked(body, body.outputs[0].value) if turns else ""
 
 

@@ -1,4 +1,4 @@
-"""whole-dim: where a dim is one block, a loop over it is its body, and a list over it one item.
+"""whole-dim: if a dim is one block, a loop over it becomes its body, and a list over it one item.
 
 before   Y = map M (x in !X) {                    after   Y = map M (x in X) {
            Q, s = map D (a in !x) {                         q = square(x)
@@ -14,11 +14,11 @@ before   Y = map M (x in !X) {                    after   Y = map M (x in X) {
            yield y
          }
 
-A loop that needs all of a list before it begins reads a local item instead: what one iteration
-makes and reads again is stored nowhere. Saves every buffered edge over the dim.
+A loop that needs all of a list before it begins reads a local item instead, so the list is not
+stored. Saves every buffered edge over the dim.
 Costs registers, and holds for few sizes: items carry the dim as an axis that no loop runs over, so
 a schedule can only give it one block (``block D 128 whole``), and is refused for larger dims.
-Equal to the program before where that has one block along the dim, and proved there. For programs
+Equal to the program before if that has one block along the dim, and proved there. For programs
 that are not fused yet: no rule set holds it, ``fuse(graph, whole=("D",))`` begins with it.
 Source: ours.
 """

@@ -1,8 +1,7 @@
-"""The worklist: sites of one level that rules have still to look at.
+"""The worklist: sites of one level that rules have yet to look at.
 
-A node without a site stays without one until something changes that its rule looks at. So the first
-site, in the order of rules and then of nodes, is found without looking at the rest of the level
-again.
+A node without a site stays without one until a change touches something that its rule reads. So the
+first site, in the order of rules and then of nodes, is found without another walk over the level.
 """
 
 from __future__ import annotations

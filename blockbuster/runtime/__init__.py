@@ -1,1 +1,1 @@
-"""Running plans and kernels."""
+"""The runtime: runs plans and kernels."""

@@ -1,4 +1,4 @@
-"""What a program is compiled to: a plan, run for arrays of any layout that fits it."""
+"""Compiled programs: a plan that runs for arrays of any layout that fits it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blockbuster.errors import LaunchError, message
 from blockbuster.frontend.arguments import Shape
 from blockbuster.frontend.copies import CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit
 from blockbuster.frontend.lower import WholeArrays
-from blockbuster.frontend.moves import Flip, Take
+from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.program import ArrayProgram
 from blockbuster.frontend.protocols import AlongAxis
 from blockbuster.frontend.saved_program import program_to_json
@@ -23,7 +23,7 @@ from blockbuster.runtime.graphs import Graphed
 from blockbuster.runtime.launch import from_host, new_like, register, to_host
 from blockbuster.runtime.recorder import Refused
 from blockbuster.runtime.replay import OnGpu, Replay
-from blockbuster.runtime.run_plan import OnHost
+from blockbuster.runtime.run_plan import OnHost, settled
 from blockbuster.runtime.saved import write_plan
 from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor
 from blockbuster.selection.candidate import CPU
@@ -35,7 +35,8 @@ KEPT = 1024  # layouts of arguments that a function or a program remembers
 SAVED = {
     kind.__name__: kind
     for kind in (
-        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Take, WholeArrays,
+        AlongAxis, CopyJoin, CopyMerge, CopyReshape, CopySlice, CopySplit, Flip, Pad, Take,
+        WholeArrays,
     )
 }
 """The callable objects of ours that a saved program may hold, and no others."""
@@ -47,13 +48,13 @@ Instead = Callable[[Plan, Refused, Sizes], Plan]
 class Compiled:
     """A program for one dtype, one target and one class of sizes; call it with its arrays.
 
-    Arrays come in order or by name. The result is shaped as the function returned it. ``plan`` is
-    what runs; where Triton does not compile one of its files, ``instead`` gives the next best plan
-    for the sizes at hand.
-    ``compare`` judges the first results of new kernels; without it they are returned unchecked.
-    ``program`` is what the plan computes, which is saved with it; ``said`` is for the report.
-    ``shaped`` puts the outputs in order together as the function returned them. ``graph``: calls
-    after the first with tensors of a layout are CUDA graphs (graphs.py).
+    Arrays are given in order or by name. The result has the structure that the function returned.
+    ``plan`` is run; if Triton cannot compile one of its files, ``instead`` returns the next best
+    plan for the given sizes. ``compare`` judges the first results of new kernels; without it they
+    are returned unchecked. ``program`` is the array program that the plan computes, which is saved
+    with it; ``said`` is for the report. ``shaped`` puts the outputs together as the function
+    returned them. ``graph``: calls after the first with tensors of a layout are CUDA graphs
+    (graphs.py).
     """
 
     def __init__(
@@ -84,16 +85,16 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """The text of what runs: one module for each emitted file."""
+        """The text that runs: one module for each emitted file."""
         return self.plan.source
 
     @property
     def report(self) -> Report:
-        """What fused, how many kernels there are, and what else runs."""
+        """The report: what fused, how many kernels there are, and which other functions run."""
         return self.report_with()
 
     def report_with(self, *said: str, sizes: Sizes | None = None) -> Report:
-        """The report, with more notes, for other sizes than those that the plan was made for."""
+        """The report with more notes, for other sizes than those for which the plan was made."""
         notes = [note for run in self._runs.values() for note in getattr(run, "notes", ())]
         made = [name for run in self._runs.values() for name in getattr(run, "assemblers", ())]
         notes = [*said, *self._said, *notes]
@@ -116,9 +117,9 @@ class Compiled:
         return run(arrays) if run else self.prepared(key, arrays)[1]
 
     def prepared(self, key: Any, arrays: Sequence[Any]) -> tuple[Run, list[Any]]:
-        """What runs for arrays of this layout, and what it gives for these.
+        """The runner for arrays of this layout, and its result for these arrays.
 
-        Raises LaunchError where they do not fit, EmitError where Triton compiles nothing.
+        Raises LaunchError if they do not fit, EmitError if Triton compiles no plan.
         """
         with self._lock:
             known = self._runs.get(key)
@@ -129,7 +130,7 @@ class Compiled:
             return self.sized(key, arrays, self.plan.bind(found.shapes))
 
     def sized(self, key: Any, arrays: Sequence[Any], sizes: Sizes) -> tuple[Run, list[Any]]:
-        """The same for a new layout, of these sizes, of which it is known that it fits."""
+        """The same program for a new layout of these sizes, which is known to fit."""
         device = arrays[0].device if is_tensor(arrays[0]) else None
         with self._lock:
             while True:
@@ -144,7 +145,7 @@ class Compiled:
                     self.plan = self._instead(self.plan, refused, sizes)
                     self._runs, self._gpus = {}, {}
                 else:
-                    run = self._graphed(run)
+                    run = settled(self._graphed(run), arrays)
                     keep(self._runs, key, run)
                     return run, results
 
@@ -195,7 +196,8 @@ class Compiled:
         return Graphed(run, run.gpu)
 
     def save(self, path: str | Path) -> Path:
-        """Write all that is needed to run and to check it into one file, which ``load`` reads.
+        """Write the program to one file, complete enough to run and check it; ``load`` reads the
+        file.
 
         A nested result is read back as a dict under its outputs' names. Raises ValueError for a
         function of whole arrays that cannot be imported by its name.

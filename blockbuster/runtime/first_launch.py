@@ -1,11 +1,11 @@
-"""What is known of compiled kernels on a device, and what precedes the first launch of a new one.
+"""Records of compiled kernels on a device, and the precautions before a new one's first launch.
 
-A kernel is known by the hash of its binary. What passed a comparison of its results
-(check/first_result.py) is remembered on disk, as is what failed; so is a launch that has begun,
-which tells the next process that this one did not come back from it.
+A kernel is identified by the hash of its binary. Disk records tell which kernels passed a
+comparison of their results (check/first_result.py) and which failed. They also tell when a launch
+has begun, so that the next process knows if this one did not come back from it.
 
-Where this package's random programs never ran on such a device with the Triton and the assembler at
-hand, and after a launch that did not come back, a kernel runs in another process first (trial.py).
+A kernel first runs in another process (trial.py) after a launch that did not come back, and where
+this package's random programs never ran with the present device, Triton and assembler.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Binary:
 
     @classmethod
     def of(cls, name: str, compiled: Any, device: str) -> Binary:
-        """That of what Triton compiled."""
+        """The binary in Triton's output."""
         digest = hashlib.sha256(bytes(compiled.kernel) + device.encode()).hexdigest()
         return cls(name, digest[:40], compiled.asm)
 
 
 def together(binaries: Sequence[Binary]) -> Binary:
-    """What stands for several binaries of which any may be the wrong one; one stands for itself."""
+    """One record for several binaries of which any may be wrong; a single one is its own record."""
     if len(binaries) == 1:
         return binaries[0]
     keys = " ".join(sorted(binary.key for binary in binaries))
@@ -61,20 +61,20 @@ def together(binaries: Sequence[Binary]) -> Binary:
 
 @dataclass(frozen=True)
 class Known:
-    """What is remembered of a binary: its state, and what was wrong."""
+    """The record of a binary: its state, and what was wrong."""
 
     state: str = UNKNOWN
     reason: str = ""
 
 
 class Memory:
-    """What is known of binaries, in a folder of the user's cache."""
+    """The records of binaries, in a folder of the user's cache."""
 
     def __init__(self, folder: Folder | None = None) -> None:
         self._folder = folder or cache_folder("checked")
 
     def read(self, binary: Binary) -> Known:
-        """What is known of a binary; nothing, where the entry cannot be read."""
+        """The record of a binary; unknown if the entry cannot be read."""
         try:
             data = parse_json(self._folder.read(f"{binary.key}.json") or b"")
             states = one_of((PASSED, WRONG, BEGUN, UNKNOWN))
@@ -92,7 +92,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a comparison of first results found: what is ``wrong``, and what to note of it."""
+    """The result of a comparison of first results: what is ``wrong``, and a note on it."""
 
     wrong: str = ""
     note: str = ""
@@ -108,7 +108,7 @@ class Faulty(Exception):
 
 
 Trial = Callable[[], str]
-"""Runs a file in another process; says how that failed, "" where it did not."""
+"""Runs a file in another process; says how that failed, "" if it did not."""
 
 
 def admit(
@@ -118,7 +118,7 @@ def admit(
     probed: bool,
     trial: Trial,
 ) -> list[Binary]:
-    """Those of a file's binaries whose results have to be compared before they are returned.
+    """The binaries of a file whose results have to be compared before they are returned.
 
     Raises Faulty for what is known to be wrong, alone or together, or what fails its trial.
     """
@@ -157,7 +157,7 @@ def keep_evidence(text: str, binaries: Iterable[Binary], reason: str, versions: 
 
 
 class PoisonedRun(Protocol):
-    """What runs a plan (replay.py), also in memory full of what no kernel writes."""
+    """A runner of a plan (replay.py), also in memory full of a pattern that no kernel writes."""
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]: ...
     def poisoned(self, tensors: Sequence[Tensor]) -> list[Tensor]: ...
@@ -223,7 +223,7 @@ class FirstChecks:
         return bool(self._new)
 
     def judge(self, run: PoisonedRun, tensors: Sequence[Tensor], results: list[Tensor]) -> None:
-        """Compare the first results of new binaries. Raises Refused where they are wrong."""
+        """Compare the first results of new binaries. Raises Refused if they are wrong."""
         new, self._new = self._new, []
         if not new:
             return

@@ -1,4 +1,4 @@
-"""The values of a call as they are run: their kind as a key, what the arrays have in common."""
+"""The arrays of a call as they are run: their kind as a key, and their common properties."""
 
 from __future__ import annotations
 
@@ -6,12 +6,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from blockbuster.frontend.arguments import Leaf, kind_key
+import numpy as np
+
+from blockbuster.frontend.arguments import Leaf, key_of, kind_key
 from blockbuster.frontend.array import TracedArray
 from blockbuster.ir.types import Dim
 from blockbuster.runtime.launch import from_host
-from blockbuster.runtime.tensors import Arrays, in_common, is_tensor, kind_of
+from blockbuster.runtime.tensors import Arrays, described, in_common, is_tensor, kind_of
 from blockbuster.selection.family import Family
+
+
+def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The key of a call: what its arrays are and what its fixed values are, keywords with names."""
+    key: list[Any] = [
+        (value.shape, value.dtype)  # as `described`: a call of it for each array is seen
+        if type(value) is np.ndarray
+        else described(value) or key_of(value, described)
+        for value in args
+    ]
+    for name, value in kwargs.items() if kwargs else ():
+        key += name, described(value) or key_of(value, described)
+    return tuple(key)
 
 
 def kind_of_call(args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
@@ -30,7 +45,7 @@ def is_traced(value: object) -> bool:
 
 
 def in_common_of(found: Sequence[Leaf]) -> Arrays:
-    """What arrays have in common; errors say what the user calls one, the rest has its name."""
+    """The common properties of arrays; errors name an array as the user does."""
     common = in_common({leaf.shown: leaf.value for leaf in found})
     others = {leaf.name: common.others[leaf.shown] for leaf in found if leaf.shown in common.others}
     return replace(common, others=others)

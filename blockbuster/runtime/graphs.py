@@ -1,10 +1,10 @@
 """Whole calls as CUDA graphs: ``jit(graph=True)``.
 
-A graph holds the addresses of what it reads and writes, so it serves calls with the same tensors:
-write new values into them (``x.copy_(new)``). The results of a call lie where those of the call
-before it lie, which they overwrite; clone what is needed longer. A call with tensors elsewhere is
-recorded anew, for the next one: the latest recordings of a layout are kept, with all the memory
-that they read and write. Calls from several threads disturb each other's results.
+A graph holds the addresses of the arrays it reads and writes, so it serves calls with the same
+tensors: write new values into them (``x.copy_(new)``). The results of a call overwrite those of the
+call before; clone results that are needed longer. A call with other tensors is recorded anew. The
+latest recordings of a layout are kept, with all the memory that they read and write. Calls from
+several threads disturb each other's results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Recorded(NamedTuple):
 
 
 class Graphed:
-    """What runs a plan for tensors of one layout, which ran before: as a graph from now on."""
+    """A runner of a plan for tensors of one layout, which ran before: from now on as a graph."""
 
     __slots__ = ("_gpu", "_recorded", "_run")
 
@@ -61,12 +61,12 @@ class Graphed:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the calls turned out to need."""
+        """Notes from the calls."""
         return self._run.notes
 
     @property
     def assemblers(self) -> tuple[str, ...]:
-        """What made the machine code of the kernels."""
+        """The assemblers of the kernels."""
         return self._run.assemblers
 
     def _record(self, tensors: Sequence[Tensor]) -> Recorded:

@@ -1,11 +1,11 @@
-"""A call of one emitted kernel: NumPy arrays are interpreted, CUDA tensors run on their device.
+"""A call of one emitted kernel: interpreted on NumPy arrays, run on their device for CUDA tensors.
 
-Before the first call with tensors of a layout, what Triton compiled is looked at, and refused where
-it is known to be wrong. A binary that is new on the device runs twice, in memory full of zeros and
-in memory full of what no kernel writes, and gives the same twice. Its numbers are not compared with
-what is right: the file has a reference on the host, which does not tell by how much roundings may
-change a result. So nothing is remembered as right on disk, and ``bb.compile`` compares the same
-binary when it meets it.
+Before the first call with tensors of a layout, Triton's output is inspected, and refused if it has
+a known fault. A binary that is new on the device runs twice, in memory full of zeros and in memory
+full of a pattern that no kernel writes, and must give the same result twice. Its numbers are not
+compared with exact ones: the file has a reference on the host, which does not tell how much
+roundings may change a result. So nothing is recorded as right on disk, and ``bb.compile`` compares
+the same binary when it first runs it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of a function that was traced: which later ones need no other trace, and what they run."""
+"""Earlier calls of a traced function: which new calls need no trace, and the plan they run."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class KnownCall(Generic[T]):
         return found, layout, dict(zip(dims, sizes, strict=True))
 
     def ready(self, run: Run, make: Callable[[list[Any]], Any]) -> Ready:
-        """What calls run whose arguments are laid out alike."""
+        """The runner of calls whose arguments have the same layout."""
         arrays = self.arrays
         if self._in_order:
             return lambda args, kwargs: make(run(args))

@@ -1,8 +1,8 @@
-"""Running emitted kernels on NumPy arrays, in Triton's interpreter; and what is asked of torch.
+"""Runs emitted kernels on NumPy arrays, in Triton's interpreter; queries to torch.
 
-Triton decides when it is imported whether kernels are interpreted or compiled, and an access out of
-bounds ends the process. So each kernel is interpreted in a process of its own, forked by one that
-has Triton loaded (see worker.py), which takes its arrays from a folder.
+When it is imported, Triton decides whether kernels are interpreted or compiled, and an access out
+of bounds ends the process. So each kernel is interpreted in its own process, forked by a process
+that has Triton loaded (see worker.py). It takes its arrays from a folder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def as_parameters(
 def run_interpreted(kernel: Kernel, inputs: Arrays, *, timeout: float = 600) -> dict[str, Array]:
     """The outputs of ``kernel`` by name, from NumPy arrays, in Triton's interpreter.
 
-    Raises LaunchError where the kernel refuses the arrays or its worker dies.
+    Raises LaunchError if the kernel refuses the arrays or its worker dies.
     """
     (result,) = run_batch([(kernel, inputs)], timeout=timeout)
     if isinstance(result, LaunchError):

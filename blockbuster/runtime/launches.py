@@ -1,4 +1,4 @@
-"""An emitted file for arrays of one layout: the arrays that it makes, the kernels it starts."""
+"""The launches of an emitted file for arrays of one layout: new arrays and kernel starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines: the names that users give them, and the targets that kernels are written for."""
+"""The names that users give machines, and the targets that kernels are written for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def target_for(machine: str, arrays: Arrays | None = None) -> str:
 
 
 def nearest(architecture: str) -> str:
-    """The target for a GPU of this architecture; LaunchError where there is none.
+    """The target for a GPU of this architecture; LaunchError if there is none.
 
     >>> nearest("sm_89"), nearest("sm_103")
     ('sm_80', 'sm_100')

@@ -1,7 +1,7 @@
-"""Notes of how a launcher makes its numbers, as one Python function.
+"""The integer formulas of a launcher, compiled to one Python function.
 
-A list of notes that is read one by one takes several microseconds at each new layout; the function
-takes one, and puts the numbers where launches want them. Its text is made of whole numbers alone.
+Reading a list of formulas one by one takes several microseconds for each new layout; the function
+takes one, and puts the numbers where launches need them. Its text consists of integers only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An emitted file's launcher, run with stand-ins that note what it allocates and starts."""
+"""Records what an emitted file's launcher allocates and starts, by running it with stand-ins."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Known kernels started for arrays of a new layout: what a launcher computes, computed again.
+"""Launches of known kernels for arrays of a new layout, without running the launcher again.
 
-An emitted launcher makes grids, shapes of new arrays and arguments of kernels from sizes and
-strides, by products and quotients that are rounded up. It is run once on stand-ins that note how.
-For another layout a list of numbers is computed by these notes, and no launcher, no compiler and
-no check runs.
+An emitted launcher computes grids, shapes of new arrays and arguments of kernels from sizes and
+strides, by products and quotients that are rounded up. It is run once on stand-ins that record
+these formulas. For another layout only the formulas are evaluated; no launcher, compiler or check
+runs.
 
-Triton compiles a kernel anew where one of its whole numbers becomes 1, or one more or less is a
-multiple of 16, or a pointer is aligned that was not. So launches are known for such patterns.
+Triton compiles a kernel anew if one of its integers becomes 1, if its divisibility by 16 changes,
+or if the alignment of a pointer changes. So launches are kept by such patterns.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Relaunch:
         self._known[pattern] = kernels
 
     def laid(self, tensors: Sequence[Tensor], sizes: Sizes) -> Laid | None:
-        """What to do for arrays of this layout; None where a kernel is not known."""
+        """The launches for arrays of this layout; None if a kernel is not known."""
         found = self._found(tensors, sizes)
         if found is None:
             return None
@@ -101,7 +101,7 @@ class Relaunch:
         self, tensors: Sequence[Tensor], sizes: Sizes
     ) -> tuple[Any, Sequence[Made], Sequence[Start]] | None:
         """The pattern of all numbers, which the kernels are known by, and what is made and started
-        with them; None where offsets are wide or a dim is empty.
+        with them; None if offsets are wide or a dim is empty.
         """
         if not all(sizes.values()):
             return None

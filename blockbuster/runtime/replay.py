@@ -1,11 +1,12 @@
-"""Running a plan on a GPU: what the files' launchers do is recorded once and then repeated.
+"""Runs a plan on a GPU: the actions of the files' launchers are recorded once and then repeated.
 
 A file's own ``launch`` checks the arrays, allocates and launches. For tensors of one layout
-(shapes, strides, dtypes, device, alignment) all that never changes but the addresses. So the first
-call runs ``launch`` with stand-ins for its kernels that note the compiled kernel and its arguments;
-later calls allocate, fill in addresses and start the compiled kernels. Nothing of that waits for
-the GPU or copies to it, so a call can be captured in a CUDA graph. For a new layout that needs no
-other kernels the launcher does not run again: its numbers are computed as noted (relaunch.py).
+(shapes, strides, dtypes, device, alignment), only the addresses change between calls. So the first
+call runs ``launch`` with stand-ins for its kernels that record the compiled kernel and its
+arguments; later calls allocate, fill in addresses and start the compiled kernels. None of this
+waits for the GPU or copies to it, so a call can be captured in a CUDA graph. For a new layout that
+needs no other kernels, the launcher does not run again: its numbers are computed by the recorded
+formulas (relaunch.py).
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the calls turned out to need."""
+        """Notes from the calls."""
         found = [call.note for call in self._calls]
         found += [note for recording in self._recordings for note in recording.notes]
         found += [self._checks.note] if self._checks else []
@@ -81,7 +82,7 @@ class Replay:
 
     @property
     def assemblers(self) -> tuple[str, ...]:
-        """What made the machine code of the kernels."""
+        """The assemblers of the kernels."""
         made = [name for recording in self._recordings for name in recording.assemblers]
         return tuple(dict.fromkeys(made))
 
@@ -202,12 +203,12 @@ class Recording:
 
     @property
     def assemblers(self) -> tuple[str, ...]:
-        """What made the machine code of its kernels."""
+        """The assemblers of its kernels."""
         return tuple(dict.fromkeys(made.assembler for made in self._compilations if made.assembler))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about that."""
+        """Notes on the recording."""
         return tuple(dict.fromkeys(note for made in self._compilations for note in made.notes))
 
     def learn(self, known: Known) -> None:
@@ -220,7 +221,7 @@ class Recording:
         known[text].learn(laid, tensors, self._sizes)
 
     def by_launcher(self, tensors: list[Tensor]) -> tuple[Play, list[Tensor]]:
-        """What plays the file again, and its outputs. Raises Refused where Triton does not compile
+        """A player of the file by its launcher, and its outputs. Raises Refused if Triton refuses
         it.
         """
         if self._checks:

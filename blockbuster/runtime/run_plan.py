@@ -1,10 +1,11 @@
-"""Running a plan on NumPy arrays: NumPy text, or a GPU's kernels in Triton's interpreter."""
+"""Runs a plan on NumPy arrays: as NumPy text, or a GPU's kernels in Triton's interpreter."""
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from blockbuster.emit.kernel import Kernel
 from blockbuster.emit.target.load import load_module
-from blockbuster.ir.types import size_class
+from blockbuster.ir.formula import function_of
+from blockbuster.ir.types import Dim, size_class
 from blockbuster.runtime.launch import run_interpreted
 from blockbuster.selection.pieces import Call, Seen
 from blockbuster.selection.plan import File, Plan, Sizes, call_on_host, shown
@@ -23,6 +25,8 @@ Array = NDArray[Any]
 Known = dict[str, Array]
 Step = Callable[[Known], Collection[Array]]  # the arrays that it writes, in order
 Turn = Callable[[Array], Array]
+Writes = list[tuple[str, Any, Turn]]
+Run = Callable[[Sequence[Array]], list[Array]]
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,27 @@ class OnHost:
                 known[name] = array if array.dtype is dtype else keep(array)
         return [known[name] if turn is None else turn(known[name]) for name, turn in self._results]
 
+    def at_once(self, arrays: Sequence[Array]) -> Run | None:
+        """What gives the same for arrays of the shapes, dtypes and classes of these, where a file
+        reads them as they are and makes the outputs as they are: a call of that file, no more.
+        """
+        plan = self.plan
+        file, *others = plan.steps or (None,)
+        if others or not isinstance(file, File):
+            return None
+        kept = {plan.kept[name] for name in file.writes}
+        if self._results != [(name, None) for name in file.writes] or kept != {plan.arithmetic}:
+            return None
+        dtype = np.dtype(plan.arithmetic)
+        read = [a for name, a in zip(plan.inputs, arrays, strict=True) if name in file.reads]
+        if any(type(array) is not np.ndarray or array.dtype is not dtype for array in read):
+            return None
+        run, *given = self._text(file)
+        call = _call_of(len(plan.inputs))
+        return call(*_quiet(run), *given, dtype.type, *plan.inputs)
+
     @cached_property
-    def _steps(self) -> list[tuple[Step, list[tuple[str, Any, Turn]]]]:
+    def _steps(self) -> list[tuple[Step, Writes]]:
         """What runs, and the dtype in which each array that it makes is kept."""
         plan = self.plan
         return [
@@ -74,10 +97,7 @@ class OnHost:
         return lambda known: _called(self.plan, call, known, self.sizes).values()
 
     def _file(self, file: File) -> Step:
-        dtype, sizes = np.dtype(self.plan.arithmetic), self.sizes
-        run = load_module(file.text).run
-        whole = {dim: sizes[size_class(dim)] or 1 for dim in file.dims}
-        blocks = {dim: file.blocks.get(size_class(dim), n) for dim, n in whole.items()}
+        dtype, (run, sizes, blocks) = np.dtype(self.plan.arithmetic), self._text(file)
 
         def step(known: Known) -> Collection[Array]:
             given = known
@@ -90,9 +110,56 @@ class OnHost:
 
         return step
 
+    def _text(self, file: File) -> tuple[Callable[..., Any], Sizes, dict[Dim, int]]:
+        """The function of a file, all sizes, and those of blocks."""
+        whole = {dim: self.sizes[size_class(dim)] or 1 for dim in file.dims}
+        blocks = {dim: file.blocks.get(size_class(dim), n) for dim, n in whole.items()}
+        return load_module(file.text).run, self.sizes, blocks
+
+
+def settled(run: Run, arrays: Sequence[Array]) -> Run:
+    """What runs for arrays laid out like these, which ``run`` took: the same, or what is faster."""
+    faster = run.at_once(arrays) if isinstance(run, OnHost) else None
+    return run if faster is None else faster
+
+
+def _ignoring() -> contextvars.Context | None:
+    """A context in which NumPy warns of nothing; None where it keeps that by thread (NumPy 1)."""
+    context, before = contextvars.Context(), np.geterr()
+    context.run(np.seterr, all="ignore")
+    if np.geterr() == before:
+        return context
+    np.seterr(**before)
+    return None
+
+
+_IGNORING = _ignoring()
+
+
+def _quiet(run: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[[], Any]]:
+    """``run``, the function of a NumPy text, and what makes a context to call it in.
+
+    A text enters ``np.errstate``; in a context that ignores errors it need not, which takes a third
+    of the time. Each call has a context of its own, since several threads may call at once.
+    """
+    bare = getattr(run, "__wrapped__", None)
+    if bare is None or _IGNORING is None:
+        return run, contextvars.Context
+    return bare, _IGNORING.copy
+
+
+@lru_cache(maxsize=64)
+def _call_of(inputs: int) -> Callable[..., Run]:
+    """What makes a function of arrays of what a text is run with; ``inputs`` is their number."""
+    names = "".join(f", name{n}" for n in range(inputs))
+    given = ", ".join(f"name{n}: arrays[{n}]" for n in range(inputs))
+    made = f"context().run(run, {{{given}}}, sizes, blocks, dtype=dtype)"
+    takes = f"run, context, sizes, blocks, dtype{names}"
+    return function_of(f"lambda {takes}: lambda arrays: [*{made}.values()]", "call of a text")
+
 
 def keeper(dtype: str) -> tuple[Any, Turn]:
-    """What rounds to a dtype, and NumPy's dtype of arrays that need no rounding to it."""
+    """A function that rounds to a dtype, and NumPy's dtype of arrays that need no rounding."""
     plain = None if dtype == "bfloat16" else np.dtype(dtype)
     return plain, partial(rounded, dtype=dtype)
 

@@ -1,12 +1,12 @@
-"""A plan as one file: JSON that holds the emitted sources and all that is needed to run them.
+"""A plan saved as one file: JSON with the emitted sources and all data needed to run them.
 
-With the plan comes the array program, for first results to be compared with; who calls knows its
+The file also holds the array program, with which first results are compared; the caller knows its
 form (frontend/saved_program.py).
 
-Reading it is reading data: nothing that the file names is imported, called or made, but for values
-of a few classes of ours. Running the plan runs what the file says: the modules whose text it holds,
-and functions of whole arrays, which are saved as the names under which they can be imported. So a
-plan is to be trusted as a program is. The checksum shows damage; whoever changes a file on purpose
+Reading the file only reads data: nothing that it names is imported, called or constructed, except
+values of a few of our classes. Running the plan runs the file's content: the modules whose text it
+holds, and functions of whole arrays, which are saved as importable names. So a saved plan needs the
+same trust as a program. The checksum detects damage, not intent: whoever changes a file on purpose
 can compute it anew.
 """
 

@@ -1,4 +1,4 @@
-"""A plan's steps with numbers for names: what is repeated at each call, whatever the layout."""
+"""A plan's steps with numbers in place of names: the part that each call repeats for any layout."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def taken(arrays: Sequence[Tensor], reads: Sequence[int], casts: Casts) -> list[
 
 @dataclass(frozen=True)
 class Finish:
-    """What becomes of an array that is a result: its axes in order, and a cast."""
+    """The last steps of a result: its axes in order, and a cast."""
 
     seen: Seen
     dtype: Any

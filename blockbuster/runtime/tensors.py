@@ -1,4 +1,4 @@
-"""The arrays of a call: what they have in common, and what makes two calls alike.
+"""The arrays of a call: their common properties, and the key by which two calls are alike.
 
 Nothing here imports torch: whoever passes a tensor has it.
 """
@@ -24,7 +24,7 @@ ALIGNED = 16  # bytes: Triton compiles aligned pointers into wider accesses
 
 @dataclass(frozen=True)
 class Arrays:
-    """What a call's arrays have in common. ``device`` is None for NumPy arrays.
+    """The common properties of a call's arrays. ``device`` is None for NumPy arrays.
 
     ``dtype``: where the dtypes of floats meet, and what floats have where no array holds any: as
     NumPy and torch make them of integers. ``others`` are those of arrays that have another.
@@ -45,8 +45,11 @@ def described(value: Any) -> Any:
     """An array as part of a key; None for another value. What was prepared for a key runs for all.
 
     All that a launch depends on is in it: what Triton specializes a kernel on (alignment, and the
-    sizes and strides, which are kernel arguments), and what ``in_common`` refuses.
+    sizes and strides, which are kernel arguments), and what ``in_common`` refuses. Plain NumPy
+    arrays come first: small ones are computed in microseconds.
     """
+    if type(value) is np.ndarray:
+        return value.shape, value.dtype
     if hasattr(value, "data_ptr"):
         address = value.data_ptr()  # 0: the tensor is empty, or without memory of its own
         return (
@@ -93,7 +96,7 @@ def common_dtype(names: list[str]) -> str:
 
 
 def in_common(arrays: Mapping[str, Any]) -> Arrays:
-    """What the arrays of a call have in common; LaunchError names one that does not fit."""
+    """The common properties of a call's arrays; LaunchError names one that does not fit."""
     if not arrays:
         raise LaunchError(message("the call has no array", hint="pass a NumPy array or a tensor"))
     first = next(iter(arrays))
@@ -128,12 +131,24 @@ def is_tensor(value: object) -> bool:
     return hasattr(value, "data_ptr")
 
 
+WIDER = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
+"""Dtypes that torch computes nothing in, and those that hold their numbers."""
+
+
+def _wider(name: str, array: Any) -> str:
+    """What to pass in place of an array of a dtype that kernels do not know."""
+    wider = WIDER.get(dtype_name(array), "")
+    below = ", which holds those below 2**63" if dtype_name(array) == "uint64" else ""
+    if is_tensor(array):
+        return f"pass {name}.to(torch.{wider}){below}" if wider else f"pass {name}.float()"
+    return f"pass {name}.astype(np.{wider or 'float32'}){below}"
+
+
 def _check(name: str, array: Any) -> None:
     dtype = dtype_name(array)
     if dtype not in KNOWN:
-        hint = f"pass {name}.float()" if is_tensor(array) else f"pass {name}.astype(np.float32)"
-        known = ", ".join(KNOWN)
-        raise LaunchError(message(f"{name} holds {dtype}; known are {known}", hint=hint))
+        known = f"known are {', '.join(KNOWN)}"
+        raise LaunchError(message(f"{name} holds {dtype}; {known}", hint=_wider(name, array)))
     if not is_tensor(array):
         if type(array) not in PLAIN:
             kind = type(array).__name__

@@ -1,10 +1,10 @@
-"""A kernel's first launch in another process, which may fault alone.
+"""The trial of a kernel: its first launch, in another process, which may fault alone.
 
-An access out of bounds ends all use of a GPU in the process that made it. So where a launch may do
-that, it is made in a process forked by one that has torch and Triton loaded and no GPU in use
-(worker.py), on drawn arrays of the same layout, several times: what reads a register that nothing
-has written faults in one run and not in the next, but gives another result each time. It costs some
-five seconds for the first kernel, when that process starts, and about a second for each later one.
+An access out of bounds ends all use of a GPU in its process. So a launch that may fault is made in
+a process forked by one that has torch and Triton loaded and no GPU in use (worker.py), on drawn
+arrays of the same layout, several times. A kernel that reads a register that nothing has written
+faults in one run and not in the next, but its results differ between runs. A trial costs some five
+seconds for the first kernel, when that process starts, and about a second for each later one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAULTED = "faulted"
 def fault_in_trial(
     text: str, tensors: Sequence[Any], sizes: Mapping[str, int], *, server: str = SERVER
 ) -> str:
-    """How the launch of an emitted file fails in another process; "" where it does not."""
+    """The fault of an emitted file's launch in another process; "" if there is none."""
     layouts = [_layout(tensor) for tensor in tensors]
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:
         folder = Path(name, "job")

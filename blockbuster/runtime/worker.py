@@ -1,13 +1,17 @@
-"""A process that has loaded what is slow to load, and forks one of its own for each job.
+"""A server process that has loaded slow packages, and forks a process of its own for each job.
 
-So a job starts within milliseconds, sees nothing of the jobs before it, and may crash or hang
-alone. A job is a folder; what it prints is kept there, in ``log``.
+So a job starts within milliseconds, sees nothing of earlier jobs, and may crash or hang alone. A
+job is a folder; its output is kept there, in ``log``.
 
-    who asks                        server                          job
+    client                          server                          job
     folder of a job -- stdin -->    fork                      -->   read, compute, write, exit
     exit code       <-- stdout --   wait
 
-The server ends when its standard input does, whatever has become of who asks: no process is left.
+If jobs share state that takes long to set up, such as a GPU's context, a server runs them itself
+(``serve_itself``), and ends with the first that fails.
+
+The server ends when its standard input closes, whatever has become of the client: no process is
+left behind.
 """
 
 from __future__ import annotations
@@ -28,6 +32,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from blockbuster.errors import LaunchError
+
+
+class Ended(LaunchError):
+    """A server that ended by itself, with its exit code; negative for a signal."""
+
+    def __init__(self, code: int, said: str) -> None:
+        super().__init__(f"lost its server, which ended with code {code}: {said}")
+        self.code = code
+
 
 IDLE: list[Server] = []
 """Servers that wait for a job, for the next one that comes: at most as many as ran side by side."""
@@ -61,7 +74,7 @@ class Server:
         return self.result(timeout)
 
     def begin(self, job: Path) -> None:
-        """Start a job. Raises LaunchError where the server does not live."""
+        """Start a job. Raises LaunchError if the server does not live."""
         assert self._process.stdin
         try:
             self._process.stdin.write(os.fsencode(job) + b"\n")
@@ -80,11 +93,11 @@ class Server:
         return int(answer)
 
     def fileno(self) -> int:
-        """What becomes readable when the job, or the server, has ended."""
+        """A descriptor that becomes readable when the job, or the server, has ended."""
         assert self._process.stdout
         return self._process.stdout.fileno()
 
-    def _ended(self) -> LaunchError:
+    def _ended(self) -> Ended:
         """What to say of a server that ended by itself. What is left of its job ends, too."""
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         with suppress(ProcessLookupError):
@@ -92,7 +105,7 @@ class Server:
         code = self._process.wait()
         self._log.seek(0)
         text = self._log.read().decode(errors="replace").strip()
-        return LaunchError(f"lost its server, which ended with code {code}: {text[-2000:]}")
+        return Ended(code, text[-2000:])
 
     def kill(self) -> None:
         """End the server, and the job that it runs, now."""
@@ -117,10 +130,13 @@ class Server:
             file.close()
 
 
-def run_job(job: Path, code: str, environment: Mapping[str, str], timeout: float) -> int:
+def run_job(
+    job: Path, code: str, environment: Mapping[str, str], timeout: float, *, lasting: bool = False
+) -> int:
     """The exit code of a job, in a server that waits for one, or in a new one.
 
-    Raises TimeoutError where the job takes longer, LaunchError where the server does not live.
+    ``lasting``: the server runs jobs itself (``serve_itself``), and ends with one that fails.
+    Raises TimeoutError if the job takes longer, LaunchError if the server does not live.
     """
     server = take(code, environment)
     try:
@@ -128,7 +144,10 @@ def run_job(job: Path, code: str, environment: Mapping[str, str], timeout: float
     except BaseException:
         server.kill()
         raise
-    IDLE.append(server)
+    if lasting and status:
+        server.end()
+    else:
+        IDLE.append(server)
     return status
 
 
@@ -190,6 +209,20 @@ def serve(run: Callable[[Path], None]) -> None:
         answers.flush()
 
 
+def serve_itself(run: Callable[[Path], None]) -> None:
+    """Call ``run`` for each job, in this process, until standard input ends or a job fails.
+
+    What one job has loaded or begun, the next one finds: a GPU's context, a library's handles.
+    """
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    for line in iter(requests.readline, b""):
+        code = _logged(run, Path(os.fsdecode(line.rstrip(b"\n"))))
+        answers.write(b"%d\n" % code)
+        answers.flush()
+        if code:
+            return
+
+
 def _forked(run: Callable[[Path], None], job: Path, requests: BinaryIO) -> int:
     """The exit code of a process that runs the job. Where requests end meanwhile, so does it."""
     ends, end = os.pipe()
@@ -210,9 +243,20 @@ def _in_child(run: Callable[[Path], None], job: Path) -> None:
     """Run the job and exit. What it prints goes into its log."""
     code = 1
     try:
-        log = os.open(job / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        for number, file in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
-            os.dup2(file, number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        code = _logged(run, job)
+    finally:
+        os._exit(code)
+
+
+def _logged(run: Callable[[Path], None], job: Path) -> int:
+    """The exit code of a job. What it prints, and why it fails, goes into its log."""
+    log = os.open(job / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for number in (1, 2):
+        os.dup2(log, number)
+    os.close(log)
+    code = 1
+    try:
         run(job)
         code = 0
     except BaseException:
@@ -220,4 +264,4 @@ def _in_child(run: Callable[[Path], None], job: Path) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+    return code

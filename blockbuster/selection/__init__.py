@@ -1,4 +1,4 @@
-"""Choosing kernels: what programs cost, in closed form."""
+"""Selection: which kernels a program becomes, with which schedules, by closed-form costs."""
 
 from blockbuster.selection.closed import ClosedTraffic, Traffic, closed_traffic, traffic
 from blockbuster.selection.closed_forms import ClosedForm, Symbol

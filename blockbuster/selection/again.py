@@ -1,8 +1,13 @@
-"""Programs that make larger values again instead of storing them: candidates beside the snapshots.
+"""Candidates beside the snapshots: programs that recompute large values instead of storing them.
 
-Attention's backward pass reads its scores in three products whose loops do not meet, so fusing
-alone stores them. ``made_again`` (rules/made_again.py) copies them into each product. That saves
-what storing moves and costs arithmetic: which is less depends on sizes, and is for choice.py.
+Attention's backward pass reads its scores in three products whose loops do not meet, so fusion
+alone stores them. ``made_again`` (rules/made_again.py) copies their computation into each product.
+That saves traffic and costs arithmetic; which is cheaper depends on sizes, and choice.py decides.
+
+Extensions go further: a loop takes in what is as small as an array, too, and repeats all that it
+takes in every iteration. Attention by random features multiplies keys by values once per head; an
+extension does so for each block of queries, a hundred times the work. So there are two programs:
+with extensions, and with larger values alone made again.
 """
 
 from __future__ import annotations
@@ -22,10 +27,19 @@ from blockbuster.rules import (
     CopyProducer,
     Derivation,
     ExtendMapOverCopies,
+    Rule,
     made_again,
 )
 from blockbuster.selection.cost import in_elements
+from blockbuster.selection.repeating import repeating
 from blockbuster.selection.whole import BESIDE_DOTS, Sites
+
+EXTENDING: tuple[Rule, ...] = (*RULES, ExtendMapOverCopies())
+ALONE: tuple[Rule, ...] = (
+    *(rule for rule in RULES if rule.kind != "extension"),
+    ExtendMapOverCopies(),
+)
+"""Without the extensions that take in what is not copied."""
 
 MOST_TIMES = 4
 """How often the arithmetic of a program may be done over: attention's backward pass as array code
@@ -36,11 +50,12 @@ does it 2.2 times, with statistics, dq, dk and dv each in a loop of its own."""
 class Again:
     """A program with larger values made again; ``derivation`` begins with the steps that copy them.
 
-    ``dims`` are in one block each.
+    ``dims`` are in one block each. ``alone``: no extension took in anything else.
     """
 
     derivation: Derivation
     dims: tuple[Dim, ...] = ()
+    alone: bool = False
 
     @property
     def graph(self) -> Graph:
@@ -49,9 +64,10 @@ class Again:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         whole = f", {' and '.join(self.dims)} in one block" if self.dims else ""
-        return f"the program with larger values made again{whole}"
+        alone = " alone" * self.alone
+        return f"the program with larger values{alone} made again{whole}"
 
     @cached_property
     def copied(self) -> tuple[str, ...]:
@@ -62,10 +78,18 @@ class Again:
         return tuple(dict.fromkeys(node.hints[0] for node in made if node.hints[0]))
 
 
-def values_again(derivation: Derivation, whole: tuple[Dim, ...] = ()) -> Again | None:
+def values_again(
+    derivation: Derivation, whole: tuple[Dim, ...] = (), *, alone: bool = False
+) -> Again | None:
     """The program that makes larger values again, where there is anything to gain from it."""
-    made = made_again(derivation, (*RULES, ExtendMapOverCopies()), whole=whole)
-    return None if made is None else Again(made, whole)
+    made = made_again(derivation, ALONE if alone else EXTENDING, whole=whole)
+    return None if made is None else Again(made, whole, alone)
+
+
+def programs_again(derivation: Derivation) -> tuple[Again, ...]:
+    """The programs that make larger values again, each once."""
+    found = (values_again(derivation), values_again(derivation, alone=True))
+    return tuple({one.graph: one for one in found[::-1] if one is not None}.values())[::-1]
 
 
 class AgainWhole:
@@ -77,22 +101,42 @@ class AgainWhole:
     """
 
     def __init__(self, again: Again, fused: Derivation) -> None:
-        self._fused = fused
-        start = again.derivation.start
-        self._dims = Sites(start).of(_repeating(again.derivation))
+        self._again, self._fused = again, fused
+        self._sites = Sites(again.derivation.start)
+        self._extended = self._sites.of(_extended(again.derivation))
+        self._dims = tuple(dict.fromkeys((*self._extended, *self._sites.all)))
         self._found: dict[tuple[Dim, ...], Again | None] = {}
 
     def for_sizes(self, sizes: Mapping[Dim, int]) -> dict[int, Again]:
         """The program for these sizes (by size class), by a number that its dims have."""
-        fitting = tuple(dim for dim in self._dims if 0 < sizes[size_class(dim)] <= BESIDE_DOTS)
-        if fitting and fitting not in self._found:
-            self._found[fitting] = values_again(self._fused, fitting)
-        one = self._found.get(fitting)
-        number = sum(1 << self._dims.index(dim) for dim in fitting)
+        fitting = tuple(d for d in self._dims if 0 < sizes[size_class(d)] <= BESIDE_DOTS)
+        dims = tuple(dim for dim in self._extended if dim in fitting)
+        if self._again.alone:
+            dims = self._not_repeating(fitting)
+        one = self._with(dims) if dims else None
+        number = sum(1 << self._dims.index(dim) for dim in dims)
         return {number: one} if one else {}
 
+    def _not_repeating(self, fitting: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        """The dims of loops that repeat others, one by one, until none is left of ``fitting``."""
+        dims: tuple[Dim, ...] = ()
+        one: Again | None = self._again
+        while one is not None:
+            again = self._sites.of(repeating(one.graph))
+            more = next((dim for dim in again if dim in fitting and dim not in dims), None)
+            if more is None:
+                break
+            dims = (*dims, more)
+            one = self._with(dims)
+        return dims
 
-def _repeating(derivation: Derivation) -> tuple[Dim, ...]:
+    def _with(self, dims: tuple[Dim, ...]) -> Again | None:
+        if dims not in self._found:
+            self._found[dims] = values_again(self._fused, dims, alone=self._again.alone)
+        return self._found[dims]
+
+
+def _extended(derivation: Derivation) -> tuple[Dim, ...]:
     """The dims of the maps that were extended: each iteration does what they took in."""
     found: dict[Dim, None] = {}
     for step, application in zip(derivation.steps, derivation.applications, strict=True):
@@ -123,7 +167,7 @@ class Repeated:
 
     @property
     def words(self) -> str:
-        """How much there is of it."""
+        """The amount of repeated work, in words."""
         now, once = self.now.matrix + self.now.vector, self.once.matrix + self.once.vector
         names = f"{', '.join(self.copied)} and what they take" if self.copied else "Values"
         return f"{names} are made again: {now:.2g} operations instead of {once:.2g}"
@@ -132,6 +176,6 @@ class Repeated:
 def repeated(
     one: Again, program: TileProgram, once: TileProgram, sizes: Mapping[Dim, int]
 ) -> Repeated:
-    """What ``program``, the tiles of ``one``, computes, and ``once``, the program before fusion."""
+    """The work of ``program``, the tiles of ``one``, beside that of ``once``, which is unfused."""
     work = arithmetic(program, sizes), arithmetic(once, sizes)
     return Repeated(*work, exact=program.dtype == FLOAT, copied=one.copied)

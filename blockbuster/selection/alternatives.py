@@ -1,10 +1,10 @@
-"""Other forms of a snapshot, for where a compiler refuses the usual one.
+"""Other forms of a snapshot, used if a compiler refuses the usual one.
 
-What compilers break depends on how a kernel's threads and tiles are laid out: ptxas 12.8 is right
-where a kernel has 8 warps, or where all its dots swizzle in one way (shared_base.py), and Triton
-exchanges no rows where more threads leave each of them one block (exchanged_rows.py). No form here
-is better than the usual one, so none is looked at before that is refused; then cost decides between
-these and other snapshots (traffic.py).
+Compiler faults depend on how a kernel's threads and tiles are laid out. ptxas 12.8 is right if a
+kernel has 8 warps, or if all its dots use one swizzle (shared_base.py); Triton exchanges no rows if
+more threads leave each of them one block (exchanged_rows.py). No form here is better than the usual
+one, so none is tried before that is refused; then cost decides between these and other snapshots
+(traffic.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MORE_WARPS = 2 * WARPS
 
 @dataclass(frozen=True)
 class Form:
-    """How a snapshot becomes a kernel: ``tiles`` and ``warps`` where they are not the default.
+    """A form of a snapshot's kernel: ``tiles`` and ``warps`` where they are not the default.
 
     ``words`` follow the snapshot's name.
     """

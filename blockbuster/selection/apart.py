@@ -1,10 +1,10 @@
-"""Snapshots whose loops of dots are free of statistics: candidates beside the snapshots.
+"""Candidates beside the snapshots: programs whose loops of dots compute no row statistics.
 
-Fusing a norm with a matmul ends in one loop that takes the dots and adds up rows of what they read.
-On an H200 that is 1.3 to 2.2 times slower than a kernel for the sums and one for the dots, whose
-loads then run ahead. ``Materialize`` takes them apart; which of both is cheaper is for choice.py.
-Less fused, the sums stand in a loop of their own before those of the dots: taken apart, they are
-one kernel with blocks of its own instead of chunks in the blocks of the dots.
+Fusing a norm with a matmul ends in one loop that takes the dots and adds up rows of their operand.
+On an H200 that is 1.3 to 2.2 times slower than one kernel for the sums and one for the dots, whose
+loads then run ahead. ``Materialize`` separates them; choice.py decides which is cheaper.
+Less fused, the sums stand in a loop of their own before those of the dots: separated, they are one
+kernel with blocks of its own instead of chunks in the blocks of the dots.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Apart:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         form = ", its rows normalized before the dots," if self.normalized else ""
         return f"snapshot {self.number}{form} with statistics apart"
 
@@ -64,7 +64,7 @@ class Apart:
 
 
 def statistics_apart(derivation: Derivation) -> tuple[Apart, ...]:
-    """What there is to gain in the first snapshots that have any, least fused first.
+    """The candidates from the first snapshots that have statistics to separate, least fused first.
 
     Where digits would be lost, also what there is to gain in the safe form of the snapshot. Last,
     of several products, the first snapshot whose sums stand before its loops of dots.

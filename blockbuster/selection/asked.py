@@ -1,7 +1,7 @@
-"""Measured schedules instead of modelled ones: what is asked, and what an answer makes of a choice.
+"""Measured schedules in place of modelled ones: the question to ``tuning``, and use of its answer.
 
-Who has measured (``tuning``) is asked once a class of sizes and kernel file. The answer is what was
-considered, with another best choice in front, or what was considered as it was.
+``tuning`` is asked once per class of sizes and kernel file. Its answer is the choices considered,
+with another best one in front if a measured schedule exists, else unchanged.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from blockbuster.selection.size_classes import Sizes
 
 @dataclass(frozen=True)
 class Subject:
-    """What a file computes, for any sizes. ``given``: the dtypes of its arrays."""
+    """The computation of a file, for any sizes. ``given``: the dtypes of its arrays."""
 
     graph: Graph
     given: Given
 
     @cached_property
     def unfused(self) -> Fingerprint:
-        """The tile program before any fusion. Raises EmitError where there is none."""
+        """The tile program before any fusion. Raises EmitError if there is none."""
         program = lower_to_tiles(safe(self.graph))
         return Fingerprint(typed_for_gpu(self.graph, program, self.given))
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is considered for a file, for some sizes.
+    """The choices considered for a file, for some sizes.
 
     ``refused``: keys of choices that a compiler refused or broke. ``one_kernel``: only single
     kernels may be the answer.
@@ -75,7 +75,7 @@ Known = Callable[[Asked], Considered]
 
 @dataclass(frozen=True)
 class Measured(Considered):
-    """What was considered, where the best is known from measurements. ``said``: from which."""
+    """The choices considered, with the best one known from measurements. ``said``: from which."""
 
     said: str = ""
 

@@ -1,11 +1,11 @@
-"""Which exponentials are made in base 2, and which tanh of them.
+"""Which exponentials, and which tanh, are computed in base 2.
 
-Exponentials: those beside dots, where results have 16 bits. Rows alone wait for memory, and have
-much to do for each row already: a loss of 4096 x 32768 took an H200 132 microseconds without and
-195 with it. In float32 a scale that is folded in rounds once more: attention had 1.53 times eager's
-error with it, 0.42 without. tanh: where nothing but maxima and exponentials reads its values, such
-as scores of attention with a soft cap: there an absolute error of a unit in the last place of 1 is
-as small as the rounding of scores themselves.
+Exponentials: those beside dots, where results have 16 bits. Programs of rows alone wait for memory,
+and the move adds work for each row: a loss of 4096 x 32768 took an H200 132 microseconds without it
+and 195 with it. In float32 a scale that is folded in adds a rounding: attention had 1.53 times
+eager's error with it, 0.42 without. tanh: those whose values only maxima and exponentials read,
+such as scores of attention with a soft cap. There an absolute error of a unit in the last place of
+1 is as small as the rounding of the scores themselves.
 """
 
 from __future__ import annotations

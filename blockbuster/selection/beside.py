@@ -1,11 +1,11 @@
-"""The candidates beside the snapshots, in the order in which they are numbered."""
+"""All candidates beside the snapshots, in the order of their numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from blockbuster.rules import Derivation
-from blockbuster.selection.again import Again, values_again
+from blockbuster.selection.again import Again, programs_again
 from blockbuster.selection.apart import Apart
 from blockbuster.selection.operands_apart import OperandsApart, operands_apart
 from blockbuster.selection.over_ancestors import OverAncestors, over_ancestors
@@ -15,8 +15,7 @@ Beside = Apart | OperandsApart | OverAncestors | Again
 
 def beside_snapshots(derivation: Derivation, apart: Sequence[Apart]) -> tuple[Beside, ...]:
     """Snapshots with statistics ``apart``, or operands of dots, programs that take in ancestors
-    alone, and the one that makes values again, where there are any.
+    alone, and those that make values again, where there are any.
     """
-    again = values_again(derivation)
     stored = operands_apart(derivation)
-    return (*apart, *stored, *over_ancestors(derivation), *([again] if again else ()))
+    return (*apart, *stored, *over_ancestors(derivation), *programs_again(derivation))

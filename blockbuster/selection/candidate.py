@@ -1,4 +1,4 @@
-"""A candidate: a snapshot as a tile program with a schedule for some sizes, and what it costs."""
+"""A candidate: a snapshot as a tile program, with a schedule for some sizes and its cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.split_nests import split_nests
 from blockbuster.emit.target.compiler import target_of
 from blockbuster.emit.tile.array_dtypes import Given
-from blockbuster.emit.tile.program import Buffer, TileProgram
+from blockbuster.emit.tile.dataflow import defined
+from blockbuster.emit.tile.program import Buffer, TileProgram, statements
 from blockbuster.emit.tile.tiling import tiling_of
 from blockbuster.emit.tile.traffic import traffic_by_nest
 from blockbuster.emit.tile.uses import Uses
@@ -42,13 +43,13 @@ STORED = "what it stores between kernels is larger than all that it is given"
 class Choice:
     """A snapshot with its tiles. ``key`` is equal for sizes that the same text serves.
 
-    ``tiles`` are those that are not the default, ``unsafe`` says which exponentials can overflow,
-    ``notes`` what else to know about its numbers. ``scheduled`` is what a GPU's kernel is printed
-    from, its warps among them, ``stable`` the safe form of ``graph`` that became it. ``price``:
-    what it costs, in microseconds or, on the CPU, in elements moved, and what that is in words;
-    ``cost`` has more of it. ``again``: what it repeats. ``usual``: it is in no other form that a
-    compiler's refusal asked for. ``weight``: how many times its
-    microseconds count. ``schedules``: among which its own was chosen, or why it was not.
+    ``tiles`` are those that are not the default, ``unsafe`` names exponentials that can overflow,
+    ``notes`` are further facts about its numbers. A GPU's kernel is printed from ``scheduled``,
+    which holds its warps, too; ``stable`` is the safe form of ``graph`` behind it. ``price``: the
+    cost in microseconds or, on the CPU, in elements moved; ``cost`` has the details. ``again``: the
+    work that it repeats. ``usual``: it is not another form because a compiler refused one.
+    ``weight``: a factor on its microseconds. ``schedules``: the schedules among which its own was
+    chosen, or why it was not.
     """
 
     graph: Graph = field(repr=False)
@@ -82,12 +83,14 @@ class Choice:
 
     @property
     def rank(self) -> tuple[int, float, int, int, int]:
-        """What the best choice has least of; values are made again only where that is better."""
+        """The sort key: the best choice has the least; values are made again only if that is
+        better.
+        """
         return len(self.unsafe), self.price, *self.tie
 
     @property
     def tie(self) -> tuple[int, int, int]:
-        """What the best of those has least of that cost the same: first kernels whose loops read an
+        """The sort key among choices of equal cost: first kernels whose loops read an
         array for dots and otherwise, which the closed form has too fast. A gated network of 128
         rows and 512 columns took an H200 20.6 microseconds with such a kernel, and 14 without one.
         """
@@ -95,7 +98,7 @@ class Choice:
 
     @property
     def amount(self) -> str:
-        """What it costs, in words."""
+        """The cost, in words."""
         if self.cost is not None:
             times = f", counted {self.weight} times: {STORED}" if self.weight > 1.0 else ""
             return f"{self.name} {self.cost}{times}"
@@ -104,7 +107,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a choice is for. ``in_chunks``: loops may be run in chunks."""
+    """The sizes, dtypes and target of a choice. ``in_chunks``: loops may be cut into chunks."""
 
     sizes: Mapping[Dim, int]
     given: Given
@@ -119,7 +122,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A program to print, tiles that are not the default, all tiles, and what its kernels cost."""
+    """A program to print, its tiles that are not the default, all tiles, and its kernels' cost."""
 
     program: TileProgram
     tiles: Mapping[Dim, int]
@@ -140,7 +143,9 @@ def on_the_cpu(start: TileProgram, setting: Setting) -> Candidate:
     kernels = len(split_nests(program).nests)
     sizes = completed(setting.known, program.rules)
     moved = sum(nest.elements for nest in traffic_by_nest(program, sizes, blocks))
-    key = (program.whole, tuple(looped.items()))
+    made = (defined(stmt) for nest in program.nests for stmt in statements(nest.body))
+    dtypes = tuple(sorted({tile.dtype for tile in made if tile}))
+    key = (program.whole, tuple(looped.items()), dtypes)
     return Candidate(program, {}, blocks, kernels, moved, moved, key)
 
 

@@ -1,9 +1,9 @@
-"""Which snapshot becomes the kernel, and with which schedule: those that cost least.
+"""The choice of a kernel: the snapshot and the schedule that cost least.
 
-Every snapshot of a piece is lowered to tiles for the sizes at hand. On a GPU each has the closed
-form's microseconds with its default schedule, and the best few with the best of the schedules near
-that (contest.py); on the CPU the least tile traffic wins. Fewer kernels, then more fusion, break a
-tie. Where a compiler refuses a snapshot, other forms of it (alternatives.py) compete.
+Every snapshot of a piece is lowered to tiles for the given sizes. On a GPU, a closed form predicts
+the microseconds of each with its default schedule, and the best few compete with the best of nearby
+schedules (contest.py). On the CPU the least tile traffic wins. Fewer kernels, then more fusion,
+break a tie. If a compiler refuses a snapshot, its other forms (alternatives.py) compete.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Fused:
 
     @cached_property
     def derivation(self) -> Derivation:
-        """How the program was fused."""
+        """The derivation of the fused program."""
         return self._given or fuse(self.graph)
 
     @cached_property
     def snapshots(self) -> tuple[Graph, ...]:
-        """What may be chosen, least fused first; the unfused program is the last resort.
+        """The programs to choose from, least fused first; the unfused program is the last resort.
 
         Behind those of the derivation stand those ``beside`` them; those with dims in one block
         (whole.py) are for some sizes only.
@@ -93,12 +93,12 @@ class Fused:
         return WholeDims(self.derivation)
 
     @cached_property
-    def _again_whole(self) -> AgainWhole | None:
-        found = [one for one in self.beside if isinstance(one, Again)]
-        return AgainWhole(found[0], self.derivation) if found else None
+    def _again_whole(self) -> tuple[AgainWhole, ...]:
+        found = (one for one in self.beside if isinstance(one, Again))
+        return tuple(AgainWhole(one, self.derivation) for one in found)
 
     def derivation_of(self, choice: Choice) -> Derivation:
-        """How the program of a choice was fused: a derivation that ends with it."""
+        """The derivation that ends with the program of a choice."""
         number, snapshots = choice.snapshot, len(self.derivation.snapshots_after)
         one = self._beside(number) or self._whole.get(number)
         if isinstance(one, Whole):
@@ -131,11 +131,11 @@ class Fused:
     ) -> Considered:
         """The choice for these sizes. ``one_kernel``: one that is a single kernel, if any is.
 
-        ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name.
-        Then no loop is run in chunks, since another kernel would have to combine them.
-        Where a compiler refused a snapshot, other forms of it are considered beside the others;
-        where it refused every one, all are considered again with smaller tiles. Raises EmitError
-        where no snapshot, nor the unfused program, has a form for the target that compiles.
+        ``dtype`` is what ``emit`` takes: of all inputs, or of some arrays by name. Then no loop is
+        run in chunks, since another kernel would have to combine them. Where a compiler refused a
+        snapshot, other forms of it are considered beside the others; where it refused every one,
+        all are considered again with smaller tiles. Raises EmitError if no snapshot, nor the
+        unfused program, has a form for the target that compiles.
         """
         refusals = Refusals()
         found: list[Choice] = []
@@ -186,10 +186,11 @@ class Fused:
             return ()
         first = len(self.snapshots) + 2
         whole = self._whole_dims.for_sizes(setting.known)
-        numbered: dict[int, Whole | Again] = {first + 2 * at: one for at, one in whole.items()}
-        if self._again_whole is not None and setting.target != CPU:
-            again = self._again_whole.for_sizes(setting.known)
-            numbered |= {first + 2 * at + 1: one for at, one in again.items()}
+        each = 1 + len(self._again_whole)
+        numbered: dict[int, Whole | Again] = {first + each * at: one for at, one in whole.items()}
+        for kind, beside in enumerate(self._again_whole if setting.target != CPU else (), start=1):
+            again = beside.for_sizes(setting.known)
+            numbered |= {first + each * at + kind: one for at, one in again.items()}
         self._whole |= numbered
         return tuple(numbered)
 
@@ -231,7 +232,7 @@ class Fused:
     def _formed(
         self, setting: Setting, number: int, form: Form, refusals: Refusals
     ) -> Choice | None:
-        """A snapshot in some form; None, and noted in ``refusals``, where it has none."""
+        """A snapshot in some form; None, and noted in ``refusals``, if it has none."""
         try:
             return self._choice(setting, number, form) if self._fits(setting, number) else None
         except EmitError as error:
@@ -306,14 +307,14 @@ class Fused:
 
     def _weight(self, found: Candidate) -> float:
         """How many times the microseconds of a candidate count."""
-        if found.scheduled is None or self._again_whole is None:
+        if found.scheduled is None or not self._again_whole:
             return 1.0
         return LARGE if is_large(found.program, found.scheduled.sizes) else 1.0
 
     def _again(self, one: Again, found: Candidate) -> Repeated:
         """What a program that makes values again computes, beside the program as it was written.
 
-        Raises EmitError where that is too much.
+        Raises EmitError if that is too much.
         """
         assert found.scheduled is not None
         once = self._lower(len(self.snapshots) + 1).program

@@ -1,10 +1,11 @@
-"""Which loops are run in chunks, and in how many: so many that the device is busy."""
+"""Which loops are cut into chunks, and into how many: enough to keep the device busy."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from blockbuster.emit.schedule.chunk_loops import ChunkLoop, body_inside_grid
@@ -26,6 +27,7 @@ from blockbuster.emit.tile.trips import blocks_in, bound_blocks
 from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError, message
 from blockbuster.ir.types import Dim, size_class
+from blockbuster.selection.combining import in_one_tile
 from blockbuster.selection.deferral import MOST
 from blockbuster.selection.sunk import sunk
 
@@ -39,7 +41,7 @@ def in_chunks(scheduled: Scheduled, *, asked: Mapping[Dim, int] | None = None) -
     """``scheduled`` with long loops of few programs in chunks: as many as keep the device busy.
 
     ``asked`` says in how many chunks which dims are run instead, by dim or size class. Raises
-    EmitError where none of the loops over such a dim can be.
+    EmitError if none of the loops over such a dim can be.
     """
     nest, done = 1, dict[Dim, None]()
     while nest <= len(scheduled.draft.nests):
@@ -51,8 +53,11 @@ def in_chunks(scheduled: Scheduled, *, asked: Mapping[Dim, int] | None = None) -
             continue
         site = next(site for site, found in loops_of(scheduled.draft) if found is loop)
         count = sizes.wanted[loop.dim]
-        at_once = sizes.fit_at_once(loop, count)
-        scheduled = CHUNK.apply(scheduled, site, count=count, at_once=at_once)
+        finely = in_one_tile(scheduled, site, count)
+        if finely is None:
+            at_once = sizes.fit_at_once(loop, count)
+            finely = CHUNK.apply(scheduled, site, count=count, at_once=at_once)
+        scheduled = finely
         done |= dict.fromkeys((loop.dim, size_class(loop.dim)))
     for dim in (dim for dim in asked or {} if dim not in done):
         raise EmitError(
@@ -87,9 +92,13 @@ class ChunkSizes:
         self.tiling: Tiling = tiling_of(self.scheduled.draft, self.of)
         self.processors = self.scheduled.target.processors
         self.wanted: dict[Dim, int] = {}
-        blocks = bound_blocks(self.scheduled.draft, self.scheduled.sizes)
-        self.known = KnownBounds(self.of, self.scheduled.sizes, blocks_in(self.of, blocks))
         self._counting = {d for c in self.scheduled.draft.chunks for d in (c.number, c.lanes)}
+
+    @cached_property
+    def known(self) -> KnownBounds:
+        """How many blocks the loops over spans have."""
+        blocks = bound_blocks(self.scheduled.draft, self.scheduled.sizes)
+        return KnownBounds(self.of, self.scheduled.sizes, blocks_in(self.of, blocks))
 
     def first(self) -> For | None:
         """The first loop of the nest that is to be run in chunks."""

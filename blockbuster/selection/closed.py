@@ -1,7 +1,7 @@
-"""Graph traffic in closed form: what a program moves, computes and holds, for all sizes and blocks.
+"""Graph traffic in closed form: loads, stores, arithmetic and footprint, for all sizes and blocks.
 
-Loads, stores and arithmetic mean what ``blockbuster.interp.observers`` says; the numbers are equal
-to what ``GraphTraffic`` counts while a program is interpreted, but nothing is run here.
+``blockbuster.interp.observers`` defines loads, stores and arithmetic. The numbers equal those that
+``GraphTraffic`` counts while a program is interpreted, but nothing is run here.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from blockbuster.selection.walk import Tally, Walk
 class Traffic:
     """The numbers for one choice of sizes and blocks.
 
-    ``tensors`` holds what moves to and from each tensor; ``flops`` the operations on matrix units
-    (dots) and on vector units (pointwise operators, folds and the other functional operators);
-    ``footprint`` the most elements in local memory at once; ``dots`` the dots executed.
-    ``item_bytes`` is the size of an element in global memory.
+    ``tensors`` holds the traffic of each tensor. ``flops`` counts the operations on matrix units
+    (dots) and on vector units (pointwise operators, folds and the other functional operators).
+    ``footprint`` is the peak number of elements in local memory, ``dots`` the number of dots
+    executed. ``item_bytes`` is the size of an element in global memory.
     """
 
     tensors: Mapping[Tensor, Moved]
@@ -90,7 +90,7 @@ class ClosedTraffic:
     ) -> Traffic:
         """The numbers at these sizes and numbers of blocks (default 1), or block sizes.
 
-        Raises ValueError where sizes or blocks do not fit the program, as ``evaluate`` does.
+        Raises ValueError if sizes or blocks do not fit the program, as ``evaluate`` does.
         """
         values = self.values(sizes, blocks, block_sizes)
         moved = {
@@ -171,6 +171,8 @@ def traffic(
     *,
     item_bytes: int = 4,
 ) -> Traffic:
-    """What a program moves, computes and holds at these sizes and numbers of blocks (default 1)."""
+    """The loads, stores, arithmetic and footprint of a program at these sizes and numbers of
+    blocks.
+    """
     check_graph(graph)
     return closed_traffic(graph).at(sizes, blocks, item_bytes=item_bytes)

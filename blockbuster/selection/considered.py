@@ -1,4 +1,4 @@
-"""What was considered: the best choice, the others, what is no choice, and why."""
+"""The record of a choice: the best candidate, the others, those excluded, and the reasons."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _priced(choice: Choice) -> str:
 
 @dataclass(frozen=True)
 class Considered:
-    """The best choice for some sizes, the others, and why some snapshots are none.
+    """The best choice for some sizes, the others, and why some snapshots were excluded.
 
-    ``instead``: the best in words, where a compiler refused others.
+    ``instead``: the best in words, if a compiler refused others.
     """
 
     best: Choice
@@ -61,7 +61,7 @@ class Considered:
 
     @property
     def short(self) -> str:
-        """The best, and what the next best would cost, in a few words; empty without others."""
+        """The best choice, and the cost of the next best, in a few words; empty without others."""
         if not self.others:
             return ""
         second = min(self.others, key=lambda choice: choice.rank)
@@ -75,14 +75,14 @@ class Considered:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know: what was no choice, what can overflow or lose digits."""
+        """Notes for the user: excluded choices, possible overflows, lost digits."""
         taken = (f"taken instead: {self.instead}",) if self.instead else ()
         return *self.refused, *taken, *self.best.unsafe, *self.best.notes
 
 
 @dataclass
 class Refusals:
-    """What is no choice: errors by what is said of them, and whether a compiler refused any."""
+    """The excluded choices: errors by their messages, and whether a compiler refused any."""
 
     errors: dict[str, EmitError] = field(default_factory=dict)
     by_compiler: bool = False

@@ -1,7 +1,8 @@
-"""The best few of several candidates get the schedules that suit them best; then the best is taken.
+"""The contest: the best few candidates get the schedules that suit them best; then the best wins.
 
-With default schedules candidates are further apart, or in another order, than at their best. But to
-look for a schedule takes a tenth of a second or two, so only those are varied that may win.
+With default schedules, candidates are further apart, or in another order, than with their best
+ones. But a search for a schedule takes a tenth of a second or two, so only candidates that may win
+are varied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a schedule costs: the closed form's microseconds on the machine of its target."""
+"""The cost of a schedule: the closed form's microseconds on the machine of its target."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ were compiled for an H200, 20 spilled that wanted less, and 126 of the 230 that 
 
 @dataclass(frozen=True)
 class Cost:
-    """What each kernel of a schedule does, and what the closed form says of all together.
+    """The work of each kernel of a schedule, and the closed form's report on all together.
 
     ``combined``: the loops whose chunks leave partial results, which a later kernel combines.
 
@@ -42,7 +42,7 @@ class Cost:
 
     @property
     def microseconds(self) -> float:
-        """How long the kernels take, launches included, and partial results are waited for."""
+        """The time of the kernels, with launches and waits for partial results."""
         return self.report.time_us + COMBINING * self.combined
 
     @cached_property
@@ -87,7 +87,7 @@ at most (``matrix`` and ``cache`` of costs/coefficients.py)."""
 
 
 def cost_of(scheduled: Scheduled) -> Cost:
-    """What a schedule costs on the machine of its target.
+    """The cost of a schedule on the machine of its target.
 
     Raises ValueError if a program does not fit a processor, or the machine lacks a rate.
     """

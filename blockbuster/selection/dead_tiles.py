@@ -1,4 +1,4 @@
-"""Which stored tiles under a mask are filled instead of computed: where the device stays busy."""
+"""Which fully masked tiles are filled instead of computed: those where the device stays busy."""
 
 from __future__ import annotations
 

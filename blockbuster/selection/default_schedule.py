@@ -1,4 +1,4 @@
-"""The schedule of a program that nobody has tuned: which moves, where, with which arguments."""
+"""The default schedule of an untuned program: its moves, their places and their arguments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.base_two import in_base_two
 from blockbuster.selection.chunk_sizes import in_chunks
-from blockbuster.selection.combining import combined_finely
+from blockbuster.selection.combining import combined_finely, combining_warps
 from blockbuster.selection.dead_tiles import filled
 from blockbuster.selection.default_tiles import STAGES, choose_tiling, choose_warps
 from blockbuster.selection.deferral import deferred
@@ -43,7 +43,9 @@ from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.heads_as_rows import heads_grouped
 from blockbuster.selection.longest_first import longest_first
 from blockbuster.selection.overlapping import overlapped
+from blockbuster.selection.own_blocks import Own, cut_apart, wholes_cut
 from blockbuster.selection.split_floats import split_floats
+from blockbuster.selection.turned import turned
 
 BLOCK, FINISH, KEEP, NARROW = BlockDims(), FinishRows(), Keep(), Narrow()
 SPLIT, SPREAD, STAGE, WARPS = Split(), Spread(), Stage(), Warps()
@@ -77,20 +79,32 @@ def arranged(
     tiles: Mapping[Dim, int],
     of_dots: Mapping[Dim, int] | None = None,
     chunks: Mapping[Dim, int] | None = None,
+    own: Own | None = None,
 ) -> Scheduled:
     """``scheduled`` after all moves of the default schedule but warps and stages.
 
-    ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone.
+    ``tiles``: lanes instead of the defaults; ``of_dots``: the same in nests with dots alone;
+    ``own``: lanes of kernels that one nest becomes.
     """
-    scheduled = heads_grouped(split_floats(scheduled), {**(of_dots or {}), **tiles})
-    scheduled = cut(spread_out(scheduled), tiles, of_dots or {})
+    scheduled = divided(scheduled, tiles, of_dots or {}, own or {})
+    scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
+    return longest_first(combined_finely(in_base_two(scheduled)))
+
+
+def divided(
+    scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, int], own: Own
+) -> Scheduled:
+    """The same up to where there is a nest for each kernel, but for those that combine chunks."""
+    lanes = {**of_dots, **tiles}
+    scheduled = spread_out(heads_grouped(split_floats(scheduled), lanes))
+    cuts = _cuts(scheduled, scheduled.draft, lanes) if own else ()
+    scheduled = wholes_cut(scheduled, cuts) if own else cut(scheduled, tiles, of_dots)
     if is_accurate(scheduled.start):
         scheduled = finished(scheduled)
     scheduled = kept(scheduled)
     if not SPLIT.why_not(scheduled, EVERYWHERE):
         scheduled = SPLIT.apply(scheduled, EVERYWHERE)
-    scheduled = parted(deferred(in_chunks(filled(narrowed(scheduled)), asked=chunks)))
-    return longest_first(combined_finely(in_base_two(scheduled)))
+    return turned(cut_apart(scheduled, cuts, own) if own else scheduled)
 
 
 def spread_out(scheduled: Scheduled) -> Scheduled:
@@ -130,7 +144,7 @@ def cut(scheduled: Scheduled, tiles: Mapping[Dim, int], of_dots: Mapping[Dim, in
         usual = tuple(cut for cut in cuts if cut.dim in here)
         mine = tuple(cut for cut in own[at] if cut.dim in here)
         chosen = usual if BLOCK.why_not(scheduled, site, cuts=mine) else mine
-        if chosen and BLOCK.why_not(scheduled, site, cuts=chosen):
+        if chosen is usual and usual and BLOCK.why_not(scheduled, site, cuts=usual):
             return BLOCK.apply(start, EVERYWHERE, cuts=cuts)
         scheduled = BLOCK.apply(scheduled, site, cuts=chosen) if chosen else scheduled
     return scheduled
@@ -219,7 +233,10 @@ def kept(scheduled: Scheduled) -> Scheduled:
 def with_warps(scheduled: Scheduled, warps: int | None) -> Scheduled:
     """``scheduled`` with so many warps in all kernels, or as many as each usually has."""
     draft = scheduled.draft
-    usual = [warps or choose_warps(nest, tiling_of(draft, nest)) for nest in draft.nests]
+    usual = [
+        warps or combining_warps(draft, nest) or choose_warps(nest, tiling_of(draft, nest))
+        for nest in draft.nests
+    ]
     if len(set(usual)) == 1:
         return WARPS.apply(scheduled, EVERYWHERE, count=usual[0])
     for number, count in enumerate(usual, start=1):

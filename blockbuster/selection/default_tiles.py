@@ -1,4 +1,4 @@
-"""Default tiles: which dims are one block, and how many lanes the others get.
+"""Default tiles: which dims are one block, and how many lanes the other dims have.
 
 A starting point that compiles and runs everywhere; selection and tuning replace it.
 """

@@ -1,27 +1,34 @@
-"""How many elements items have, without numbers: what each axis of an item runs along.
+"""How many elements items have, symbolically: the loop or list that each axis follows.
 
-An axis that a map loops over follows the current block of that loop; an axis of the items of a
-list follows the entry's place in the list; any other axis has an extent that is a polynomial.
-Summed over a loop, blocks are the whole dim, however ragged: that is why closed forms are exact.
+An axis that a map loops over follows the current block of that loop. An axis of the items of a list
+follows the entry's place in the list. Any other axis has an extent that is a polynomial. Summed
+over a loop, blocks are the whole dim, however ragged; therefore closed forms are exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import blockbuster.selection.closed_forms as closed_forms
 from blockbuster.ir.types import Dim, Type
 from blockbuster.selection.closed_forms import ONE, ClosedForm, first_block, product, size
 
+KNOWN = 4096
+"""Products that are remembered: one program has few, and those between steps have the same."""
 
-class OfList(NamedTuple):
+
+@dataclass(frozen=True)
+class OfList:
     """The extent of the entry's block in list ``level``, outermost first."""
 
     level: int
 
 
-class OfLoop(NamedTuple):
+@dataclass(frozen=True)
+class OfLoop:
     """The extent of the current block of the loop at ``depth``, outermost first."""
 
     depth: int
@@ -67,7 +74,8 @@ def folded(extents: Sequence[Extent], depth: int, dim: Dim) -> tuple[Extent, ...
     return tuple(first_block(dim) if e == OfLoop(depth) else e for e in extents)
 
 
-def elements(extents: Sequence[Extent], loops: Sequence[Loop]) -> ClosedForm:
+@lru_cache(maxsize=KNOWN)
+def elements(extents: tuple[Extent, ...], loops: tuple[Loop, ...]) -> ClosedForm:
     """The elements of an item of these extents, over all iterations of the loops together."""
     own = product(e for e in extents if isinstance(e, ClosedForm))
     return own * product(
@@ -76,6 +84,7 @@ def elements(extents: Sequence[Extent], loops: Sequence[Loop]) -> ClosedForm:
     )
 
 
+@lru_cache(maxsize=KNOWN)
 def sum_of_extents(loop: Loop, power: int) -> ClosedForm:
     """The sum of the extents of a loop's blocks, each to ``power``.
 
@@ -93,7 +102,8 @@ def sum_of_extents(loop: Loop, power: int) -> ClosedForm:
     return full * product([first] * power) + product([last] * power) - skipped
 
 
-def largest(extents: Sequence[Extent], loops: Sequence[Loop]) -> ClosedForm:
+@lru_cache(maxsize=KNOWN)
+def largest(extents: tuple[Extent, ...], loops: tuple[Loop, ...]) -> ClosedForm:
     """The elements of the largest item of these extents: that of first blocks."""
     return product(
         first_block(loops[e.depth].dim) if isinstance(e, OfLoop) else e

@@ -1,4 +1,4 @@
-"""The plans of one program: what a piece of it becomes for a class of sizes, kept and made anew."""
+"""The family of a program: its plans for classes of sizes, kept, and made on demand."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from blockbuster.selection.asked import Asked, Known, Subject
 from blockbuster.selection.candidate import CPU, Choice, Key
 from blockbuster.selection.choice import Fused
 from blockbuster.selection.considered import Considered
+from blockbuster.selection.in_range import in_range
 from blockbuster.selection.pieces import Axes, Call, Piece, in_pieces, with_integers
 from blockbuster.selection.plan import File, Plan, Sizes, bound
 from blockbuster.selection.plan_classes import PlanClasses
@@ -93,7 +94,7 @@ class Family:
         return dtype if name in self.inputs else result_dtype([dtype], self._arithmetic)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
-        """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
+        """The size of every dim for arrays of these shapes; LaunchError if they disagree."""
         return bound(self.inputs, shapes, self.rules)
 
     def at(self, sizes: Sizes, *, one_kernel: bool = False) -> Plan:
@@ -107,7 +108,7 @@ class Family:
         return self._classes.plan(sizes, one_kernel)
 
     def asked(self, plan: Plan, file: File, *, one_kernel: bool = False) -> Asked:
-        """What was considered for a file of a plan of this family."""
+        """The choices considered for a file of a plan of this family."""
         assert file.considered is not None, "a plan of this family"
         return self._asked(plan.files.index(file), plan.sizes, file.considered, one_kernel)
 
@@ -170,7 +171,7 @@ class Family:
         found = iter(zip(self.fused, chosen, strict=True))
         steps: list[File | Call] = []
         for step in self._pieces.steps:
-            steps.append(step if isinstance(step, Call) else self._file(step, *next(found)))
+            steps.append(step if isinstance(step, Call) else self._file(step, *next(found), sizes))
         notes = [note for considered in chosen for note in considered.notes]
         return Plan(
             self.name,
@@ -188,13 +189,14 @@ class Family:
             self._input_dtypes,
         )
 
-    def _file(self, piece: Piece, fused: Fused, considered: Considered) -> File:
+    def _file(self, piece: Piece, fused: Fused, considered: Considered, sizes: Sizes) -> File:
         best = considered.best
         program = best.program
         blocks: Mapping[Dim, int] = {}
         own = {dim for chunks in program.chunks for dim in (chunks.number, chunks.lanes)}
         if best.scheduled is None:
-            text = numpy_text(program)
+            known = {size_class(dim): size for dim, size in sizes.items()}
+            text = numpy_text(program, in_range=in_range(best, known, fused.graph))
             whole = tuple(map(size_class, program.whole))
             blocks = {d: n for d, n in best.blocks.items() if d not in whole}
         else:

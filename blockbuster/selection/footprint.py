@@ -1,11 +1,11 @@
-"""The local footprint: how many elements live in local memory at once, at most.
+"""The local footprint: the peak number of elements in local memory.
 
-Equations run in order. An item takes room from the equation that makes it until its last reader
-has run (or, if it leaves the body, until the body ends); an item that a map iterates over, from the
-start of the body that loads it. The operands and results of an equation are held together: a map
-holds what is passed to it whole and its running totals while its body runs, a reduction its total
-and one item. Transposing and relabeling make nothing new, and lists live in global memory.
-Blocks have the size of first blocks.
+Equations run in order. An item takes room from the equation that makes it until its last reader has
+run (if it leaves the body, until the body ends). An item that a map iterates over takes room from
+the start of the body that loads it. The operands and results of an equation are held together:
+while its body runs, a map holds the values passed to it whole and its running totals, a reduction
+its total and one item. Transposing and relabeling make nothing new, and lists live in global
+memory. Blocks have the size of first blocks.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _spans(graph: Graph, loaded: Collection[int]) -> dict[Value, tuple[int, int]
 
 
 def largest_of(candidates: Collection[ClosedForm]) -> Peak:
-    """Those candidates that no other one covers."""
+    """The candidates that no other candidate covers."""
     kept: list[ClosedForm] = []
     for one in dict.fromkeys(candidates):
         if not any(one.at_most(other) for other in kept):

@@ -1,8 +1,8 @@
-"""Which loops run without masks and guards in whole blocks: long ones of dots.
+"""Which loops run whole blocks without masks and guards: long loops of dots.
 
-Guards of lanes past the end alone are a reason where arithmetic needs them: on sm_90 they are 14
-percent of the instructions of attention whose keys fill no last block, exponentials in base 2. A
-matmul needs none, only masks of its loads, and waits for its matrix units anyway.
+Guards of lanes past the end pay for this only if arithmetic needs them. On sm_90 they are 14
+percent of the instructions of attention whose keys do not fill the last block, with exponentials in
+base 2. A matmul needs no guards, only masks of its loads, and waits for its matrix units anyway.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which of several forms of a program are worth a schedule, by what they move and compute.
+"""Which of several forms of a program get a schedule, judged by their traffic and arithmetic.
 
-An extension repeats work, and of a long program it may repeat a thousand times as much. Graph
-traffic and operations say so in a hundredth of the time that a schedule takes.
+An extension repeats work, up to a thousand times as much in a long program. Graph traffic and
+operation counts show this in a hundredth of the time that a schedule takes.
 """
 
 from __future__ import annotations

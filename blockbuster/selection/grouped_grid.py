@@ -1,16 +1,17 @@
 """Which grids are walked in groups of blocks: those whose programs then load less from memory.
 
-Programs at work at a time read some tiles together, once from memory. Row by row they share few
-rows and most of the columns; in groups as many of both. This matters where arrays do not fit in the
-cache and more programs are started than run at a time, which the counts of ``costs`` tell.
+Programs that run at the same time read some tiles together, once from memory. Row by row they share
+few rows and most of the columns; in groups, as many rows as columns. This matters if arrays do not
+fit in the cache and more programs are started than run at a time. The counts of ``costs`` decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 from blockbuster.costs.cached import fits, from_memory
-from blockbuster.costs.work import Work, work
+from blockbuster.costs.work import Work, work, work_of_nest
 from blockbuster.emit.schedule.group_blocks import GroupBlocks
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site
@@ -37,8 +38,9 @@ def grouped(scheduled: Scheduled) -> Scheduled:
         before = _loaded(alone, machine)
         here = [site for site in sites if site.nest == at]
         made = [one for site in here if before for one in _candidates(scheduled, site)]
-        least = min(made, key=lambda one: _loaded(work(one)[at - 1], machine), default=None)
-        if least and _loaded(work(least)[at - 1], machine) <= ENOUGH * before:
+        loaded = [(_loaded(work_of_nest(one, at), machine), one) for one in made]
+        bytes_, least = min(loaded, key=itemgetter(0), default=(0, None))
+        if least and bytes_ <= ENOUGH * before:
             scheduled = least
     return scheduled
 

@@ -1,8 +1,8 @@
-"""Which list-only dims become rows of tiles: where the rows that tiles have are few.
+"""Which list-only dims become rows of tiles: those beside a dim of few rows.
 
-A matrix instruction takes 16 rows. A dim of fewer, such as the positions that a model decodes at a
-time, is padded to them, and every element of a list-only dim beside it, such as the query heads of
-a group, reads what the dots share once more.
+A matrix instruction takes 16 rows. A shorter dim, such as the positions decoded at a time, is
+padded to 16. And every element of a list-only dim beside it, such as the query heads of a group,
+reads the shared operands of the dots again.
 """
 
 from __future__ import annotations

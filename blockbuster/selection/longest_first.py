@@ -1,7 +1,7 @@
-"""Which grids start with their last blocks: those whose later programs have more to do.
+"""Which grids start with their last blocks: those whose later programs have more work.
 
 Programs start in the order of the grid. Under a causal mask a row sees all keys before it, so the
-last rows take longest; started last, they would run on while most of the device is idle.
+last rows take longest. If they started last, they would run on while most of the device is idle.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ ORDER = OrderBlocks()
 def longest_first(scheduled: Scheduled) -> Scheduled:
     """``scheduled`` with the blocks of a dim last first, where the last have more to do."""
     for site, loop in loops_of(scheduled.draft):
-        if ORDER.why_not(scheduled, site):
-            continue
         draft = scheduled.draft
         nest = draft.nests[site.nest - 1]
+        if not _spans(nest) or ORDER.why_not(scheduled, site):
+            continue
         blocks = blocks_in(nest, bound_blocks(draft, scheduled.sizes))
         if is_rising(nest, loop.dim, scheduled.sizes, blocks):
             scheduled = ORDER.apply(scheduled, site)
@@ -40,10 +40,15 @@ def is_rising(nest: Nest, dim: Dim, sizes: Mapping[Dim, int], blocks: Mapping[Di
     ``sizes``: by size class. ``blocks``: by dim. What depends on data counts as equal.
     """
     known, rise = KnownBounds(nest, sizes, blocks), 0.0
-    for stmt in statements(nest.body):
-        if isinstance(stmt, For) and stmt.span is not None:
-            begin, end = known.of(stmt)
-            dims = (*(d for d in merged(begin, end) if d != dim), dim)
-            counts = np.maximum(end.over(dims) - begin.over(dims), 0)
-            rise += float((counts[..., -1] - counts[..., 0]).mean())
+    for loop in _spans(nest):
+        begin, end = known.of(loop)
+        dims = (*(d for d in merged(begin, end) if d != dim), dim)
+        counts = np.maximum(end.over(dims) - begin.over(dims), 0)
+        rise += float((counts[..., -1] - counts[..., 0]).mean())
     return rise > 0
+
+
+def _spans(nest: Nest) -> tuple[For, ...]:
+    """The loops that run over a part of their blocks."""
+    found = (stmt for stmt in statements(nest.body) if isinstance(stmt, For))
+    return tuple(loop for loop in found if loop.span is not None)

@@ -1,4 +1,4 @@
-"""What masks leave of the loops of a kernel, in words."""
+"""Reports in words which iterations a kernel's masks leave in its loops."""
 
 from __future__ import annotations
 

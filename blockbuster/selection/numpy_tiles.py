@@ -1,8 +1,8 @@
-"""Block sizes for NumPy: as few blocks as keep the tiles in a processor's cache.
+"""Block sizes for NumPy text: as few blocks as keep the tiles in a processor's cache.
 
-A block costs a turn of a Python loop, so blocks are large; a tile that outgrows the cache costs
-memory traffic. Which dim is cut is decided by what cutting it adds: elements that are moved again,
-statements that run more often, and rows that are no longer whole, so memory is read in pieces.
+A block costs an iteration of a Python loop, so blocks are large; a tile that outgrows the cache
+costs memory traffic. The dim to cut is the one whose cutting adds least: elements that are moved
+again, statements that run more often, and rows that are cut, so that memory is read in pieces.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.merge_repeats import merge_repeats
 from blockbuster.emit.closing.wide_sums import wide_sums
+from blockbuster.emit.closing.wide_tiles import wide_tiles
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.finish_rows import finish_rows
 from blockbuster.emit.schedule.narrow import all_narrowed
@@ -24,6 +25,7 @@ from blockbuster.emit.tile.trips import blocks_in, bound_blocks, dims_of
 from blockbuster.ir.types import Dim, size_class
 
 MOST = 1 << 18  # elements of a tile
+FEW = 1 << 12  # elements of a tile that take less time to compute than a function to call
 
 # in the time that NumPy takes for an element: some 0.1 ns
 STATEMENT = 8192  # a statement, whatever the sizes of its operands
@@ -63,11 +65,15 @@ def numpy_schedule(
     """``program`` without the loops over dims that are one block, and what they repeated.
 
     Loops leave out what masks empty. Rows are finished and leads go first, as in a kernel with
-    float32 results: on the CPU arithmetic is float32 or float64 whatever the results are.
+    float32 results: on the CPU arithmetic is float32 or float64 whatever the results are. Where all
+    tiles are small, they may be float64 (wide_tiles.py).
     """
     program = hoist(_without_unit_loops(program, sizes, blocks))
     program = all_narrowed(finish_rows(program, program.units))
-    return wide_sums(lead_first(merge_repeats(hoist(program))))
+    program = wide_sums(lead_first(merge_repeats(hoist(program))))
+    tiles = (tile for nest in program.nests for tile, _ in _tiles(nest.body, ()))
+    few = all(elements(tile, blocks) <= FEW for tile in tiles)
+    return wide_tiles(program) if few else program
 
 
 def _without_unit_loops(

@@ -1,9 +1,9 @@
-"""Snapshots whose dots read values that a kernel before has stored: candidates beside the others.
+"""Candidates beside the snapshots: programs whose dots read operands that an earlier kernel stored.
 
-A norm that is fused into a product is computed again for each block of the columns of the result,
-between memory and the matrix units, where it waits for loads that could run ahead. Stored once, in
-the dtype that the dots read, it costs a kernel and a pass through memory, and the product is a loop
-of plain dots. ``Materialize`` stores it; which is cheaper depends on sizes, and is for choice.py.
+A norm that is fused into a product is computed again for each block of the result's columns,
+between memory and the matrix units, which delays loads that could run ahead. Stored once, in the
+dtype that the dots read, it costs a kernel and a pass through memory, and the product is a loop of
+plain dots. ``Materialize`` stores it; which is cheaper depends on sizes, and choice.py decides.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OperandsApart:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         return f"snapshot {self.number} with operands of dots stored"
 
 

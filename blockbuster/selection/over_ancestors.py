@@ -1,10 +1,11 @@
-"""Programs whose maps take in ancestors alone: candidates beside the snapshots.
+"""Candidates beside the snapshots: programs whose maps are extended over ancestors only.
 
 Where the paper's rule 6 applies, it comes first, and the map that makes the result takes in the
-whole graph: two products, say, of which the second does the first one again for every block of its
-columns. A norm before the first would cost far less to take in, but no snapshot has that alone:
-all later ones hold the repeated product. So fusion goes on from the snapshot before rule 6 without
-that rule, and what is new is a candidate. Which is cheaper depends on sizes, and is for choice.py.
+whole graph: for example two products, of which the second repeats the first for every block of its
+columns. A norm before the first would cost far less to take in, but no snapshot takes in the norm
+alone: all later ones hold the repeated product. So fusion continues without rule 6 from the
+snapshot before it, and new programs are candidates. Which is cheaper depends on sizes, and
+choice.py decides.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class OverAncestors:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         steps = self.derivation.applications
         count = sum(step.rule.name == ExtendMapOverAncestors.name for step in steps)
         times = "once" if count == 1 else f"{count} times"

@@ -1,8 +1,8 @@
-"""Which kernels begin before the one before has ended: those that read what that one wrote.
+"""Which kernels begin before the kernel before has ended: those that read what that one wrote.
 
-Programs of such a kernel start, compute their places and wait, while the last ones of the kernel
-before run: measured, a chain of small kernels then takes 1 to 2 microseconds less a kernel. One
-that reads nothing of the one before would compete with it instead of waiting.
+Programs of such a kernel start, compute their places and wait while the last programs of the kernel
+before run: measured, a chain of small kernels then takes 1 to 2 microseconds less per kernel. A
+kernel that reads nothing of the one before would compete with it instead of waiting.
 """
 
 from __future__ import annotations

@@ -1,69 +1,57 @@
-"""Blocks of single kernels: where several kernels of a program have dots, each may have its own.
+"""Blocks of each kernel's own, where one loop nest becomes several kernels.
 
-The default schedule cuts a dim alike in all kernels of dots. But what is the width of one product
-is what the next one sums over: for the first, few columns fill a device, for the second long tiles
-keep more bytes under way.
+Columns of one product are what the next one sums over: as columns they are cut small, so that there
+are many programs, and as what is summed they are cut large. And features of which one kernel needs
+all of a row at once fit one block there, while another walks them. So only what is one block
+everywhere is cut before the nest is split; then each part is cut by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import permutations
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from blockbuster.emit.schedule.block import LEAST, dims_of_dots
-from blockbuster.emit.schedule.recut import Recut
+from blockbuster.emit.schedule.block import BlockDims, Cut
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.schedule.site import Site
-from blockbuster.emit.tile.tiling import power_of_two
+from blockbuster.emit.schedule.site import EVERYWHERE, Site
+from blockbuster.emit.schedule.split import Split
+from blockbuster.emit.tile.trips import dims_in
+from blockbuster.errors import EmitError
 from blockbuster.ir.types import Dim, size_class
 
-RECUT = Recut()
+BLOCK, SPLIT = BlockDims(), Split()
 
-WIDEST = 256
-"""Lanes of a dim, at most."""
-
-Own = tuple[tuple[int, Dim, int], ...]
-"""Kernels by number, from 1, with the lanes of a dim."""
+Own = Mapping[int, Mapping[Dim, int]]
+"""Lanes of some dims by the number of a kernel, as they follow from splitting, before chunks."""
 
 
-def kernels_of_dots(scheduled: Scheduled) -> tuple[int, ...]:
-    """The numbers of the kernels with dots, if there are several; else none."""
-    draft = scheduled.draft
-    numbered = enumerate(draft.nests, start=1)
-    found = tuple(number for number, nest in numbered if dims_of_dots(nest, draft.units))
-    return found if len(found) > 1 else ()
+def wholes_cut(scheduled: Scheduled, cuts: Sequence[Cut]) -> Scheduled:
+    """``scheduled``, of one nest, with those of ``cuts`` that are one block everywhere.
+
+    Raises EmitError where no kernels are to be made of it that could differ.
+    """
+    whole = tuple(cut for cut in cuts if cut.whole)
+    if len(scheduled.draft.nests) > 1:
+        raise EmitError("kernels have blocks of their own where one nest is split")
+    return BLOCK.apply(scheduled, EVERYWHERE, cuts=whole) if whole else scheduled
 
 
-def with_own_blocks(scheduled: Scheduled, own: Own) -> Scheduled | None:
-    """``scheduled`` with these blocks; None where one of them cannot be."""
-    for number, dim, lanes in own:
-        if RECUT.why_not(scheduled, Site(number), dim=dim, lanes=lanes):
-            return None
-        scheduled = RECUT.apply(scheduled, Site(number), dim=dim, lanes=lanes)
+def cut_apart(scheduled: Scheduled, cuts: Sequence[Cut], own: Own) -> Scheduled:
+    """``scheduled``, split, with the rest of ``cuts`` in every nest, or the nest's ``own`` lanes.
+
+    A dim that has no more elements than its own lanes is one block there. Raises EmitError where
+    the nests do not go together.
+    """
+    for number, nest in enumerate(scheduled.draft.nests, start=1):
+        here, mine = dims_in(nest), own.get(number, {})
+        usual = (cut for cut in cuts if cut.dim in here and not cut.whole)
+        chosen = tuple(_own(cut, mine, scheduled.sizes) for cut in usual)
+        scheduled = BLOCK.apply(scheduled, Site(number), cuts=chosen) if chosen else scheduled
     return scheduled
 
 
-def joined(own: Own, more: Own) -> Own:
-    """Blocks of single kernels, with others instead or besides."""
-    known = {(number, dim): lanes for number, dim, lanes in (*own, *more)}
-    return tuple((number, dim, lanes) for (number, dim), lanes in known.items())
-
-
-def others_near(scheduled: Scheduled, number: int, own: Own) -> list[Own]:
-    """``own``, which ``scheduled`` has, with each change of ``near``."""
-    return [joined(own, changed) for changed in near(scheduled, number)]
-
-
-def near(scheduled: Scheduled, number: int) -> Iterator[Own]:
-    """One dim of a kernel doubled or halved, or one doubled and another halved."""
-    nest = scheduled.draft.nests[number - 1]
-    dots = dims_of_dots(nest, scheduled.draft.units)
-    lanes = {b.dim: b.lanes for b in nest.blocks if b.dim in dots and not b.whole}
-    most = {d: min(WIDEST, power_of_two(scheduled.sizes[size_class(d)], LEAST)) for d in lanes}
-    wider = {d: 2 * count for d, count in lanes.items() if 2 * count <= most[d]}
-    fewer = {d: count // 2 for d, count in lanes.items() if count // 2 >= LEAST}
-    for changed in (wider, fewer):
-        yield from (((number, dim, count),) for dim, count in changed.items())
-    for one, other in permutations(lanes, 2):
-        if one in wider and other in fewer:
-            yield (number, one, wider[one]), (number, other, fewer[other])
+def _own(cut: Cut, mine: Mapping[Dim, int], sizes: Mapping[Dim, int]) -> Cut:
+    if cut.dim not in mine:
+        return cut
+    lanes = mine[cut.dim]
+    return replace(cut, lanes=lanes, whole=sizes[size_class(cut.dim)] <= lanes)

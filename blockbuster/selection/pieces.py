@@ -1,11 +1,12 @@
-"""Cutting a block program at its misc operators: what is fused, and what runs between kernels.
+"""Cutting a block program at its misc operators: pieces that are fused, with calls between them.
 
     x -- exp -- dot -- np.sort -- mul -- out        piece 1: exp, dot   call: np.sort   piece 2: mul
            `--------------------- add
 
-A misc operator is a function of whole arrays: no rule looks into it, no kernel can hold it. So the
-top level is cut there into pieces that run one after the other. A node joins the latest piece that
-all its readers allow, next to what reads it. Values that cross a cut become whole arrays.
+A misc operator is a function of whole arrays: no rule looks into it, and no kernel can contain it.
+So the top level is cut there into pieces that run one after the other. A node joins the latest
+piece that all its readers allow, so that it stands next to them. Values that cross a cut become
+whole arrays.
 """
 
 from __future__ import annotations

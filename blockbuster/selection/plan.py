@@ -1,4 +1,4 @@
-"""A plan: emitted files and functions of whole arrays, in the order in which they run.
+"""A plan: emitted files and calls of functions of whole arrays, in the order in which they run.
 
 It is made for one dtype, one target and one class of sizes. ``run_plan.py`` runs it on the CPU,
 ``replay.py`` on a GPU.
@@ -54,13 +54,12 @@ class File:
 
 @dataclass(frozen=True)
 class Plan:
-    """What runs for one class of sizes. ``sizes`` are those it was made for.
+    """The steps that run for one class of sizes. ``sizes`` are those for which it was made.
 
-    ``inputs`` are the program's arrays with their axes (None: of extent 1), ``results`` where its
-    outputs are found. ``dtype`` is where the inputs' dtypes meet, ``input_dtypes`` are those of
-    inputs that have another; ``dtypes`` are those of all
-    arrays that steps write, ``arithmetic`` is what files compute in. ``rules`` give the sizes that
-    no input shows.
+    ``inputs`` are the program's arrays with their axes (None: of extent 1); ``results`` tells where
+    its outputs are. ``dtype`` is the common dtype of the inputs, ``input_dtypes`` lists the inputs
+    with another dtype. ``dtypes`` are those of all arrays that steps write, and files compute in
+    ``arithmetic``. ``rules`` give the sizes that no input shows.
     """
 
     name: str
@@ -113,10 +112,10 @@ class Plan:
         )
 
     def taken_as(self, step: File | Call, name: str) -> str:
-        """The dtype in which a step reads an array; empty where a file takes an input as it is.
+        """The dtype in which a step reads an array; empty if a file takes an input as it is.
 
-        Functions of whole arrays take what the user sees: rounded, and truth values as numbers.
-        Integers are never rounded to floats.
+        Functions of whole arrays read the arrays that the user sees: rounded, and truth values as
+        numbers. Integers are never rounded to floats.
         """
         given = self.input_dtypes.get(name, "")
         if isinstance(step, Call) and step.only_moves:
@@ -142,19 +141,19 @@ class Plan:
     def cost(
         self, machine: str | Path | Machine = "h200", *, launch: str = "plain", warm: bool = False
     ) -> Report:
-        """What its kernels cost on a machine, one after the other: see ``Kernel.cost``."""
+        """The cost of its kernels on a machine, one after the other: see ``Kernel.cost``."""
         files = [file.considered for file in self.files]
         names = [call.name for call in self.calls]
         return plan_cost(files, names, machine, launch=launch, warm=warm)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> dict[Dim, int]:
-        """The size of every dim for arrays of these shapes; LaunchError where they disagree."""
+        """The size of every dim for arrays of these shapes; LaunchError if they disagree."""
         return bound(self.inputs, shapes, self.rules)
 
     def checked(self, sizes: Sizes) -> Sizes:
-        """``sizes``, if NumPy can run them: a dim that is one block has to have elements.
+        """``sizes``, if NumPy text can run them: a dim that is one block must have elements.
 
-        The launchers of kernels check sizes on their own.
+        The launchers of kernels check sizes themselves.
         """
         for file in self.files if self.target == CPU else ():
             for dim in file.dims:
@@ -167,7 +166,7 @@ class Plan:
 def bound(
     inputs: Mapping[str, Axes], shapes: Mapping[str, Sequence[int]], rules: tuple[Rule, ...]
 ) -> dict[Dim, int]:
-    """The size of every dim, as ``inputs`` show it; LaunchError where shapes disagree."""
+    """The size of every dim, as ``inputs`` show it; LaunchError if shapes disagree."""
     try:
         return bind_sizes([*inputs.items()], shapes, rules)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The plans of a family by classes of sizes: a new size of a known class is looked up."""
+"""A family's plans by class of sizes: a new size of a known class only needs a lookup."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Group:
 
 
 class PlanClasses:
-    """What was chosen for classes of sizes; ``forget`` it where a candidate is no choice any more.
+    """The plans chosen for classes of sizes; ``forget`` one if a candidate is excluded.
 
     ``consider`` chooses for some sizes (and for one kernel, if possible); ``again`` takes the same
     choice at other sizes, if it can; ``make`` makes the plan.
@@ -97,7 +97,7 @@ class PlanClasses:
             return None
 
     def _chosen(self, sizes: Sizes, group: _Group, one_kernel: bool) -> Plan | None:
-        """The plan for what stands for the class; None where each size is on its own."""
+        """The plan for what stands for the class; None if each size is on its own."""
         stands = representative(sizes, self._rules, group.blocks)
         if stands is None:
             return None
@@ -121,8 +121,8 @@ class PlanClasses:
 
 
 def blocks_of(choices: Sequence[Choice]) -> Blocks:
-    """The numbers of lanes that these give each size class, by which it has to be told whether
-    they divide its size: kernels then have no masks. NumPy's have none anyway.
+    """The numbers of lanes of each size class; kernels have no masks if these divide its size.
+    NumPy text never has masks.
     """
     found: dict[Dim, dict[int, None]] = {}
     for choice in choices:
@@ -133,7 +133,7 @@ def blocks_of(choices: Sequence[Choice]) -> Blocks:
 
 
 def not_served(choice: Choice, sizes: Mapping[Dim, int]) -> str:
-    """Why a kernel does not serve these sizes, in words; "" where it does."""
+    """Why a kernel does not serve these sizes, in words; "" if it does."""
     for nest in choice.scheduled.draft.nests if choice.scheduled else ():
         for block in nest.blocks:
             size = sizes.get(size_class(block.dim))

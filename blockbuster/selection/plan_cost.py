@@ -1,4 +1,4 @@
-"""What a plan costs on a machine: the kernels of its files, one after the other."""
+"""The cost of a plan on a machine: the sum over the kernels of its files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def plan_cost(
 ) -> Report:
     """The closed form of a plan's files; ``calls`` are functions of whole arrays between them.
 
-    Raises ValueError for what ``Kernel.cost`` refuses, and for files that do not know the schedules
-    they were printed from: those of a plan that was loaded, or is for the CPU.
+    Raises ValueError for what ``Kernel.cost`` refuses, and for files without schedules: those of a
+    loaded plan, or of a plan for the CPU.
     """
     works = [one for considered in files for one in work(_scheduled(considered))]
     left = (f"not counted: {', '.join(calls)}, which no kernel of ours computes",) if calls else ()

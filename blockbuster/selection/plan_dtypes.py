@@ -1,4 +1,4 @@
-"""The dtypes of the arrays that the steps of a plan write, and in which they are kept meanwhile."""
+"""The dtypes of the arrays that a plan's steps write, and of the copies kept between steps."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Schedules ranked before any is measured, in two stages.
+"""Ranking of schedules before any is measured, in two stages.
 
-A closed form ranks all of them, in milliseconds each; the best are compiled, which needs no GPU,
-and ranked again by what their binaries say. What spills registers, or has matrix instructions run
-one by one in a loop, is many times slower than any model says: it ranks behind all others.
+A closed form ranks all schedules, in milliseconds each. The best are compiled, which needs no GPU,
+and ranked again by facts about their binaries. A kernel that spills registers, or whose matrix
+instructions run one by one in a loop, is many times slower than any model says, so it ranks last.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,9 +35,9 @@ CLEAN, SLOW, REFUSED = range(3)
 class Place:
     """A schedule's place in a ranking.
 
-    ``first``: microseconds by the closed form, infinite where it says that no program fits.
-    ``second``: what the binaries' model says, None where they are not modelled. ``reason``: why it
-    stands where it stands.
+    ``first``: microseconds by the closed form, infinite if no program fits. ``second``: the
+    prediction of the binaries' model, None if they are not modelled. ``reason``: why it has this
+    rank.
     """
 
     scheduled: Scheduled
@@ -84,7 +84,7 @@ def rank(
 
     They are compiled by ``executor`` (any of concurrent.futures; None: here, one by one).
     ``launch`` and ``warm``: as for ``Kernel.cost``. One that does not fit its sizes is dropped.
-    Raises TypeError for what is no schedule; ValueError where there is none, or none that fits its
+    Raises TypeError for anything but a schedule; ValueError if there is none, or none that fits its
     sizes, or for an unknown machine; EmitError if none of the kept schedules compiles and can run,
     or a worker died.
     """
@@ -193,16 +193,10 @@ def _compiled(
     schedules: Sequence[Scheduled], executor: Executor | None
 ) -> Iterator[tuple[Binary, ...] | str]:
     """The binaries of each schedule, or why it does not compile. EmitError if a worker dies."""
-    given = [(text_of(scheduled), scheduled.target.name) for scheduled in schedules]
-    if executor is None:
-        yield from (compiled(*each) for each in given)
-        return
+    texts = map(text_of, schedules)
+    targets = [scheduled.target.name for scheduled in schedules]
     try:
-        waiting: list[Future[tuple[Binary, ...] | str]] = [
-            executor.submit(compiled, *each) for each in given
-        ]
-        for future in waiting:
-            yield future.result()
+        yield from (executor.map if executor else map)(compiled, texts, targets)
     except BrokenExecutor as error:
         what = f"a worker died while it compiled schedules: {error}"
         raise EmitError(

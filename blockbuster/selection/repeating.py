@@ -1,8 +1,8 @@
-"""Work that loops repeat: what an iteration does that does not depend on it.
+"""Work that loops repeat: the part of an iteration that does not depend on it.
 
-A product inside the loop over another's columns is made for each block of them. It could leave the
-loop where that is one block, or where the loops between the two are: what is made inside a loop
-over D leaves a loop around it only with all of D.
+A product inside the loop over another product's columns is computed for each block of them. It
+could leave the loop if that is one block, or if the loops between the two are: a value made inside
+a loop over D leaves a loop around it only with all of D.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What became of a program: which kernels, from which snapshots, and what runs between them."""
+"""The report on a compiled program: its kernels, their snapshots, and the calls between them."""
 
 from __future__ import annotations
 

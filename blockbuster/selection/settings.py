@@ -1,6 +1,7 @@
-"""Warps and stages of a schedule's kernels: what is usual, what else is tried, what fits.
+"""Warps and stages of a schedule's kernels: the defaults, the alternatives, and those that fit.
 
-Each kernel has its own; they change neither what other kernels do nor what it loads and stores.
+Each kernel has its own setting. It changes neither other kernels nor what its kernel loads and
+stores.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import EVERYWHERE, Site, loop_at
 from blockbuster.emit.schedule.stage import Stage
 from blockbuster.emit.schedule.warps import Warps
-from blockbuster.emit.tile.program import For, Let, Nest, statements
+from blockbuster.emit.tile.program import For, Let, Nest, TileProgram, statements
 from blockbuster.emit.tile.tiling import Tiling, tiling_of
 from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.selection.combining import combining_warps
 from blockbuster.selection.default_tiles import ROWS, THREADS, WARPS, choose_warps
 from blockbuster.selection.split_tiles import split_tiles
 
@@ -43,28 +45,32 @@ class KernelSetting:
 
 
 def usual(scheduled: Scheduled) -> tuple[KernelSetting, ...]:
-    """What each kernel usually has: twice the warps where each then has rows for two dots.
+    """The default setting of each kernel: twice the warps if each then has rows for two dots.
 
     With four warps there, a gated network of 2048 rows took an H200 1285 microseconds instead of
     1113; attention of depth 64 169 instead of 181. Split products of float32 keep four: each warp
     takes apart what it shares with the others.
     """
-    found = []
-    split = split_tiles(scheduled.draft, scheduled.sizes, scheduled.target.processors)
-    for nest in scheduled.draft.nests:
-        tiling = tiling_of(scheduled.draft, nest)
-        warps = choose_warps(nest, tiling)
+    draft, found = scheduled.draft, []
+    split = split_tiles(draft, scheduled.sizes, scheduled.target.processors)
+    for nest in draft.nests:
+        tiling = tiling_of(draft, nest)
+        warps = combining_warps(draft, nest) or choose_warps(nest, tiling)
         if not split and Uses(nest, tiling).fewest_rows() >= 2 * WARPS * ROWS:
             warps = max(warps, 2 * WARPS)
         found.append(KernelSetting(warps, STAGES[0]))
     return tuple(found)
 
 
-def others(setting: KernelSetting, nest: Nest, tiling: Tiling) -> Iterator[KernelSetting]:
-    """What else is tried for a kernel: other stages, and half and twice the warps.
+def others(setting: KernelSetting, program: TileProgram, nest: Nest) -> Iterator[KernelSetting]:
+    """The alternatives for a kernel: other stages, and half and twice the warps.
 
-    Threads without an element of their own do what others do: they make no kernel faster.
+    Threads without an element of their own do what others do: they make no kernel faster. What
+    combines chunks in one tile keeps its warps, whose meeting is not in the closed form.
     """
+    if combining_warps(program, nest):
+        return
+    tiling = tiling_of(program, nest)
     dots = Uses(nest, tiling).fewest_rows() > 0
     busy = max(setting.warps, min(MANY, _widest(nest, tiling) // THREADS))
     least, most = (WARPS, 2 * WARPS) if dots else (FEW, busy)

@@ -1,16 +1,17 @@
-"""Classes of sizes: sizes for which the same kernels are chosen, found without choosing again.
+"""Classes of sizes: sets of sizes for which the same kernels are chosen, without a new choice.
 
-Choosing schedules and costs every candidate, some milliseconds. So it is done once a class, for
-one set of sizes that stands for it. Two sizes of a dim are in one class if
+Choosing makes a schedule and a cost for every candidate, which takes some milliseconds. So one
+choice is made per class, for the sizes that represent it. Two sizes of a dim are in one class if
 
     they round up to the same of 1, 2, 3, 4, 6, 8, 12, 16, ... (powers of two, and 1.5 times those),
     and the same of the blocks that any candidate would cut the dim into divide both.
 
-The first says which blocks are taken by default and which dims are one block, and, since sizes of a
-class differ by less than a factor of 1.5, roughly what candidates cost; the second says which
-kernels need no mask. What stands for a class is its largest member, so 2^k and 1.5 * 2^k stand for
-themselves. Sizes that follow from others (of slices, joined axes, heads) count like all others; if
-no set of sizes among the first few tried has all classes, the sizes stand for themselves.
+The first condition decides the default blocks and which dims are one block; as sizes of a class
+differ by less than a factor of 1.5, it roughly fixes the candidates' costs, too. The second decides
+which kernels need no mask. A class is represented by its largest member, so 2^k and 1.5 * 2^k
+represent themselves. Sizes that follow from others (of slices, joined axes, heads) count like all
+others. If no set of sizes among the first few tried has all classes, the given sizes represent
+themselves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Which dots of float32 are split for the matrix units by default: those of long enough sums.
+"""Which dots of float32 are split for the matrix units by default: those with long enough sums.
 
-A split product is rounded to fewer digits than float32 has, a long sum of them less often
-(emit/schedule/split_float.py). From ``LEAST`` summands on the error is about that of one float32
-sum, where summands are alike in magnitude; of shorter sums it may be several times as large.
+A split product is rounded to fewer digits than float32 has, but a long sum of split products is
+rounded less often (emit/schedule/split_float.py). From ``LEAST`` summands on, the error is about
+that of one float32 sum if summands are alike in magnitude; for shorter sums it may be several times
+as large.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a plan writes to memory between kernels: how many bytes, why, and what would save it.
+"""The values that a plan writes to memory between kernels: bytes, reason, and what would save them.
 
-A report begins with it. A value that every candidate stores is not fused: the reason is that of the
-buffered edge behind it (rules/explain.py). One that another candidate does without, or that a loop
-in chunks hands on, is stored by choice.
+A report begins with them. A value that every candidate stores is not fused; the reason is that of
+its buffered edge (rules/explain.py). A value that another candidate does not store, or that a loop
+in chunks passes on, is stored by choice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Stored:
 
 
 def stored(considered: Considered, sizes: Mapping[Dim, int]) -> tuple[Stored, ...]:
-    """What the best choice stores for these sizes (by size class), the largest first."""
+    """The values that the best choice stores for these sizes (by size class), the largest first."""
     best = considered.best
     counts = {chunks.number: chunks.count for chunks in best.program.chunks}
     known = completed({**sizes, **counts}, best.program.rules)

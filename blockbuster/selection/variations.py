@@ -1,10 +1,10 @@
-"""Schedules near the default one, the cheapest by the closed form first.
+"""Schedules near the default one, in the order of their closed-form cost.
 
-Lanes of blocks, chunks, warps and stages vary. The default schedule is arranged anew for each
-choice of lanes, since it depends on them which loops are run in chunks, narrowed or kept. From the
-default lanes, and from wider ones, the search goes on to the best of those with one dim halved or
-doubled, as long as that is better; then come chunks, and last the warps and stages of each kernel.
-All that in a fixed order: the same program and sizes give the same schedules on any computer.
+Lanes of blocks, chunks, warps and stages vary. The default schedule is built anew for each choice
+of lanes, because lanes decide which loops are cut into chunks, narrowed or kept. From the default
+lanes, and from wider ones, the search moves to the best neighbour with one dim halved or doubled,
+as long as that is cheaper. Then it varies chunks, and last the warps and stages of each kernel. The
+order is fixed: the same program and sizes give the same schedules on any computer.
 """
 
 from __future__ import annotations
@@ -16,25 +16,17 @@ from itertools import zip_longest
 from math import inf
 
 from blockbuster.costs import time_of
-from blockbuster.emit.schedule.block import LEAST, dims_of_dots, unlooped
+from blockbuster.emit.schedule.block import dims_of_dots
 from blockbuster.emit.schedule.scheduled import Scheduled
-from blockbuster.emit.tile.program import Let, TileProgram, statements
-from blockbuster.emit.tile.tiling import Tiling, power_of_two, tiling_of
-from blockbuster.emit.tile.trips import dims_in
-from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.errors import EmitError
-from blockbuster.ir.types import Dim, size_class
+from blockbuster.ir.types import Dim
 from blockbuster.selection.cost import Cost, cost_of
-from blockbuster.selection.default_schedule import arranged
-from blockbuster.selection.default_tiles import WHOLE, repeated_dims
+from blockbuster.selection.default_schedule import arranged, divided
 from blockbuster.selection.grouped_grid import grouped
 from blockbuster.selection.overlapping import overlapped
-from blockbuster.selection.own_blocks import (
-    Own,
-    kernels_of_dots,
-    others_near,
-    with_own_blocks,
-)
+from blockbuster.selection.own_blocks import Own
+from blockbuster.selection.recut_blocks import Recuts, kernels_of_dots, others_near, with_recuts
+from blockbuster.selection.roles import Roles
 from blockbuster.selection.settings import (
     STAGES,
     KernelSetting,
@@ -45,16 +37,18 @@ from blockbuster.selection.settings import (
     with_settings,
     with_stages,
 )
-from blockbuster.selection.split_floats import split_floats
-from blockbuster.selection.split_tiles import split_tiles
 
-MOST = 48
+MOST = 96
 """Schedules that are costed, at most."""
 
 WALKED = 24
 """Of these, at most so many before chunks, warps and stages are varied."""
 
-OWN = 16  # and so many more for each kernel of dots, where there are several
+OWN_WALKED = 40
+"""And at most so many more with lanes of single kernels."""
+
+RECUT = 16
+"""And so many more for each kernel of dots whose blocks are recut."""
 
 REFINED = 2
 """Arrangements whose chunks, warps and stages are varied: the best ones."""
@@ -62,30 +56,24 @@ REFINED = 2
 HOPELESS = 1.6
 """How many times as long as another program the first schedules may take for more to be tried."""
 
-WIDEST = 256
-"""Lanes of a dim of dots, at most."""
-
-NARROWEST = 32
-"""Lanes of a dim of dots, at least, but of their rows: matrix units take half as many slowly."""
-
-LINE = 1 << 14  # lanes of other dims, at most
-
 Lanes = tuple[tuple[Dim, int], ...]
 Chunks = tuple[tuple[Dim, int], ...] | None
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What the moves before warps and stages depend on.
+    """The facts on which the moves before warps and stages depend.
 
     ``lanes``: those that are asked for instead of the default ones. ``chunks``: in how many chunks
-    loops over some dims are run; None: as many as the default schedule has. ``own``: blocks of
-    single kernels, after all that.
+    loops over some dims are run; None: as many as the default schedule has. ``own``: lanes of
+    single kernels, by their numbers before loops are run in chunks. ``recut``: blocks of single
+    kernels, after all that.
     """
 
     lanes: Lanes = ()
     chunks: Chunks = None
-    own: Own = ()
+    own: tuple[tuple[int, Lanes], ...] = ()
+    recut: Recuts = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +89,7 @@ class Variation:
 
     @property
     def microseconds(self) -> float:
-        """What it costs."""
+        """The cost in microseconds."""
         return self.cost.microseconds
 
 
@@ -147,6 +135,7 @@ def variations(
         search.walk(start)
     search.vary_chunks()
     search.vary_kernels()
+    search.recut_kernels()
     search.vary_settings()
     search.vary_chunks()
     return search.ranked()
@@ -159,8 +148,7 @@ class _Search:
     def __init__(self, bare: Scheduled, in_chunks: bool) -> None:
         self.bare = bare
         self.default = Arrangement(chunks=None if in_chunks else ())
-        self.roles = _Roles.of(bare)
-        self.most = MOST
+        self.roles, self.most = Roles.of(bare), MOST
         self.arranged: dict[Arrangement, Scheduled | None] = {}
         self.texts: dict[tuple[str, tuple[KernelSetting, ...], bool], str] = {}
         self.found: dict[str, Variation | None] = {}
@@ -168,7 +156,7 @@ class _Search:
     def ranked(self) -> tuple[Variation, ...]:
         """All that fit, the cheapest first; of equals, the one that was found first."""
         fit = (one for one in self.found.values() if one is not None)
-        return tuple(sorted(fit, key=_microseconds))
+        return tuple(sorted(fit, key=lambda one: one.microseconds))
 
     def starts(self) -> list[Variation]:
         """The default arrangement and a wider one, as far as they fit."""
@@ -181,24 +169,9 @@ class _Search:
     def walk(self, here: Variation | None) -> None:
         """From a start to better lanes, one dim at a time."""
         while here is not None and len(self.found) < WALKED:
-            least, near = here.microseconds, self._neighbours(here.arrangement)
-            better = [v for v in map(self._costed, near) if v and v.microseconds < least]
-            here = min(better, key=_microseconds, default=None)
-
-    def vary_kernels(self) -> None:
-        """Other blocks for each kernel of dots, as long as that is better."""
-        best = next(iter(self.ranked()), None)
-        for number in kernels_of_dots(best.scheduled) if best else ():
-            self.most += OWN
-            assert best is not None
-            stages = best.settings
-            here = self._costed(best.arrangement, stages, in_groups=True)
-            while here:
-                best, owns = here, others_near(here.scheduled, number, here.arrangement.own)
-                tried = (replace(here.arrangement, own=own) for own in owns)
-                costed = [self._costed(one, stages, in_groups=True) for one in tried]
-                better = [o for o in costed if o and o.microseconds < best.microseconds]
-                here = min(better, key=_microseconds, default=None)
+            near = [self._costed(one) for one in self._neighbours(here.arrangement)]
+            better = [one for one in near if one and one.microseconds < here.microseconds]
+            here = min(better, key=lambda one: one.microseconds, default=None)
 
     def vary_chunks(self) -> None:
         """Half and twice the chunks of the best, and none, with the settings of the best."""
@@ -210,12 +183,43 @@ class _Search:
                 for settings in (one.settings, deeper(one.scheduled, one.settings)):
                     self._costed(replace(one.arrangement, chunks=chunks), settings)
 
+    def vary_kernels(self) -> None:
+        """From the best to other lanes for single kernels: one dim of each kernel at a time."""
+        here, limit = next(iter(self.ranked()), None), len(self.found) + OWN_WALKED
+        while here is not None and len(self.found) < limit:
+            better: dict[int, Variation] = {}
+            for number, arrangement in self._with_own(here.arrangement):
+                one, best = self._costed(arrangement), better.get(number, here)
+                if one is not None and one.microseconds < best.microseconds:
+                    better[number] = one
+            own = dict(here.arrangement.own)
+            own |= {at: dict(one.arrangement.own)[at] for at, one in better.items()}
+            together = replace(here.arrangement, own=tuple(sorted(own.items())))
+            found = [*better.values(), self._costed(together)] if better else []
+            here = min((one for one in found if one), key=_microseconds, default=None)
+
+    def recut_kernels(self) -> None:
+        """Other blocks for each kernel of dots, of programs that have several from the start."""
+        best = next(iter(self.ranked()), None)
+        several = best is not None and len(self.bare.draft.nests) > 1
+        for number in kernels_of_dots(best.scheduled) if best and several else ():
+            self.most += RECUT
+            assert best is not None
+            stages = best.settings
+            here = self._costed(best.arrangement, stages, in_groups=True)
+            while here:
+                best, recuts = here, others_near(here.scheduled, number, here.arrangement.recut)
+                tried = (replace(here.arrangement, recut=recut) for recut in recuts)
+                costed = [self._costed(one, stages, in_groups=True) for one in tried]
+                better = [o for o in costed if o and o.microseconds < best.microseconds]
+                here = min(better, key=_microseconds, default=None)
+
     def vary_settings(self) -> None:
         """Other warps and stages for each kernel of the best, and for each what suited it best."""
-        for one in self._best_arrangements() if not _split(self.bare) else ():
+        for one in self._best_arrangements() if not self.roles.split else ():
             draft, tried = one.scheduled.draft, [one]
             each = [
-                others(setting, nest, tiling_of(draft, nest))
+                others(setting, draft, nest)
                 for setting, nest in zip(one.settings, draft.nests, strict=True)
             ]
             for level in zip_longest(*each):
@@ -264,16 +268,21 @@ class _Search:
         return self.arranged[arrangement]
 
     def _arrange(self, arrangement: Arrangement) -> Scheduled | None:
-        if arrangement.own:
-            made = self._arranged(replace(arrangement, own=()))
-            return with_own_blocks(made, arrangement.own) if made else None
+        if arrangement.recut:
+            made = self._arranged(replace(arrangement, recut=()))
+            return with_recuts(made, arrangement.recut) if made else None
         chunks = None if arrangement.chunks is None else dict(arrangement.chunks)
-        lanes = {**self.roles.usual, **dict(arrangement.lanes)} if arrangement.lanes else {}
-        dots, plain = (lanes, {}) if self.roles.dots else ({}, lanes)
+        plain, dots, own = self._asked(arrangement)
         try:
-            return arranged(self.bare, tiles=plain, of_dots=dots, chunks=chunks)
+            return arranged(self.bare, tiles=plain, of_dots=dots, chunks=chunks, own=own)
         except EmitError:  # these lanes do not go together, or no such loop can be in chunks
             return None
+
+    def _asked(self, arrangement: Arrangement) -> tuple[Mapping[Dim, int], Mapping[Dim, int], Own]:
+        """The lanes of an arrangement: of all nests, of those with dots, and of single ones."""
+        lanes = {**self.roles.usual, **dict(arrangement.lanes)} if arrangement.lanes else {}
+        own = {number: dict(mine) for number, mine in arrangement.own}
+        return (*((lanes, {}) if not self.roles.dots else ({}, lanes)), own)
 
     def _lanes(self, arrangement: Arrangement) -> Lanes:
         """The lanes of the dims that vary, as they are in an arrangement."""
@@ -286,6 +295,24 @@ class _Search:
                 blocks |= {block.dim: block.lanes for block in nest.blocks}
         return tuple((dim, blocks[dim]) for dim in self.roles.varying if dim in blocks)
 
+    def _with_own(self, arrangement: Arrangement) -> Iterator[tuple[int, Arrangement]]:
+        """The same with one dim of one kernel doubled, halved, or in as few blocks as can be; and
+        the number of that kernel.
+        """
+        if len(self.bare.draft.nests) > 1 or self._arranged(arrangement) is None:
+            return
+        known = dict(arrangement.own)
+        nests = divided(self.bare, *self._asked(arrangement)).draft.nests
+        for number, nest in enumerate(nests if len(nests) > 1 else (), start=1):
+            blocks = {block.dim: block.lanes for block in nest.blocks if not block.whole}
+            for dim in filter(blocks.__contains__, self.roles.varying):
+                most, now = self.roles.most(dim), blocks[dim]
+                for other in dict.fromkeys((2 * now, now // 2, most)):
+                    if self.roles.least(dim) <= other <= most and other != now:
+                        mine = {**dict(known.get(number, ())), dim: other}
+                        own = {**known, number: tuple(mine.items())}
+                        yield number, replace(arrangement, own=tuple(sorted(own.items())))
+
     def _neighbours(self, arrangement: Arrangement) -> Iterator[Arrangement]:
         """The same with one dim doubled or halved."""
         lanes = self._lanes(arrangement)
@@ -296,71 +323,6 @@ class _Search:
                     yield replace(arrangement, lanes=changed)
 
 
-@dataclass(frozen=True)
-class _Roles:
-    """``varying``: the dims whose lanes vary, those of ``dots`` if there are any. ``rows``: of
-    results of dots. ``kept``: those that start wider, too: of results of dots, or along rows.
-    ``again``: those whose blocks have dots done again; they are not cut further than usual. Scores
-    made twice for halves of their columns took self-attention 7.4 microseconds instead of 5.5.
-    ``usual``: no lanes asked for, for each dim; another of its size class would speak for it.
-    """
-
-    varying: tuple[Dim, ...]
-    dots: tuple[Dim, ...]
-    rows: tuple[Dim, ...]
-    kept: tuple[Dim, ...]
-    again: tuple[Dim, ...]
-    usual: Mapping[Dim, int]
-    sizes: Mapping[Dim, int]
-
-    @staticmethod
-    def of(bare: Scheduled) -> _Roles:
-        """Those of a program before the first move."""
-        program = bare.draft
-        units = program.units
-        dots = tuple(dict.fromkeys(d for n in program.nests for d in dims_of_dots(n, units)))
-        cut = dict.fromkeys(d for n in program.nests for d in dims_in(n))
-        fixed = {d for n in program.nests for d in unlooped(n, units)}
-        fixed |= _split(bare).keys()
-        free = [d for d in dots or cut if size_class(d) not in units and d not in fixed]
-        results = _results(program)
-        rows, kept = (tuple(d for d in free if d in found) for found in results)
-        again, usual = repeated_dims(program), dict.fromkeys(cut, 0)
-        return _Roles(tuple(free), dots, rows, kept, again, usual, bare.sizes)
-
-    def least(self, dim: Dim) -> int:
-        """Lanes of a dim, at least."""
-        if dim not in self.dots:
-            return 1
-        if dim in self.again:
-            return min(WHOLE, self.most(dim))
-        return LEAST if dim in self.rows else min(NARROWEST, self.most(dim))
-
-    def most(self, dim: Dim) -> int:
-        """Lanes of a dim, at most."""
-        dot = dim in self.dots
-        size = power_of_two(self.sizes[size_class(dim)], LEAST if dot else 1)
-        return min(size, WIDEST if dot else LINE)
-
-    def wider(self, dim: Dim, lanes: int) -> int:
-        """Lanes to start from, too: of dots, twice those of results; else single rows, whole."""
-        if dim in self.dots:
-            return min(2 * lanes, self.most(dim)) if dim in self.kept else lanes
-        return self.most(dim) if dim in self.kept else 1
-
-
-def _results(program: TileProgram) -> tuple[dict[Dim, None], dict[Dim, None]]:
-    """The rows of dots, and all dims of their results; without dots none, and last axes."""
-    tiling, rows, found = Tiling({}, program.units), dict[Dim, None](), dict[Dim, None]()
-    lets = [s for n in program.nests for s in statements(n.body) if isinstance(s, Let)]
-    dots = [let for let in lets if is_matrix_dot(let, tiling)]
-    for let in dots or lets:
-        lanes = tiling.lanes(let.target)
-        rows.update(dict.fromkeys(lanes[:1] if dots else ()))
-        found.update(dict.fromkeys(lanes if dots else lanes[1:]))
-    return rows, found
-
-
 def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
     """None of them, and one of them doubled or halved."""
     if counts:
@@ -369,10 +331,6 @@ def _other_chunks(counts: Mapping[Dim, int]) -> Iterator[Chunks]:
         for other in (2 * count, count // 2):
             if other > 1:
                 yield tuple({**counts, dim: other}.items())
-
-
-def _split(bare: Scheduled) -> dict[Dim, int]:
-    return split_tiles(split_floats(bare).draft, bare.sizes, bare.target.processors)
 
 
 def _microseconds(one: Variation) -> float:

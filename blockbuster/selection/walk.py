@@ -1,7 +1,7 @@
-"""A walk over a program in which every item stands for all iterations at once.
+"""A symbolic walk over a program, in which every item stands for all iterations at once.
 
 It follows the interpreter equation by equation, with extents in place of arrays and loops in place
-of iterations, and notes loads, stores and arithmetic where the interpreter tells its observer.
+of iterations. It records loads, stores and arithmetic where the interpreter tells its observer.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Held(NamedTuple):
 
 @dataclass
 class Tally:
-    """What moves to and from one tensor: sums that are not yet added up."""
+    """The traffic of one tensor: sums that are not yet added up."""
 
     loads: list[ClosedForm] = field(default_factory=list)
     stores: list[ClosedForm] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Tally:
 
 
 class Site(NamedTuple):
-    """Where an equation stands: its path, and the loops around it, outermost first."""
+    """The place of an equation: its path, and the loops around it, outermost first."""
 
     node: Node
     path: Path
@@ -197,7 +197,7 @@ class Walk:
         known.update(zip(type.axes, made.extents, strict=True))
         times, dims = op.flops(tuple(held.type for held in args))
         if times:
-            done = elements([known[d] for d in dims], site.loops) * number(times)
+            done = elements(tuple(known[d] for d in dims), site.loops) * number(times)
             self.flops["matrix" if op == DOT else "vector"].append(done)
         if op == DOT:
             self.dots.append(elements((), site.loops))

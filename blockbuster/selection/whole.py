@@ -1,10 +1,10 @@
-"""Snapshots with dims in one block: candidates beside the snapshots, where these leave edges.
+"""Candidates beside the snapshots: programs with some dims in one block, if buffered edges remain.
 
-Where the rules stop at a list that all of a loop must make before the next begins, one block of the
+If the rules stop at a list that one loop must complete before the next begins, one block of the
 loop's dim lets them go on (``WholeDim``): a residual and its norm become one kernel that stores
-both and reads neither back. Rows that loops read again, wider than those that a schedule gives one
-block by default, are read once. Such a program is a candidate for sizes that fit a tile only;
-whether it is cheaper is for choice.py.
+both and reads neither back. Rows that loops read again, wider than the default schedule puts in one
+block, are read once. Such a program is a candidate only for sizes that fit a tile; choice.py
+decides whether it is cheaper.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Whole:
 
     @property
     def name(self) -> str:
-        """What it is called among the snapshots."""
+        """Its name among the snapshots."""
         dims = " and ".join(self.dims)
         each = "each " if len(self.dims) > 1 else ""
         several = len(self.derivation.snapshots_after) > 1
@@ -218,7 +218,7 @@ def _lanes(axes: Sequence[Dim], dims: frozenset[Dim], sizes: Mapping[Dim, int]) 
 
 
 def measure(graph: Graph) -> Measure:
-    """What one block of a dim makes less: buffered edges, and loops that read a row once more."""
+    """The counts that one block of a dim reduces: buffered edges, and loops that reread a row."""
     return len(graph.buffered_edges()), sum(_read_again(graph).values())
 
 

@@ -1,4 +1,4 @@
-"""Kernels on an abstract machine, event by event."""
+"""The simulator: kernels on an abstract machine, event by event."""
 
 from blockbuster.simulator.simulate import Sized, simulated
 

@@ -1,4 +1,4 @@
-"""Which blocks of an array a load or store touches, and how many bytes, wherever it stands.
+"""The blocks of an array that a load or store touches, and their bytes, at any place.
 
 A *place* is the number of the current block of each dim that the grid or a loop walks.
 """
@@ -63,12 +63,12 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What an access touches in the iterations of one loop, of one program.
+    """The accesses of the iterations of one loop, of one program.
 
     ``fixed``: bytes of an element along the loop's dim, ``before``: how many lie before each block
     (None: one in each). ``first``, ``last``: what comes before and behind the number of a block in
-    its name; ``last`` is None where all iterations touch the same block. ``met``: for each block
-    that the program has met, which part of it had to come from memory; it grows.
+    its name; ``last`` is None if all iterations touch the same block. ``met``: for each block that
+    the program has met, which part of it had to come from memory; it grows.
     """
 
     array: str
@@ -79,7 +79,7 @@ class Row:
     met: dict[int, float] = field(default_factory=dict)
 
     def bytes(self, blocks: range) -> int:
-        """What it moves in iterations over ``blocks``."""
+        """The bytes that iterations over ``blocks`` move."""
         if self.before is None:
             return self.fixed * len(blocks)
         return self.fixed * (self.before[blocks.stop] - self.before[blocks.start])
@@ -98,7 +98,7 @@ def access(
     tiling: Tiling,
     cuts: dict[Hashable, int],
 ) -> Access:
-    """What ``stmt`` accesses inside the grid and loops over the dims ``walked``.
+    """The blocks that ``stmt`` accesses inside the grid and loops over the dims ``walked``.
 
     ``cuts``: numbers of the ways in which accesses of the nest cut arrays; it grows.
     """

@@ -1,6 +1,6 @@
-"""What the programs of a nest do, as bodies of loops in each other.
+"""The work of a nest's programs, as nested loop bodies.
 
-A body loads, runs the loops in it, computes and stores, in this order: its own arithmetic is taken
+A body loads, runs its loops, computes and stores, in this order: its own arithmetic is taken
 together, whether it stands before or behind its loops.
 """
 
@@ -72,7 +72,7 @@ def body_of(
     rates: Rates,
     names: Mapping[str, str],
 ) -> Body:
-    """What a program of the grid of one nest does; ``extents`` are of that nest.
+    """The work of a program of one nest's grid; ``extents`` are of that nest.
 
     ``names``: of arrays that are called otherwise here.
     """

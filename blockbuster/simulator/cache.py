@@ -1,9 +1,9 @@
-"""The cache between memory and processors: which blocks of arrays are still there.
+"""The cache between memory and processors: which blocks of arrays it holds.
 
-A cache keeps the blocks that were used last, as many as fit. One of several parts keeps what its
-own processors load, also where another part has it: data that all read is held once in each. What
-a part has not, but another has, comes from there and not from memory. What was stored is written to
-memory when it has to make room.
+A cache keeps the most recently used blocks, as many as fit. In a cache of several parts, each part
+keeps the blocks that its own processors load, even if another part has them: data that all
+processors read are held once in each part. A block that another part holds comes from there and not
+from memory. Stored blocks are written to memory when they are evicted.
 """
 
 from __future__ import annotations

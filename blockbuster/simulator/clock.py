@@ -1,6 +1,6 @@
-"""The clock: what happens next, and who goes on then.
+"""The clock of a simulation: the queue of events, and the actors that continue at each.
 
-An *actor* is a generator that yields the jobs that it waits for: it goes on when the job is done.
+An *actor* is a generator that yields the jobs that it waits for: it continues when the job is done.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Amounts: TypeAlias = Sequence[tuple[Shared, Number]]
 
 
 class Clock:
-    """What happens on shared resources, in the order of time; ties in the order they were noted."""
+    """The events on shared resources, in the order of time; ties in the order they were noted."""
 
     def __init__(self, zero: Number = 0.0) -> None:
         self.now = zero

@@ -1,8 +1,8 @@
-"""What the simulator takes for granted of kernels, where that is not what the closed form does.
+"""The simulator's coefficients of kernels, where they differ from those of the closed form.
 
-Fitted to those of the schedules in bench/results/2026-11-22-h200-costs that may be (part "fit" of
-bench/costs/workloads.py), with the built-in numbers of the H200; bench/costs/simulate_check.py says
-how near the others are.
+They are fitted to the schedules in bench/results/2026-11-22-h200-costs that fits may use (part
+"fit" of bench/costs/workloads.py), with the built-in numbers of the H200;
+bench/costs/simulate_check.py reports the errors on the others.
 """
 
 from __future__ import annotations

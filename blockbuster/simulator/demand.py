@@ -1,13 +1,12 @@
-"""What one run of a body asks of a processor: seconds of each of its units, step after step."""
+"""The demand of one run of a body on a processor: seconds on each of its units, step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from blockbuster.costs.operands import LANES
 from blockbuster.costs.phases import Phase
-from blockbuster.costs.steps import SCHEDULERS, Rates, is_stream
+from blockbuster.costs.steps import Rates, is_stream
 
 LOCAL = 2
 """Where a processor's own memory stands among the tiers of a machine."""
@@ -59,7 +58,8 @@ def demands(phase: Phase, rates: Rates) -> tuple[Demand, ...]:
     if not phase.runs:
         return ()
     dot, rest = _of_dots(phase, rates), _of_others(phase, rates)
-    chain, waits = _chain(phase, rates), _waits(phase, rates)
+    each = {unit: seconds / phase.runs for unit, seconds in rates.computing(phase).items()}
+    chain, waits = rates.issuing(phase, each), _waits(phase, rates)
     matrix = dot.get("matrix", 0.0)
     if dot and (phase.waits or rest.get("vector")):
         fitted, clock = rates.fitted, rates.machine.clock
@@ -98,15 +98,6 @@ def port(phase: Phase, rates: Rates) -> float:
         return 0.0
     cache = machine.tiers[1].bandwidth * fitted.cache / machine.processors
     return max(phase.sectors / cache, phase.lines * fitted.request / machine.clock) / moved
-
-
-def _chain(phase: Phase, rates: Rates) -> float:
-    """Seconds of one run in which a warp issues its own instructions, one after the other."""
-    work, fitted = rates.work, rates.fitted
-    own = phase.instructions * work.crowded / LANES / work.warps / phase.runs
-    others = {unit: s / phase.runs for unit, s in rates.computing(phase).items()}
-    special = others["special"] * max(1.0, SCHEDULERS / work.warps)
-    return max(own * fitted.alone / rates.machine.clock, special, others["vector"])
 
 
 def _waits(phase: Phase, rates: Rates) -> float:

@@ -1,4 +1,4 @@
-"""A machine while it runs: its clock, what all processors share, and what each has of its own."""
+"""The state of a machine while it runs: clock, shared resources, and resources per processor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from blockbuster.simulator.sharing import Job, Shared
 
 @dataclass(frozen=True)
 class Moved:
-    """What loads or stores move: bytes from or to the cache, and those that memory has to give.
+    """The traffic of loads or stores: bytes from or to the cache, and bytes that memory has to
+    send.
 
     ``seconds``: of the processor that asks.
     """
@@ -28,7 +29,7 @@ class Moved:
 
 @dataclass
 class Tally:
-    """What was done.
+    """The totals of a simulation.
 
     ``bytes``: by tier. ``taken``: jobs with the resource that they took, and seconds of all of it.
     ``computed``: jobs with what they took of one processor.
@@ -44,7 +45,7 @@ Taking = Callable[[Job], None]
 
 
 class Port:
-    """What a processor loads and stores passes here, one after the other in the order it is asked.
+    """A processor's port to the cache: loads and stores pass it one after the other, as asked.
 
     Programs that run side by side so get their data in turn, and compute at different times.
     """

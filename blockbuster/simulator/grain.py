@@ -1,4 +1,4 @@
-"""How finely a kernel is simulated: how many iterations of its loops are taken together."""
+"""The grain of a simulation: how many iterations of a kernel's loops are taken together."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The programs of one kernel on a device: what each does, in order, and who takes which.
+"""The programs of one kernel on a device: their jobs in order, and how processors take them.
 
-Iterations of a loop that holds no other are taken together in groups: what a group loads is one
-job, and each step of its arithmetic another. Where loads run ahead, those of later iterations are
-on their way while a group computes; a group starts when the loads of its first iteration are there.
-Blocks of arrays are told apart by groups, too: which part of one has to come from memory is decided
-where a program meets it first.
+Iterations of an innermost loop are taken together in groups: the loads of a group are one job, and
+each step of its arithmetic another. If loads run ahead, those of later iterations are under way
+while a group computes; a group starts when the loads of its first iteration have arrived. Blocks of
+arrays are told apart by groups, too: the part of a block that has to come from memory is decided
+where a program first touches it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ONCE = range(1)
 
 @dataclass(frozen=True)
 class Here:
-    """Where one program runs, and which it is."""
+    """The place of one program, and its number."""
 
     processor: int
     place: dict[Dim, int]

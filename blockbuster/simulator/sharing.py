@@ -1,8 +1,8 @@
-"""Processor sharing in virtual time: what is active on a resource shares its rate equally.
+"""Processor sharing in virtual time: the active jobs of a resource share its rate equally.
 
-The virtual time of a resource is the amount that a job would have got that had been active from
-the start. It advances at the rate divided by the number of active jobs, so a job that starts at
-virtual time v and needs the amount a has it at v + a, whatever else comes and goes. Numbers may be
+The virtual time of a resource is the amount that a job would have received had it been active from
+the start. It advances at the rate divided by the number of active jobs. So a job that starts at
+virtual time v and needs the amount a is done at v + a, whichever jobs come and go. Numbers may be
 floats or fractions.
 """
 

@@ -1,4 +1,4 @@
-"""What a simulation says, as a report: time, bytes, how busy resources were, and when."""
+"""The report of a simulation: time, bytes, and the use of resources over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of each array kernels touch, also where each of them touches another part."""
+"""How much of each array kernels touch, also if each of them touches another part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Box: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Touched:
-    """What one kernel touches of an array: ``bytes`` of ``whole``, which lie in ``boxes``."""
+    """The part of an array that a kernel touches: ``bytes`` of ``whole``, lying in ``boxes``."""
 
     bytes: int
     whole: int
@@ -30,7 +30,7 @@ class Touched:
 
 
 def touched_by(nest: Nest, work: Work, extents: Extents) -> dict[str, Touched]:
-    """What the kernel of a nest touches of each array, by name; ``work`` is what it does."""
+    """The part of each array that a nest's kernel touches, by name; ``work`` is its work."""
     boxes: dict[str, set[Box]] = {name: set() for name in work.unique}
     whole = dict.fromkeys(work.unique, 0)
     accesses = (s for s in statements(nest.body) if isinstance(s, Load | Issue | Store))

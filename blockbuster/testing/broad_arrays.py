@@ -1,7 +1,7 @@
 """Broad random array programs: views, masks, norms, batch dims, sizes of 1, several outputs.
 
-A program grows step by step, beside NumPy arrays and beside a trace of it: a step is taken if NumPy
-computes it from the arrays, its numbers stay moderate, and tracing does not refuse it.
+A program grows step by step, beside NumPy arrays and beside a trace of it. A step is taken if NumPy
+computes it from the arrays, its numbers stay moderate, and tracing accepts it.
 """
 
 from __future__ import annotations

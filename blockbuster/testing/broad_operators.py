@@ -1,4 +1,4 @@
-"""The operators of broad random array programs: functions of arrays, and of options that are data.
+"""The operators of broad random array programs: functions of arrays and of options (plain data).
 
 Each works on NumPy arrays and on traced arrays alike.
 """

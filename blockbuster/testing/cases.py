@@ -1,4 +1,4 @@
-"""Golden cases of rules: what a rule makes of a program, or why it refuses, as text.
+"""Golden cases of rules, as text: the program that a rule makes, or its reason to refuse.
 
 A case is a ``.bb`` file: comment lines that say what it shows, the program before, and then either
 
@@ -23,7 +23,7 @@ KIND = "golden case"
 
 @dataclass(frozen=True)
 class Case:
-    """One golden file, taken apart; ``after`` and ``wrong`` are None where it has none."""
+    """One golden file, taken apart; ``after`` and ``wrong`` are None if it has none."""
 
     path: Path
     title: str
@@ -57,7 +57,7 @@ def read_case(path: Path) -> Case:
 
 
 def read_cases(folder: Path) -> tuple[Case, ...]:
-    """The cases of a folder, by name. Raises ValueError where there are none."""
+    """The cases of a folder, by name. Raises ValueError if there are none."""
     paths = sorted(folder.glob("*.bb"))
     if not paths:
         raise ValueError(f"there are no golden cases (*.bb) in {folder}")
@@ -65,7 +65,7 @@ def read_cases(folder: Path) -> tuple[Case, ...]:
 
 
 def problem(rule: Rule, case: Case) -> Flaw | None:
-    """How what the rule does differs from what the case says."""
+    """The difference between the rule's result and the case, in words."""
     try:
         found = next(_problems(rule, case), None)
     except Exception as error:

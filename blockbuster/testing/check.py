@@ -1,4 +1,4 @@
-"""The property suite of one rule, ours or a user's: ``check_rule``."""
+"""The property suite of one rule: ``check_rule``."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def check_rule(
     examples: Sequence[str | Graph] = (),
     cases: str | Path | None = None,
 ) -> RuleReport:
-    """Check a rule of yours, or ours: at every site of random programs it keeps what rules owe.
+    """Check that a rule keeps its obligations at every site of random programs.
 
     The result is well-formed, has the same interface, prints and parses back, names the rule as its
-    origin and computes the same, exactly; apply leaves its input alone; the rule comes to an end,
-    and fires often enough for all this to say something. ``examples`` are programs that have a
-    site, to be planted in random ones; ``cases`` is a folder of golden ``.bb`` files. A failure
+    origin and computes the same, exactly; apply does not change its input; the rule terminates, and
+    fires often enough for the check to mean something. ``examples`` are programs that have a site,
+    which are planted in random programs; ``cases`` is a folder of golden ``.bb`` files. A failure
     comes with a minimal program. Stops at the first program that shows a flaw. Raises TypeError for
-    what is no rule, or has no name.
+    an argument that is not a rule, or a rule without a name.
     """
     if not isinstance(rule, Rule):
         hint = f": pass {rule.__name__}()" if isinstance(rule, type) else ""

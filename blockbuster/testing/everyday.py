@@ -1,8 +1,7 @@
 """The parts of everyday programs: attention, norms, losses, gated units, residuals, reductions.
 
-A part draws its options from ``random``, so that it is the same program whenever it is built from
-the same seed, asks ``need`` for its inputs by name and roles of axes, and leaves to ``say`` what
-can be said in several ways.
+A part draws its options from ``random``, so the same seed builds the same program. It asks ``need``
+for its inputs by name and roles of axes, and leaves the choice between spellings to ``say``.
 """
 
 from __future__ import annotations

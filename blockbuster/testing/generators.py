@@ -1,4 +1,4 @@
-"""Random programs of every kind, each made from a ``random.Random`` alone: a seed names one."""
+"""Random programs of every kind, each made from a ``random.Random`` only: a seed names one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Which mutants each tier of exact comparison kills by itself: how sharp a tier without a bound is.
+"""Which mutants each tier of exact comparison kills by itself: a measure of tiers without a bound.
 
-Tier A has a proven bound. Tier B and ordered arithmetic have none: what they miss is measured, on
+Tier A has a proven bound. Tier B and ordered arithmetic have none, so their misses are measured on
 rules that are known to be wrong. A mutant that only wastes work, or refuses for another reason,
-gives equal programs, which no tier may kill; one that gives no well-formed program dies before.
+makes equal programs, which no tier may kill; a mutant that makes ill-formed programs is killed
+before.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FORM, CASES = "form", "golden cases"
 
 @dataclass(frozen=True)
 class Kills:
-    """What kills a mutant: for each way the number of the program that did it."""
+    """The kills of a mutant: for each way the number of the program that did it."""
 
     mutant: Mutant
     programs: Mapping[str, int]
@@ -71,7 +72,7 @@ def kills(mutant: Mutant, cases: Sequence[Case] = (), programs: int = 60) -> Kil
 
 
 def _sites(rule: Rule, examples: Sequence[str], programs: int) -> Iterator[tuple[int, Site | None]]:
-    """Sites of the rule in random programs, numbered from 1; None where looking for them fails."""
+    """Sites of the rule in random programs, numbered from 1; None if looking for them fails."""
     for at in range(programs):
         random = Random(f"0/{at}")
         _, graph = program_for(rule.name, at, random, examples)

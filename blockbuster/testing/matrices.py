@@ -1,7 +1,7 @@
-"""Random programs of whole matrices: what rules 4, 5, 6 and 8 look for.
+"""Random programs of whole matrices, with sites of rules 4, 5, 6 and 8.
 
-``programs.py`` makes nests of any shape; here are matmuls, norms, softmaxes
-and pointwise operators over whole matrices, in the form that lowering gives them.
+``programs.py`` makes nests of any shape; this module makes matmuls, norms, softmaxes and pointwise
+operators over whole matrices, in the form that lowering gives them.
 """
 
 from __future__ import annotations

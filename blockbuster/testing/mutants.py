@@ -1,8 +1,9 @@
 """The mutants of the paper's rules, as data: each must be caught, or the suite has a hole.
 
 Some preconditions only give a better reason than the one behind them, as different dims do for
-fuse-maps: no list over M is iterated over N. There the golden cases, which hold reasons, kill.
-Not listed are those that no well-formed program can break: the type rules stand in for them.
+fuse-maps: no list over M is iterated over N. Golden cases, which hold reasons, kill those mutants.
+Preconditions that no well-formed program can break are not listed: the type rules stand in for
+them.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def rule_3() -> tuple[Mutant, ...]:
 
 
 def matmuls(number: int, rule: str) -> tuple[Mutant, ...]:
-    """What rules 4 and 5 want of the matmul and of the scale or shift before it."""
+    """The matmul, and the scale or shift before it, that rules 4 and 5 require."""
     return (
         Mutant(f"{number} the vector varies", rule, "patterns", VARYING, "if False:"),
         Mutant(f"{number} the block does not vary", rule, "patterns", CONSTANT, "if False:"),

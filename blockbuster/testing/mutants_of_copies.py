@@ -1,4 +1,4 @@
-"""The mutants of the rules that make values again, as data: see ``mutants.py``."""
+"""The mutants of the rules that recompute values, as data: see ``mutants.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mutants of the rules that are ours and of rule 7, as data: see ``mutants.py``."""
+"""The mutants of our own rules and of rule 7, as data: see ``mutants.py``."""
 
 from __future__ import annotations
 

@@ -45,13 +45,13 @@ class Mutant:
         return "".join(letters).lstrip("_")
 
     def build(self) -> Rule:
-        """The wrong rule. Raises ValueError where the text to be edited is not there once."""
+        """The wrong rule. Raises ValueError if the text to be edited is not there once."""
         return _Copies(f"{PACKAGE}.{self.module}", self.before, self.after).rule(self)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a mutant died: by which golden case, or after how many random programs."""
+    """The death of a mutant: by which golden case, or after how many random programs."""
 
     mutant: Mutant
     case: str

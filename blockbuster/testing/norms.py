@@ -2,9 +2,9 @@
 
 One to three rounds, each of [RMSNorm | LayerNorm | softmax | vector scale or shift | none], with or
 without weights, then one to three matmuls of it, half of them through an activation, combined by
-products and sums. In a fifth of the rounds something else reads the normalized value too: a later
-round comes back to its dim, where it is added, or it is returned beside the result.
-Every choice is made by a ``random.Random``, so a seed names a program.
+products and sums. In a fifth of the rounds something else reads the normalized value, too: a later
+round comes back to its dim, where it is added, or it is returned beside the result. Every choice is
+made by a ``random.Random``, so a seed names a program.
 """
 
 from __future__ import annotations
@@ -110,14 +110,14 @@ def norm_programs(count: int, first: int = 0) -> list[Graph]:
 
 @dataclass(frozen=True)
 class Quality:
-    """What is left to move: interior buffered edges at the end, loads of the best snapshot."""
+    """The remaining traffic: interior buffered edges at the end, loads of the best snapshot."""
 
     edges: int
     loads: int
 
 
 def quality(graph: Graph, rules: Sequence[Rule], blocks: int = 3) -> Quality:
-    """How well ``rules`` fuse ``graph``; loads are counted at ``blocks`` blocks per dim."""
+    """The quality of ``rules`` on ``graph``; loads are counted at ``blocks`` blocks per dim."""
     derivation = fuse(graph, rules)
     dims = dict.fromkeys(dims_of(graph), blocks)
     loads = (graph_traffic(snapshot, dims, dims).loads for snapshot in derivation.snapshots)

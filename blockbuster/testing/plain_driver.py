@@ -1,4 +1,4 @@
-"""The fusion algorithm as it is written down: the driver's oracle.
+"""A plain implementation of the fusion algorithm: the oracle of the driver.
 
 Every step finds the first match anew, rewrites immutable graphs and verifies the whole program.
 """
@@ -15,7 +15,7 @@ from blockbuster.rules.derivation import Application, Derivation, Path, apply_at
 
 
 def plain_fuse(graph: Graph, rules: Sequence[Rule]) -> Derivation:
-    """What ``rules.driver.fuse`` must give, step by step."""
+    """The result that ``rules.driver.fuse`` must return, step by step."""
     ordinary = [rule for rule in rules if rule.kind != "extension"]
     extensions = [rule for rule in rules if rule.kind == "extension"]
     programs = [graph]

@@ -1,4 +1,4 @@
-"""For each rule, programs that have a site of it: what ``planted.py`` puts into random programs.
+"""For each rule, programs with a site of it, which ``planted.py`` puts into random programs.
 
 Text forms, by the rule's name. No dim or value of a site has the name of another site's source, and
 ``N`` is a dim that may be renamed to ``M'``, so that the site reads one array twice.

@@ -1,4 +1,4 @@
-"""What the property suite found out about a rule, for people: as text, and in notebooks."""
+"""The report of the property suite on a rule: as text, and in notebooks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Failure:
 
     @property
     def program(self) -> str:
-        """The text of the program, "" where the flaw is not one of a program."""
+        """The text of the program, "" if the flaw is not one of a program."""
         return self.site.graph.show() if self.site else ""
 
     @property
@@ -47,7 +47,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class RuleReport:
-    """The outcome of ``check_rule``; ``fired`` counts programs that had a site of the rule."""
+    """The result of ``check_rule``; ``fired`` counts the programs that had a site of the rule."""
 
     rule: Rule
     programs: int
@@ -68,7 +68,7 @@ class RuleReport:
 
     @property
     def rows(self) -> tuple[tuple[str, str], ...]:
-        """The figures, named."""
+        """The figures with their names."""
         rows = [
             ("programs", f"{self.programs} (seed {self.seed})"),
             ("with a site", str(self.fired)),

@@ -1,8 +1,8 @@
-"""Everyday programs, each said in three ways that must become the same kernels.
+"""Everyday programs, each written in three ways that must become the same kernels.
 
 A program is drawn once: attention with masks and biases, norms, losses, gated units, residuals,
-composed at random. It is said with dims that all have names of their own, with one name for all
-dims of one size, and for example arrays; each time with other spellings: ``x[:, None]`` or
+composed at random. It is written with a name of its own for each dim, with one name for all dims of
+one size, and for example arrays; each time with other spellings: ``x[:, None]`` or
 ``keepdims=True``, a * b or b * a, ``swapaxes`` or ``mT``, ``where(mask, s, -inf)`` or
 ``where(~mask, -inf, s)``.
 """
@@ -34,7 +34,7 @@ WAYS = ("apart", "alike", "examples")
 
 
 class Spelling:
-    """How one way says what can be said in several; ``random`` chooses anew each time."""
+    """One way to write a program; ``random`` chooses among spellings anew each time."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -69,11 +69,11 @@ class Spelling:
         return v[None, :] if self._is() else v
 
     def below(self, i: Array, j: Array) -> Array:
-        """Where the positions ``j`` are not behind ``i``."""
+        """The mask of the positions ``j`` that are not behind ``i``."""
         return i >= j if self._is() else j <= i
 
     def both(self, a: Array, b: Array) -> Array:
-        """Where two masks hold."""
+        """The conjunction of two masks."""
         return a & b if self._is() else b & a
 
     def kept(self, mask: Array, x: Array, other: float) -> Array:

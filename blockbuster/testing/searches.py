@@ -1,7 +1,7 @@
-"""Random programs that search: places of extrema, what stands there, and the largest weights.
+"""Random programs that search: positions of extrema, the values there, and the largest weights.
 
-What is searched is an input, a product, or distances, perhaps masked; it is searched along its rows
-or its columns. Every choice is made by a ``random.Random``, so a seed names a program.
+The searched array is an input, a product, or distances, perhaps masked; it is searched along its
+rows or its columns. Every choice is made by a ``random.Random``, so a seed names a program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From a program that shows a flaw to a small one that still does.
+"""Shrinks a program that shows a flaw to a small one that still shows it.
 
 Every candidate is a smaller program made by one cut: the body of a map as a program of its own,
-fewer results, a node replaced by an input or by one of its operands, an input less.
+fewer results, a node replaced by an input or by one of its operands, one input less.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def smallest(graph: Graph, fails: Callable[[Graph], bool], attempts: int = MOST_
 
 
 def size(graph: Graph) -> tuple[int, int]:
-    """What shrinks: nodes, results and inputs at all levels; then the text."""
+    """The size that shrinks: nodes, results and inputs at all levels; then the text."""
     parts = sum(len(g.nodes) + len(g.outputs) + len(g.inputs) for _, g in graph.walk())
     return parts, len(graph.show())
 

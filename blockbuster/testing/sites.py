@@ -1,4 +1,4 @@
-"""What a rule owes at one site of a program, checked: the first debt that it does not pay."""
+"""Checks of everything that a rule owes at one site of a program; the first failure is reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNSETTLED = "unsettled"
 
 @dataclass(frozen=True)
 class Flaw:
-    """What is wrong at a site: the kind in two or three words, and the whole story."""
+    """A flaw at a site: its kind in two or three words, and the full description."""
 
     kind: str
     story: str
@@ -46,7 +46,7 @@ class Site:
 
     @cached_property
     def rewritten(self) -> Graph:
-        """What the rule makes of the level."""
+        """The level after the rule."""
         return self.match.rule.apply(self.match)
 
     @cached_property
@@ -163,7 +163,7 @@ def ill_made(site: Site) -> Flaw | None:
 
 
 def difference(before: Graph, after: Graph, trials: Trials | None = None) -> Flaw | None:
-    """How two programs differ, if they do; ``UNSETTLED`` where the trials cannot tell."""
+    """The difference between two programs, if any; ``UNSETTLED`` if the trials cannot tell."""
     trials, unknown = trials or Trials(TRIALS), "not proven equal"
     try:
         if equal.difference(before, after, trials) is None:
@@ -245,7 +245,7 @@ def changes_nothing(site: Site) -> str:
 
 
 def has_no_origin(site: Site) -> str:
-    """Where the rule makes a new operator, some node names the rule as its origin."""
+    """If the rule makes a new operator, some node names the rule as its origin."""
     old = [node.op for node in site.level.nodes]
     new = any(node.op not in old for node in site.rewritten.nodes)
     name = site.match.rule.name

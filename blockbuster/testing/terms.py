@@ -1,4 +1,4 @@
-"""Programs under construction: what is known of a value besides its type.
+"""Programs under construction: a value's type and further facts about it.
 
 A term knows over which dims it is *partial* (a fold of the current block only, to be completed with
 the same monoid) and how many bits its elements may need where inputs are small integers.

@@ -1,8 +1,8 @@
 """The thorough profile: ``python -m blockbuster.testing.thorough``, or ``make prove``.
 
 At least 20,000 random programs and 100,000 checked steps, in parallel, with a progress bar. It may
-be interrupted: what is done stands in a state file, and the next start goes on. At the end there
-is a report, in Markdown for people and in JSON.
+be interrupted: a state file keeps the progress, and the next start continues. It ends with a
+report, in Markdown for people and in JSON.
 """
 
 from __future__ import annotations

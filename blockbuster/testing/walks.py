@@ -1,4 +1,4 @@
-"""Steps of rules over random programs, each checked: what the thorough profile does by thousands.
+"""Checked steps of rules over random programs, of which the thorough profile runs thousands.
 
 Half of the programs take random rules at random sites, the others the order of a rule set.
 A program is named by the seed of the run and its number alone.
@@ -41,7 +41,7 @@ RANDOM, ORDERED = "random rule at a random site", "in the order of a rule set"
 
 @dataclass
 class Tally:
-    """What was done: counts by kind of program, by order and by rule; and what went wrong."""
+    """The totals: counts by kind of program, by order and by rule; and the failures."""
 
     programs: Counter[str] = field(default_factory=Counter)
     orders: Counter[str] = field(default_factory=Counter)

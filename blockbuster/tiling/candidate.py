@@ -15,7 +15,7 @@ from blockbuster.tiling.placement import pseudocode
 
 @dataclass(frozen=True)
 class Body:
-    """What one thread block runs: ``grid`` holds the loops that are bound to thread blocks."""
+    """The program of one thread block: ``grid`` holds the loops that are bound to thread blocks."""
 
     grid: tuple[str, ...]
     expression: Expression

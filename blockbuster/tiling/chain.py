@@ -58,8 +58,8 @@ class Chain:
     """Operators in order, and the size of every loop.
 
     ``batch``: how many independent chains there are (batches, heads); each has its own thread
-    blocks. ``dims``: the dim of the array program that a loop runs over, where one is known.
-    Raises ValueError for what is no chain.
+    blocks. ``dims``: the dim of the array program that a loop runs over, where one is known. Raises
+    ValueError for anything but a chain.
     """
 
     operators: tuple[Operator, ...]

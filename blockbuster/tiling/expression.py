@@ -1,4 +1,4 @@
-"""Tiling expressions: how the loops of a chain stand to each other (MCFuser, section III-A).
+"""Tiling expressions: the nesting and order of a chain's loops (MCFuser, section III-A).
 
 ``mhnk`` nests four loops, m outermost: *deep* tiling. In ``mn(k,h)`` the loop over k, then the loop
 over h run inside n: *flat* tiling.

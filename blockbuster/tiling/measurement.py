@@ -1,6 +1,6 @@
-"""Measuring candidates in workers, of which each may die or hang without ending a search.
+"""Measures candidates in workers; each worker may die or hang without ending the search.
 
-Any ``concurrent.futures.Executor`` does: threads, processes, one process per GPU of a host, or
+Any ``concurrent.futures.Executor`` works: threads, processes, one process per GPU of a host, or
 ``client.get_executor()`` of dask.distributed for more than one machine.
 """
 
@@ -37,7 +37,7 @@ KILLED = "KilledWorker"
 
 @dataclass(frozen=True)
 class Measurement(Generic[C]):
-    """What measuring a candidate gave: seconds, or None and the reason in words."""
+    """The measurement of a candidate: seconds, or None and the reason in words."""
 
     candidate: C
     seconds: float | None

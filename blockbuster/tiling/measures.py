@@ -1,4 +1,4 @@
-"""What gives a candidate's seconds without a GPU: cost models by their names.
+"""Measures that need no GPU: cost models, by name, that predict a candidate's seconds.
 
 Each is a value that can be sent to another process, and is called with a candidate.
 """
@@ -73,12 +73,12 @@ class BySchedule:
 
 
 def closed_form(made: Scheduled, machine: Machine) -> Report:
-    """What our closed form says of a schedule."""
+    """The prediction of our closed form for a schedule."""
     return cost(work(made), machine, launch="graph", warm=True)
 
 
 def event_by_event(made: Scheduled, machine: Machine) -> Report:
-    """What the simulator says of a schedule."""
+    """The prediction of the simulator for a schedule."""
     sized = Sized(made.program, made.known, made.target.name)
     return simulated((sized,), machine, launch="graph", warm=True)
 

@@ -1,8 +1,9 @@
 """MCFuser's cost model: equations 2 to 5 of the source (section IV-A).
 
 t = (t_mem + t_comp) * alpha. Every load and store takes the bytes of its tile times its trips, at
-the bandwidth of global memory; every product the operations of its tile times its trips, at the
-peak rate of the matrix units; alpha = (blocks + processors) / blocks slows down few blocks.
+the bandwidth of global memory. Every product takes the operations of its tile times its trips, at
+the peak rate of the matrix units. alpha = (blocks + processors) / blocks slows down kernels of few
+blocks.
 
 Loops on the grid count as trips: each block runs its own loads, whichever loops index them.
 """
@@ -22,7 +23,7 @@ from blockbuster.tiling.pruning import shared_bytes
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the source's equations say of a candidate on a machine.
+    """The estimate of the source's equations for a candidate on a machine.
 
     ``memory`` and ``compute``: seconds of equations 3 and 4; ``slowdown``: alpha of equation 5;
     ``moved``: bytes to and from global memory; ``operations``: of the products; ``blocks``: thread

@@ -1,10 +1,10 @@
-"""Which parts of an array program MCFuser would fuse: memory-bound compute-intensive chains.
+"""The parts of an array program that MCFuser would fuse: memory-bound compute-intensive chains.
 
 A matrix product does 2 T^2 K operations on a tile of its result and touches 2 T^2 + 2 T K elements
-(section II-A). It is memory-bound where that ratio is below P / W, the machine's peak over its
-bandwidth. The source counts an access for each element of the ratio and a byte for each of W; so
-does this, since its example (K = 1024 is compute-bound on an A100, K = 1 memory-bound) holds only
-in that way.
+(section II-A). It is memory-bound if that ratio is below P / W, the machine's peak over its
+bandwidth. The source counts elements in the ratio but bytes in W. This module does the same,
+because only then does the source's example hold (on an A100, K = 1024 is compute-bound and K = 1
+memory-bound).
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Where loads, products and stores stand among the loops (MCFuser, section III-B).
+"""The places of loads, products and stores among the loops (MCFuser, section III-B).
 
 A product stands in the rightmost loop that it uses, and so inside all loops around that one. A load
 or a store leaves the loops behind the rightmost one that indexes its tensor. Loops of extent 1 are
 removed first, which moves loads further out.
 
-Two things go without saying in the source. A product waits for its operands: it stands behind the
-loops over which earlier products sum, and so does the store behind those of its own. And a loop
-that a product does not use cannot run inside one over which it sums, or it would add its terms
-again. Where a loop has to run before and behind such a point, it runs twice, and the tiles of the
-first run are kept.
+The source leaves two things unsaid. First, a product waits for its operands: it stands behind the
+loops over which earlier products sum, and the store stands behind the loops over which its own
+product sums. Second, a loop that a product does not use cannot run inside a loop over which it
+sums, or the product would add its terms again. A loop that has to run both before and behind such a
+point runs twice, and the tiles of the first run are kept.
 """
 
 from __future__ import annotations

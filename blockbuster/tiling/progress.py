@@ -1,4 +1,4 @@
-"""How far a search is, on a terminal."""
+"""The progress of a search, shown on a terminal."""
 
 from __future__ import annotations
 

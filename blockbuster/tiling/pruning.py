@@ -1,7 +1,7 @@
 """The raw space, and the four rules that prune it (MCFuser, section III-C).
 
-A rule says in words why it drops something, or "". Rules 1 and 2 are about expressions, rules 3 and
-4 about tile sizes.
+A rule returns in words why it drops a candidate, or "". Rules 1 and 2 are about expressions, rules
+3 and 4 about tile sizes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""From a candidate to the schedule that makes our kernel of it, and from a schedule back.
+"""From a candidate to the schedule of our kernel for it, and from a schedule back.
 
-Our fused program of a chain has one nest: the loops of the output are parallel, inside them the sum
-of the last product is outermost. A candidate with these loops is a choice of blocks; a loop of
-extent 1 is a dim that is whole. What else there is among the expressions has no such kernel, for a
-reason in words.
+Our fused program of a chain has one nest: the loops of the output are parallel, and inside them the
+sum of the last product is outermost. A candidate with these loops is a choice of blocks; a loop of
+extent 1 is a dim in one block. The other expressions have no such kernel; the reason is given in
+words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Searches for the fastest candidate: MCFuser's evolutionary one (Algorithm 1), and all of them."""
+"""Searches for the fastest candidate: MCFuser's evolutionary one (Algorithm 1), and exhaustion."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Found(Generic[C]):
-    """What a search found: the best candidate, its seconds, and all that was measured, in order.
+    """The result of a search: the best candidate, its seconds, and all measurements, in order.
 
     ``best_of``: for each generation the best seconds measured so far.
     """

@@ -1,4 +1,4 @@
-"""Schedules chosen by measuring: candidates checked and timed on the GPU, results kept on disk.
+"""Tuning: schedules chosen by measuring candidates on the GPU, with results kept on disk.
 
 ``known`` finds results for a program, ``measuring`` makes them, ``store`` keeps them.
 """

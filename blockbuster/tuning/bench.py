@@ -1,6 +1,6 @@
-"""What a tuning run works with: processes that compile, that check and that time plans on a GPU.
+"""The bench of a tuning run: processes that check plans and time them on a GPU.
 
-Three callables, so that a test, or a cluster, can take the place of each.
+It is two callables, so that a test, or a cluster, can replace each.
 """
 
 from __future__ import annotations
@@ -9,28 +9,22 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from blockbuster.tuning import process
-from blockbuster.tuning.forks import (
+from blockbuster.tuning.workers import (
     LATE,
     LOADED,
-    Compilers,
     Gone,
     Lost,
     called,
     called_for_each,
-    compilers,
-    dismiss,
+    cores,
     ready,
 )
-
-SIDE_BY_SIDE = 8
-"""Plans that are checked at once. Most of a check is compiling."""
 
 PATIENCE = 5.0
 """Seconds that a process may take longer than its budget: what it has not said by then is lost."""
@@ -41,39 +35,32 @@ Times = list[tuple[float, ...] | str]
 
 @dataclass(frozen=True)
 class Bench:
-    """``compilers``: an executor for calls that end at some time; ``check``: why a plan must not be
-    used, or ""; ``time``: the times of plans. Both take files of plans and when to stop.
-    ``begin`` is called before, ``end`` behind all that.
+    """``check``: why a plan must not be used, or ""; ``time``: the times of plans. Both take files
+    of plans and when to stop. ``begin`` is called before them.
     """
 
-    compilers: Callable[[float], Executor]
     check: Callable[[Sequence[Path], float], list[str]]
     time: Callable[[Sequence[Path], float], Times]
     begin: Callable[[], None] = lambda: None
-    end: Callable[[], None] = lambda: None
 
 
 def gpu_bench(device: int) -> Bench:
     """A bench for a GPU of this host, by its number."""
-    return Bench(
-        Compilers,
-        partial(checked, device=device),
-        partial(timed, device=device),
-        partial(ready, LOADED, compilers()),  # loading Triton takes no part of a kernel's budget
-        partial(dismiss, LOADED),
-    )
+    # loading Triton takes no part of a kernel's budget
+    begin = partial(ready, LOADED, cores(), partial(process.warm, device))
+    return Bench(partial(checked, device=device), partial(timed, device=device), begin)
 
 
 def checked(paths: Sequence[Path], until: float, *, device: int) -> list[str]:
-    """Each plan checked in a process of its own, some at a time."""
+    """Each plan checked, side by side; one that faults ends its process."""
     check = partial(process.check, device=device)
     names = [str(path) for path in paths]
-    said = called_for_each(LOADED, until, check, names, count=SIDE_BY_SIDE)
+    said = called_for_each(LOADED, until, check, names, count=cores())
     return [one.reason if isinstance(one, Gone) else one for one in said]
 
 
 def timed(paths: Sequence[Path], until: float, *, device: int) -> Times:
-    """All plans timed in one process, in rounds; what was timed before it was lost counts."""
+    """All plans timed in one process, in rounds; times from before a loss of the process count."""
     if not paths:
         return []
     with tempfile.TemporaryDirectory(prefix="blockbuster-") as name:

@@ -1,17 +1,18 @@
-"""The choices that are worth measuring: schedules near the default ones, ranked by the model."""
+"""The candidates of a tuning run: schedules near the default ones, ranked by the model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
 from itertools import islice
+from math import inf
 
+from blockbuster.costs import cost, work
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.machines import Machine
 from blockbuster.selection.asked import Asked, rescheduled
 from blockbuster.selection.candidate import Choice
 from blockbuster.selection.grouped_grid import grouped
-from blockbuster.selection.ranking import BEST, KEPT, rank
+from blockbuster.selection.ranking import BEST
 from blockbuster.selection.variations import variations
 
 FORMS = 3
@@ -28,25 +29,29 @@ def nearby(scheduled: Scheduled) -> Iterator[Scheduled]:
     return (grouped(one.scheduled) for one in variations(scheduled))
 
 
-def candidates(
-    asked: Asked, executor: Executor | None, *, machine: Machine, near: Nearby = nearby
-) -> list[Choice]:
-    """The model's choice, and at most ``BEST`` others, those that it ranks first in front.
+def candidates(asked: Asked, *, machine: Machine, near: Nearby = nearby) -> list[Choice]:
+    """The model's choice, and at most ``BEST`` others, the fastest by the closed form.
 
-    ``executor`` compiles; ``near`` gives the schedules near one. No choice that is refused. Raises
-    EmitError if none of them compiles, or none in time.
+    ``near`` returns the schedules near one. Refused choices are left out. The binaries are not
+    ranked first: in all workloads that judge it, the best schedule was among eight by the closed
+    form (bench/results/2026-11-22-h200-costs), and every schedule compiled here is also timed.
     """
     default = asked.considered.best
     found: dict[Scheduled, Choice] = {}
     near_best = (one for one in asked.choices() if one.price <= WORST * default.price)
     for choice in islice(near_best, FORMS):
         found |= dict(_near(choice, near, asked))
-    if len(found) == 1:
-        return [default]
-    ranking = rank([*found], machine, keep=KEPT, best=BEST, executor=executor)
-    ranked = [found[place.scheduled] for place in ranking.best if place.binaries]
-    others = [choice for choice in ranked if choice.key != default.key]
-    return [default, *others]
+    times = {scheduled: _time(scheduled, machine) for scheduled in found}
+    ranked = [found[one] for one in sorted(times, key=lambda one: times[one]) if times[one] < inf]
+    return [default, *[choice for choice in ranked if choice.key != default.key][:BEST]]
+
+
+def _time(scheduled: Scheduled, machine: Machine) -> float:
+    """Microseconds in a graph by the closed form; infinite for what does not fit the machine."""
+    try:
+        return cost(work(scheduled), machine, launch="graph").time_us
+    except ValueError:
+        return inf
 
 
 def _near(choice: Choice, near: Nearby, asked: Asked) -> Iterator[tuple[Scheduled, Choice]]:

@@ -1,8 +1,8 @@
-"""Times of calls on a GPU that find nothing in its second-level cache.
+"""Times of calls on a GPU with a cold second-level cache.
 
-The cache is overwritten before each call, and events around the call are read. That keeps the
-device busy while the host starts the call, so its work does not count. Short calls are recorded
-into a CUDA graph: gaps between their kernels are then those of a graph.
+The cache is overwritten before each call, and events around the call are read. Overwriting keeps
+the device busy while the host starts the call, so the host's work does not count. Short calls are
+recorded into a CUDA graph: gaps between their kernels are then those of a graph.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Clock:
         self._flushed = torch.empty(FLUSHED, dtype=torch.int8, device="cuda")
 
     def timer(self, run: Callable[[], Any]) -> Callable[[], float]:
-        """What times one round of calls; ``run`` was called before."""
+        """A function that times one round of calls; ``run`` was called before."""
         usual = self._median(run, CALLS[0])
         call = self._graphed(run) if usual < GRAPHED_US else run
         count = max(CALLS[0], min(CALLS[1], int(ROUND_US / max(usual, 1.0))))
@@ -59,10 +59,10 @@ class Clock:
     def _graphed(self, run: Callable[[], Any]) -> Callable[[], Any]:
         graph = self._torch.cuda.CUDAGraph()
         with self._torch.cuda.graph(graph):
-            kept = run()
+            results = run()
 
         def replay() -> Any:
             graph.replay()
-            return kept
+            return run, results  # what it reads and writes stays allocated
 
         return replay

@@ -1,7 +1,7 @@
-"""What was measured for a kernel: all configurations with their times, as one JSON object.
+"""An entry: the measurements of a kernel, all configurations with their times, as one JSON object.
 
-An entry is data: reading it makes texts and numbers, and nothing in it is run. A schedule from it
-is replayed move by move, and each move checks that it applies.
+An entry is data: reading it makes texts and numbers, and runs nothing. A schedule from it is
+replayed move by move, and each move checks that it applies.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ GRAIN = 16, 256
 
 @dataclass(frozen=True)
 class Key:
-    """What a measurement is of: a program without its names, sizes, a device, and versions.
+    """The key of a measurement: a program without its names, sizes, a device, and versions.
 
-    ``sizes``: for each dim the class of its size, "1024/64". ``assembler``: "" where Triton does
-    not use one. ``version`` is that of Blockbuster; "" in a file that is part of it.
+    ``sizes``: for each dim the class of its size, "1024/64". ``assembler``: "" if Triton does not
+    use one. ``version`` is that of Blockbuster; "" in a file that is part of it.
     """
 
     program: str
@@ -39,7 +39,7 @@ class Key:
 
     @property
     def question(self) -> str:
-        """A hash of all but the versions: what a kernel asks for."""
+        """A hash of all parts but the versions, by which results are looked up."""
         return _hash(self.program, *self.sizes, self.device)[:24]
 
     @property
@@ -66,7 +66,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Entry:
-    """What was measured for a key. ``kernel``: what it was called; ``seconds``: how long it took.
+    """The measurements for a key. ``kernel``: the kernel's name; ``seconds``: the time they took.
 
     ``skipped``: configurations that the budget had no time for.
     """

@@ -1,9 +1,9 @@
-"""Schedules that were measured, found again for a program: on any path that chooses kernels.
+"""Lookup of measured schedules for a program, on every path that chooses kernels.
 
-A result is of a program without its names, for a class of sizes, on a device, with versions of the
-compilers. Its schedule is replayed on the program at hand, so each move checks that it applies; the
-next best takes the place of one that does not, or that a compiler refused. Where nothing is known
-the model's choice stays.
+A result belongs to a program without its names, a class of sizes, a device, and versions of the
+compilers. Its schedule is replayed on the given program, and each move checks that it applies. If
+one does not apply, or a compiler refused it, the next best schedule takes its place. If no result
+is known, the model's choice stays.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def versions(target: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class KnownResults:
-    """What is known of kernels for ``target`` on ``device``: gives choices as ``asked.Known``."""
+    """The stored results for ``target`` on ``device``: returns choices as ``asked.Known``."""
 
     device: str
     target: str
@@ -46,7 +46,7 @@ class KnownResults:
     versions: Callable[[str], tuple[str, str]] = versions
 
     def __call__(self, asked: Asked) -> Considered:
-        """What was considered, with the fastest measured choice in front if one is known."""
+        """The choices considered, with the fastest measured one in front if one is known."""
         considered = asked.considered
         entry = self.entry(asked) if considered.best.scheduled else None
         for config in entry.ranked if entry else ():
@@ -57,12 +57,12 @@ class KnownResults:
         return considered
 
     def entry(self, asked: Asked) -> Entry | None:
-        """What was measured for a kernel; None where nothing is known of it."""
+        """The measurements of a kernel; None if there are none."""
         key = self.key(asked) if self.store.knows(self.device) else None
         return self.store.found(key, lambda: self.versions(self.target)) if key else None
 
     def key(self, asked: Asked) -> Key | None:
-        """What a kernel is known by, without versions of compilers.
+        """The key of a kernel, without versions of compilers.
 
         None for a program that has no form before it is fused.
         """
@@ -80,7 +80,7 @@ class KnownResults:
 
 
 def config_of(choice: Choice) -> tuple[str, str]:
-    """What a measured choice is written as: its program, and its schedule with numbered dims."""
+    """The written form of a measured choice: its program, and its schedule with numbered dims."""
     assert choice.scheduled is not None, "a choice for a GPU"
     fingerprint = Fingerprint(choice.scheduled.start)
     return fingerprint.digest, fingerprint.numbered(choice.scheduled.schedule)
@@ -101,7 +101,7 @@ def _choice(asked: Asked, config: Config) -> Choice | None:
 
 
 def _replayed(like: Scheduled, schedule: str) -> Scheduled | None:
-    """A schedule of the same program, sizes and target; None where it does not apply."""
+    """A schedule of the same program, sizes and target; None if it does not apply."""
     try:
         made = replayed(unscheduled(like.start, like.known, like.target), schedule)
         return checked_complete(made)

@@ -1,7 +1,7 @@
-"""One kernel tuned: candidates compiled and ranked, checked, and only then timed, in a budget.
+"""The tuning of one kernel: candidates are compiled, checked and only then timed, in a budget.
 
-The model's choice is always among the candidates, so that a result says what tuning gained. What
-the budget has no time for is counted, and a run without any time leaves nothing behind.
+The model's choice is always among the candidates, so that a result states the gain of tuning. A
+budget limits the time; candidates beyond it are counted, and a run without any time stores nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,16 +20,16 @@ from blockbuster.selection.family import Family
 from blockbuster.selection.plan import File, Plan
 from blockbuster.tuning.bench import Bench, Times
 from blockbuster.tuning.entry import LONGEST, Config, Entry, Key
-from blockbuster.tuning.forks import LATE
 from blockbuster.tuning.known import config_of
+from blockbuster.tuning.workers import LATE
 
 LIMIT = 10.0
 """Seconds that tuning a kernel takes, about."""
 
-COMPILED, CHECKED = 0.65, 0.88
-"""Which part of the budget may have passed when all is compiled, and when all is checked."""
+CHECKED = 0.75
+"""Which part of the budget may have passed when all is checked."""
 
-Choose = Callable[[Asked, Executor], Sequence[Choice]]
+Choose = Callable[[Asked], Sequence[Choice]]
 Save = Callable[[Plan, Path], Path]
 Tell = Callable[[str], None]
 
@@ -41,9 +40,10 @@ class Unsaved(Exception):
 
 @dataclass(frozen=True)
 class Measuring:
-    """How kernels are measured: ``choose`` gives the candidates, the model's choice in front.
+    """The way kernels are measured: ``choose`` returns candidates, the model's choice in front.
 
-    ``limit``: seconds for a kernel; ``tell`` hears what is done, ``clock`` counts seconds.
+    ``limit``: seconds for a kernel; ``tell`` is called with progress messages, ``clock`` counts
+    seconds.
     """
 
     bench: Bench
@@ -55,15 +55,14 @@ class Measuring:
     def entry(
         self, family: Family, plan: Plan, file: File, asked: Asked, *, key: Key, save: Save
     ) -> Entry:
-        """What was measured for a file of a plan. ``save`` writes a plan into a file.
+        """The measurements for a file of a plan. ``save`` writes a plan into a file.
 
         Raises Unsaved for a plan that cannot be saved.
         """
         began = self.clock()
         name = f"{plan.name}: {', '.join(file.writes)}"
         self.tell(f"{name}: ranking schedules")
-        with self.bench.compilers(began + COMPILED * self.limit) as executor:
-            choices = self.choose(asked, executor)
+        choices = self.choose(asked)
         with tempfile.TemporaryDirectory(prefix="blockbuster-") as folder:
             plans = [family.with_choice(plan, file, choice) for choice in choices]
             paths = _saved(plans, Path(folder), save)

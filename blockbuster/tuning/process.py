@@ -1,6 +1,7 @@
-"""What the processes of a tuning run do on a GPU: check one plan, or time several in rounds.
+"""The work of a tuning run's processes on a GPU: check one plan, or time several in rounds.
 
-A plan comes as a file that ``Compiled.save`` wrote, with the array program that says what is right.
+A plan comes as a file that ``Compiled.save`` wrote, with the array program that defines the right
+result.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +36,30 @@ SCALE = 0.25
 
 
 class Alone(Gpu):
-    """A GPU in a process whose faults are nobody else's: no kernel needs a trial before."""
+    """A GPU in a process that may fault alone: no kernel needs a trial first."""
 
     def is_probed(self, assemblers: Iterable[str]) -> bool:
         """True: a launch that faults ends this process, and is its answer."""
         return True
 
 
+def warm(device: int) -> None:
+    """Set up what a process needs once on a GPU: its context, matrix products, Triton's files."""
+    import torch
+
+    torch.cuda.set_device(device)
+    for dtype in (torch.float16, torch.float32, torch.float64):
+        ones = torch.ones(64, 64, dtype=dtype, device="cuda")
+        (torch.exp(ones) @ ones).sum().item()
+    with suppress(ImportError):  # in other versions these stand elsewhere
+        import_module("triton.runtime.cache").triton_key()
+        import_module("triton.experimental.gluon")
+
+
 def check(path: str, device: int) -> str:
     """Why a plan must not be used; "" if its results are right.
 
-    What it allocates is poisoned, two runs are compared bit by bit, errors with those of eager.
+    Its allocations are poisoned, two runs are compared bit by bit, errors with those of eager.
     """
     plan, program = _read(path)
     if program is None:

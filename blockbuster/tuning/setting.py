@@ -1,4 +1,4 @@
-"""What a program is tuned for: the device that its kernels run on, and how they are chosen."""
+"""The setting of a tuned program: the device of its kernels, and how they are chosen."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ NO_GPU = "pass tensors on a GPU, or leave tune='model', which needs none"
 
 @dataclass(frozen=True)
 class Tuning:
-    """How the kernels of a family are chosen: by what is ``known``, or by a ``tuner`` as well."""
+    """The way a family's kernels are chosen: by ``known`` results, or by a ``tuner`` as well."""
 
     known: KnownResults | None = None
     tuner: Tuner | None = None
 
     def plan(self, family: Family, plan: Callable[[], Plan], save: Save, *, one: bool) -> Plan:
-        """The plan that ``plan`` gives, tuned if there is a tuner. ``one``: it is one kernel."""
+        """The plan that ``plan`` returns, tuned if there is a tuner. ``one``: it is one kernel."""
         return self.tuner.tuned(family, plan, save, one_kernel=one) if self.tuner else plan()
 
     def entry(self, asked: Asked) -> Entry | None:
-        """What was measured for a kernel; None where nothing is known of it."""
+        """The measurements of a kernel; None if there are none."""
         return self.known.entry(asked) if self.known else None
 
 
@@ -50,10 +50,10 @@ def tuning_for(
     limit: float = LIMIT,
     tell: Tell = lambda _: None,
 ) -> Tuning:
-    """How kernels for a target are chosen. ``machine`` is as the user named it.
+    """The tuning of kernels for a target. ``machine`` is as the user named it.
 
-    ``index``: the number of the GPU that holds the arrays; None where there are no arrays yet.
-    Raises LaunchError where kernels have to be measured and this computer has no such GPU.
+    ``index``: the number of the GPU that holds the arrays; None if there are no arrays yet. Raises
+    LaunchError if kernels have to be measured and this computer has no such GPU.
     """
     device = device_name(machine, target, index)
     known = KnownResults(device, target) if device else None
@@ -69,7 +69,7 @@ def tuning_for(
 
 
 def device_name(machine: str, target: str, index: int | None = None) -> str:
-    """What the driver calls the device that ``machine`` names; "" where it names no device."""
+    """The driver's name for the device that ``machine`` names; "" if it names no device."""
     if target == CPU:
         return ""
     if machine == AUTO:
@@ -86,5 +86,5 @@ def check_tune(tune: str) -> None:
 
 
 def saved_with(shape: Shape, program: ArrayProgram) -> Save:
-    """What writes plans of a program into files, for processes that check and time them."""
+    """A function that writes plans of a program into files, for other processes."""
     return lambda plan, path: Compiled(plan, shape, program=program).save(path)

@@ -1,8 +1,8 @@
-"""Where measurements are kept: a file for each kernel in the user's cache, and files of ours.
+"""The store of measurements: one file per kernel in the user's cache, and files of the package.
 
 A file is replaced in one step, so writers do not disturb each other or a reader: the last one
-stays. A damaged file is taken away with a warning, and is there again when the kernel is measured
-again. What comes from the user's cache goes before what is part of Blockbuster.
+stays. A damaged file is removed with a warning, and is written again when the kernel is measured
+again. Results in the user's cache take precedence over those that are part of Blockbuster.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Shipped = Callable[[str], Sequence[Entry]]
 
 @functools.cache
 def shipped(device: str) -> tuple[Entry, ...]:
-    """What is part of Blockbuster for a device, by the name that its driver gives it."""
+    """The results that are part of Blockbuster for a device, by its driver's name for it."""
     machine = known_device(device)
     if machine is None:
         return ()
@@ -54,9 +54,9 @@ class Store:
         return bool(self.folder.names() or self.shipped(device))
 
     def found(self, key: Key, versions: Callable[[], tuple[str, str]]) -> Entry | None:
-        """What was measured for a key, whose versions of Triton and the assembler come last.
+        """The measurements for a key, whose versions of Triton and the assembler come last.
 
-        ``versions`` is asked only where something is known of the program.
+        ``versions`` is called only if results for the program exist.
         """
         question = key.question
         names = [name for name in self.folder.names() if name.startswith(question)]
@@ -72,7 +72,7 @@ class Store:
         )
 
     def read(self, name: str) -> Entry | None:
-        """The entry in a file of the folder; None where there is none, or none of this version.
+        """The entry in a file of the folder; None if there is none, or none of this version.
 
         A damaged file is removed with a warning.
         """
@@ -132,7 +132,7 @@ def write_file(entries: Iterable[Entry], path: Path) -> Path:
 
 
 def read_file(data: bytes, path: str = "a file of measurements") -> tuple[Entry, ...]:
-    """The entries of such a file. Raises LaunchError, with the place, where it is none."""
+    """The entries of such a file. Raises LaunchError, with the place, if it is none."""
     try:
         found = parse_json(data)
         schema = found.get("schema") if isinstance(found, dict) else None

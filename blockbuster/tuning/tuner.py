@@ -1,4 +1,4 @@
-"""``tune="measure"``: kernels of which nothing is known are measured before they run first."""
+"""``tune="measure"``: kernels without known results are measured before they first run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from blockbuster.errors import EmitError, shown_lines
 from blockbuster.machines import known_device, machine_of
 from blockbuster.selection.family import Family
 from blockbuster.selection.plan import File, Plan
@@ -24,9 +23,9 @@ TWICE = 2
 
 @dataclass(frozen=True)
 class Tuner:
-    """Measures what is not known, and keeps it.
+    """Measures kernels without results, and stores the results.
 
-    ``asked_for``: the questions that were measured in this process, whatever came of it.
+    ``asked_for``: the questions that were measured in this process, with any outcome.
     """
 
     known: KnownResults
@@ -37,7 +36,7 @@ class Tuner:
     def tuned(
         self, family: Family, plan: Callable[[], Plan], save: Save, *, one_kernel: bool = False
     ) -> Plan:
-        """The plan that ``plan`` gives once its kernels were measured."""
+        """The plan that ``plan`` returns after its kernels were measured."""
         with self.lock:
             for _ in range(TWICE):
                 found = plan()
@@ -52,7 +51,7 @@ class Tuner:
     def measured(
         self, family: Family, plan: Plan, file: File, save: Save, *, one_kernel: bool = False
     ) -> Entry | None:
-        """What is measured for a file of a plan; it is kept if any schedule has a time."""
+        """The measurements for a file of a plan; they are kept if any schedule has a time."""
         asked = family.asked(plan, file, one_kernel=one_kernel)
         key = self.known.key(asked)
         assert key is not None, "it is asked for by its key"
@@ -64,11 +63,6 @@ class Tuner:
         except Unsaved as error:
             _warn(plan, f"it cannot be measured in a process of its own: {error}")
             return None
-        except EmitError as error:
-            _warn(plan, f"its schedules were not ranked: {shown_lines(str(error))[0]}")
-            return None
-        finally:
-            self.measuring.bench.end()
         if not entry.ranked:
             _warn(plan, f"no schedule could be timed: {entry.found[0].reason}")
             return entry

@@ -1,1 +1,1 @@
-"""Pictures, tables, the derivation explorer and the command line."""
+"""Views: pictures, tables, the derivation explorer and the command line."""

@@ -1,6 +1,6 @@
 """The command line: `blockbuster COMMAND ...`.
 
-Exit codes: 0 it worked, 1 the program was refused or a check failed, 2 wrong arguments.
+Exit codes: 0 success, 1 the program was refused or a check failed, 2 wrong arguments.
 """
 
 from __future__ import annotations

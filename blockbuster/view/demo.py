@@ -1,4 +1,4 @@
-"""`blockbuster demo`: the main job on one example, from array code to a checked kernel."""
+"""The demonstration on one example, from array code to a checked kernel."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The syntax of DOT: statements, clusters and labels, written in one way only.
+"""The syntax of DOT: statements, clusters and labels, each with one spelling.
 
-Attributes keep the order they are given in, so equal pictures are equal bytes.
+Attributes keep the order in which they are given, so equal pictures are equal bytes.
 """
 
 from __future__ import annotations

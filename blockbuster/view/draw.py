@@ -5,14 +5,14 @@ Elements have ids that survive in SVG. For the node at path (0, 3):
     n-0-3           the node or map              e-0-3-1        the edge into its operand 1
     p-0-3-in1       the port of that operand     p-0-3-out0     the port of result 0
     a-0-3-0         the fold of result 0         e-0-3-out0     the edge to it, or to the port
-    e-0-3-sum0      from the fold to the port    b-0-3, s-0-3   space in and around a map, unseen
-    e-0-3-first0    dashed: what the fold starts with (rule 7)
-    e-0-3-lead0     dashed: what the fold is rescaled by (running exponents)
+    e-0-3-sum0      from the fold to the port    b-0-3, s-0-3   invisible space in and around a map
+    e-0-3-first0    dashed: the fold's initial value (rule 7)
+    e-0-3-lead0     dashed: the running exponent that rescales the fold
 
 ``i-0`` and ``o-0`` are an input and an output of the program, ``e-out0`` the edge to that output.
 Classes of edges: ``buffered`` or ``local``, ``interior`` as ``Graph.buffered_edges`` counts,
-``iterated``, ``aside`` for dashed ones. Of nodes: ``op``, ``map``, ``collapsed``, ``fold``,
-``port``, ``input``, ``output``, and ``site`` where a step is.
+``iterated``, ``aside`` for dashed ones. Classes of nodes: ``op``, ``map``, ``collapsed``, ``fold``,
+``port``, ``input``, ``output``, and ``site`` for the nodes of a step.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STYLE = """<style>
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture as DOT text, rendered when asked; Jupyter shows it."""
+    """A picture as DOT text, rendered on demand; Jupyter shows it."""
 
     dot: str
 
@@ -93,9 +93,9 @@ def to_dot(
     """The DOT text of ``graph``, the same in any process.
 
     ``highlight``: paths of nodes to emphasize. ``depth``: how many maps deep the drawing goes;
-    deeper maps are boxes that say what is in them. ``focus``: the path of a map, to draw it alone.
-    ``told``: what is pointed at shows its line of the text form.
-    Raises ValueError for a path that leads to no node, or to no map, and for a negative depth.
+    deeper maps are boxes that list their content. ``focus``: the path of a map, to draw it alone.
+    ``told``: pointing at an element shows its line of the text form. Raises ValueError for a path
+    that leads to no node, or to no map, and for a negative depth.
     """
     sites = [tuple(path) for path in highlight]
     focus = tuple(focus)
@@ -137,9 +137,9 @@ def draw_step(step: Step, *, depth: int | None = None) -> Drawing:
 
 
 def sites(step: Step) -> tuple[tuple[Graph, list[Path]], tuple[Graph, list[Path]]]:
-    """The program before a step with the nodes it matched, and after it with those it made.
+    """The program before a step with the nodes it matched, and after it with the nodes it made.
 
-    Where a rule does not say what it made, these are the nodes of that level with new operators.
+    If a rule does not name the nodes it made, these are the level's nodes with new operators.
     """
     before = step.before
     after, moves = apply_at(before, step.derivation.applications[step.index])

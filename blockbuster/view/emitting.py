@@ -1,4 +1,4 @@
-"""The program of a command, fused and emitted as its arguments say."""
+"""Fuses and emits the program of a command, according to its arguments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_program(command: argparse.ArgumentParser) -> None:
 
 
 def add_rules(command: argparse.ArgumentParser) -> None:
-    """How it is fused."""
+    """Add the arguments for fusion."""
     command.add_argument("--rules", choices=RULE_SETS, default="default", help="the rule set")
     command.add_argument(
         "--whole", nargs="+", default=[], metavar="DIM", help="dims that are one block each"
@@ -42,7 +42,7 @@ def add_rules(command: argparse.ArgumentParser) -> None:
 
 
 def add_kernel(command: argparse.ArgumentParser) -> None:
-    """What its kernel is emitted for."""
+    """Add the arguments for emitting a kernel."""
     command.add_argument(
         "--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="the size of every dim"
     )
@@ -107,7 +107,7 @@ def _snapshot(derivation: Derivation, number: int) -> Graph:
 def _sizes_read(graph: Graph, program: ArrayProgram, given: Mapping[str, int]) -> dict[str, int]:
     """The sizes given and those fixed by the program, less those that fusion made superfluous.
 
-    Dims between two views are none of the graph's. Raises ValueError where sizes disagree.
+    Dims between two views are none of the graph's. Raises ValueError if sizes disagree.
     """
     for dim, size in program.sizes.items():
         if given.get(dim, size) != size:

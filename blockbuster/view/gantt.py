@@ -1,6 +1,6 @@
-"""A report drawn with matplotlib: what each processor does over time, and how busy resources are.
+"""A simulation's report drawn with matplotlib: processors over time, and the use of resources.
 
-The one file that loads matplotlib, and only when something is drawn.
+Only this file loads matplotlib, and only when something is drawn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTH, INCHES = 10.0, (4.2, 0.45)  # of the figure; of the timeline, and of each
 def figure(report: Report) -> Figure:
     """A figure of the timeline, processors upwards, and of the use of each resource below it.
 
-    Raises DrawError where matplotlib is missing, ValueError for a report without a timeline.
+    Raises DrawError if matplotlib is missing, ValueError for a report without a timeline.
     """
     if not report.timeline:
         raise ValueError("this report has no timeline: bb.simulate gives one, the closed form none")

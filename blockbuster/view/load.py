@@ -1,4 +1,4 @@
-"""The user's program, named on the command line as FILE.py:FUNCTION."""
+"""Loads the user's program, named on the command line as FILE.py:FUNCTION."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def load_function(where: str) -> Callable[..., Any]:
 
 
 def load_module(file: str) -> ModuleType:
-    """The module in a file. Raises TraceError where there is none or running it fails."""
+    """The module in a file. Raises TraceError if there is none or running it fails."""
     path = Path(file)
     if not path.is_file():
         raise TraceError(

@@ -1,4 +1,4 @@
-"""What was measured of kernels, as text: a line each, or JSON."""
+"""Measured results of kernels as text, one line each, or as JSON."""
 
 from __future__ import annotations
 

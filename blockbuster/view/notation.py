@@ -1,4 +1,4 @@
-"""Operators in the notation of mathematics: what stands on the nodes of a picture.
+"""Operators in mathematical notation: the labels of nodes in pictures.
 
 ``x``, ``y``, ``z`` are the operands in order; ``ρ`` is a vector with an entry per row of a block,
 ``κ`` one with an entry per column. ``·`` is the dot operator, ``×`` the product of elements.
@@ -39,8 +39,8 @@ INFIX: dict[str, tuple[str, int]] = {
 }  # fmt: skip
 PREFIX: dict[str, tuple[str, int]] = {"neg": ("−", 7), "not": ("not ", 3)}
 COMMUTATIVE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne")
-SHORT = {"maximum": "max", "minimum": "min", "recip0": "1/x", "reciprocal": "1/x",
-         "rsqrt": "1/√x", "square": "x²", "neg": "−x", "sqrt": "√x"}  # fmt: skip
+SHORT = {"maximum": "max", "minimum": "min", "recip0": "1/x", "reciprocal": "1/x", "neg": "−x",
+         "rsqrt": "1/√x", "square": "x²", "sqrt": "√x", "whole": "as integer"}  # fmt: skip
 FUNCTIONALS = {
     "add": "+", "sub": "x − y", "mul": "×", "div": "x / y",
     "row_shift": "x + ρ", "row_scale": "x × ρ", "col_shift": "x + κ", "col_scale": "x × κ",
@@ -83,6 +83,8 @@ def formula(expr: Expr, names: Sequence[str], *, floor: int = 0) -> str:
         case Call(fn, (arg,)) if fn in PREFIX:
             sign, level = PREFIX[fn]
             return _enclosed(f"{sign}{formula(arg, names, floor=level + 1)}", level, floor)
+        case Call("whole", (arg,)):  # says that a whole number is held as an integer
+            return formula(arg, names, floor=floor)
         case Call(fn, args):
             return f"{SHORT.get(fn, fn)}({', '.join(formula(a, names) for a in args)})"
     raise AssertionError(expr)
@@ -133,7 +135,7 @@ def is_ordered(node: Node) -> bool:
 
 
 def label(node: Node, operands: Sequence[Type]) -> str:
-    """What stands on ``node``, whose operands have these types."""
+    """The label of ``node``, whose operands have these types."""
     return LABELS[type(node.op)](node.op, operands)
 
 
@@ -192,5 +194,5 @@ LABELS: dict[type[Op], Callable[[Any, Sequence[Type]], str]] = {
 
 
 def names(count: int) -> Sequence[str]:
-    """What ``count`` operands are called on a label."""
+    """The names of ``count`` operands on a label."""
     return NAMES[:count] if count <= len(NAMES) else [f"x{k}" for k in range(count)]

@@ -1,7 +1,7 @@
-"""What objects show of themselves in a notebook: short tables and texts, without scripts.
+"""Representations of objects in notebooks: short tables and texts, without scripts.
 
-Everything that comes from a program is escaped. Colors are those of the page around it, so dark and
-light notebooks are both readable; long texts stand behind a line that opens them.
+All text from a program is escaped. Colors are those of the surrounding page, so dark and light
+notebooks are both readable; long texts are folded behind a line that opens them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def proofs_html(report: ProofReport) -> str:
 
 
 def report_html(report: Report) -> str:
-    """What became of a program: the first line in bold, the others below it."""
+    """A report as HTML: the first line in bold, the others below it."""
     first, *rest = shown_lines(report.text)
     return _block(f"<b>{escape(first)}</b>", _text("\n".join(rest)))
 

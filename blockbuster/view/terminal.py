@@ -1,4 +1,4 @@
-"""The one place that writes to a terminal: texts are shown as they are, and control nothing.
+"""The only module that writes to a terminal: texts are shown literally and cannot control it.
 
 Names of files, functions and dims may hold escape sequences, markup or emoji codes; they reach the
 terminal as the characters that they consist of (see `errors.shown`).

@@ -24,9 +24,13 @@ class Timed:
     is_clean: bool = True
     times: dict = field(init=False)
     again: dict = field(init=False)
+    rounds: dict = field(init=False)
+    noise: float = 0.0
 
     def __post_init__(self):
         object.__setattr__(self, "times", {WAY: self.time})
+        around = (self.time - self.noise, self.time, self.time + self.noise)
+        object.__setattr__(self, "rounds", {WAY: around})
         more = {} if self.timed_again is None else {WAY: self.timed_again}
         object.__setattr__(self, "again", more)
 
@@ -67,6 +71,16 @@ def test_the_best_of_eight():
 def test_times_of_rounds_among_the_best_decide():
     found = verdict(Timed(10.0, 2, 10.4), Timed(10.1, 1, 10.0), Timed(30, 3))
     assert found.first == 0  # it is the best where both are timed again
+
+
+def test_what_the_clock_tells_apart_and_what_lies_far():
+    found = verdict(Timed(100, 2, noise=2), Timed(103, 1, noise=2), Timed(140, 3, noise=2))
+    assert found.spearman == 0.5  # the first two are the wrong way round
+    assert found.apart == found.far == 1  # but their rounds overlap: the clock tells no order
+    close = verdict(Timed(100, 2), Timed(103, 1), Timed(140, 3))
+    assert close.apart == pytest.approx(2 / 3)
+    assert close.far == 1
+    assert math.isnan(verdict(Timed(100, 1), Timed(101, 2), Timed(102, 3)).far)
 
 
 def test_what_is_not_modelled_ranks_last_and_correlates_with_nothing():

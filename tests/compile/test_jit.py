@@ -287,7 +287,8 @@ TWOS = np.full((4, 4), 2.0, np.float32)
     ("arguments", "error", "text"),
     [
         ((X, X.astype(complex)), bb.LaunchError, "y holds complex128; known are float16"),
-        ((X, X.astype(np.uint64)), bb.LaunchError, "y holds uint64"),
+        ((X, X.astype(np.uint64)), bb.LaunchError, r"(?s)y holds uint64.*astype\(np.int64\), wh"),
+        ((X, X.astype(np.uint16)), bb.LaunchError, r"y holds uint16[\s\S]*astype\(np.int32\)"),
         ((X, {1.0}), TypeError, "the argument y is a set, which has no hash"),
         ((X, [X]), bb.TraceError, "a list is neither an array nor a number"),
         ((X, {"a": X.astype(complex)}), bb.LaunchError, r"y\['a'\] holds complex128"),
@@ -324,13 +325,9 @@ def test_defaults_of_numpys_functions(function):
 def test_a_slice_means_the_same_whatever_came_first(function):
     short = bb.jit(function)
 
-    with pytest.raises(bb.TraceError, match=r"3 elements in, the axis has 2"):
-        short(np.ones((2, 4)))
-    for rows in (3, 5, 4):
+    for rows in (2, 3, 5, 1, 4, 2):
         x = np.arange(rows * 4.0).reshape(rows, 4)
         np.testing.assert_array_equal(short(x), function(x))
-    with pytest.raises(bb.TraceError, match=r"3 elements in, the axis has 2"):
-        short(np.ones((2, 4)))
 
 
 def test_arrays_with_rules_of_their_own_are_refused(tmp_path):

@@ -33,9 +33,10 @@ def test_a_slice_of_a_join_by_sizes_says_what_can_be_sliced():
 
     a, b = np.ones((4, 3), np.float32), np.ones((2, 3), np.float32)
     with pytest.raises(bb.TraceError, match=r"at numbers(.|\n)*before they are joined") as error:
-        bb.jit(last)(a, b)
-    assert "|A| - |C| elements, out of |A| + |C|" in str(error.value)
-    # what it says can be done
+        bb.trace(last, a="A N", b="B N")
+    assert "|A| - |B| elements, out of |A| + |B|" in str(error.value)
+    # what it says can be done, and with arrays the sizes are known
+    assert bb.jit(last)(a, b).shape == (4, 3)
     assert bb.jit(lambda a, b, n: bb.concat([a, b], 0)[n:])(a, b, 2).shape == (4, 3)
     assert bb.jit(parts)(a, b).shape == (4, 3)
 

@@ -12,8 +12,8 @@ COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 FACTORS = (-2, -1, 2, 3, 0.5)
 
 
-LEAVES = ("j", "j", "i", "i", "3", "n", "h")
-PLACES = LEAVES[:5]
+LEAVES = ("j", "j", "i", "i", "3", "(j // 4)", "((i - 7) // 3)", "n", "h")
+PLACES = LEAVES[:7]
 
 
 def random_number(random, depth, leaves=LEAVES):

@@ -129,17 +129,6 @@ def test_what_follows_is_run_in_chunks_too():
     assert loads == [["X"], ["I1", "X"], ["I2"]]
 
 
-def test_a_running_exponent_is_folded_chunk_by_chunk():
-    made = chunked(SAFE_ATTENTION, processors=10_000, asked={"N": 4})
-    folds = [s for nest in made.nests for s in statements(nest.body) if isinstance(s, Fold)]
-    groups = [fold for fold in folds if fold.members]
-
-    assert len(groups) == 2
-    assert groups[0].target == groups[1].target
-    assert [m.factor for m in groups[0].members] == [m.factor for m in groups[1].members]
-    assert any(isinstance(s, For) and s.dim == "N_chunk" for s in statements(made.nests[1].body))
-
-
 def test_a_short_loop_around_a_long_one_is_distributed():
     program = hoist(lower_to_tiles(parse(WHOLE)))
     made = chunk_loops(program, sizes={"M": 4, "N": 1000}, processors=132)

@@ -3,10 +3,13 @@
 import numpy as np
 
 from blockbuster.emission import check_schedule, emit
-from blockbuster.emit.tile.program import For, Load
+from blockbuster.emit.schedule.chunk_loops import ChunkLoop
+from blockbuster.emit.schedule.site import Site
+from blockbuster.emit.tile.lower import lower_to_tiles
+from blockbuster.emit.tile.program import Fold, For, Load, statements
 from blockbuster.ir.parse import parse
 from blockbuster.runtime.launch import run_interpreted
-from tests.emit.cases import SAFE_ATTENTION
+from tests.emit.cases import SAFE_ATTENTION, bare, scheduled_of
 from tests.emit.test_chunk_loops import SPLIT_K, chunked
 from tests.emit.test_defer_lane_sums import ROWS
 
@@ -20,6 +23,18 @@ def test_a_tile_of_partial_results_lies_together():
 
     assert [[axis.dim for axis in b.axes] for b in product.workspaces] == [["K_chunk", "M", "N"]]
     assert [[axis.dim for axis in b.axes] for b in rows.workspaces] == [["M", "N_chunk"]]
+
+
+def test_a_running_exponent_is_folded_chunk_by_chunk():
+    scheduled = scheduled_of(lower_to_tiles(ATTENTION))
+    made = bare(ChunkLoop().apply(scheduled, Site(1, "N"), count=4))
+    folds = [s for nest in made.nests for s in statements(nest.body) if isinstance(s, Fold)]
+    groups = [fold for fold in folds if fold.members]
+
+    assert len(groups) == 2
+    assert groups[0].target == groups[1].target
+    assert [m.factor for m in groups[0].members] == [m.factor for m in groups[1].members]
+    assert any(isinstance(s, For) and s.dim == "N_chunk" for s in statements(made.nests[1].body))
 
 
 def test_blocks_are_combined_at_once_where_all_is():

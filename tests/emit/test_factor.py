@@ -1,5 +1,6 @@
 """The move factor: what it makes, that results stay, also at infinities and NaN, and why not."""
 
+import re
 import sys
 import types
 from pathlib import Path
@@ -68,7 +69,14 @@ def rows(x):
     return bb.softmax(x, axis=-1)
 
 
-PROGRAMS = {fn.__name__: fn for fn in (plain, causal, divided, sloped, capped, totals, rows)}
+def features(q, k, v):
+    s = scores(q, k)
+    return (bb.exp(s - bb.max(s, axis=-1)[:, None]) + 1e-4) @ v
+
+
+PROGRAMS = {
+    fn.__name__: fn for fn in (plain, causal, divided, sloped, capped, totals, rows, features)
+}
 
 
 def graph_of(fn):
@@ -117,6 +125,14 @@ def test_an_element_takes_a_product_a_difference_and_a_power_of_two():
     assert text.count("2 ** (") == 2  # of elements, and of the row's old sums
     assert parse_tiles(text) == made.draft
     verify_tiles(made.draft)
+
+
+def test_a_value_of_the_row_may_be_added():
+    before, made = factored(features)
+
+    assert " + r_" in str(before.draft)
+    assert "exp(" not in str(made.draft)
+    assert re.search(r"2 \*\* \(.* \+ bits_", str(made.draft))
 
 
 @pytest.mark.parametrize("fn", PROGRAMS.values(), ids=PROGRAMS)

@@ -115,7 +115,8 @@ def test_a_range_holds_every_block_with_a_point(random):
     "text",
     ["i >= j", "i > j", "j - i <= 4", "i - j < 7", "2 * j <= i", "j < 13", "(i >= j) & (i - j < 5)",
      "np.abs(i - j) <= 3", "(i >= j) | (j < 9)", "~(j > i + 2)", "j < n", "j <= n",
-     "3 * i + 2 * j < 30", "j == i", "-j > -n"],
+     "3 * i + 2 * j < 30", "j == i", "-j > -n", "i // 4 == j // 4", "i // 3 == (j + 2) // 5",
+     "j // 6 <= i // 4", "j // 5 < i // 2", "(j - 9) // 4 > i // 4", "(i - 30) // 4 >= -j // 3"],
 )  # fmt: skip
 def test_a_range_is_tight_for_usual_masks(text):
     rows, columns, lanes = 23, 41, (4, 3)

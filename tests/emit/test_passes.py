@@ -1,5 +1,6 @@
 """What single passes do and refuse; that they keep the numbers is in test_tile_programs."""
 
+import itertools
 import sys
 from dataclasses import replace
 
@@ -8,9 +9,13 @@ import pytest
 
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.hoist import hoist, not_invariant
+from blockbuster.emit.closing.order import tidied
 from blockbuster.emit.print.numpy.run import run_numpy
 from blockbuster.emit.schedule.drop_unit_loops import drop_unit_loops
 from blockbuster.emit.schedule.split_nests import split_nests
+from blockbuster.emit.schedule.steps import derived
+from blockbuster.emit.target.compiler import target_of
+from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.program import (
     WORKSPACE,
@@ -29,6 +34,8 @@ from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import EmitError, VerifyError
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.parse import parse
+from blockbuster.ir.types import size_class
+from blockbuster.selection.default_schedule import default_schedule
 from tests.emit.cases import FOLDER, TEXTS, graph_of, inputs_for, ragged_blocks, sizes_of
 
 
@@ -209,3 +216,19 @@ graph(X: M,N[M,N], Y: M,N'[M,N'] = Y(M,N')) {
     drop_unit_loops(program, ("N", "N'"))
     with pytest.raises(EmitError, match="I1 has one entry per block of N and is accessed under N'"):
         drop_unit_loops(program, ("N",))
+
+
+@pytest.mark.parametrize("name", ["attention first", "attention final", "decoder", "two outputs"])
+def test_the_normal_form_stays_and_is_not_made_again(name):
+    graph = graph_of(name)
+    program = typed_for_gpu(graph, lower_to_tiles(graph), given_by("float16"))
+    sizes = {size_class(d): n for d, n in sizes_of(graph).items()}
+    drafts = [step.after.draft for step in derived(
+        default_schedule(program, sizes, device=target_of("sm_90"))
+    ).steps]  # fmt: skip
+
+    assert len(drafts) > 2
+    for before, draft in itertools.pairwise(drafts):
+        again = tidied(draft)
+        assert again == draft == tidied(draft, before)
+        assert all(a.body is b.body for a, b in zip(again.nests, draft.nests, strict=True))

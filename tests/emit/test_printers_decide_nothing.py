@@ -20,10 +20,10 @@ MACHINES = re.compile(r"sm_\d|gfx\d|\b[ahbv]\d00\b|hopper|ampere|nvidia|\bamd\b|
 
 TABLES = {
     "numpy/mixed.py": ("FUNCTIONAL_TEXT",),
-    "numpy/own_functions.py": ("HELPERS", "HELPERS_OF"),
+    "numpy/own_functions.py": ("HELPERS", "HELPERS_OF", "_ERF"),
     "numpy/spelling.py": (
         "FUNCTIONAL_TEXT", "INTO_TEXT", "INTO_HELPERS", "EXACT_FUNCTIONAL", "WIDE_FUNCTIONAL",
-        "EXACT_CALL_TEXT", "CALL_TEXT", "RESERVED",
+        "DOUBLE_TEXT", "EXACT_CALL_TEXT", "DOUBLE_CALL_TEXT", "CALL_TEXT", "RESERVED",
     ),
     "triton/ops.py": ("_FOLDS", "_PRODUCT"),
     "triton/scalars.py": (

@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 
 from blockbuster.emit.closing.lead_first import lead_first
+from blockbuster.emit.interpret.draws import Draws
+from blockbuster.emit.interpret.interpreter import run_tiles
+from blockbuster.emit.interpret.observer import TileObserver
 from blockbuster.emit.interpret.proof import UNROUNDED, UNTYPED, Comparison, prove_tiles
+from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.interpret.sides import Side, cuts
 from blockbuster.emit.tile.array_dtypes import given_by, typed_for_gpu
 from blockbuster.emit.tile.lower import lower_to_tiles
 from blockbuster.emit.tile.parse import parse_tiles
 from blockbuster.emit.tile.program import Block, For, Store
 from blockbuster.errors import VerifyError
+from blockbuster.interp.semantics import Float64
 from blockbuster.ir.parse import parse
 from tests.emit.cases import TEXTS, defer_lane_sums, graph_of, hoist
 from tests.emit.tile_texts import LANES, RUNNING, TWO
@@ -183,3 +188,51 @@ def test_the_same_seed_gives_the_same_proof():
     comparison = Comparison((Side(graph_of("attention final")), Side(program)), 4, 3)
 
     assert comparison.proof() == prove_tiles(graph_of("attention final"), program, trials=4, seed=3)
+
+
+def test_proofs_that_share_draws_say_the_same_and_count_each_other():
+    program = parse_tiles(TWO)
+    made = defer_lane_sums(program)
+    draws = Draws()
+    alone = prove_tiles(program, made)
+    first, again = (prove_tiles(program, made, draws=draws) for _ in range(2))
+    between = prove_tiles(made, hoist(made), draws=draws)
+
+    assert first == again == alone
+    assert (between.equal, between.tier) == (True, "A")
+    assert between.false_accept_bound >= prove_tiles(made, hoist(made)).false_accept_bound
+
+
+def test_what_differs_is_found_beside_what_was_remembered():
+    draws, right = Draws(), parse_tiles(SUM)
+    for old, new in (("t2 * 2", "t2 * 3"), ("row_sum", "row_max"), ("init +", "init max")):
+        assert prove_tiles(right, right, draws=draws).equal is True
+        wrong = prove_tiles(right, parse_tiles(SUM.replace(old, new)), draws=draws)
+        assert wrong.equal is False
+        assert str(wrong) == str(prove_tiles(right, parse_tiles(SUM.replace(old, new))))
+
+
+def test_a_nest_is_run_once_for_the_same_arrays_and_again_for_others():
+    program, runs = parse_tiles(TWO), []
+    known = Remembered()
+    random = np.random.default_rng(0)
+    shapes = {b.name: [3 + len(b.name)] * len(b.axes) for b in program.inputs}
+    inputs = {name: random.integers(1, 9, shape) for name, shape in shapes.items()}
+
+    class Counting(TileObserver):
+        def store(self, view, elements):
+            runs.append(view.buffer.name)
+
+    def outputs(given):
+        return run_tiles(program, given, semantics=Float64, observer=Counting(), known=known)
+
+    first = outputs(inputs)
+    count = len(runs)
+    again = outputs(inputs)
+    assert count == len(runs) > 0
+    other = outputs({name: array + 1 for name, array in inputs.items()})
+    assert len(runs) == 2 * count
+    for name, array in run_tiles(program, inputs).items():
+        assert np.array_equal(first[name], array)
+        assert np.array_equal(again[name], array)
+        assert not np.array_equal(other[name], array)

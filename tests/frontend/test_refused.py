@@ -104,7 +104,6 @@ def add_to_a_piece(x):
     (lambda x: x.summ(0), r"\.summ cannot be traced", "bb.custom"),
     (lambda x: np.mean(x, dtype=float), "np.mean with dtype cannot be traced", "it takes x, axis"),
     (lambda x: bb.norm(x, "nuc"), "a norm of order 'nuc' over 2 axes", "ord='fro'"),
-    (lambda x: bb.cumsum(x > 0, axis=0), "cumsum of integers or a mask", "cast first"),
     (lambda x: bb.outer(x, x), "outer takes two vectors", "use a"),
 ])  # fmt: skip
 def test_python_is_refused_in_its_own_words(fn, words, hint):

@@ -1,5 +1,6 @@
 """Reshapes: which are views, which are copied with a note, what they say of sizes, and refusals."""
 
+import json
 import re
 from itertools import pairwise
 from math import prod
@@ -12,12 +13,15 @@ from hypothesis import given, settings
 import blockbuster as bb
 import blockbuster.frontend as fe
 from blockbuster.errors import TraceError
+from blockbuster.frontend.moves import Take
 from blockbuster.frontend.regrouping import parts_of
 from blockbuster.interp.evaluate import evaluate
 from blockbuster.ir.lengths import ONE, product_of, share_of, size, whole
 from blockbuster.ir.ops import Misc
+from blockbuster.ir.saving import function_to_json, read_function
+from blockbuster.runtime.compiled import SAVED
 from tests.frontend.programs import without_line
-from tests.frontend.view_programs import attention
+from tests.frontend.view_programs import attention, rope_in_pairs
 
 
 def written_with_reshape(x, wq, wk, wv, wo):
@@ -214,6 +218,8 @@ ON_ARRAYS = {
     "repeated heads": (grouped, [(2, 8, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4)]),
     "turned pairs": (turned_pairs, [(2, 4, 6)]),
     "turned pairs of rows": (turned_pairs, [(4, 6)]),
+    "rope in pairs": (rope_in_pairs, [(2, 5, 6), (5, 3), (5, 3)]),
+    "every other, every third from behind": (lambda x: x[::2] * x[1::-3, None, 0], [(3, 4)]),
     "rolled": (lambda x: np.roll(x, 1, 0) + x, [(5, 4)]),
     "padded": (lambda x: np.pad(x, ((1, 0), (0, 2))) * 2, [(5, 4)]),
     "lower": (lambda x: np.tril(x @ x.T, -1), [(5, 4)]),
@@ -243,6 +249,27 @@ def test_compiled_for_arrays(name):
     for one, wanted in zip(*both, strict=True):
         assert one.dtype == (wanted.dtype if wanted.dtype != np.float64 else np.float32)
         np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_pad_of_several_sides_is_one_copy():
+    program = fe.trace(lambda x: np.pad(x, ((1, 0), (0, 2)), constant_values=-np.inf), x="M N")
+    one_side = fe.trace(lambda x: np.pad(x, ((1, 0), (0, 0))) + 1, x="M N")
+    x = np.arange(6.0).reshape(2, 3)
+
+    assert [note.split(" (")[0] for note in program.notes] == ["pad[[1, 0], [0, 2]]"]
+    assert one_side.notes == ()
+    expected = np.pad(x, ((1, 0), (0, 2)), constant_values=-np.inf)
+    np.testing.assert_array_equal(evaluate(bb.lower(program), {"x": x})["out"], expected)
+    data = json.loads(json.dumps(function_to_json(program.equations[0].param("fn"), "pad", SAVED)))
+    again = read_function(data, SAVED)
+    np.testing.assert_array_equal(again(x), expected)
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.int64, np.float32])
+def test_a_pad_keeps_the_dtype(kind):
+    x = np.arange(6).reshape(2, 3).astype(kind)
+
+    np.testing.assert_array_equal(bb.jit(lambda x: np.pad(x, 1))(x), np.pad(x, 1), strict=True)
 
 
 def test_positions_are_never_rounded():
@@ -342,3 +369,12 @@ def test_random_chains_are_what_numpy_gives(chain, fixed):
     np.testing.assert_array_equal(program.numpy({"x": x})["out"], wanted)
     for each in (graph, bb.fuse(graph).final):
         np.testing.assert_array_equal(evaluate(each, {"x": x})["out"], wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_rows_of_tensors_are_taken_from_behind_too(axis):
+    torch = pytest.importorskip("torch")
+    array = np.arange(60.0).reshape(3, 4, 5)
+    for indices in (np.array(-1), np.array([0, -3]), np.array([[2, -1], [-2, 0]], np.int32)):
+        found = Take(axis)(torch.from_numpy(array), torch.from_numpy(indices))
+        np.testing.assert_array_equal(found.numpy(), np.take(array, indices, axis))

@@ -147,7 +147,6 @@ def test_parameters_with_defaults_and_positional_only_ones():
         (lambda x, y: x[x > 0], r"indexing of \(M, D\): a mask as an index[\s\S]*bb.where"),
         (lambda x, y: -(x > 0), r"negates nor subtracts masks[\s\S]*use ~mask"),
         (lambda x, y: (x > 0) - (x > 1), "negates nor subtracts masks"),
-        (lambda x, y: (x > 0) @ (y > 0), "a product of matrices without floats"),
         (lambda x, y: x & y, "combine masks, not numbers"),
         (lambda x, y: bb.where(x, x, x), "condition of where is not a mask"),
         (lambda x, y: np.exp(x, where=False), r"np.exp with where cannot be traced"),

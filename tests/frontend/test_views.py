@@ -193,8 +193,9 @@ def test_plain_arrays_are_computed_at_once():
 @pytest.mark.parametrize(
     ("fn", "message"),
     [
-        (lambda x, y: x[..., ::2], r"slice of \(M, D\): a step of 2[\s\S]*x\[..., a:b\]"),
-        (lambda x, y: x[::-1], r"a step of -1"),
+        (lambda x, y: x[..., ::0], r"slice of \(M, D\): a step of 0[\s\S]*x\[..., ::2\]"),
+        (lambda x, y: x[:: y.shape[1]], r"a step of 4[\s\S]*whole numbers"),
+        (lambda x, y: x[3:3:2], "the slice has 0 elements"),
         (lambda x, y: x[:, 3:3], "the slice has 0 elements"),
         (lambda x, y: x[:, x.shape[1] :], "the slice has 0 elements"),
         (lambda x, y: x[:, : x.shape[1] + 1], "ends 1 behind the axis, which has"),
@@ -244,6 +245,60 @@ def test_sizes_that_do_not_fit_are_refused(fn, shape, message):
         program.numpy(arrays)
     with pytest.raises(ValueError, match=message):
         evaluate(bb.lower(program), arrays)
+
+
+ENDS = (None, 0, 1, 2, 5, 9, -1, -2, -5, -9)
+
+
+@pytest.mark.parametrize("step", [None, 1, 2, 3, 9, -1, -2, -3, -9])
+def test_slices_take_the_elements_that_numpy_takes(step):
+    """Each slice of five elements; those of none are refused."""
+    x = np.arange(10.0).reshape(5, 2)
+    taken = 0
+    for entry in (slice(start, stop, step) for start in ENDS for stop in ENDS):
+        expected = x[entry]
+        if not expected.size:
+            with pytest.raises(TraceError, match="0 elements"):
+                bb.trace(lambda x, entry=entry: x[entry], x="5 2")
+            continue
+        program = bb.trace(lambda x, entry=entry: x[entry], x="5 2")
+        np.testing.assert_array_equal(program.numpy({"x": x})["out"], expected)
+        taken += 1
+    assert taken > 20
+
+
+@pytest.mark.parametrize("extent", [6, 7, 8])
+def test_steps_of_examples_need_not_divide_their_axes(extent):
+    x = np.arange(2.0 * extent).reshape(extent, 2)
+
+    def fn(x):
+        return x[::2][:2] * x[1::3][:2], x[-2::-3]
+
+    program = bb.trace(fn, x=x)
+    found = evaluate(bb.lower(program), {"x": x})
+
+    for one, expected in zip(found.values(), fn(x), strict=True):
+        np.testing.assert_array_equal(one, expected)
+
+
+def test_steps_of_unknown_sizes_divide_them():
+    program = bb.trace(lambda x: x[::2] * x[1::2], x="M")
+
+    assert [str(rule) for rule in program.rules] == ["|A| is |M| / 2"]
+    with pytest.raises(ValueError, match="is 5/2 for M = 5: no whole number"):
+        program.numpy({"x": np.ones(5)})
+
+
+def test_the_same_elements_in_two_spellings_are_one_view():
+    graph = lowered(lambda x: x[:, ::2] + x.reshape(-1, x.shape[1] // 2, 2)[..., 0], x="M D")
+
+    assert views(graph) == ["x(M,D[A = |D| / 2 step 2])"]
+
+
+def test_slices_backwards_are_flips():
+    program = bb.trace(lambda x: x[5::-2], x="M")
+
+    assert [note.split(" (")[0] for note in program.notes] == ["flip[0]"]
 
 
 def test_sizes_that_follow_are_checked():

@@ -123,6 +123,21 @@ CASES: Mapping[str, list[Case]] = {
         )
     ],
     "normalize": _on(F.normalize, lambda x: F.normalize(x, 1.0, dim=0)),
+    "group_norm": [
+        Case(lambda x, w, b: F.group_norm(x, 3, w, b), ((2, 6, 4), (6,), (6,))),
+        Case(lambda x, w: F.group_norm(x, 2, w, eps=1e-3), ((2, 6, 3, 2), (6,))),
+    ],
+    "cdist": [
+        Case(torch.cdist, ((4, 3), (5, 3))),
+        Case(lambda x, y: torch.cdist(x, y, p=1.0), ((2, 4, 3), (2, 5, 3))),
+    ],
+    "avg_pool1d": [Case(lambda x: F.avg_pool1d(x, 3), ((2, 4, 6),))],
+    "avg_pool2d": [Case(lambda x: F.avg_pool2d(x, (2, 3)), ((2, 4, 6),))],
+    "max_pool1d": [Case(lambda x: F.max_pool1d(x, 2, 2), ((2, 4, 6),))],
+    "max_pool2d": [Case(lambda x: F.max_pool2d(x, 2), ((3, 2, 4, 6),))],
+    "adaptive_avg_pool1d": [Case(lambda x: F.adaptive_avg_pool1d(x, 1), ((2, 4, 6),))],
+    "adaptive_avg_pool2d": [Case(lambda x: F.adaptive_avg_pool2d(x, (1, 1)), ((3, 2, 4, 6),))],
+    "triplet_margin_loss": [Case(F.triplet_margin_loss, ((4, 6),) * 3)],
     "cosine_similarity": _pair(F.cosine_similarity, lambda x, y: F.cosine_similarity(x, y, dim=0)),
     "pairwise_distance": _pair(F.pairwise_distance),
     "scaled_dot_product_attention": [
@@ -181,6 +196,19 @@ CASES: Mapping[str, list[Case]] = {
         lambda x: sum(x.split(2, dim=1)), lambda x: torch.split(x, [2, 4], 1)[1],
         lambda x: torch.cat(x.split(4, dim=-1)[::-1], -1),
     ),
+    "topk": [
+        *_on(lambda x: x.topk(3, dim=1)[0] + x.topk(3).indices, lambda x: x.topk(1, 0).values,
+             lambda x: torch.topk(x, 2, dim=0, largest=False)[0]),
+        Case(lambda x: torch.topk(x, 4).indices.double(), ((2, 3, 7),)),
+    ],
+    "gather": [
+        Case(lambda x, y: x.gather(1, y), ((4, 6), (4, 3)), labels=(1,)),
+        Case(lambda x, y: torch.gather(x, 0, y), ((5, 3), (4, 3)), labels=(1,)),
+    ],
+    "torch_one_hot": [Case(lambda x: F.one_hot(x, 6) * 2.0, ((4, 6),), labels=(0,))],
+    "new_zeros": _on(lambda x: x + x.new_zeros(6) + x.new_zeros((4, 1))),
+    "new_ones": _on(lambda x: x + x.new_ones(4, 6)),
+    "new_full": _on(lambda x: x * x.new_full((6,), 0.5)),
     "torch_var": _on(
         lambda x: x.var(-1) + torch.var(x, dim=1, unbiased=False), lambda x: torch.var(x, False),
         lambda x: x.var(dim=0, correction=2, keepdim=True),

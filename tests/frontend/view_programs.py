@@ -32,6 +32,16 @@ def rotated(x, cos, sin):
     return x * cos + np.concatenate([-x[..., half:], x[..., :half]], axis=-1) * sin
 
 
+def rope_in_pairs(x, cos, sin):
+    a, b = x[..., ::2], x[..., 1::2]
+    return np.stack([a * cos - b * sin, a * sin + b * cos], axis=-1).reshape(x.shape)
+
+
+def rotated_in_pairs(x, cos, sin):
+    turned = np.stack([-x[..., 1::2], x[..., ::2]], axis=-1).reshape(x.shape)
+    return x * cos + turned * sin
+
+
 def rope_attention(q, k, v, c, s):
     return attention(rope(q, c, s), rope(k, c, s), v)
 
@@ -92,6 +102,12 @@ FREE = {
         rotated_attention,
         dict(q="H S D", k="H S D", v="H S L", c="S D", s="S D"),
     ),
+    "rope in pairs": (rope_in_pairs, dict(x="B S D", cos="S E", sin="S E")),
+    "rotated in pairs": (rotated_in_pairs, dict(x="H S D", cos="S D", sin="S D")),
+    "attention of rope in pairs": (
+        lambda q, k, v, c, s: attention(rope_in_pairs(q, c, s), rope_in_pairs(k, c, s), v),
+        dict(q="H S D", k="H S D", v="H S L", c="S E", s="S E"),
+    ),
     "projected rope": (projected_rope, dict(x="S D", wq="D N", wk="D N", c="S E", s="S E")),
     "gated slices": (gated, dict(x="M D", w="D 8")),
     "gated halves": (gated_halves, dict(x="M D", w="D N")),
@@ -104,6 +120,13 @@ FREE = {
     "slice of what is summed": (lambda x, y: x[:, :2] @ y[:2], dict(x="M D", y="K N")),
     "slice of a softmax": (lambda x: bb.softmax(x)[:, 1:3], dict(x="M D")),
     "slice of a slice": (lambda x: x[:, 1:][:, :-1][1:] + 1, dict(x="M D")),
+    "every other row of a product": (lambda x, y: (x @ y)[1::2] + 1, dict(x="M D", y="D N")),
+    "every third position": (
+        lambda x: bb.where(bb.arange(x.shape[0])[1::3] > 2, x[::3, 0], 0),
+        dict(x="M D"),
+    ),
+    "steps of steps": (lambda x: bb.softmax(x[1::2][:, ::3][::2]), dict(x="M D")),
+    "steps of what is summed": (lambda x, y: x[:, ::2] @ y[1::2], dict(x="M D", y="D N")),
     "slices of index vectors": (shifted_causal, dict(x="M M")),
     "positions": (lambda x: x[:, 0] * x[0] + x[-1, 1], dict(x="M M")),
     "position of a product": (lambda x, w: (x @ w)[:, -1], dict(x="B S D", w="D N")),
@@ -183,6 +206,8 @@ COPIED = {
         lambda x, y, w: bb.concat([x, y], 0) @ w,
         dict(x="A M D", y="B M D", w="D N"),
     ),
+    "every other of sorted": (lambda x: np.sort(x)[:, 1::2] + 1, dict(x="M D")),
+    "every other across a join": (lambda x, y: bb.concat([x, y])[:, ::2], dict(x="M 2", y="M 2")),
     "slice across a join": (lambda x, y: bb.concat([x, y], 0)[1:], dict(x="M=3 D", y="N D")),
     "split other than merged": (
         lambda x: bb.split_heads(bb.merge_heads(x), 2) + 1,

@@ -11,6 +11,8 @@ from blockbuster.selection.again import Again
 from blockbuster.selection.choice import Fused
 from tests.gradients import ATTENTION, LARGE, PROGRAMS, SMALL, drawn, sized, traced
 
+FEATURES = dict(q="H S D", k="H S D", v="H S D", p="F D")
+
 KERNELS = {
     "attention": 2, "self": 2, "causal": 2, "grouped": 2, "biased": 2, "dropout": 2,
     "statistics": 2,
@@ -123,3 +125,55 @@ def test_the_kernels_compute_the_program(name, wide):
             for array, right in zip(got.values(), wanted.values(), strict=True):
                 most = max(np.abs(right).max(), 1.0)  # of wide scores, little comes back
                 assert np.abs(array.astype(float) - right).max() <= tolerance * most
+
+
+# larger values alone made again ---------------------------------------------------
+
+
+def linear(q, k, v, p):
+    """Attention by positive random features."""
+
+    def features(x, axes):
+        x = x * x.shape[-1] ** -0.25
+        u = x @ p.swapaxes(-1, -2)
+        squares = 0.5 * bb.sum(x * x, axis=-1, keepdims=True)
+        return bb.exp(u - squares - bb.max(u, axis=axes, keepdims=True)) + 1e-4
+
+    fq, fk = features(q, -1), features(k, (-1, -2))
+    return (fq @ (fk.swapaxes(-1, -2) @ v)) / (fq @ bb.sum(fk, axis=-2)[..., None])
+
+
+def test_keys_times_values_are_not_made_again_for_each_query():
+    graph = bb.lower(bb.trace(linear, **FEATURES))
+    found = Fused(graph).consider(dict(H=16, S=8192, D=64, F=256), "float16", "sm_90")
+
+    best = found.best
+    assert best.name == "the program with larger values alone made again, D in one block"
+    assert best.kernels == 5  # the maximum, the products, what combines their chunks, the result
+    assert any(
+        "larger values made again is no choice: it repeats" in said for said in found.refused
+    )
+    assert not any(
+        {"S", "F"} <= {a.dim.rstrip("'") for a in b.axes} for b in best.program.workspaces
+    )
+    assert "turn nest 2" in best.scheduled.schedule
+
+
+@pytest.mark.interpreter
+def test_kernels_with_features_made_again_compute_the_program():
+    program = bb.trace(linear, **FEATURES)
+    sizes = dict(H=2, S=37, D=18, F=34)
+    draw = np.random.default_rng(0)
+    shapes = {name: [sizes[dim] for dim in dims.split()] for name, dims in FEATURES.items()}
+    one = Fused(bb.lower(program))
+    for dtype, tolerance in (("float32", 1e-5), ("float16", 3e-3)):
+        arrays = {n: draw.standard_normal(shape).astype(dtype) for n, shape in shapes.items()}
+        (wanted,) = program.numpy({n: a.astype(float) for n, a in arrays.items()}).values()
+        found = one.consider(sizes, dtype, "sm_90")
+        made = [c for c in (found.best, *found.others) if " alone made again" in c.name]
+        kernels = [bb.emit(c.graph, sizes, dtype, schedule=c.scheduled.schedule) for c in made]
+        assert made
+        for got in run_batch([(kernel, arrays) for kernel in kernels]):
+            assert not isinstance(got, LaunchError), got
+            (array,) = got.values()
+            assert np.abs(array.astype(float) - wanted).max() <= tolerance * np.abs(wanted).max()

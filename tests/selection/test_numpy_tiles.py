@@ -1,5 +1,7 @@
 """Blocks of NumPy text: tiles that fit a cache, and rows that stay whole where they can."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -121,3 +123,42 @@ def test_sigmoid_and_silu_at_the_ends(in_place):
 
     for one, right in zip(found, ends, strict=True):
         np.testing.assert_array_equal(one, np.array(right, np.float32))
+
+
+def test_erf_is_as_near_as_float64_allows():
+    (erf,) = helpers("erf")
+    random = np.random.default_rng(0)
+    near = [np.linspace(-7, 7, 100_001), random.normal(size=20_000) * 1e-3]
+    x = np.concatenate([*near, [0.0, -0.0, 1e-300, np.inf, -np.inf, 40.0]])
+    right = np.array([math.erf(one) for one in x])
+
+    assert (np.abs(erf(x) - right) <= 2 * np.spacing(np.abs(right))).all()
+    np.testing.assert_array_equal(np.signbit(erf(x)), np.signbit(right))
+    single = x.astype(np.float32)
+    rounded = np.array([math.erf(one) for one in single.astype(np.float64)], np.float32)
+    np.testing.assert_array_equal(erf(single), rounded)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+@pytest.mark.parametrize("shape", [(), (0, 3), (7,), (3, 50), (2, 3, 40)])
+def test_erf_keeps_shapes_and_what_is_no_number(shape):
+    (erf,) = helpers("erf")
+    x = np.full(shape, np.nan, np.float32)
+
+    assert erf(x).dtype == np.float32
+    np.testing.assert_array_equal(erf(x), x)
+    np.testing.assert_array_equal(erf(np.full(shape[::-1], 1.5).T), np.full(shape, math.erf(1.5)))
+
+
+@pytest.mark.parametrize("array", [[1.0, 0.0, -2.0, np.nan], [1.0, np.inf], [0.0], 0.0, 3.0, []])
+def test_numbers_are_replaced_in_a_copy(array):
+    replaced, recip0 = helpers("replaced", "recip0")
+    x = np.array(array)
+    with np.errstate(all="ignore"):
+        found = replaced(x, 0, np.inf), replaced(x, 1, 7.0), recip0(x)
+
+    np.testing.assert_array_equal(found[0], np.where(x == 0, np.inf, x))
+    np.testing.assert_array_equal(found[1], np.where(x == 1, 7.0, x))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found[2], np.where(x == 0, 0, 1 / x))
+    assert not np.may_share_memory(found[0], x)

@@ -29,6 +29,6 @@ SMALL = Machine(
     special=1e9,
     issue=1e9,
     launch=Launch(4e-6, 1e-6, 5e-7),
-    limits=Limits(1 << 16, 1 << 16, 65536, 255, 2048, 32, 32),
+    limits=Limits(1 << 16, 1 << 16, 65536, 255, 2048, 32, 32, 4, 256),
 )
 """A machine with round numbers: 1 GB/s, 1 Tflop/s, 4 processors, 64 KiB of shared memory."""

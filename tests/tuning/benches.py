@@ -1,7 +1,6 @@
 """A bench that measures nothing: what it says of plans is a plain function of their texts."""
 
 import json
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 
 import blockbuster as bb
@@ -45,7 +44,7 @@ def with_warps(choice, count):
     return rescheduled(choice, replayed(unscheduled(made.start, made.known, made.target), text))
 
 
-def choose(asked, executor):
+def choose(asked):
     """The model's choice, and others with other warps."""
     best = asked.considered.best
     return [best, *(with_warps(best, count) for count in WARPS)]
@@ -61,7 +60,7 @@ class Benches:
     timed: list[str] = field(default_factory=list)
 
     def bench(self):
-        return Bench(lambda until: Executor(), self.check, self.time)
+        return Bench(self.check, self.time)
 
     def check(self, paths, until):
         warps = [*map(_warps, paths)]
@@ -107,12 +106,3 @@ def tuned(tuner, program, sizes, dtype="float16"):
     family = family_of(program, tuner.known, dtype)
     shape = shape_from_names([output.name for output in program.outputs])
     return tuner.tuned(family, lambda: family.at(sizes), saved_with(shape, program))
-
-
-class Uncompiled(Executor):
-    """Compiles nothing: whatever it is given is refused."""
-
-    def submit(self, function, /, *given, **named):
-        made = Future()
-        made.set_result("nothing compiles here")
-        return made

@@ -4,6 +4,14 @@ import os
 import signal
 import time
 
+COUNT = [0]
+
+
+def counted(number):
+    """How often it was called in this process."""
+    COUNT[0] += 1
+    return COUNT[0]
+
 
 def doubled(number):
     return 2 * number

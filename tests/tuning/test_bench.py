@@ -7,7 +7,7 @@ import pytest
 from blockbuster.runtime.first_launch import Finding
 from blockbuster.runtime.recorder import Refused
 from blockbuster.tuning import bench, process
-from blockbuster.tuning.forks import LATE, Gone, Lost
+from blockbuster.tuning.workers import LATE, Gone, Lost
 
 
 def calling(monkeypatch, function):

@@ -1,1 +1,1 @@
-"""Passes that follow moves without being asked for: a normal form, and what closes a program."""
+"""Passes that the compiler applies by itself: a normal form after every move, and final passes."""

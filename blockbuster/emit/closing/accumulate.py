@@ -1,11 +1,11 @@
-"""accumulate: a matrix dot that is only added to a sum is added there by the matrix units.
+"""accumulate: a matrix dot whose only use is a sum adds its products to that sum directly.
 
 before   t3 = dot(t1,t2)                  after   t3 = dot(t1,t2)   into t4
          t4 += t3                                 t4 += t3
 
-Saves the dot's own accumulator and an addition per element. In float32 each dot is summed from zero
-and added then: one long chain of additions has several times its rounding error. Triton turns a
-plain sum of a dot and an accumulator back into that chain, so the fold is kept ``apart``.
+Saves the dot's own accumulator and an addition per element. In float32, each dot is first summed
+from zero and then added: one long chain of additions has several times the rounding error. Triton
+turns a plain sum of a dot and an accumulator back into that chain, so the fold is kept ``apart``.
 """
 
 from __future__ import annotations

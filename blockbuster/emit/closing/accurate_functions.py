@@ -1,9 +1,9 @@
-"""accurate-functions: where results are float32, scalar functions are as exact as float32 is.
+"""accurate-functions: where results are float32, scalar functions have the accuracy of float32.
 
 before   nest: t2 = exp(t1) / t3          after   nest, div and exp accurate: t2 = exp(t1) / t3
 
-A GPU's own division, square root and exp are approximations. Results in float16 or bfloat16 do not
-show it. Costs a few instructions a function.
+A GPU's own division, square root and exp are approximations. Their error does not show in results
+in float16 or bfloat16. Costs a few instructions per function.
 """
 
 from __future__ import annotations

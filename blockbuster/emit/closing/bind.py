@@ -2,8 +2,9 @@
 
 before   Nest: forall m: forall l: BODY      after   Nest on the grid (M, L): BODY
 
-Parallel loops further in stay where they are and run one after the other; so does a loop over a
-chunk of its dim, and one over a span, before which its bounds stand.
+Parallel loops deeper inside the nest stay loops and run their iterations one after the other. So
+does a loop over a chunk of its dim, and a loop over a span, because its bounds are computed before
+it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""guard: padded lanes that would spoil a reduction are set to its identity first.
+"""guard: padded lanes that would spoil a reduction are first set to the reduction's identity.
 
 before   t3 = exp(t2)            after   t3 = exp(t2)
          t4 = row_sum(t3)                t5 = guard(t3,N,0)     (padded columns hold exp(0) = 1)
                                          t4 = row_sum(t5)
 
-So is what an accumulator adds up lane by lane, along the loop's own dim.
-Nothing is inserted where the lanes are known to be right: a dot of two loaded tiles needs no guard.
-A target with fixed tile sizes needs this pass; where tiles are slices it changes nothing.
+The same holds for an accumulator that is folded lane by lane along the loop's own dim. No guard is
+inserted where the lanes are known to be right: a dot of two loaded tiles needs none. Targets with
+fixed tile sizes need this pass; it changes nothing where tiles are slices.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""hoist: each load at the rightmost loop whose axis it uses; loop-invariant operators follow.
+"""hoist: each load moves out to the innermost loop whose index it uses, and invariants follow it.
 
 before   for n in range(N):               after   t4 = load(Q[m,:])
           t4 = load(Q[m,:])                       for n in range(N):
           t5 = load(KT[n,:])                       t5 = load(KT[n,:])
 
-A load never crosses a store to the array it reads, and nothing leaves the launch grid. Saves the
-load once per iteration of the loop. Source: MCFuser, section 3.2.
+A load never crosses a store to the array it reads, and nothing leaves the launch grid. Saves one
+load per iteration of the loop. Source: MCFuser, section 3.2.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import defined, folded, operands, stored
+from blockbuster.emit.tile.dataflow import defined, folded, operands, same_or, stored, with_parts
 from blockbuster.emit.tile.program import (
     BlockOf,
     For,
@@ -20,10 +20,10 @@ from blockbuster.emit.tile.program import (
     Iota,
     Let,
     Load,
+    Nest,
     Stmt,
     Tile,
     TileProgram,
-    statements,
 )
 
 MOVING = (Load, Iota, BlockOf, Let, Guard)
@@ -31,8 +31,12 @@ MOVING = (Load, Iota, BlockOf, Let, Guard)
 
 def hoist(program: TileProgram) -> TileProgram:
     """``program`` with loads, index vectors and invariant operators moved out of loops."""
-    nests = tuple(replace(nest, body=_below_grid(nest.body)) for nest in program.nests)
-    return replace(program, nests=nests)
+    return replace(program, nests=tuple(map(hoisted, program.nests)))
+
+
+def hoisted(nest: Nest) -> Nest:
+    """``nest`` alone."""
+    return with_parts(nest, body=_below_grid(nest.body))
 
 
 def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:
@@ -59,7 +63,7 @@ def not_invariant(stmt: Stmt, loop: For, staying: frozenset[Tile]) -> str:
 def _below_grid(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Hoist inside the parallel loops that hold everything: they are the launch grid."""
     if len(body) == 1 and isinstance(body[0], For) and body[0].parallel:
-        return (replace(body[0], body=_below_grid(body[0].body)),)
+        return same_or(body, (with_parts(body[0], body=_below_grid(body[0].body)),))
     return _hoisted(body)
 
 
@@ -69,19 +73,22 @@ def _hoisted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         if not isinstance(stmt, For):
             out.append(stmt)
             continue
-        loop = replace(stmt, body=_hoisted(stmt.body))
+        loop = with_parts(stmt, body=_hoisted(stmt.body))
         moving, staying = _parted(loop)
-        out += [*moving, replace(loop, body=staying)]
-    return tuple(out)
+        out += [*moving, with_parts(loop, body=staying)]
+    return same_or(body, tuple(out))
 
 
 def _parted(loop: For) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
     """The statements of ``loop`` that may run before it, and the others."""
     moving: list[Stmt] = []
-    inside = tuple(statements(loop.body))
-    made = frozenset(tile for stmt in inside for tile in (defined(stmt), *folded(stmt)) if tile)
+    made = frozenset(
+        tile for stmt in loop.statements for tile in (defined(stmt), *folded(stmt)) if tile
+    )
     for stmt in loop.body:
         if not not_invariant(stmt, loop, made):
             moving.append(stmt)
             made -= {defined(stmt)}
+    if not moving:
+        return (), loop.body
     return tuple(moving), tuple(stmt for stmt in loop.body if stmt not in moving)

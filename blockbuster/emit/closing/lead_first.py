@@ -1,4 +1,4 @@
-"""lead-first: what is computed under a running exponent comes under it at once.
+"""lead-first: the running exponent is updated before the values that are scaled by it.
 
 before   for n in range(N):               after   for n in range(N):
           t5 = row_max(t4)                         t5 = row_max(t4)
@@ -8,10 +8,11 @@ before   for n in range(N):               after   for n in range(N):
           t1 = max(t1,t5)                          t1 = t9
           t2 (+)= t7                               t2 (+)= t7      (only the old t2 is rescaled)
 
-With the lead known before significands are made under it, these need no factor of their own: one
-multiplication and rounding less for every element that a loop accumulates. It is what makes the
-online softmax of attention kernels. Legal where a lead that is larger by d makes every member's
-value exp(d) times smaller: ``Moves`` follows d through the loop's operators.
+A *lead* is the running exponent of a group. If it is known before the significands are computed,
+these need no factor of their own: this saves one multiplication and one rounding for every element
+that a loop accumulates. The online softmax of attention kernels has this order. Legal if a lead
+that is larger by d makes every member's value exp(d) times smaller: ``Moves`` follows d through the
+loop's operators.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from blockbuster.rules.safety import RESCALED
 
 @dataclass(frozen=True)
 class Moves:
-    """What becomes of a value where the lead grows by d: value + added * d, * exp(scaled * d).
+    """The change of a value if the lead grows by d: value + added * d, * exp(scaled * d).
 
     At most one of the two is not 0.
     """

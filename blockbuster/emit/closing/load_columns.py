@@ -1,10 +1,10 @@
-"""load-columns: a tile that only matrix dots read, as their second operand, is loaded as columns.
+"""load-columns: a tile that is only the second operand of matrix dots is loaded as columns.
 
 before   t2 = load(KT[n,:])               after   t2 = load(KT[n,:])   as columns
          t3 = dot(t1,t2)                          t3 = dot(t1,t2)
 
-The matrix units multiply rows by columns, and a dot of a block program rows by rows: without this,
-the tile would be transposed in registers, on its way from shared memory.
+The matrix units multiply rows by columns; a dot of a block program multiplies rows by rows. Without
+this pass the tile would be transposed in registers on its way from shared memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""merge-repeats: what was loaded or computed just before is not loaded or computed again.
+"""merge-repeats: a load or computation that was done just before is not repeated.
 
 before   t2 = load(X[m,:])                after   t2 = load(X[m,:])
          t3 = row_max(t2)                          t3 = row_max(t2)
@@ -8,10 +8,11 @@ before   t2 = load(X[m,:])                after   t2 = load(X[m,:])
          t7 = sub0(t6,t3)
          t8 = row_scale(exp(t7),recip0(t5))
 
-Loops over a dim that became one block leave such repeats behind. Nothing is kept over a loop that
-remains: it would fill registers meanwhile, and a load after the loop finds its array in a cache.
-What reads an array that the nest stores, or an accumulator, is left alone: it may have changed.
-``tidied`` skips nests that load what they store: merging would carry a tile across their split.
+Loops over a dim that became one block leave such repeats. No tile is kept across a remaining loop:
+it would occupy registers meanwhile, and a load after the loop finds its array in a cache. Loads of
+arrays that the nest stores, and reads of accumulators, are left alone, because the value may have
+changed. ``tidied`` skips nests that load what they store: merging would carry a tile across the
+place where they are split.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from blockbuster.emit.tile.dataflow import defined, folded, rebound, renamed, stored
+from blockbuster.emit.tile.dataflow import (
+    defined,
+    folded,
+    rebound,
+    renamed,
+    same_or,
+    stored,
+    with_parts,
+)
 from blockbuster.emit.tile.program import (
     BlockOf,
     Buffer,
@@ -38,13 +47,14 @@ from blockbuster.emit.tile.program import (
 
 def merge_repeats(program: TileProgram) -> TileProgram:
     """``program`` with each tile made once in a stretch of statements without a loop."""
-    return replace(program, nests=tuple(map(_merged, program.nests)))
+    return replace(program, nests=tuple(map(merged, program.nests)))
 
 
-def _merged(nest: Nest) -> Nest:
+def merged(nest: Nest) -> Nest:
+    """``nest`` alone."""
     changing: set[Buffer | Tile] = {*stored(nest.body)}
     changing.update(tile for stmt in statements(nest.body) for tile in folded(stmt))
-    return replace(nest, body=_walked(nest.body, changing, {}))
+    return with_parts(nest, body=_walked(nest.body, changing, {}))
 
 
 def _walked(
@@ -56,7 +66,7 @@ def _walked(
     for stmt in body:
         if isinstance(stmt, For):
             loop = rebound(stmt, alias)
-            out.append(replace(loop, body=_walked(stmt.body, changing, alias)))
+            out.append(with_parts(loop, body=_walked(stmt.body, changing, alias)))
             made = {}
             continue
         stmt = renamed(stmt, alias)
@@ -67,7 +77,7 @@ def _walked(
         if what is not None and target is not None:
             made[what] = target
         out.append(stmt)
-    return tuple(out)
+    return same_or(body, tuple(out))
 
 
 def _made_by(stmt: Stmt, changing: set[Buffer | Tile]) -> Hashable | None:

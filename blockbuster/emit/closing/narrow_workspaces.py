@@ -1,10 +1,10 @@
-"""narrow-workspaces: a workspace that only dots read holds what they take.
+"""narrow-workspaces: a workspace that only dots read has the dtype in which dots take it.
 
 before   store(t1,I1[m,n])       float32         after   store(t1,I1[m,n])       float16
 
-         t2 = load(I1[m,n])      float32                 t2 = load(I1[m,n])      float16
-         t3 = float16(t2)                                t4 += dot(t2,...)
-         t4 += dot(t3,...)
+The numbers are the same: each is rounded when it is stored instead of when it is read. Saves half
+the bytes written and read, and lets loads go straight to the matrix units. Runs after the guards: a
+guarded operand stays wide. Truth values keep their dtype of one byte.
 
 The numbers are the same: each is rounded where it is stored instead of where it is read. Saves half
 the bytes written and read, and lets loads go straight to the matrix units. Comes after guards: a

@@ -1,32 +1,34 @@
-"""What follows moves without being asked for: after each of them, and once before printing.
+"""The order of the passes that the compiler applies by itself, after each move and before printing.
 
 ``tidied`` brings a draft into its normal form after every move. ``closed`` makes the program that
-is printed: groups under leads that are folded first, guards where lanes past the end would count,
-workspaces in the dtype of the dots that read them, each nest's outer loops on the grid, and factors
-of a group computed once; then facts that a printer spells: tiles that lie as columns, sums that the
-matrix units add to, how exact functions are, and what is done for a compiler's sake; and last,
-where nests that overlap wait for each other. No schedule can choose otherwise.
+is printed. Its passes fold groups under their leads first, guard reductions against padded lanes,
+give workspaces the dtype of the dots that read them, put each nest's outer loops on the grid, and
+compute the factors of a group once. Then they record facts that a printer needs: tiles that lie as
+columns, sums that the matrix units add to, how exact functions are, and workarounds for a
+compiler's faults. Last they place the waits between nests that overlap. A schedule cannot change
+any of this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from blockbuster.emit.closing.accumulate import accumulate
 from blockbuster.emit.closing.accurate_functions import accurate_functions
 from blockbuster.emit.closing.bind import bind
 from blockbuster.emit.closing.guard import guard_nests
-from blockbuster.emit.closing.hoist import hoist
+from blockbuster.emit.closing.hoist import hoisted
 from blockbuster.emit.closing.lead_first import lead_first
 from blockbuster.emit.closing.load_columns import load_columns
-from blockbuster.emit.closing.merge_repeats import merge_repeats
+from blockbuster.emit.closing.merge_repeats import merged
 from blockbuster.emit.closing.narrow_workspaces import narrow_workspaces
 from blockbuster.emit.closing.place_waits import place_waits
 from blockbuster.emit.closing.round_products import round_products
 from blockbuster.emit.closing.share_factors import share_factors
 from blockbuster.emit.closing.work_around_locality import work_around_locality
 from blockbuster.emit.tile.dataflow import conflicts
-from blockbuster.emit.tile.program import TileProgram
+from blockbuster.emit.tile.program import Nest, TileProgram
 from blockbuster.emit.tile.typed import retyped
 
 REWRITES = (lead_first, guard_nests, narrow_workspaces, bind, share_factors)
@@ -34,21 +36,44 @@ FACTS = (load_columns, accumulate, round_products, work_around_locality, accurat
 CLOSING = (*REWRITES, *FACTS, place_waits)
 
 
-def tidied(program: TileProgram) -> TileProgram:
+def tidied(program: TileProgram, before: TileProgram | None = None) -> TileProgram:
     """``program`` with what does not change moved out of loops, and nothing made twice.
 
     Dtypes follow up: a move may have left a tile loaded that was computed, or read before it is
     folded, and need not say what becomes of what is computed from it.
     A nest that loads what it stores is left with its repeats: where it is split, a tile that two
-    parts make again needs no workspace.
+    parts make again needs no workspace. ``before``: a program in normal form, of which ``program``
+    was made. Nests that have the same statements as there are in that form already: neither blocks
+    nor warps make a difference to it.
     """
-    program = hoist(retyped(program))
-    merged = merge_repeats(program).nests
-    nests = (
-        nest if conflicts(nest.body) else other
-        for nest, other in zip(program.nests, merged, strict=True)
+    if before and _says_the_same(program, before):
+        return program
+    program, known = retyped(program), before.nests if before else ()
+    nests = tuple(nest if _is_known(nest, known) else _tidied(nest) for nest in program.nests)
+    return replace(program, nests=nests)
+
+
+def _says_the_same(program: TileProgram, before: TileProgram) -> bool:
+    bodies = zip(program.nests, before.nests, strict=False)
+    return (
+        len(program.nests) == len(before.nests)
+        and all(nest.body is other.body for nest, other in bodies)
+        and _arrays(program) == _arrays(before)
     )
-    return replace(program, nests=tuple(nests))
+
+
+def _is_known(nest: Nest, known: Sequence[Nest]) -> bool:
+    return any(nest.body is other.body for other in known)
+
+
+def _tidied(nest: Nest) -> Nest:
+    nest = hoisted(nest)
+    return nest if conflicts(nest.body) else merged(nest)
+
+
+def _arrays(program: TileProgram) -> tuple[object, ...]:
+    arrays = (program.inputs, program.outputs, program.workspaces)
+    return *arrays, program.units, program.dtype
 
 
 def closed(program: TileProgram) -> TileProgram:

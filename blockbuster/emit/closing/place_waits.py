@@ -1,4 +1,4 @@
-"""place-waits: a nest that overlaps the one before waits for it as late as it may.
+"""place-waits: a nest that overlaps the nest before it waits for that nest as late as possible.
 
 before   nest 2, overlaps:                after   nest 1: release; ...
           t1 = load(I1[m])                        nest 2:

@@ -1,11 +1,12 @@
-"""round-products: a product whose lanes are added up is rounded before that.
+"""round-products: a product whose lanes are summed is rounded before the sum.
 
 before   t2 = t1 * t1                     after   t2 = t1 * t1   apart
          t3 = row_sum(t2)                         t3 = row_sum(t2)
 
-Left to itself, a compiler fuses the product with the first addition of the sum, in which each lane
-rounds the other's product but not its own. Then lanes hold different sums of one row, and which one
-counts is a race: results would differ from run to run. Costs nothing: an fma with zero.
+By default a compiler fuses the product with the first addition of the sum, in which each lane
+rounds the other lane's product but not its own. Then lanes hold different sums of one row, and a
+race decides which of them is stored: results would differ from run to run. Costs nothing: an fma
+with zero.
 """
 
 from __future__ import annotations

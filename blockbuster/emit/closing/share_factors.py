@@ -1,4 +1,4 @@
-"""share-factors: what rescales a group's partial results is computed once, in its own statement.
+"""share-factors: the factor that rescales a group's partial results is computed once.
 
 before   t1 = max(t1,t4)                          after   t8 = max(t1,t4)
          t2 (+)= t5   # rescaled by t1                    t9 = exp(sub0(t1,t8))
@@ -11,8 +11,8 @@ before   t1 = max(t1,t4)                          after   t8 = max(t1,t4)
                                                           t3 = t13 + t14
                                                           t1 = t8
 
-A factor belongs to a lead, of which a row has one: all members of the group share it. Where the
-lead is folded ahead, what is folded in comes under the new lead already and needs no factor.
+A factor belongs to a lead, and a row has one lead, so all members of the group share the factor. If
+the lead is folded first, new values are already scaled by the new lead and need no factor.
 """
 
 from __future__ import annotations

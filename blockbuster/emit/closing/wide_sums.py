@@ -1,14 +1,14 @@
-"""wide-sums: what only carries a sum on stays in float64, in NumPy text that computes in float32.
+"""wide-sums: in NumPy text that computes in float32, sums and what is made of them stay float64.
 
 before   t1 += row_sum(t2)   float32     after   t1 += row_sum(t2)   float64
          t3 = t1 / |N|       float32             t3 = t1 / |N|       float64
          t4 = t2 - t3        float32             t4 = t2 - t3        float32
 
 A sum is rounded once: where it is stored as a result, or where a tile with more axes reads it. A
-sum over several axes, or over blocks, is a sum of sums, and a mean multiplies each by 1/N: rounded
-at every step these err by a unit in the last place each, where eager rounds once. So what only
-carries a sum on stays wide: an accumulator of sums, a partial sum, and functions of it that have no
-more axes. These are the small tiles of a program; full ones stay in float32.
+sum over several axes or over blocks is a sum of sums, and a mean multiplies each by 1/N. If every
+step were rounded, each would err by a unit in the last place; eager NumPy rounds once. So the tiles
+between stay wide: accumulators of sums, partial sums, and functions of them that have no more axes.
+These are the small tiles of a program; full tiles stay in float32.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""work-around-locality: folds that Triton's pass OptimizeThreadLocality would make wrong.
+"""work-around-locality: folds are changed where Triton's pass OptimizeThreadLocality breaks them.
 
 before   for n in range(N):               after   for n in range(N):
           t2 = load(X[m,n])                        t2 = load(X[m,n])
@@ -7,11 +7,12 @@ before   for n in range(N):               after   for n in range(N):
          t4 = t1 * t1                             t1 read once more
                                                   t4 = t1 * t1
 
-The pass moves a reduction out of a loop. It has two faults up to Triton 3.6 at least. It exchanges
-rows of a tile of which a thread holds several blocks along the kept axis (exchanged_rows.py): it
-looks for a reduction of what a load gives, which one operation folds into what the loop hands on,
-so two operations are taken. And it fails to compile a loop whose sum is not read exactly once
-behind it (an assertion), so the sum is read once, by an addition of zero. Both keep every value.
+The pass moves a reduction out of a loop. It has two faults, at least up to Triton 3.6. First, it
+exchanges rows of a tile if a thread holds several blocks along the kept axis (exchanged_rows.py).
+The pass looks for a reduction of a loaded value that a single operation folds into a value carried
+by the loop, so the fold is written as two operations. Second, it fails to compile a loop whose sum
+is not read exactly once behind it (an assertion), so the sum is read once by an addition of zero.
+Both workarounds keep every value.
 """
 
 from __future__ import annotations

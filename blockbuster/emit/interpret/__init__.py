@@ -1,1 +1,1 @@
-"""Running tile programs under any semantics, and proofs by running them."""
+"""Interpretation of tile programs under any semantics, and proofs by it."""

@@ -1,4 +1,4 @@
-"""Which inputs of a tile program bound its loops: exact trials draw whole numbers for them."""
+"""The inputs of a tile program that bound its loops: exact trials draw whole numbers for them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The numbers that bound loops of a running tile program, known under any semantics.
+"""The loop bounds of a running tile program as numbers, whatever the semantics.
 
-A semantics may hold an index as a residue, or as the degree of a term. A loop needs the number: so
-what bounds are computed from is computed a second time, in floating point. Only what comes from
-memory is asked of the semantics.
+A semantics may hold an index as a residue, or as the degree of a term, but a loop needs the number.
+So the values from which bounds are computed are computed a second time, in floating point. The
+semantics is asked only for values from memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from blockbuster.interp.layout import Array
 
 
 class Bounds:
-    """What bounds depend on in ``program``; ``held`` is what the semantics knows of a tile.
+    """The values that bounds in ``program`` depend on; ``held`` are the semantics' values of tiles.
 
     ``held`` raises Refused where that is no number.
     """
@@ -44,7 +44,7 @@ class Bounds:
         return self._held(tile, frame) if known is None else known
 
     def within(self, loop: For, steps: Sequence[int], frame: Frame) -> Sequence[int]:
-        """Those of ``steps``, the first elements of blocks, that the span of ``loop`` holds."""
+        """The ``steps``, first elements of blocks, that the span of ``loop`` holds."""
         if loop.span is None:
             return steps
         begin, end = (None if tile is None else self._number(tile, frame) for tile in loop.span)

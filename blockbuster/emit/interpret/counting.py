@@ -1,4 +1,4 @@
-"""What a run of a tile program moves and computes, counted: the oracle of ``tile_traffic``."""
+"""Counts of what a running tile program moves and computes: the oracle of ``tile_traffic``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TileCounts(TileObserver):
 def count_run(
     program: TileProgram, sizes: Mapping[Dim, int], block_sizes: Mapping[Dim, int] | None = None
 ) -> TileCounts:
-    """What a run at these sizes counts; ``sizes`` are by size class. It runs on ones."""
+    """The counts of a run at these sizes (by size class), on inputs of ones."""
     counts = TileCounts()
     inputs = {}
     for buffer in program.inputs:

@@ -1,8 +1,8 @@
-"""A tile program without dtypes: what it computes in exact arithmetic.
+"""A tile program without dtypes, for proofs in exact arithmetic.
 
-Typing puts casts before dots, whose operands the matrix units take in a narrow dtype. They round,
-so that programs which compute the same in another order differ by roundings. What is proved is that
-programs are equal but for these: both sides are taken without them.
+Typing puts casts before dots, because the matrix units take operands of a narrow dtype. Casts
+round, so programs that compute the same in another order differ by roundings. A proof shows that
+programs are equal up to these roundings: the casts are removed from both programs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What statements of one iteration of a running tile program see: tiles, and rings of loads."""
+"""What statements of one iteration of a running tile program can read: tiles and rings of loads."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ class Frame:
         iteration: int,
         later: Callable[[int], Scope | None],
     ) -> Frame:
-        """What statements of an iteration of a loop here see."""
+        """The frame of an iteration of a loop here."""
         tiles, numbers = dict(self.tiles), dict(self.numbers)
         return Frame(scope, tiles, numbers, rings, iteration, later)

@@ -1,9 +1,9 @@
-"""The interpreter of tile programs: runs one statement after the other, under any semantics.
+"""The interpreter of tile programs: it runs one statement after the other, under any semantics.
 
-What operators mean is the business of ``interp.semantics``, as it is for block programs. Parallel
-iterations run in a random order; arrays start without values; a load that runs ahead may complete
-at any time that its tokens allow. What only luck would make right raises ``Hazard``, with the line
-of the listing.
+``interp.semantics`` defines the meaning of operators, as for block programs. Parallel iterations
+run in a random order, arrays start without values, and a load that runs ahead may complete at any
+time that its tokens allow. A program that is right only by luck raises ``Hazard``, with the line of
+the listing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from blockbuster.emit.interpret.frame import Arrived, Frame, Total
 from blockbuster.emit.interpret.located import located
 from blockbuster.emit.interpret.memory import Hazard, Memory
 from blockbuster.emit.interpret.observer import TileObserver
+from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.interpret.scope import Scope
 from blockbuster.emit.interpret.shapes import shape_of
 from blockbuster.emit.interpret.slots import Ring
@@ -66,16 +67,18 @@ def run_tiles(
     padded: bool = False,
     converts: bool = False,
     observer: TileObserver | None = None,
+    known: Remembered | None = None,
 ) -> dict[str, Array]:
     """Outputs by name, for whole arrays by name.
 
     ``block_sizes`` are for dims whose blocks the program does not name itself; by default a dim is
     one block (and 1 for list-only dims). With a ``seed``, parallel iterations run in a random
     order. ``padded``: tiles have all lanes of their blocks, as on a GPU: loads put 0 past the end
-    of a dim, stores cut. ``converts``: stores round to the dtypes that arrays have. Raises Hazard,
-    with a line of the listing, where a statement reads what is not there; ValueError where sizes do
-    not fit, or where lanes are to be padded with a semantics other than ``Floats``, whose
-    arithmetic goes wrong on them (``lanes.py`` checks guards instead).
+    of a dim, stores cut. ``converts``: stores round to the dtypes that arrays have. ``known``:
+    what nests gave under ``semantics``. Raises Hazard, with a line of the listing, where a
+    statement reads what is not there; ValueError where sizes do not fit, or where lanes are to be
+    padded with a semantics other than ``Floats``, whose arithmetic goes wrong on them (``lanes.py``
+    checks guards instead).
     """
     if padded and not isinstance(semantics, Floats):
         raise ValueError(f"padded lanes need floats, not {semantics!r}: use check_lanes")
@@ -84,7 +87,7 @@ def run_tiles(
     bound = bound_sizes(program, shapes, sizes)
     blocks = bound_blocks(program, bound, block_sizes)
     walker = TileInterpreter(program, bound, blocks, semantics, seed, padded, converts)
-    return walker.run(arrays, observer or TileObserver())
+    return walker.run(arrays, observer or TileObserver(), known)
 
 
 class TileInterpreter:
@@ -110,7 +113,12 @@ class TileInterpreter:
             program, lambda tile, frame: semantics.numbers(self._read(tile, frame))
         )
 
-    def run(self, arrays: Mapping[str, Array], observer: TileObserver) -> dict[str, Array]:
+    def run(
+        self,
+        arrays: Mapping[str, Array],
+        observer: TileObserver,
+        known: Remembered | None = None,
+    ) -> dict[str, Array]:
         """The outputs for arrays of the sizes given, made of the semantics' items."""
         self.observer, self.memory = observer, Memory()
         for buffer in self.program.inputs:
@@ -121,7 +129,12 @@ class TileInterpreter:
         with np.errstate(all="ignore"):
             for nest in self.program.nests:
                 self.memory.new_nest(overlaps=is_dependent(nest))
-                self._nest(nest)
+                if known is None:
+                    self._nest(nest)
+                    continue
+                own = blocks_in(nest, self.blocks)
+                where = tuple(self.sizes.items()), tuple(own.items())
+                known.run(nest, where, self.memory, partial(self._nest, nest))
         for buffer in self.program.outputs:
             missing = self.memory.unwritten(buffer)
             if missing is not None:

@@ -1,9 +1,9 @@
-"""Do padded lanes spoil a result? Guards checked by running a program on tiles with all lanes.
+"""A check of guards: a program is run on tiles with all lanes, to see if padded lanes count.
 
 The lanes of a tile past the end of a dim hold what operators make of the zeros that loads put
-there. They must not count: a reduction along them needs the number that it ignores in each of them,
-and so does what is folded lane by lane. Here they are computed, on random numbers, and looked at,
-without regard to ``padding``, the analysis by which guards are placed.
+there. They must not count: in each of them a reduction needs its identity, and so does a fold that
+works lane by lane. Here they are computed on random numbers and inspected, independently of
+``padding``, the analysis that decides where guards are placed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A message about a statement of a tile program, with the line of the listing that shows it."""
+"""A message about a statement of a tile program, with that statement's line of the listing."""
 
 from __future__ import annotations
 

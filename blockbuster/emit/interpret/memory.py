@@ -1,12 +1,13 @@
 """The arrays of a running tile program: who wrote each element, and whether a reader may see it.
 
-Outputs and workspaces start without values. An element that is read before it is written, or while
-a parallel iteration writes it that runs at the same time, raises ``Hazard``: under no semantics is
-a value needed that stands for "not written".
+Outputs and workspaces start without values. Reading an element raises ``Hazard`` if it has not been
+written, or if a parallel iteration that runs at the same time writes it. So no semantics needs a
+value for "not written".
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,23 +62,42 @@ class Memory:
             self._begun = self._first
 
     def load(self, buffer: Buffer, index: Index, path: Path) -> Array:
-        """The elements at ``index``. Raises Hazard where one is not, or not surely, written."""
+        """The elements at ``index``. Raises Hazard if one is not, or not surely, written."""
         self._check(buffer, index, path, "reads")
         return np.array(self.arrays[buffer][(*index, ...)])
 
     def version(self, buffer: Buffer, index: Index) -> Array | None:
-        """What tells whether the elements at ``index`` were written meanwhile."""
+        """A value that changes whenever an element at ``index`` is written."""
         writers = self.writers.get(buffer)
         return None if writers is None else np.array(writers[(*index, ...)])
 
     def store(self, buffer: Buffer, index: Index, value: Array, path: Path) -> None:
-        """Write ``value``. Raises Hazard where an iteration at the same time writes there, too."""
+        """Write ``value``. Raises Hazard if an iteration at the same time writes there, too."""
         if buffer not in self.writers:
             raise Hazard(f"the input {buffer.name} is stored")
         self._check(buffer, index, path, "writes")
         self.arrays[buffer][(*index, ...)] = value
         self.writers[buffer][(*index, ...)] = len(self._paths)
         self._paths.append(path)
+
+    def content(self, buffer: Buffer) -> Hashable:
+        """Equal for two arrays that hold the same, in the same places."""
+        array, writers = self.arrays[buffer], self.writers.get(buffer)
+        if writers is None:
+            return array.shape, array.tobytes()
+        written = writers != NOBODY
+        return array.shape, array[written].tobytes(), written.tobytes()
+
+    def stored_here(self, buffer: Buffer) -> tuple[Array, Array]:
+        """Where the nest that has just run stored, and what."""
+        here = self.writers[buffer] >= self._first
+        return here, self.arrays[buffer][here]
+
+    def store_again(self, buffer: Buffer, here: Array, values: Array) -> None:
+        """Store what a nest stored in an earlier run, in which nothing was amiss."""
+        self.arrays[buffer][here] = values
+        self.writers[buffer][here] = len(self._paths)
+        self._paths.append(())
 
     def unwritten(self, buffer: Buffer) -> tuple[int, ...] | None:
         """The first element of ``buffer`` that nobody wrote, or None."""

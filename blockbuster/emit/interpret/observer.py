@@ -1,4 +1,4 @@
-"""What a run of a tile program can be watched for."""
+"""Observers of a run of a tile program: they are told of each load, store, operator and fold."""
 
 from __future__ import annotations
 

@@ -1,14 +1,16 @@
 """Is a tile program equal to another, or to a block program? By the tiers of ``prove_equal``.
 
-Both are run on random residues with uninterpreted functions, at small sizes and blocks, parallel
-iterations in a random order: programs that agree are equal as terms, but for luck, which is bounded
-as for block programs. What changes the order of sums, products and maxima needs no more. What
-rests on a law of exp is asked of tier B; what rests on order, of random orders and of fractions.
-A difference is called one if floats differ, or if the second program reads what is not there.
+Both programs run on random residues with uninterpreted functions, at small sizes and blocks, with
+parallel iterations in a random order. Programs that agree are equal as terms, but for luck, which
+is bounded as for block programs. This suffices for changes in the order of sums, products and
+maxima. Tier B decides equalities that rest on a law of exp; random orders and fractions decide
+those that rest on order. The programs count as different if floats differ, or if the second program
+reads elements that are not there.
 
-A tile program with dtypes rounds where a block program does not, and where a sum is cut decides
-what is rounded. So programs that are not equal with their roundings, each an unknown function, are
-compared without those of dtypes, then without those of casts, and the proof says so.
+A tile program with dtypes rounds where a block program does not, and the place where a sum is cut
+decides what is rounded. Each rounding is first an unknown function. Programs that are not equal
+this way are compared again without the roundings of dtypes, then without those of casts, and the
+proof says so.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ from typing import Any
 
 import numpy as np
 
+from blockbuster.emit.interpret.draws import Drawn, Draws
 from blockbuster.emit.interpret.memory import Hazard
+from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.interpret.sides import Cut, Program, Side, cuts
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.emit.tile.verify import verify_tiles
 from blockbuster.errors import VerifyError
 from blockbuster.interp.apart import clearly_apart, close
 from blockbuster.interp.characters import Characters, representative
-from blockbuster.interp.degree import VARIABLE, Bound, Degree, chance
+from blockbuster.interp.degree import VARIABLE, Bound, chance
 from blockbuster.interp.layout import Array
 from blockbuster.interp.proof import Proof, plain
 from blockbuster.interp.residues import ZeroDenominator
@@ -52,7 +56,7 @@ GENERIC = replace(
     assumptions=(*CHARACTERS.assumptions[:2], ORDER_ALONE),
     semantics=lambda random, near: Generic(int(random.integers(2**62)), near),
 )
-Draw = Callable[[Sequence[int]], Array]
+DrawArray = Callable[[Sequence[int]], Array]
 """Draws an array of a shape."""
 LADDER = (FREE_CHARACTERS, DRAWN, CHARACTERS, GENERIC, ORDERED)
 """The tiers that are asked where terms differ and floats do not."""
@@ -103,23 +107,27 @@ def prove_tiles(
     trials: int = 8,
     seed: int = 0,
     lanes: bool = False,
+    draws: Draws | None = None,
 ) -> Proof:
     """Compare a tile program with the program that it was made from, on random inputs and sizes.
 
     ``equal`` is True where they agree in every trial of some tier, False where floats differ or
     ``after`` is ill-formed or reads what is not there, None where neither shows. ``lanes``: the
-    padded lanes of ``after`` must not count either, as after ``guard``. Raises ValueError where
-    interfaces differ or ``trials`` is below 1, VerifyError where ``before`` is at fault.
+    padded lanes of ``after`` must not count either, as after ``guard``. ``draws``: those of other
+    proofs, whose programs have something in common with these. Raises ValueError where interfaces
+    differ or ``trials`` is below 1, VerifyError where ``before`` is at fault.
     """
     if trials < 1:
         raise ValueError(f"trials is {trials}, expected at least 1")
-    comparison = Comparison((Side(before), Side(after)), trials, seed)
+    known = Draws() if draws is None else draws
+    comparison = Comparison((Side(before), Side(after)), trials, seed, known)
     if isinstance(before, TileProgram):
         verify_tiles(before)
     try:
         comparison.check_after(lanes=lanes)
         return comparison.proof()
     except Fault as fault:
+        known.forget()
         return comparison.found(False, FREE, str(fault))
 
 
@@ -143,7 +151,7 @@ class Fault(Exception):
 
 @dataclass(frozen=True)
 class Trialled:
-    """What the trials of a tier gave: whether all agree, and where they were."""
+    """The result of a tier's trials: whether all agree, and where they were."""
 
     agree: bool
     redraws: int
@@ -153,8 +161,11 @@ class Trialled:
 class Comparison:
     """Two programs with one interface, compared in trials."""
 
-    def __init__(self, sides: tuple[Side, Side], trials: int, seed: int) -> None:
+    def __init__(
+        self, sides: tuple[Side, Side], trials: int, seed: int, draws: Draws | None = None
+    ) -> None:
         self.sides, self.trials, self.seed = sides, trials, seed
+        self.draws = draws or Draws()
         self.casts, self.left_out = True, tuple[str, ...]()
         self.each = 2 if trials >= 4 else 1  # how often each setting is tried, as in ``Trials``
         self.constants = tuple(dict.fromkeys(c for side in sides for c in side.constants))
@@ -170,7 +181,7 @@ class Comparison:
             )
 
     def proof(self) -> Proof:
-        """What the first tier says that settles it."""
+        """The proof by the first tier that settles the comparison."""
         typed = [side.typed for side in self.sides]
         if all(typed):
             proof, _ = self._terms()
@@ -223,12 +234,17 @@ class Comparison:
         )
 
     def cuts(self, tier: Tier) -> tuple[Cut, ...]:
-        """Where trials of a tier are made."""
+        """The sizes and blocks at which trials of a tier are made."""
         random = np.random.default_rng([self.seed, 0])
         return tuple(cuts(self.sides, -(-self.trials // self.each), random, tier.sizes))
 
     def run(
-        self, cut: Cut, draw: Draw, semantics: Any, whole: Draw | None = None
+        self,
+        cut: Cut,
+        draw: DrawArray,
+        semantics: Any,
+        whole: DrawArray | None = None,
+        known: Remembered | None = None,
     ) -> tuple[dict[str, Array], ...]:
         """The inputs drawn, and the outputs of both sides. ``whole`` draws what bounds loops."""
         sizes = cut.setting.sizes
@@ -241,9 +257,9 @@ class Comparison:
         before, after = self.sides
         if not self.casts:
             semantics = unrounded(semantics)
-        left = before.run(inputs, cut, semantics)
+        left = before.run(inputs, cut, semantics, known)
         try:
-            return inputs, left, after.run(inputs, cut, semantics)
+            return inputs, left, after.run(inputs, cut, semantics, known)
         except Hazard as hazard:
             raise Fault(str(hazard)) from None
 
@@ -258,9 +274,13 @@ class Comparison:
         return Trialled(True, redraws, tried)
 
     def _compared(self, tier: Tier, cut: Cut, number: int) -> tuple[bool, int]:
+        drawn = self.drawn(cut)
+        drawn.sides |= {side.program: side for side in self.sides}
         for redraw in range(DRAWS):
             random = np.random.default_rng([self.seed, 2 + number, redraw])
-            semantics = tier.semantics(random, self.constants)
+            key = tier.name, tier.scope, number, redraw, self.constants
+            found = drawn.draw(key, tier.semantics(random, self.constants))
+            semantics = found.semantics
 
             def draw(shape: Sequence[int], semantics: Any = semantics, random: Any = random) -> Any:
                 return tier.inputs(semantics, random, shape, self.constants)
@@ -272,7 +292,7 @@ class Comparison:
                 return semantics.item(random.integers(-1, most, shape).astype(float))
 
             try:
-                _, left, right = self.run(cut, draw, semantics, whole)
+                _, left, right = self.run(cut, draw, semantics, whole, found.known)
             except ZeroDenominator:
                 continue
             except Refused as refused:
@@ -283,24 +303,39 @@ class Comparison:
     def bound(self, outcome: Trialled) -> float | None:
         """The chance that trials of tier A hid a difference at one of their sizes.
 
-        None where data bound loops: degrees do not tell which iterations there are.
+        None if data bound loops: degrees do not tell which iterations there are.
         """
         if self.bounding:
             return None
         worst = 0.0
         for cut in outcome.cuts:
-            bounds = [self._degrees(side, cut) for side in self.sides]
-            worst = max(worst, chance(bounds[0], bounds[1]))
+            before, after = (self._degrees(side, cut) for side in self.sides)
+            own = [side.program for side in self.sides]
+            run = self.drawn(cut).sides.items()
+            others = [self._degrees(side, cut) for program, side in run if program not in own]
+            worst = max(worst, chance(before, after, others))
         return worst ** (self.trials // len(outcome.cuts))
 
+    def drawn(self, cut: Cut) -> Drawn:
+        """What was drawn at these sizes and blocks, with roundings as they count now."""
+        return self.draws.at((self.seed, cut.key, self.left_out, self.casts))
+
     def _degrees(self, side: Side, cut: Cut) -> Bound:
-        degree = Degree() if self.casts else unrounded(Degree())
+        drawn = self.drawn(cut)
+        if side.program not in drawn.bounds:
+            before = drawn.degree.noted.copy()
+            outputs = self._run_degrees(side, cut, drawn)
+            drawn.bounds[side.program] = Bound(outputs, drawn.degree.noted.since(before))
+        return drawn.bounds[side.program]
+
+    def _run_degrees(self, side: Side, cut: Cut, drawn: Drawn) -> dict[str, Array]:
+        degree = drawn.degree if self.casts else unrounded(drawn.degree)
         sizes = cut.setting.sizes
         inputs = {
             name: np.full([1 if d is None else sizes[d] for d in axes], VARIABLE)
             for name, axes in side.sources.items()
         }
-        return Bound(side.run(inputs, cut, degree), degree.noted)
+        return side.run(inputs, cut, degree, drawn.known)
 
     def float_difference(self) -> TileCounterexample | None:
         """Inputs on which outputs differ by far more than rounding can explain."""

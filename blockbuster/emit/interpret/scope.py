@@ -1,4 +1,4 @@
-"""Where a statement of a running tile program stands, and where the tiles that it accesses lie."""
+"""The loop indices around a statement of a running tile program, and the places of its accesses."""
 
 from __future__ import annotations
 

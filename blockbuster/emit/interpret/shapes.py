@@ -1,4 +1,4 @@
-"""The shapes of the arrays that a running tile program makes."""
+"""The shapes of the arrays that a running tile program allocates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def shape_of(
 ) -> tuple[int, ...]:
     """The shape of an array; ``sizes`` by size class, ``blocks`` by dim.
 
-    Raises ValueError where nests differ in how many blocks they make of a dim whose blocks it has.
+    Raises ValueError if nests differ in how many blocks they make of a dim whose blocks it has.
     """
     scope = Scope(sizes, blocks)
     return tuple(

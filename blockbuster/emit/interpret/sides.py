@@ -1,8 +1,8 @@
-"""Two programs side by side: block programs or tile programs, run at drawn sizes and blocks."""
+"""The two programs of a comparison, block or tile programs, run at drawn sizes and blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lcm
@@ -13,6 +13,7 @@ from blockbuster.emit.interpret.bounding_inputs import bounding_inputs
 from blockbuster.emit.interpret.exact import exact
 from blockbuster.emit.interpret.interpreter import run_tiles
 from blockbuster.emit.interpret.lanes import check_lanes
+from blockbuster.emit.interpret.remembered import Remembered
 from blockbuster.emit.tile.program import Let, TileProgram, statements
 from blockbuster.emit.tile.trips import sized
 from blockbuster.interp.binding import dims_of, sources
@@ -39,6 +40,12 @@ class Cut:
     setting: Setting
     lanes: Lanes
     seed: int
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal cuts."""
+        held = (self.setting.sizes, self.setting.block_sizes, self.lanes)
+        return *(tuple(sorted(one.items())) for one in held), self.seed
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class Side:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What the program says about sizes."""
+        """The facts about sizes that the program holds."""
         if isinstance(self.program, Graph):
             return tuple(self.program.size_rules)
         return self.program.rules
@@ -136,14 +143,30 @@ class Side:
         lets = (s for body in bodies for s in statements(body) if isinstance(s, Let))
         return any(isinstance(let.op, Cast) for let in lets)
 
-    def run(self, inputs: Mapping[str, Array], cut: Cut, semantics: Semantics) -> dict[str, Array]:
-        """The outputs. Raises Hazard, ZeroDenominator, or Refused."""
+    def run(
+        self,
+        inputs: Mapping[str, Array],
+        cut: Cut,
+        semantics: Semantics,
+        known: Remembered | None = None,
+    ) -> dict[str, Array]:
+        """The outputs; ``known``: what nests gave under ``semantics``.
+
+        Raises Hazard, ZeroDenominator, or Refused.
+        """
         if isinstance(self.program, Graph):
             return cut.setting.run(self.program, inputs, semantics)
         program, sizes = cut_by(self.program, cut), cut.setting.sizes
         steps = _steps(program, cut)
         return run_tiles(
-            program, inputs, sizes, steps, semantics=semantics, seed=cut.seed, converts=True
+            program,
+            inputs,
+            sizes,
+            steps,
+            semantics=semantics,
+            seed=cut.seed,
+            converts=True,
+            known=known,
         )
 
     def check_lanes(self, cut: Cut) -> None:

@@ -1,8 +1,8 @@
-"""Loads that run ahead of a loop: what lies in each slot of a ring, and when it may be read.
+"""Loads that run ahead of a loop: the content of each slot of a ring, and when it may be read.
 
-A load may read memory at any time between its issue and its wait, and what it brings may arrive
-at any time between them. So both ends have to find the same in memory, a slot holds nothing from an
-issue on until the wait for it, and a tile is lost when the next load into its slot is issued.
+A load may read memory at any time between its issue and its wait, and its data may arrive at any
+time between them. So memory must hold the same at both ends, a slot holds nothing between an issue
+and the wait for it, and a tile is lost when the next load into its slot is issued.
 """
 
 from __future__ import annotations

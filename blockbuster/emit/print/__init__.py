@@ -1,1 +1,1 @@
-"""Texts of tile programs; printers decide nothing."""
+"""Printers: the NumPy and Triton texts of tile programs. Printers take no decisions."""

@@ -1,7 +1,8 @@
-"""What a move is: a named rewrite of a tile program that changes order, place or time of its work.
+"""The base class of moves: named rewrites of tile programs, of the order, place or time of work.
 
-A move takes no decision and holds no number of a machine: it says where it may be applied, with
-which arguments, and why not elsewhere. What is worth applying is chosen in ``selection``.
+A move takes no decision and holds no number of a machine. It says where it can be applied, with
+which arguments, and why it cannot be applied elsewhere. ``selection`` chooses which moves are worth
+applying.
 """
 
 from __future__ import annotations
@@ -49,14 +50,15 @@ class Move(ABC):
         """The draft after the move; to be asked for only if ``why_not`` says ""."""
 
     def apply(self, scheduled: Scheduled, site: Site, **args: Any) -> Scheduled:
-        """``scheduled`` after the move. Raises EmitError, with the reason, where it is not legal.
+        """``scheduled`` after the move. Raises EmitError, with the reason, if it is not legal.
 
         Loads and invariant operators move out of loops, and repeats are merged, after every move.
         """
         line = Applied(self.name, site, self.show(**args), args)
         if reason := self.why_not(scheduled, site, **args):
             raise EmitError(message(f"the move '{line}' does not apply: {reason}"))
-        draft = tidied(self.rewritten(scheduled, site, **args))
+        before = scheduled.draft if scheduled.moves else None
+        draft = tidied(self.rewritten(scheduled, site, **args), before)
         return replace(scheduled, draft=draft, moves=(*scheduled.moves, line))
 
     def show(self, **args: Any) -> str:
@@ -64,7 +66,7 @@ class Move(ABC):
         return " ".join(str(value) for value in args.values())
 
     def read(self, words: Sequence[str]) -> Args:
-        """The arguments that ``words`` say. Raises ValueError where they say none."""
+        """The arguments that ``words`` say. Raises ValueError if they say none."""
         if words:
             raise ValueError(f"nothing follows the place of {self.name}")
         return {}

@@ -1,4 +1,4 @@
-"""block: cut dims into blocks of so many elements; a dim of one block needs no loop.
+"""block: cut dims into blocks of a given number of elements; a dim of one block needs no loop.
 
 before   for n in range(N):               block N 64            for n in range(N):     (64 lanes)
           t2 = load(X[m,n])                                      t2 = load(X[m,n])
@@ -7,8 +7,8 @@ before   for n in range(N):               block N 64            for n in range(N
                                           block N 128 whole     t2 = load(X[m,:])     (128 lanes)
                                                                 t1 = row_sum(t2)
 
-A kernel's tiles have these lanes along the dims of their axes. Larger blocks are loaded less often;
-they cost registers and shared memory, and leave fewer programs. Blocks are powers of two, since
+A kernel's tiles have this many lanes along the dims of their axes. Larger blocks mean fewer loads;
+they cost registers and shared memory, and leave fewer programs. Blocks are powers of two, because
 Triton's tiles are. Each nest may cut a dim in its own way, but arrays with one entry per block tie
 the nests that store and load them.
 """

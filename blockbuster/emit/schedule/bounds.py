@@ -1,4 +1,4 @@
-"""Bounds of the positions along a dim where a mask can be true, still in words of the mask."""
+"""Symbolic bounds of the positions along a dim where a mask can be true."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Bound: TypeAlias = Edge | Scan | Outer
 
 @dataclass(frozen=True)
 class Range:
-    """Positions from ``low`` to ``high``; None where there is no bound."""
+    """Positions from ``low`` to ``high``; None if there is no bound."""
 
     low: Bound | None = None
     high: Bound | None = None

@@ -1,4 +1,4 @@
-"""chunk: a loop is run in chunks, side by side.
+"""chunk: a loop is cut into chunks that run side by side.
 
 before   for n in range(N):               after   forall c in range(N_chunk):
           t2 = load(X[n])                          for n in chunk c of range(N):
@@ -10,10 +10,10 @@ before   for n in range(N):               after   forall c in range(N_chunk):
                                                   t3 = sqrt(t1)
                                                   store(t3,O[])
 
-What the chunks accumulate crosses through a workspace, and is combined in the order of the chunks,
-so results are the same from run to run. Fills a device that would be idle, and adds up on two
-levels, which rounds less. Costs a launch. A loop inside a short serial loop can be run in chunks,
-too: then that one is distributed, and runs its iterations side by side as well.
+The accumulators of the chunks cross through a workspace and are combined in the order of the
+chunks, so results are the same from run to run. Fills a device that would be idle, and adds on two
+levels, which rounds less. Costs a launch. A loop inside a short serial loop can be cut into chunks,
+too: then the serial loop is distributed, and its iterations run side by side as well.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class ChunkLoop(Move):
 
 
 def in_words(*, at_once: bool = False, blocks: bool = False, **_: object) -> str:
-    """What is combined in one tile, in the words of a schedule."""
+    """The word of a schedule for chunks that are combined in one tile."""
     return ("all at once" if blocks else "at once") if at_once else ""
 
 

@@ -1,4 +1,4 @@
-"""Which loops can be run in chunks: the legality predicates of the move ``chunk``."""
+"""Legality predicates of the move ``chunk``: which loops can be cut into chunks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What the chunks of a loop accumulated becomes one result: in one tile, or chunk by chunk.
+"""Combining the accumulators of a loop's chunks into one result: in one tile, or chunk by chunk.
 
-In one tile an accumulator is loaded with an entry per chunk behind each of its elements, and these
-are reduced: all loads are under way at once. Chunk by chunk it is folded with the statement that
-the loop itself has, groups that share a running exponent included: no more is held than the loop
-holds.
+In one tile, an accumulator is loaded with one entry per chunk behind each of its elements, and
+these entries are reduced: all loads are under way at once. Chunk by chunk, each accumulator is
+folded with the loop's own fold statement, groups that share a running exponent included: this holds
+no more values at once than the loop does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Conditions in the body of a loop: masks, as expressions of index vectors, sizes and data.
 
-A mask is written in several statements (i >= j, then i - j < 256 of a difference, then both), and
-part of it may stand before the loop. ``Formulas`` puts each together again; its leaves are tiles
-that no pointwise operator makes.
+A mask is computed by several statements (i >= j, then i - j < 256 of a difference, then both), and
+some of them may stand before the loop. ``Formulas`` joins them into one expression; its leaves are
+tiles that no pointwise operator makes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST = 200
 
 @dataclass
 class Formulas:
-    """What the tiles of ``nest`` are in terms of leaves: ``Arg(i)`` is ``leaves[i]``."""
+    """The tiles of ``nest`` as formulas of leaves: ``Arg(i)`` is ``leaves[i]``."""
 
     nest: Nest
     leaves: list[Tile] = field(default_factory=list)

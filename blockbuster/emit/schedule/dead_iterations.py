@@ -1,12 +1,13 @@
-"""What an iteration does where a mask is false everywhere: may it be left out?
+"""Dead iterations: may a loop leave out an iteration in which a mask is false everywhere?
 
-Its body is run over a small lattice: a tile has one known number everywhere, or some finite ones,
-or nothing is known. So -inf goes through the maximum of a row, exp makes 0 of it, and a dot of 0
-with finite rows is 0. The iteration changes nothing where all that it folds is the identity of the
-fold: -inf of a maximum, which also keeps what its group rescales, and 0 of a sum.
+The body is run over a small lattice: a tile has one known number everywhere, or some finite
+numbers, or nothing is known of it. So -inf passes through the maximum of a row, exp turns it into
+0, and a dot of 0 with finite rows is 0. The iteration changes nothing if every value that it folds
+is the identity of its fold: -inf for a maximum, which also leaves the scale of its group as it was,
+and 0 for a sum.
 
-What memory holds, and what is computed before the loop, is taken to be finite: 0 times a key that
-is infinite is NaN in the full loop, and is left out of the narrowed one.
+Values in memory, and values computed before the loop, are assumed to be finite: 0 times an infinite
+key is NaN in the full loop, but the narrowed loop leaves it out.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ Assumed = Mapping[Expr, float]
 
 
 def changes_something(loop: For, formulas: Formulas, assumed: Assumed) -> str:
-    """What an iteration of ``loop`` changes where conditions are as ``assumed``, or ""."""
+    """The change that an iteration of ``loop`` makes if conditions are as ``assumed``, or ""."""
     run = _Run(formulas, assumed, loop)
     return run.reason if run.until_the_loop(formulas.nest.body) else "it is in no nest"
 
 
 def stored_when(loop: For, formulas: Formulas, assumed: Assumed) -> tuple[dict[Store, float], str]:
-    """What an iteration of ``loop`` does but for folds where conditions are as ``assumed``.
+    """The stores of an iteration of ``loop`` if conditions are as ``assumed``.
 
-    Its stores of one known number each; and what keeps it from doing no more than that, or "".
+    Those of one known number each; and the reason why an iteration does more than that, or "".
     """
     run = _Run(formulas, assumed, loop)
     run.until_the_loop(formulas.nest.body)

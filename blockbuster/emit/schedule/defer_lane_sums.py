@@ -1,4 +1,4 @@
-"""defer: a loop folds tiles lane by lane; lanes are reduced once, behind it.
+"""defer: a loop folds tiles lane by lane; the lanes are reduced once, after the loop.
 
 before   for n in range(N):               after   for n in range(N):
           t3 = load(X[m,n])                        t3 = load(X[m,n])
@@ -6,8 +6,8 @@ before   for n in range(N):               after   for n in range(N):
                                                   t2 = row_sum(t1)
 
 Saves the reduction across lanes in every iteration. Sums are rounded less, too: many short chains
-instead of a long one. The same for maxima and minima, and for several reductions on end. Costs an
-accumulator with the tile's lanes, in registers.
+instead of one long chain. Applies to maxima and minima as well, and to several consecutive
+reductions. Costs an accumulator with all lanes of the tile, in registers.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def not_deferrable(fold: Fold, loop: For, before: tuple[Stmt, ...], nest: Nest) 
 
 
 def reduction_of(fold: Fold, loop: For) -> Let | None:
-    """What makes the value of ``fold`` in ``loop``, if it is the reduction of its monoid."""
+    """The operator that makes the value of ``fold``, if it is its monoid's reduction."""
     op = Functional(REDUCTION[fold.monoid])
     lets = (s for s in loop.body if isinstance(s, Let) and s.target == fold.value and s.op == op)
     return next(lets, None)

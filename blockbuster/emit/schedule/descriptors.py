@@ -1,7 +1,7 @@
-"""Which loads descriptors can take: what is known of them before a launch tells the strides.
+"""Which loads can use tensor descriptors: their strides must be known before a launch.
 
-A tensor descriptor says where an array lies and how large a tile is; the memory unit of a device
-computes addresses from it, and leaves zeros where a tile reaches past an end.
+A tensor descriptor states where an array lies and how large a tile is. A device's memory unit
+computes addresses from it, and fills in zeros where a tile reaches past an end.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""drop-unit-loops: a loop over a dim that is one block is its body.
+"""drop-unit-loops: a loop over a dim that is one block is replaced by its body.
 
 before   for n in range(N):               after   t2 = load(X[m,:])
           t2 = load(X[m,n])                       t1 = row_sum(t2)
           t1 += row_sum(t2)                       t4 = exp(t1)
          t4 = exp(t1)
 
-The fold of a single iteration is its value, for each member of a group too; inits vanish. Legal
-where every one of the dims has exactly one block: a dim without elements has none, and then a fold
-of values that lack its axis would count one iteration too many. So would one over an empty span.
+The fold of a single iteration is its value, for each member of a group, too; inits vanish. Legal if
+every such dim has exactly one block. A dim without elements has none: then a fold of values that
+lack its axis would count one iteration too many. The same holds for a loop over an empty span.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from blockbuster.ir.types import Dim
 def drop_unit_loops(program: TileProgram, whole: tuple[Dim, ...]) -> TileProgram:
     """``program`` where the dims ``whole`` are one block each.
 
-    Raises EmitError where that would leave two views of an array that disagree on its blocks, and
+    Raises EmitError if that would leave two views of an array that disagree on its blocks, and
     where a loop runs over a span.
     """
     for dim in whole:

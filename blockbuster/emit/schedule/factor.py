@@ -1,4 +1,4 @@
-"""factor: exponentials in base 2, with the scale of their argument folded in.
+"""factor: exponentials are computed in base 2, with the scale of their argument folded in.
 
 before   t4 = t3 * |D| ** -0.5            after   t4 = row_max(t3)
          t5 = row_max(t4)                         t5 = t4 * |D| ** -0.5
@@ -6,17 +6,17 @@ before   t4 = t3 * |D| ** -0.5            after   t4 = row_max(t3)
          t7 = sub0(t4, t6)                        t7 = finite(t6 * log2 e)        (an entry per row)
          t8 = exp(t7)                             t8 = 2 ** (t3 * (|D| ** -0.5 * log2 e) - t7)
 
-An element takes one fused multiplication and addition and one ex2 instead of two multiplications, a
-subtraction, a test for infinity and an ex2. The test is made once for a row: finite(z) is z, but
-the largest finite number of its sign where z is infinite, so that x - finite(z) is x where x is
-infinite, and infinite where z alone is, as sub0 has it. So results are what they were at -inf and
-inf; where z is NaN, also those at an infinite x are NaN. Numbers from 2.3e38 on (float32's largest,
-over log2 e) count as infinite. Rounding differs: products with the scale are not rounded, but the
-scale in base 2 is, alike for all elements. In 16 bits that does not show; results in float32 had
-1.5 times the error of eager on an H200, so that the default schedule leaves them alone.
+An element takes one fused multiply-add and one ex2 instead of two multiplications, a subtraction, a
+test for infinity and an ex2. The test is made once per row: finite(z) is z if z is finite, else the
+largest finite number of z's sign. So x - finite(z) is x where x is infinite, and infinite where
+only z is, as in sub0. Results at -inf and inf are therefore unchanged; where z is NaN, results at
+an infinite x are NaN, too. Numbers from 2.3e38 on (float32's largest, over log2 e) count as
+infinite. Rounding differs: products with the scale are not rounded, but the scale in base 2 is, by
+the same amount for all elements. In 16 bits this does not show; results in float32 had 1.5 times
+the error of eager on an H200, so the default schedule does not apply this move to them.
 
-Leads of groups are folded first, and their factors are statements, as before printing. Masks stay
-where they are: where(mask, c * s, -inf) is c * where(mask, s, -inf).
+The leads of groups are folded first, and their factors become statements, as before printing. Masks
+stay where they are: where(mask, c * s, -inf) is c * where(mask, s, -inf).
 """
 
 from __future__ import annotations
@@ -80,12 +80,16 @@ class Factor(Move):
 
 @dataclass(frozen=True)
 class Power:
-    """exp(x - z): ``x`` is an expression over ``args``. ``safe``: infinite x stay what they are."""
+    """exp(x - z): ``x`` is an expression over ``args``. ``safe``: infinite x stay what they are.
+
+    ``added``: it is exp(x + z).
+    """
 
     x: Expr
     args: tuple[Tile, ...]
     z: Tile
     safe: bool
+    added: bool = False
 
 
 def powers_in(let: Let, lets: Mapping[Tile, Let]) -> dict[Expr, Power]:
@@ -122,7 +126,14 @@ def _power(expr: Expr, let: Let, lets: Mapping[Tile, Let]) -> Power | None:
     match difference:
         case Call("sub0" | "sub" as fn, (x, Arg(index))):
             return Power(x, args, args[index], fn == "sub0")
+        case Call("add", (Arg(first), Arg(second))):
+            wide, narrow = sorted((args[first], args[second]), key=_few_lanes)
+            return Power(Arg(args.index(wide)), args, narrow, safe=False, added=True)
     return None
+
+
+def _few_lanes(tile: Tile) -> int:
+    return -len(_lanes(tile))
 
 
 def _depth(expr: Expr) -> int:
@@ -212,7 +223,7 @@ class _Writer:
         x = self._unscaled(power)
         args = [pool.setdefault(tile, Arg(len(pool))) for tile in (*x.args, shift)]
         product = call("mul", substitute(x.expr, args), x.scaling(Const(LOG2_E)))
-        return exp2(call("sub", product, args[-1]))
+        return exp2(call("add" if power.added else "sub", product, args[-1]))
 
     def _made(self, like: Tile, hint: str) -> Tile:
         return replace(like, name=next(self.names), hint=hint, dtype=like.dtype)

@@ -1,4 +1,4 @@
-"""fill: where a mask decides what is stored, tiles that it empties are filled without computing.
+"""fill: where a mask decides the stored values, fully masked tiles are filled without computing.
 
 before   forall n in range(N):                after   t8 = block(n,last(m)) + 1
           t2 = load(K[n,:])                           forall n in range(0, t8):
@@ -8,10 +8,10 @@ before   forall n in range(N):                after   t8 = block(n,last(m)) + 1
                                                       forall n in range(t8, N):
                                                        store(-inf,S[m,n])
 
-The range is that of ``narrow``, and so is what is taken to be finite. Where the mask is false
-everywhere in an iteration, each tile that it stores has to be one known number, and what it folds
-has to change nothing. Saves the loads and the arithmetic of these tiles. Costs programs where the
-loop was on the grid: it leaves that, as its iterations differ.
+The range and its assumption that values are finite are those of ``narrow``. Legal if, in an
+iteration where the mask is false everywhere, each stored tile is one known number and every fold
+changes nothing. Saves the loads and the arithmetic of these tiles. Costs programs if the loop was
+on the grid: it has to leave the grid, because its iterations differ.
 """
 
 from __future__ import annotations
@@ -24,11 +24,21 @@ from blockbuster.emit.closing.hoist import hoist
 from blockbuster.emit.schedule.base import LOOP, Move, no_such_place
 from blockbuster.emit.schedule.conditions import Condition, Formulas, conditions
 from blockbuster.emit.schedule.dead_iterations import stored_when
-from blockbuster.emit.schedule.narrow import known_range, replaced_by, writer_of
+from blockbuster.emit.schedule.narrow import compares, known_range, no_mask, replaced_by, writer_of
 from blockbuster.emit.schedule.scheduled import Scheduled
 from blockbuster.emit.schedule.site import Site, loop_at, loops_of, with_body
 from blockbuster.emit.schedule.span_tiles import SpanWriter
-from blockbuster.emit.tile.program import For, Let, Span, Stmt, Store, Tile, TileProgram, statements
+from blockbuster.emit.tile.program import (
+    For,
+    Let,
+    Nest,
+    Span,
+    Stmt,
+    Store,
+    Tile,
+    TileProgram,
+    statements,
+)
 from blockbuster.ir.expr import Const
 from blockbuster.ir.ops import Pointwise
 
@@ -47,11 +57,13 @@ class Fill(Move):
 
     def why_not(self, scheduled: Scheduled, site: Site, **args: Any) -> str:
         """Under a dead mask all that is stored is known, and the mask bounds where that is."""
-        loop = loop_at(hoist(scheduled.draft), site)
+        loop = loop_at(scheduled.draft, site)
         if loop is None:
             return no_such_place(self, site)
         if loop.span is not None or loop.chunk is not None:
             return f"the loop over {loop.dim} runs over a part of its blocks already"
+        if reason := _without_mask(loop, scheduled.draft.nests[site.nest - 1]):
+            return reason
         return _Filled(scheduled.draft, site).reason
 
     def rewritten(self, scheduled: Scheduled, site: Site, **args: Any) -> TileProgram:
@@ -87,13 +99,9 @@ class _Filled:
 
     def _dead(self) -> tuple[tuple[Condition, ...], Mapping[Store, float]]:
         """The first condition, or else all, under which an iteration only stores known numbers."""
-        dim = self.loop.dim
         found = conditions(self.loop, self.formulas)
-        if not any(isinstance(stmt, Store) for stmt in statements(self.loop.body)):
-            self.reason = f"the loop over {dim} stores nothing: narrow leaves iterations out"
-        elif not found:
-            self.reason = f"no mask in the loop over {dim} differs from block to block"
-        if self.reason:
+        if not found:
+            self.reason = no_mask(self.loop)
             return (), {}
         for dead in (*((one,) for one in found), found):
             assumed = {one.formula: one.dead for one in reversed(dead)}
@@ -127,3 +135,10 @@ class _Filled:
                 out.append(Let(tile, Pointwise(Const(self.stored[stmt]), axes), (), stmt.origin))
                 out.append(replace(stmt, value=tile))
         return tuple(out)
+
+
+def _without_mask(loop: For, nest: Nest) -> str:
+    """Why no mask decides what ``loop`` stores, if that is seen at a glance, or ""."""
+    if not any(isinstance(stmt, Store) for stmt in loop.statements):
+        return f"the loop over {loop.dim} stores nothing: narrow leaves iterations out"
+    return "" if any(map(compares, statements(nest.body))) else no_mask(loop)

@@ -9,11 +9,10 @@ before   t2 = -(log(t1) + t0)             after   t2 = -t0
           t4 = row_shift(t3,t2)                   for n in range(N):
                                                    t4 = t3 + t2 + t5
 
-A product with a reciprocal is rounded twice, a quotient once; a sum with an exponent and the
-logarithm of a significand is exact in its first addition where the exponent is near, as a row's
-maximum is. Costs one division or addition per element; the default schedule applies it only to
-float32 results, outside loops with a dot. If another nest reads the value, each part gets a
-workspace.
+A product with a reciprocal is rounded twice, a quotient once. For a sum with an exponent and the
+logarithm of a significand, the first addition is exact if the exponent is near, as a row's maximum
+is. Costs one division or addition per element, so the default schedule applies it only to float32
+results, outside loops with a dot. If another nest reads the value, each part gets a workspace.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from blockbuster.ir.types import Dim
 
 @dataclass(frozen=True)
 class Finish:
-    """What stands in for a value: ``parts``, each an expression of the value's own operands.
+    """The replacement of a value: ``parts``, each an expression of the value's own operands.
 
     ``functions``: with which function the value is applied to a rest, and with which the parts are
     applied to that rest instead, one after the other.
@@ -108,7 +107,7 @@ def finish_rows(program: TileProgram, units: tuple[Dim, ...]) -> TileProgram:
 
 
 def finish_of(stmt: Stmt) -> Finish | None:
-    """How the value of ``stmt`` is best applied, if there is a better way than it as a whole."""
+    """The best way to apply the value of ``stmt``, if there is a better one than as a whole."""
     if not isinstance(stmt, Let) or not isinstance(stmt.op, Pointwise):
         return None
     if any(arg.axes != stmt.op.axes for arg in stmt.args):

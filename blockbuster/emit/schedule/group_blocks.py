@@ -1,12 +1,12 @@
-"""group: programs of a grid take blocks of a dim in groups, for each block of the next dim.
+"""group: a grid takes the blocks of a dim in groups, for each block of the next dim.
 
 before   forall m in range(M):          after   forall m in range(M):      # groups of 8 m
           forall n in range(N):                  forall n in range(N):
            ...                                    ...
 
-Row by row, the programs at work at a time share few rows of tiles and most of the columns: between
-two rows all columns pass through the cache. In groups they share about as many of both, so that
-fewer bytes come from memory. Costs a few divisions of whole numbers before a program begins.
+Row by row, the programs that run at the same time share few rows of tiles and most of the columns:
+between two rows, all columns pass through the cache. In groups they share about as many rows as
+columns, so fewer bytes come from memory. Costs a few integer divisions at the start of a program.
 """
 
 from __future__ import annotations

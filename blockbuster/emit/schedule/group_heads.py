@@ -7,9 +7,9 @@ before   forall g in range(G):                after   forall g in range(G):     
             k = load(K[n,d])    [N, D]                   k = load(K[n,d])    [N, D]
             s = dot(q, k)       [M, N]                   s = dot(q, k)       [G, N]
 
-Query heads of a group read the same keys and values. Where M is short, as it is while a model
-decodes, each head pads its few rows to those of a matrix instruction, and all of them read the keys
-again. As rows of one tile they read them once. Costs one program for each element of M.
+The query heads of a group read the same keys and values. If M is short, as in decoding, each head
+pads its few rows to those of a matrix instruction, and every head reads the keys again. As rows of
+one tile, the heads read them once. Costs one program for each element of M.
 """
 
 from __future__ import annotations

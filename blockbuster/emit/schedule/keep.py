@@ -1,4 +1,4 @@
-"""keep: what an iteration has stored it does not load again: the tile that was stored is there.
+"""keep: a tile that an iteration has stored is used again without a load.
 
 before   forall m in range(M):                after   forall m in range(M):
           t1 = add(load(X[m,:]),load(R[m,:]))          t1 = add(load(X[m,:]),load(R[m,:]))
@@ -6,10 +6,10 @@ before   forall m in range(M):                after   forall m in range(M):
           t2 = load(Y[m,:])                            t3 = row_sum(t1)
           t3 = row_sum(t2)
 
-The store of a result remains; a workspace that nobody else loads is gone. Saves the load, and the
-kernel that would have to begin before it, since a kernel may not load what it stores. Costs the
-registers of the tile from the store to where it is read. The tile is as it was before its elements
-were rounded to the array's dtype.
+The store of a result remains; a workspace that no other statement loads is removed. Saves the load,
+and a separate kernel that would begin with it, because a kernel may not load what it stores. Costs
+the registers of the tile between the store and its readers. The tile is not rounded to the array's
+dtype, as the loaded one was.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def of_another_iteration(load: Load, made: Made) -> str:
 
 
 def folded_since(made: Made) -> str:
-    """What was stored has not changed since."""
+    """The stored tile has not been folded since."""
     value = made.store.value
     if any(value in folded(stmt) for stmt in statements(made.between)):
         return f"{value.name} is folded again before the load"

@@ -1,12 +1,12 @@
-"""Statements under masks whose truth values are known: what these choose is taken as it is.
+"""Statements under masks with known truth values: each choice is replaced by the chosen value.
 
 before   t4 = i >= j                      after   (where i >= j at every point)
          t5 = where(t4, t3, -inf)
          t6 = row_max(t5)                         t6 = row_max(t3)
 
-No law of arithmetic is used, so results are the same to the bit: where(true, x, y) is x whatever x
-and y are, and so for "and", "or", "not". Statements whose tiles nothing reads any more, such as
-indices, are removed.
+No law of arithmetic is used, so results are the same to the bit: where(true, x, y) is x for all x
+and y, and "and", "or", "not" are simplified in the same way. Statements whose tiles nothing reads
+any more, such as indices, are removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operators of a nest: by the tile that they make, who reads them, and what nobody reads."""
+"""The operators of a nest, indexed by their tile and by its readers; removal of unread ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from blockbuster.ir.expr import Call, Expr
 
 
 def lets_of(body: tuple[Stmt, ...]) -> dict[Tile, Let]:
-    """How the tiles of ``body`` are made that operators make."""
+    """The operators of ``body``, by the tiles that they make."""
     return {stmt.target: stmt for stmt in statements(body) if isinstance(stmt, Let)}
 
 

@@ -1,12 +1,12 @@
-"""Where a mask can be true: bounds of the positions along one dim, from the condition itself.
+"""Where a mask can be true: bounds of the positions along one dim, derived from the condition.
 
 A condition is a tree of and, or, not over comparisons. A comparison is solved for the position j of
-the dim, which stands on one side after sums, products with numbers and |...| are taken away from
-it: i - j < 256 gives j > i - 256. The rest has other values in other rows, and each bound is the
-extreme over the rows of a block. Bounds of both sides of an "and" hold at once; an "or" has the
-hull of its sides. So every position where the condition is true in some row lies in the range; a
-comparison that cannot be solved bounds nothing. One with data along the dim (the numbers of
-documents) is looked up: which blocks have such a column is found out before (scan_nest.py).
+the dim: sums, products with numbers and |...| are moved to the other side, so that i - j < 256
+becomes j > i - 256. The other side varies between rows, so each bound is the extreme over the rows
+of a block. Both sides' bounds hold for an "and"; an "or" has the hull of its sides. So the range
+contains every position where the condition is true in some row; a comparison that cannot be solved
+bounds nothing. For a comparison with data along the dim (the numbers of documents), a nest that
+runs before finds the blocks that have such a column (scan_nest.py).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALL = Range()
 
 
 def both(a: Range, b: Range) -> Range:
-    """What lies in both ranges."""
+    """The intersection of two ranges."""
     return Range(_inner(a.low, b.low), _inner(a.high, b.high))
 
 
@@ -62,7 +62,7 @@ class MaskRanges:
     open: bool = False
 
     def of(self, condition: Expr, wanted: bool = True) -> Range:
-        """Where ``condition`` is ``wanted`` in some row, and perhaps more."""
+        """A range that holds every position where ``condition`` is ``wanted`` in some row."""
         match condition:
             case Call("not", (inner,)):
                 return self.of(inner, not wanted)
@@ -101,7 +101,9 @@ class MaskRanges:
         return Range(Scan(held, fn, bound, least=True), Scan(held, fn, bound, least=False))
 
     def solved(self, held: Expr, fn: str, bound: Expr) -> Range:
-        """Where ``held``, which has the position in it, compares with ``bound``, which has not."""
+        """The range where ``held``, which contains the position, compares with ``bound``, which
+        does not.
+        """
         if fn == "ne" or not self.formulas.varies(held, self.dim):
             return ALL
         if fn == "eq":
@@ -124,6 +126,8 @@ class MaskRanges:
                 return self.product_of(args, fn, bound)
             case Call("neg", (x,)):
                 return self.solved(x, MIRRORED[fn], negated(bound))
+            case Call("floordiv", (x, Const(divisor))) if is_whole(held, self.formulas):
+                return self._floored(x, divisor, fn, bound)
             case Call("abs", (x,)):
                 sides = self.solved(x, fn, bound), self.solved(x, MIRRORED[fn], negated(bound))
                 return both(*sides) if fn in ("lt", "le") else either(*sides)
@@ -210,6 +214,17 @@ class MaskRanges:
                 fn = fn if factor.value > 0 else MIRRORED[fn]
                 return self._rounded(held, fn, _quotient(bound, factor.value), ())
         return ALL
+
+    def _floored(self, held: Expr, divisor: float, fn: str, bound: Expr) -> Range:
+        """Where whole ``held`` // ``divisor``, a positive number, compares with ``bound``.
+
+        Of whole q: x // d <= q where x < d * (q + 1), and x // d >= q where x >= d * q.
+        """
+        if not is_whole(bound, self.formulas):
+            return ALL
+        after = _plus(bound, Const(1.0)) if fn in ("le", "gt") else bound
+        side = "lt" if fn in ("lt", "le") else "ge"
+        return self.solved(held, side, _scaled(after, divisor))
 
     def _each(
         self, joined: Callable[[Range, Range], Range], args: tuple[Expr, ...], fn: str, bound: Expr

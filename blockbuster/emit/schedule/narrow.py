@@ -1,4 +1,4 @@
-"""narrow: the bounds of a mask become bounds of a loop, which leaves out what the mask empties.
+"""narrow: the bounds of a mask become bounds of a loop, so fully masked iterations are left out.
 
 before   for n in range(N):                      after   t8 = last(m)
           t2 = load(K[n,:])                              t9 = block(n,t8)
@@ -7,11 +7,11 @@ before   for n in range(N):                      after   t8 = last(m)
           ...                                             t2 = load(K[n,:])
                                                           ...
 
-Iterations are left out that would change nothing: those where the mask is false everywhere, if all
-that the loop folds is then the identity of its fold (dead_iterations.py). Which these are follows
-from the mask itself (mask_ranges.py): the range holds every block with a point where it is true.
-The mask stays in the loop for the others. Where data along the loop's dim decide, as the numbers of
-documents, a small nest before finds the range (scan_nest.py), unless the move is to go ``alone``.
+An iteration is left out if it changes nothing: the mask is false everywhere, and every value that
+the loop folds is then the identity of its fold (dead_iterations.py). The range of the loop follows
+from the mask (mask_ranges.py) and holds every block with a point where the mask is true. The mask
+stays in the loop for these blocks. If data along the loop's dim decide, such as the numbers of
+documents, a small nest before finds the range (scan_nest.py), unless the move is applied ``alone``.
 Saves the loads and the arithmetic of the iterations that are left out; costs a few scalar
 operations before the loop.
 """
@@ -150,7 +150,7 @@ def compares(stmt: Stmt) -> bool:
 
 
 def no_mask(loop: For) -> str:
-    """What is said of a loop without one."""
+    """The reason given for a loop without a mask."""
     return f"no mask in the loop over {loop.dim} differs from block to block"
 
 
@@ -159,7 +159,7 @@ Emptying = tuple[tuple[Condition, ...], ...]
 
 
 def emptying(loop: For, formulas: Formulas) -> tuple[Emptying, str]:
-    """What makes iterations of ``loop`` idle; nothing, and the reason, where nothing does.
+    """The mask that makes iterations of ``loop`` idle; nothing, and the reason, if there is none.
 
     Each condition that does so alone, else as few as do it together.
     """
@@ -185,7 +185,7 @@ def emptying(loop: For, formulas: Formulas) -> tuple[Emptying, str]:
 
 
 def known_range(found: Emptying, writer: SpanWriter) -> Range:
-    """Where any iteration is that is not idle, as far as it is known before the loop."""
+    """A range that holds all iterations that are not idle, as far as known before the loop."""
     solver = MaskRanges(writer.formulas, writer.dim)
 
     def alive(dead: tuple[Condition, ...]) -> Range:
@@ -196,7 +196,7 @@ def known_range(found: Emptying, writer: SpanWriter) -> Range:
 
 
 def writer_of(loop: For, formulas: Formulas, program: TileProgram, alone: bool) -> SpanWriter:
-    """What writes the span of ``loop``, a loop of the nest of ``formulas``."""
+    """The writer of the span of ``loop``, a loop of the nest of ``formulas``."""
     made = around(loop, formulas.nest.body, formulas.nest.grid)
     assert made is not None
     names = fresh_names(program)
@@ -211,7 +211,7 @@ def around(
     loops: tuple[Dim, ...],
     tiles: frozenset[Tile] = frozenset(),
 ) -> Around | None:
-    """What is there before ``loop``; None if ``body``, inside ``loops``, does not hold it."""
+    """The tiles made before ``loop``; None if ``body``, inside ``loops``, does not hold it."""
     for stmt in body:
         if stmt is loop:
             inside = tuple(statements(loop.body))

@@ -1,11 +1,11 @@
-"""order: programs of a grid take the blocks of a dim from the last to the first.
+"""order: a grid takes the blocks of a dim from the last to the first.
 
 before   forall m in range(M):            after   forall m in range(M):      # blocks last first
           for n in range(0, last(m)):              for n in range(0, last(m)):
            ...                                      ...
 
-Programs start in the order of the grid. Where later blocks have more to do, as rows of a causal
-mask have, the longest start first, and what is left at the end is short. Costs nothing.
+Programs start in the order of the grid. If later blocks have more work, as the rows of a causal
+mask have, the longest programs start first and the last ones to run are short. Costs nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""overlap: a kernel begins before the one before it has ended.
+"""overlap: a kernel begins before the kernel before it has ended.
 
 before   nest 1: ...                      after   nest 1: release; ...
           store(t2,I1[m])                          store(t2,I1[m])
@@ -7,14 +7,16 @@ before   nest 1: ...                      after   nest 1: release; ...
           ...                                      t1 = load(I1[m])
                                                    ...
 
-A dependent launch: programs of a kernel start while the last ones of the kernel before run, do what
-does not depend on that, and wait. Hides most of the time between two kernels, and what they load at
-their beginning. Costs nothing, unless programs that wait take the place of others.
+A dependent launch: programs of a kernel start while the last programs of the kernel before still
+run. They do the work that does not depend on that kernel, and wait. Hides most of the time between
+two kernels, and the loads at the second one's beginning. Costs nothing, unless waiting programs
+take the place of others.
 
-Where a nest waits follows from what it touches (``closing/place_waits.py``), so the move is legal
-on every nest but the first: that begins when all has ended that was launched before this program.
-Then all memory is free that the program was given to write. A later nest waits for the one before,
-which waited itself, so that all earlier ones have ended then, too.
+The place of the wait follows from the arrays that a nest reads and writes
+(``closing/place_waits.py``), so the move is legal on every nest but the first. The first nest
+begins when everything launched before this program has ended; then all memory that the program may
+write is free. A later nest waits for the one before, which has waited itself, so all earlier nests
+have ended by then, too.
 """
 
 from __future__ import annotations

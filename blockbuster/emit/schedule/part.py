@@ -1,4 +1,4 @@
-"""part: the blocks of a loop that a mask leaves whole run in a loop of their own, without it.
+"""part: blocks of a loop in which a mask is true everywhere get their own loop, without the mask.
 
 before   for n in range(0, t9):           after   t10 = block(n,first(m) + 1)
           t3 = dot(t1,t2)                         t11 = min(t10, t9)
@@ -10,12 +10,12 @@ before   for n in range(0, t9):           after   t10 = block(n,first(m) + 1)
                                                    t4 = where(i >= j, t3, -inf)
                                                    ...
 
-Which blocks these are follows from the mask, as for ``narrow``: whole_blocks.py. Those before them
-and those behind keep the mask; all fold into the same accumulators, in the same order. Every result
-is the same to the bit. A last block that may have lanes past the end of the dim is not whole: the
-whole ones run without guards, and without masks of their loads, too. For a serial loop over such a
-dim this is reason enough. Saves the comparisons and the choices in whole blocks; costs the code of
-another loop, which starts to load when it begins.
+The mask tells which blocks these are, as for ``narrow`` (whole_blocks.py). The blocks before and
+behind them keep the mask; all loops fold into the same accumulators, in the same order, so every
+result is the same to the bit. A last block with lanes past the end of the dim does not count as
+whole: whole blocks run without guards and without masks on their loads, too. For a serial loop over
+a ragged dim, this alone makes the move worth while. Saves the comparisons and choices in whole
+blocks; costs the code of another loop, which starts its loads when it begins.
 """
 
 from __future__ import annotations

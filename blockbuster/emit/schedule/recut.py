@@ -1,4 +1,4 @@
-"""recut: a nest cuts a dim that it walks into other blocks than before.
+"""recut: a nest cuts one of its dims into other blocks than before.
 
 before   forall m in range(M):    (16 lanes)     after   forall m in range(M):    (1 lane)
           for c in range(K_chunk):                        for c in range(K_chunk):
@@ -6,8 +6,8 @@ before   forall m in range(M):    (16 lanes)     after   forall m in range(M):  
            t1 += t2                                        t1 += t2
           store(t1,Y[m])                                  store(t1,Y[m])
 
-What combines the chunks of a loop has the blocks of that loop, which are those of dots. It reads
-little, so it is over sooner in many small programs. Costs nothing but the launch of more programs.
+The nest that combines the chunks of a loop inherits the blocks of that loop, which suit dots. It
+reads little, so many small programs finish it sooner. Costs only the launch of more programs.
 """
 
 from __future__ import annotations

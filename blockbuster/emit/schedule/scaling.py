@@ -1,4 +1,4 @@
-"""The positive factor of a tile: x = c * y, where c reads no element.
+"""The positive factor of a tile: x = c * y, where c depends on no element.
 
 t7 = dot(q,k); t8 = t7 * |D| ** -0.5; t9 = where(i >= j, t8, -inf) is where(i >= j, t7, -inf) times
 |D| ** -0.5: a positive factor keeps infinities, and the order of all numbers.

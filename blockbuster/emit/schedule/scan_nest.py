@@ -1,4 +1,4 @@
-"""A small nest that finds the blocks of columns that a mask of data lets by, per block of rows.
+"""A small nest that finds, per block of rows, the blocks of columns that a mask of data lets by.
 
 before   for n in range(N):                     after   forall m in range(M):
           t1 = where(q == k, s, -inf)                     for n in range(N):
@@ -6,9 +6,9 @@ before   for n in range(N):                     after   forall m in range(M):
                                                            t3 min= t2
                                                           store(t3,I1[m])   (and the last)
 
-A block of columns is met if the span of its numbers meets that of the rows: where numbers are in
-order, as those of documents are, few others are. It runs at the rate of the data: once for all
-heads that share them. NaN is no number of any.
+A block of columns is reached if the interval of its numbers meets the interval of the rows'
+numbers. If numbers are in order, as those of documents are, few blocks are reached without need.
+The nest takes the time to read its data, once for all heads that share them. NaN is in no interval.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ScanWriter:
     made: dict[tuple[Expr, str, Expr], tuple[Nest, tuple[View, View]]] = field(default_factory=dict)
 
     def view(self, scan: Scan) -> View:
-        """Where the first (or the last) position that ``scan`` finds is stored."""
+        """The place where the first (or the last) position that ``scan`` finds is stored."""
         key = (scan.columns, scan.fn, scan.rows)
         if key not in self.made:
             self.made[key] = self._nest(scan)
@@ -84,7 +84,7 @@ class ScanWriter:
         return self.formulas.leaves_of(expr)
 
     def _slice(self, tiles: Sequence[Tile]) -> list[Stmt] | None:
-        """The statements that make ``tiles``, in order; None where one cannot be made again."""
+        """The statements that make ``tiles``, in order; None if one cannot be made again."""
         needed, found = set(tiles), list[Stmt]()
         written = stored(self.formulas.nest.body)
         for tile, stmt in reversed(self.formulas.made.items()):

@@ -1,4 +1,4 @@
-"""A tile program with all that is decided about its kernels, and the moves that decided it."""
+"""A scheduled program: a tile program, all decisions about its kernels, and the moves so far."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scheduled:
 
     @cached_property
     def program(self) -> TileProgram:
-        """What is printed: the draft with leads folded first, guards, and loops on the grid."""
+        """The printed program: the draft with leads folded first, guards, and loops on the grid."""
         return closed(self.draft)
 
     @cached_property
@@ -51,7 +51,7 @@ class Scheduled:
 
     @property
     def facts(self) -> tuple[tuple[Dim, ...], ...]:
-        """What is assumed of sizes: for each nest the dims whose blocks may be ragged.
+        """The assumptions about sizes: for each nest the dims whose blocks may be ragged.
 
         With the text of the schedule it says for which sizes the kernel is the same.
         """

@@ -1,11 +1,11 @@
-"""A schedule as text: one move to a line, replayed on a program that nobody has scheduled yet.
+"""A schedule as text: one move per line, replayed on a program without a schedule.
 
     block M 64, N 64, D 128 whole, L 128 whole
     warps 4
     stage nest 1 N 3        # the loads of the loop over N run two iterations ahead
 
-A line is the name of a move, a place (site.py) and what the move takes besides. Lines may be joined
-by ``;``. A comment begins at the start of a line or behind a blank.
+A line is the name of a move, a place (site.py) and the move's arguments. Lines may be joined by
+``;``. A comment begins at the start of a line or after a blank.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from blockbuster.emit.schedule.split_float import SplitFloat
 from blockbuster.emit.schedule.split_lanes import SplitLanes
 from blockbuster.emit.schedule.spread import Spread
 from blockbuster.emit.schedule.stage import Stage
+from blockbuster.emit.schedule.turn import Turn
 from blockbuster.emit.schedule.warps import Warps
 from blockbuster.emit.tile.dataflow import conflicts
 from blockbuster.emit.tile.trips import dims_in
@@ -45,9 +46,9 @@ from blockbuster.errors import EmitError, ParseError, message
 from blockbuster.ir.types import size_class
 
 MOVES: tuple[Move, ...] = (
-    GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Narrow(),
-    Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(), SplitFloat(),
-    OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
+    GroupHeads(), Spread(), BlockDims(), SplitLanes(), FinishRows(), Keep(), Split(), Turn(),
+    Narrow(), Fill(), ChunkLoop(), Sink(), Recut(), DeferLaneSums(), Part(), Spell(), Factor(),
+    SplitFloat(), OrderBlocks(), GroupBlocks(), Warps(), Stage(), Overlap(),
 )  # fmt: skip
 """All moves, in the order in which a schedule usually applies them."""
 
@@ -77,7 +78,7 @@ class _Word:
 
 
 def parsed(text: str) -> Iterator[Line]:
-    """The moves of a schedule's text. Raises ParseError, with a caret, where one cannot be read."""
+    """The moves of a schedule's text. Raises ParseError, with a caret, if one cannot be read."""
     for number, whole in enumerate(text.split("\n"), start=1):
         kept = _COMMENT.sub("", whole)
         start = 0
@@ -91,8 +92,8 @@ def parsed(text: str) -> Iterator[Line]:
 def replayed(scheduled: Scheduled, text: str) -> Scheduled:
     """``scheduled`` after the moves of ``text``.
 
-    Raises ParseError where a line cannot be read, EmitError where a move does not apply: it quotes
-    the line and says why.
+    Raises ParseError if a line cannot be read, EmitError if a move does not apply: it quotes the
+    line and says why.
     """
     for line in parsed(text):
         if reason := line.move.why_not(scheduled, line.site, **line.args):
@@ -109,7 +110,7 @@ def checked_complete(scheduled: Scheduled) -> Scheduled:
 
 
 def not_complete(scheduled: Scheduled) -> str:
-    """What a schedule does not say that kernels of Triton's need, or ""."""
+    """What is missing in a schedule to print Triton kernels, or ""."""
     draft = scheduled.draft
     for number, nest in enumerate(draft.nests, start=1):
         known = [block.dim for block in nest.blocks]

@@ -1,6 +1,6 @@
-"""Places in a scheduled program, and what a move was applied to: what a schedule's text is made of.
+"""Sites: the places in a program that a schedule's text names.
 
-A place is a position, so that a text holds for every program of the same shape: ``nest 2`` is the
+A place is a position, so that a text applies to every program of the same shape: ``nest 2`` is the
 second nest, ``nest 2 N`` its loop over N, ``nest 2 N#2`` its second loop over N, and ``nest 2 @7``
 its seventh statement, loops included, in program order.
 """

@@ -1,7 +1,8 @@
 """The statements that compute the span of a loop from the bounds of positions.
 
-An index vector of another dim gives its first or last index in the current block; data give the
-extreme of their rows, NaN apart. Of the position that comes of it, the block is taken.
+An index vector of another dim is replaced by its first or last index in the current block; data are
+replaced by the extreme of their rows, without NaN. The block that holds the resulting position is
+the bound.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from blockbuster.ir.types import Dim
 
 @dataclass(frozen=True)
 class Around:
-    """What is there before a loop: tiles that are made and do not change in it.
+    """The tiles that exist before a loop and do not change in it.
 
     ``loops``: the dims that loops around it walk, ``inside``: those that loops in it walk.
     """

@@ -1,12 +1,12 @@
-"""spell: tanh by an exponential in base 2.
+"""spell: tanh is computed by an exponential in base 2.
 
 before   t5 = tanh(t4 * |D| ** -0.5 / 50)
 after    t5 = 1 - 2 / (1 + 2 ** (t4 * (2 log2 e * |D| ** -0.5 / 50)))
 
-Takes two operations of special units and five others where tanh takes some twenty: tanh as targets
-spell it has a polynomial besides, for small arguments. The error is a unit or two in the last place
-of 1, so that small results lose digits. That is no loss where they are scaled scores, whose
-exponentials follow; results of a program are better left alone.
+Takes two operations of special units and five others, where tanh takes some twenty: the targets'
+tanh also has a polynomial for small arguments. The error is a unit or two in the last place of 1,
+so small results lose digits. That does not matter for scaled scores whose exponentials follow;
+results of a program should not use this form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""split: nests that load what they store become several kernels (split_nests.py says how).
+"""split: nests that load what they store are split into several kernels (see split_nests.py).
 
-A kernel of Triton's may not read what another of its programs or threads has written, so a program
-with such a nest has to be split before it is printed.
+A Triton kernel may not read what another of its programs or threads has written, so a program with
+such a nest has to be split before it is printed.
 """
 
 from __future__ import annotations

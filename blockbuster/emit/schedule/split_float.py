@@ -1,21 +1,21 @@
-"""split-float: dots of float32 are made of three products on the matrix units.
+"""split-float: a dot of float32 is computed by three products on the matrix units.
 
 before   t3 = dot(t1,t2)                  after   t3 = dot(t1,t2)   split
 
-Matrix units round operands of float32 to tf32, to 11 binary digits. So a = A + a', where A is a in
-tf32 and a' the rest, and a·b = A·B + A·b' + a'·B but for a'·b', which is below 2^-22 of it.
+Matrix units round operands of float32 to tf32, to 11 binary digits. Let A be a rounded to tf32 and
+a' the remainder. Then a·b = A·B + A·b' + a'·B up to a'·b', which is below 2^-22 of it.
 
-Gives dots of float32 to the matrix units, which take three tf32 products in about half the time of
-one on the vector units. Costs two conversions and two subtractions an element of each operand, and
-shared memory for both parts of the second operand.
+Lets the matrix units compute dots of float32: they take three tf32 products in about half the time
+of one product on the vector units. Costs two conversions and two subtractions per element of each
+operand, and shared memory for both parts of the second operand.
 
 A product errs by up to 2^-20 instead of 2^-24 of it, but the sum of a block is rounded less often:
 in an emulation (bench/split_float.py) the error is at most 1.2 times that of one float32 sum from
 256 summands on, and a fifth to a half of it for long sums; for 64 summands it is at most 1.2 times
 as large if they are alike in magnitude, and 2.5 times if they spread over 12 decades.
 
-Infinities and NaN come out as they would: where the two small products give NaN, Triton takes 0 for
-them. Finite numbers above 2^128 - 2^116 become infinite.
+Infinities and NaN are kept: where the two small products are NaN, Triton replaces them by 0. Finite
+numbers above 2^128 - 2^116 become infinite.
 """
 
 from __future__ import annotations

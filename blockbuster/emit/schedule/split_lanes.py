@@ -5,9 +5,9 @@ before   q = load(Q[m,:])      [M, D 128]     after   q0 = load(Q[m,:64])   [M, 
          s = dot(q, k)         [M, N]                 s  = dot(q0, k0)      [M, N]
                                                       s += dot(q1, k1)
 
-Tiles have a power of two of lanes, so that heads of 80 elements are padded to 128: three fifths of
-the work is done again on zeros. In blocks of 64 and 16 there is none. Costs twice as many loads
-and dots, of which the second are narrow.
+Tiles have a power of two of lanes, so heads of 80 elements are padded to 128: three fifths more
+work, on zeros. Blocks of 64 and 16 need no padding. Costs twice as many loads and dots, of which
+the second are narrow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""split-nests: no nest loads what it has stored; its loops are distributed instead.
+"""split-nests: a nest that loads what it has stored is split; its loops are distributed.
 
 before   forall m in range(M):               after   forall m in range(M):
           forall n in range(N):                       forall n in range(N):
@@ -7,11 +7,12 @@ before   forall m in range(M):               after   forall m in range(M):
            t2 = load(I1[m,n])                         forall l in range(L):
                                                        t2 = load(I1[m,n])
 
-A kernel may not read what another of its threads has written: nothing orders the two. Local tiles
-that cross the cut become workspaces; loads are made again behind it. Costs a kernel launch.
+A kernel may not read what another of its threads has written, because nothing orders the two. Local
+tiles that cross the cut become workspaces; loads are repeated behind it. Costs a kernel launch.
 
-A serial loop is distributed like a parallel one: its iterations hand nothing on but accumulators,
-which are read behind it only, and an array has an entry for each iteration of all loops around it.
+A serial loop is distributed like a parallel one: its iterations pass on nothing but accumulators,
+which are read only after the loop, and an array has an entry for each iteration of all loops around
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""spread: a nest that works element by element along a dim runs over it in blocks, side by side.
+"""spread: a nest that works element by element along a dim runs its blocks side by side.
 
 before   for m in range(M):               after   forall d in range(D):
           t2 = load(X[m,:])                        for m in range(M):
@@ -6,9 +6,9 @@ before   for m in range(M):               after   forall d in range(D):
          store(t1,Y[:])                             t1 += col_sum(t2)
                                                   store(t1,Y[d])
 
-A dim that is whole in a block program is one block in each of its nests, though only those need it
-that sum along it. The others get a loop over it, which the grid runs. Costs what does not
-depend on the dim once per block of it.
+A dim that is whole in a block program is one block in each of its nests, though only nests that sum
+along it need this. The other nests get a loop over the dim, which the grid runs. Work that does not
+depend on the dim is repeated for each of its blocks.
 """
 
 from __future__ import annotations

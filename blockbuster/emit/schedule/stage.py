@@ -5,15 +5,15 @@ before   for n in range(N):               stage nest 1 N 3      for n in range(N
           t3 = dot(t1,t2)                                        t2 = await k
                                                                  t3 = dot(t1,t2)
 
-A tile that is on its way lies in shared memory, in one of as many slots as there are stages. Hides
-the time that memory takes behind the arithmetic of earlier iterations; costs shared memory. In a
-loop with matrix dots these are the loads that dots wait for, else all of them: Triton's pipeliner
-takes the same.
+A tile on its way lies in shared memory, in one of as many slots as there are stages. Hides the
+latency of memory behind the arithmetic of earlier iterations; costs shared memory. In a loop with
+matrix dots, the loads that dots wait for run ahead; in other loops, all loads do. Triton's
+pipeliner takes the same.
 
 ``by descriptors``, one thread asks the memory unit for a whole tile, instead of all threads for
-elements each: no addresses and masks in the loop, fewer registers, and zeros past the end for free.
-Costs the host the making of descriptors, about a microsecond each a launch. A kernel keeps its
-pointers for arrays whose strides or addresses no descriptor takes.
+some elements each: no addresses and masks in the loop, fewer registers, and zeros past the end for
+free. Costs the host about a microsecond per launch to make each descriptor. A kernel keeps its
+pointers for arrays whose strides or addresses do not suit a descriptor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The second half of a derivation: the moves that made a kernel, one by one, and what each gives.
+"""Kernel derivations: the moves that made a kernel, step by step, with the program after each.
 
-The first half are the rules that fused its block program (rules/derivation.py). Both are lists of
-named steps that can be replayed; before the first move stands the program as it was lowered.
+They are the second half of a derivation; the first half are the rules that fused the block program
+(rules/derivation.py). Both are lists of named steps that can be replayed. The first state is the
+lowered program, before any move.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from blockbuster.emit.interpret.draws import Draws
 from blockbuster.emit.interpret.proof import prove_tiles
 from blockbuster.emit.schedule.base import Move
 from blockbuster.emit.schedule.scheduled import Scheduled
@@ -33,7 +35,7 @@ CLOSED = "leads first, guards, grid"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a tile program asks of a device, at the sizes for which it is made.
+    """The needs of a tile program on a device, at the sizes for which it is made.
 
     ``elements``: moved between global memory and tiles by all kernels. ``programs``: in the grid of
     each kernel, in order. ``shared``: bytes of shared memory that a program of each takes, roughly.
@@ -52,7 +54,7 @@ class Cost:
 
 
 def cost_of(scheduled: Scheduled) -> Cost | None:
-    """The cost of what is printed; None where some dim is not cut into blocks yet."""
+    """The cost of what is printed; None if some dim is not cut into blocks yet."""
     draft = scheduled.draft
     if any(not _is_cut(draft, nest) for nest in draft.nests):
         return None  # such a draft cannot be closed either
@@ -89,7 +91,7 @@ class TileStep:
 
     @property
     def move(self) -> Move:
-        """What was applied."""
+        """The move that was applied."""
         return BY_NAME[self.applied.move]
 
     @property
@@ -99,13 +101,13 @@ class TileStep:
 
     @cached_property
     def costs(self) -> tuple[Cost | None, Cost | None]:
-        """What the program asks of a device before the move and after it."""
+        """The needs of the program on a device, before the move and after it."""
         return cost_of(self.before), cost_of(self.after)
 
 
 @dataclass(frozen=True)
 class KernelDerivation:
-    """How a kernel came about: how its block program was fused, and the moves behind that.
+    """The derivation of a kernel: how its block program was fused, and the moves after that.
 
     ``fused`` is None if the kernel was emitted from a program alone; ``graph`` is the block program
     that was lowered.
@@ -147,12 +149,12 @@ class KernelDerivation:
         the name of each step before.
         """
         rules = self.fused.prove(trials=trials, seed=seed).entries if self.fused else ()
-        entries = list(rules)
+        entries, draws = list(rules), Draws()
         for name, before, after in self._pairs():
             if progress is not None:
                 progress(name)
             closing = name == CLOSED
-            proof = prove_tiles(before, after, trials=trials, seed=seed, lanes=closing)
+            proof = prove_tiles(before, after, trials=trials, seed=seed, lanes=closing, draws=draws)
             entries.append(Entry(name, proof))
         return ProofReport(tuple(entries))
 
@@ -182,6 +184,6 @@ class KernelDerivation:
 def derived(
     scheduled: Scheduled, fused: Derivation | None = None, graph: Graph | None = None
 ) -> KernelDerivation:
-    """How ``scheduled`` came about; ``fused`` is how its block program ``graph`` did."""
+    """The derivation of ``scheduled``; ``fused`` is that of its block program ``graph``."""
     start = replace(scheduled, draft=scheduled.start, moves=())
     return KernelDerivation(start, scheduled.moves, scheduled, fused, graph)

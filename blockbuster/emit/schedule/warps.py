@@ -1,4 +1,4 @@
-"""warps: how many warps run a program of a nest's grid.
+"""warps: sets how many warps run each program of a nest's grid.
 
 More warps share the rows of a tile, so that each holds fewer of its registers; fewer warps issue
 fewer instructions for the same rows.

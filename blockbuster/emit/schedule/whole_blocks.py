@@ -1,9 +1,9 @@
-"""Where a mask is the same at every point: blocks of a loop in which comparisons hold everywhere.
+"""Whole blocks: blocks of a loop in which a mask has the same value at every point.
 
-A comparison holds in all of a block if the block lies outside the range of the positions where its
-opposite is true in some row (mask_ranges.py). Most comparisons fail on one side of some position:
-j <= i behind the first row of a block, i - j < 256 before its last row. So the blocks between the
-two are whole. A mask is taken apart at each "and"; of "a or b" the opposite is a range, too.
+A comparison holds in all of a block if the block lies outside the range where its opposite is true
+in some row (mask_ranges.py). Most comparisons fail on one side of some position: j <= i behind the
+first row of a block, i - j < 256 before its last row. So the blocks between two such positions are
+whole. A mask is split at each "and"; the opposite of "a or b" is a range, too.
 """
 
 from __future__ import annotations

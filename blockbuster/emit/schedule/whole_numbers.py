@@ -1,4 +1,4 @@
-"""Formulas of indices, sizes and whole numbers: which are whole, and their extremes in a block."""
+"""Formulas of indices, sizes and integers: which are integers, and their extremes in a block."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def is_whole(expr: Expr, formulas: Formulas) -> bool:
             return value.is_integer()
         case Size():
             return True
+        case Call("floordiv", (a, Const(divisor))):
+            return divisor > 0 and divisor.is_integer() and is_whole(a, formulas)
     return expr.fn in WHOLE and all(is_whole(arg, formulas) for arg in expr.args)
 
 
@@ -33,6 +35,8 @@ def of_indices(expr: Expr, formulas: Formulas) -> bool:
     match expr:
         case Call("div", (a, Const())):
             return of_indices(a, formulas)
+        case Call("floordiv"):
+            return is_whole(expr, formulas)
         case Call(fn, args) if fn in WHOLE:
             return all(of_indices(arg, formulas) for arg in args)
         case Call():
@@ -67,6 +71,8 @@ def extreme(expr: Expr, formulas: Formulas, leaf: Leaf, *, most: bool) -> Expr:
             return _product(a, b, of, most)
         case Call("div", (a, Const(divisor) as b)):
             return call("div", of(a, most if divisor > 0 else not most), b)
+        case Call("floordiv", (a, b)):  # of whole numbers by a positive one: it grows with them
+            return call("floordiv", call("whole", of(a, most)), b)
         case Call(fn, (a, b)):  # sums, maxima and minima grow with both
             return call(fn, of(a, most), of(b, most))
     return expr

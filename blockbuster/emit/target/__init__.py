@@ -1,1 +1,1 @@
-"""What compilers and devices offer, and what they get wrong."""
+"""Compilers and devices: what they offer, and their known faults."""

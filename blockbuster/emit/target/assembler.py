@@ -1,8 +1,9 @@
-"""Which ptxas turns PTX into machine code, and why that one.
+"""The choice of the ptxas that turns PTX into machine code, and the reason for it.
 
-ptxas 12.8 drops registers (shared_base.py), and those before 13.3 may reuse the inputs of a running
-wgmma. So for Hopper the best that is there is taken, if the driver loads what it makes. Nothing
-else of Triton changes, and what a user sets is left alone.
+ptxas 12.8 drops registers (shared_base.py), and versions before 13.3 may reuse the inputs of a
+running wgmma. So for Hopper the newest installed version is taken, versions without known faults
+first, if the driver loads its output. Nothing else of Triton changes, and a user's own setting is
+left alone.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Assembler:
 
     @property
     def broken(self) -> str:
-        """What it is known to do wrong, or ""."""
+        """Its known fault, or ""."""
         return BROKEN.get(self.version[:2], "")
 
 

@@ -1,8 +1,8 @@
-"""What a compiled kernel is: registers, spills, waits for matrix units, its loops as machine code.
+"""Facts about a compiled kernel: registers, spills, waits for matrix units, loops of machine code.
 
-A closed form knows what a schedule asks for; only the binary shows what became of it: whether
-values are spilled, whether wgmma instructions run one by one, how many instructions an iteration
-issues. No GPU is needed: Triton's wheels carry assembler and disassembler.
+A closed form knows what a schedule asks for; only the binary shows what the compiler made of it:
+whether values are spilled, whether wgmma instructions run one by one, how many instructions an
+iteration issues. No GPU is needed: Triton's wheels contain assembler and disassembler.
 """
 
 from __future__ import annotations
@@ -23,11 +23,6 @@ from blockbuster.machines.machine import Limits
 PENDINGS = re.compile(r"warp_group_dot_wait\b[^\n]*?\bpendings = (\d+)")
 COMPLAINT = re.compile(r"^ptxas\S* (\w+) *: *(?:\((C\d+)\) *)?(.*)$", re.MULTILINE)
 SERIALIZED = "serialized"
-UNIT = 256
-"""Registers are given to warps in units of so many."""
-
-QUARTERS = 4
-"""Parts of a processor: warps are spread over them, and each has a quarter of the registers."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +72,9 @@ class Binary:
         if shared:
             found.append(limits.shared_per_processor // shared)
         if self.registers:
-            of_warp = -(-self.registers * limits.warp // UNIT) * UNIT
-            warps = limits.registers_per_processor // QUARTERS // of_warp * QUARTERS
+            unit, parts = limits.register_unit, limits.schedulers
+            of_warp = -(-self.registers * limits.warp // unit) * unit
+            warps = limits.registers_per_processor // parts // of_warp * parts
             found.append(warps // self.warps)
         fits = self.shared <= limits.shared_per_program
         return min(found) if fits and self.registers <= limits.registers_per_thread else 0
@@ -101,8 +97,8 @@ class Texts:
 def binary_of(entry: Mapping[str, Any], target: Target) -> Binary:
     """Compile an entry of an emitted file's KERNELS for ``target`` and look at what comes of it.
 
-    Raises EmitError where Triton or the assembler refuses it, where the target is no NVIDIA GPU,
-    and where no nvdisasm is found.
+    Raises EmitError if Triton or the assembler refuses it, if the target is no NVIDIA GPU, or
+    if no nvdisasm is found.
     """
     compiled, assembler = compiled_entry(dict(entry), target)
     name = entry["function"].__name__
@@ -113,7 +109,7 @@ def binary_of(entry: Mapping[str, Any], target: Target) -> Binary:
 
 
 def texts_of(name: str, target: Target, compiled: Any, assembler: Assembler) -> Texts:
-    """The texts of what Triton compiled. Raises EmitError where no nvdisasm is found."""
+    """The texts of what Triton compiled. Raises EmitError if no nvdisasm is found."""
     tool = disassembler()
     if not tool:
         raise EmitError(message("no nvdisasm is found", hint="Triton's wheels carry one"))
@@ -130,7 +126,7 @@ def texts_of(name: str, target: Target, compiled: Any, assembler: Assembler) -> 
 
 
 def read(texts: Texts) -> Binary:
-    """A kernel from its texts. Raises EmitError where there is no machine code."""
+    """A kernel from its texts. Raises EmitError if there is no machine code."""
     found = functions(texts.sass)
     if not found:
         raise EmitError(f"the disassembler reads no code in {texts.function}")
@@ -151,7 +147,7 @@ def read(texts: Texts) -> Binary:
 
 
 def warnings_in(said: str) -> tuple[str, ...]:
-    """What the assembler says about performance, each once, with its number where it has one."""
+    """The assembler's warnings about performance, each once, with its number if it has one."""
     found: dict[str, None] = {}
     for level, code, text in COMPLAINT.findall(said):
         if code or level == "warning":

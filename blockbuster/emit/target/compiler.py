@@ -1,7 +1,7 @@
-"""Compiling emitted kernels, and what Triton says where it refuses.
+"""Compiles emitted kernels, and reports Triton's message if it refuses one.
 
-For a GPU that is not there it also counts shared memory, registers and spills: Triton's wheels
-carry the assemblers of both vendors. The compiler itself does not check how much shared memory a
+For a GPU that is not there, it also counts shared memory, registers and spills: Triton's wheels
+contain the assemblers of both vendors. The compiler itself does not check how much shared memory a
 device has; ``compile_kernel`` does.
 """
 
@@ -65,9 +65,9 @@ TARGETS: dict[str, Target] = {
 
 @dataclass(frozen=True)
 class CompileReport:
-    """What one function became: bytes of shared memory, registers per thread, spilled bytes.
+    """A compiled function: bytes of shared memory, registers per thread, spilled bytes.
 
-    ``assembler``: what made the machine code; "" where no NVIDIA assembler did.
+    ``assembler``: what made the machine code; "" if no NVIDIA assembler did.
     """
 
     function: str
@@ -88,7 +88,7 @@ def target_of(name: str) -> Target:
 def compile_kernel(kernel: Kernel, target: str | None = None) -> tuple[CompileReport, ...]:
     """Compile each function of ``kernel`` for ``target`` (default: its own), without a GPU.
 
-    Raises EmitError where Triton refuses it, or where the target has too little shared memory.
+    Raises EmitError if Triton refuses it, or if the target has too little shared memory.
     """
     chosen = target_of(target or kernel.target)
     if os.environ.get("TRITON_INTERPRET", "0") == "1":
@@ -102,7 +102,7 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 def assembler_of(target: str) -> Assembler | None:
-    """What makes machine code for a target; None where that is no assembler of NVIDIA's."""
+    """The assembler for a target; None if it is not an assembler of NVIDIA's."""
     chosen = target_of(target)
     return _assembler(chosen.backend, chosen.arch)
 
@@ -144,7 +144,7 @@ def assembling(backend: str, arch: int | str) -> Iterator[Assembler | None]:
 
 
 def compile_entry(entry: dict[str, Any], target: Target) -> CompileReport:
-    """What one kernel becomes: an entry of a file's KERNELS. Raises as ``compile_kernel`` does."""
+    """The report of one kernel, an entry of a file's KERNELS. Raises as ``compile_kernel`` does."""
     name = entry["function"].__name__
     compiled, assembler = compiled_entry(entry, target)
     shared = int(compiled.metadata.shared)
@@ -165,7 +165,7 @@ def compile_entry(entry: dict[str, Any], target: Target) -> CompileReport:
 
 
 def compiled_entry(entry: dict[str, Any], target: Target) -> tuple[Any, Assembler | None]:
-    """What Triton makes of an entry of a file's KERNELS for ``target``, and by which assembler."""
+    """Triton's output for an entry of a file's KERNELS and ``target``, and the assembler's name."""
     import triton
     import triton.language as tl
     from triton.backends.compiler import GPUTarget
@@ -220,14 +220,14 @@ class Compilation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of it: about the assembler, and what could not be looked at."""
+        """Notes: on the assembler, and on parts that could not be inspected."""
         return (*self.said, *self.inspection.finished().notes)
 
 
 def compiled_for_launch(
     function: Any, arguments: Sequence[Any], options: Mapping[str, Any]
 ) -> Compilation:
-    """What Triton compiles ``function`` to for these arguments, loaded; nothing is launched.
+    """``function`` compiled by Triton for these arguments and loaded; nothing is launched.
 
     Raises Refusal where it does not compile, needs more of the device than there is, or where the
     texts of what it compiles to are known to be wrong.
@@ -272,7 +272,7 @@ def assembling_here() -> Iterator[Assembler | None]:
 
 
 def accepted(name: str, compile: Callable[[], Any]) -> Any:
-    """What ``compile`` gives. Raises Refusal, with the compiler's reason, where it raises.
+    """The result of ``compile``. Raises Refusal, with the compiler's reason, if it raises.
 
     A pass of Triton's that fails says why on standard error only, and the exception does not. So it
     is made to fail once more, and to say it to us.
@@ -329,7 +329,7 @@ def _first_complaint(text: str) -> str:
 
 
 def assembler_says(ptx: str, arch: int, assembler: Assembler) -> str:
-    """What the assembler says of a kernel: registers, spilled bytes, and what slows it down."""
+    """The assembler's report on a kernel: registers, spilled bytes, and warnings."""
     device = f"sm_{arch}a" if arch >= 90 else f"sm_{arch}"
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(ptx)

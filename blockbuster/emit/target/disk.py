@@ -1,10 +1,10 @@
-"""Folders of ours in the user's cache: files that help, and that nothing depends on.
+"""Blockbuster's folders in the user's cache: their files save time, and nothing depends on them.
 
-A cache may be missing, full, read-only, broken or somebody else's. Then one warning says so, a
-temporary folder takes its place until this process ends, and nothing else changes. A file that
-cannot be read, is not a plain file, or belongs to another user is treated as missing. What is read
-may be anything all the same (a damaged disk, another version), so a reader checks it. Nothing in a
-cache is ever run.
+A cache may be missing, full, read-only, broken or owned by someone else. Then one warning says so,
+a temporary folder replaces it until this process ends, and nothing else changes. A file is treated
+as missing if it cannot be read, is not a plain file, or belongs to another user. Its content may
+still be wrong (a damaged disk, another version), so every reader checks it. Nothing in a cache is
+ever run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOCK = threading.Lock()
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of ours on disk: ``path`` in the user's cache, or None where that has no place.
+    """A folder of ours on disk: ``path`` in the user's cache, or None if that has no place.
 
     Files have short names of ASCII letters, digits, ``_``, ``-`` and ``.``; other names raise
     ValueError. No method raises OSError.
@@ -41,7 +41,7 @@ class Folder:
     path: Path | None
 
     def read(self, name: str) -> bytes | None:
-        """What stands in a file, or None where there is none that can be read and is ours."""
+        """The content of a file, or None if there is none that can be read and is ours."""
         _check_name(name)
         for place in self._places():
             with suppress(OSError):
@@ -125,7 +125,7 @@ def cache_folder(name: str) -> Folder:
 def instead_of(path: Path, reason: str) -> Path:
     """A temporary folder for a cache at ``path``, whoever owns it; one warning says why.
 
-    It lives as long as this process. Raises OSError where there is no place for one.
+    It lives as long as this process. Raises OSError if there is no place for one.
     """
     _warn_once(path, reason)
     return _own(_spare() / path.name)
@@ -162,7 +162,7 @@ def _listed(place: Path) -> list[str]:
 
 
 def _read(path: Path) -> bytes:
-    """Raises OSError for what is no file of ours: a folder, a link, a pipe, somebody else's."""
+    """Raises OSError for anything but a file of ours: a folder, a link, a pipe, somebody else's."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:

@@ -1,4 +1,4 @@
-"""The CUDA driver of this machine, asked directly: does it load what an assembler made?"""
+"""Queries of this machine's CUDA driver: does it load the output of an assembler?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAJOR, MINOR = 75, 76  # the driver's numbers for the two parts of a compute cap
 
 @functools.cache
 def _driver() -> Any:
-    """The driver's library, ready for use; None where there is none, or no GPU."""
+    """The driver's library, ready for use; None if there is none, or no GPU."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -23,7 +23,7 @@ def _driver() -> Any:
 
 
 def device_architecture() -> str:
-    """What the assembler calls the architecture of the first GPU, or "" where there is none."""
+    """The assembler's name for the architecture of the first GPU, or "" if there is none."""
     driver = _driver()
     if driver is None:
         return ""
@@ -35,7 +35,7 @@ def device_architecture() -> str:
 
 
 def driver_version() -> str:
-    """The newest CUDA version that the driver knows, or "" where there is none."""
+    """The newest CUDA version that the driver knows, or "" if there is none."""
     driver = _driver()
     number = ctypes.c_int()
     if driver is None or driver.cuDriverGetVersion(ctypes.byref(number)):

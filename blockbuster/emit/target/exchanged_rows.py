@@ -1,10 +1,10 @@
 """reduction in a loop over several blocks a thread: rows that Triton 3.6 exchanges.
 
-Its pass OptimizeThreadLocality turns a reduction in a loop into one behind the loop. For that it
-reshapes a tile from (..., kept, reduced) to (..., kept, threads, elements) and lets every thread
-keep its registers in order. The two layouts count registers in different orders; where a thread
-holds several blocks along the kept axis, values change rows: bench/repro/thread_locality.py.
-Here the two layouts are read from Triton's text and compared element by element.
+Its pass OptimizeThreadLocality turns a reduction in a loop into one behind the loop. To do so it
+reshapes a tile from (..., kept, reduced) to (..., kept, threads, elements), and each thread keeps
+its registers in order. The two layouts count registers in different orders: if a thread holds
+several blocks along the kept axis, values change rows (bench/repro/thread_locality.py). This module
+reads both layouts from Triton's text and compares them element by element.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Blocked:
                 yield tuple(r * b + e for r, b, e in zip(repeat, block, element, strict=True))
 
     def starts(self) -> Iterator[tuple[int, ...]]:
-        """Where the elements of each thread begin, warp by warp."""
+        """The first element of each thread, warp by warp."""
         for warp in _counted(self.warps, self.order):
             for thread in _counted(self.threads, self.order):
                 yield tuple(

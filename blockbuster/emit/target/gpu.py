@@ -1,4 +1,4 @@
-"""A CUDA device: allocation through torch, the stream that torch is using, what it is called."""
+"""A CUDA device: allocation through torch, torch's current stream, and the device's name."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Gpu:
 
     @property
     def name(self) -> str:
-        """What the device is called, "NVIDIA H200" for example."""
+        """The name of the device, "NVIDIA H200" for example."""
         return str(self._torch.cuda.get_device_name(self._device))
 
     @property
@@ -112,7 +112,7 @@ class Gpu:
         return graph.replay, made
 
     def fault(self) -> str:
-        """Wait for the device; what it says of a launch that failed, "" where none did."""
+        """Wait for the device; what it says of a launch that failed, "" if none did."""
         try:
             self._torch.cuda.synchronize(self._device)
         except RuntimeError as error:
@@ -149,7 +149,7 @@ def gpu_target(index: int | None = None) -> str:
 
 
 def tensor_descriptor(array: Any, tile: Sequence[int]) -> Any:
-    """What Triton takes for the descriptor of a tensor whose layout has one."""
+    """Triton's descriptor of a tensor whose layout permits one."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     return TensorDescriptor.from_tensor(array, list(tile))

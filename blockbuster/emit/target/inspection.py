@@ -1,8 +1,8 @@
-"""Compiled kernels looked at before their answers are trusted: known faults of what compiled them.
+"""Inspection of compiled kernels for known compiler faults, before their results are trusted.
 
-``reasons_to_refuse`` takes what Triton made of a kernel and says what is wrong with it. Two
-predicates read texts, each exactly as wide as the fault that it knows. The third disassembles the
-machine code and finds uniform registers that are read before any write, whatever lost the write;
+``reasons_to_refuse`` takes Triton's output for a kernel and returns what is wrong with it. Two
+predicates read texts; each matches exactly the fault that it knows. The third disassembles the
+machine code and finds uniform registers that are read before any write, whatever lost the write.
 nvdisasm takes some 0.3 s, so it runs while the first result is computed and compared, once for each
 binary.
 """
@@ -37,7 +37,7 @@ SHARES_DESCRIPTORS = (12, 8)  # the ptxas that loses a base which two swizzles s
 
 @dataclass(frozen=True)
 class Made:
-    """What Triton made of a kernel: texts and binary by stage, and by which tools."""
+    """Triton's output for a kernel: texts and binary by stage, and the tools that made them."""
 
     name: str
     asm: Mapping[str, Any]
@@ -71,7 +71,7 @@ TEXT_PREDICATES = (shared_base, reduction_over_blocks)
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found: ``reasons`` to refuse a kernel, ``notes`` on what could not be looked at."""
+    """The findings: ``reasons`` to refuse a kernel, ``notes`` on parts that were not inspected."""
 
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ def disassembled(cubin: bytes, tool: str) -> str:
 
 
 def disassembler() -> str:
-    """The path of an nvdisasm: Triton's, or that of a CUDA toolkit; "" where there is none."""
+    """The path of an nvdisasm: Triton's, or that of a CUDA toolkit; "" if there is none."""
     return _disassembler(tuple(os.environ.get(n, "") for n in ("CUDA_HOME", "CUDA_PATH", "PATH")))
 
 

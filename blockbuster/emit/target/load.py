@@ -1,4 +1,4 @@
-"""From a module's text to the module: named by content, so that tracebacks can be read."""
+"""Imports a module from its text, under a name made from its content, so that tracebacks work."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Loops of machine code, and what their instructions are: counts that a cost model starts from.
+"""Loops of machine code and counts of their instructions, which cost models read.
 
-A loop is a jump back to an instruction that runs before it (a back edge of a walk depth first)
-with all that leads to that jump. Subroutines are left out: a call goes on behind itself.
+A loop is a jump back to an instruction that runs before it (a back edge of a depth-first walk),
+with all instructions that lead to that jump. Subroutines are left out: a call is taken to continue
+behind itself.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ WAIT = re.compile(r"0x([0-9a-f]+)")
 
 @dataclass(frozen=True)
 class Code:
-    """What some instructions of a warp are.
+    """Some instructions of a warp, counted by kind.
 
     ``issue``: how many there are. ``kinds``: how many of each kind of ``KINDS``, ``bytes``: what
     those kinds move that access memory, in bytes of a warp. ``matrix``: matrix instructions by
@@ -180,7 +181,7 @@ def loops_of(function: Function) -> tuple[Loop, ...]:
 
 
 def straight_code(function: Function) -> Code:
-    """What runs once: the instructions that stand in no loop."""
+    """The instructions that stand in no loop, and so run once."""
     inside: set[int] = set()
     after = _successors(function)
     before = _predecessors(after)

@@ -1,8 +1,9 @@
-"""Machine code of NVIDIA GPUs as text: instructions, the uniform registers they use, what follows.
+"""Machine code of NVIDIA GPUs as text: instructions, their uniform registers, their successors.
 
-The text is what ``nvdisasm -c`` prints. Threads of a warp share the uniform registers UR0, UR1, ...
-Where the text leaves a doubt, an instruction is taken to write more, to read less and to go on to
-more places than it does, so that whoever looks for reads before any write reports none in vain.
+The text is the output of ``nvdisasm -c``. Threads of a warp share the uniform registers UR0, UR1,
+... Where the text is ambiguous, an instruction is assumed to write more registers, to read fewer
+and to have more successors than it has, so that a search for reads before any write reports no
+false alarm.
 """
 
 from __future__ import annotations

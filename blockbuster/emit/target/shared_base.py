@@ -1,9 +1,9 @@
 """descriptor base shared by two swizzles: what ptxas 12.8 loses, read from PTX.
 
-A wgmma descriptor is a base (an address in shared memory) and constants; how a tile is swizzled
-stands in its high word. Where descriptors with two different high words are made from one base in a
-register, ptxas 12.8 may drop the copy of that base, and later dots read a register that nothing has
-written: bench/repro/descriptor_base.py.
+A wgmma descriptor is a base (an address in shared memory) and constants; its high word holds the
+swizzle of the tile. If descriptors with two different high words are made from one base in a
+register, ptxas 12.8 may drop the copy of that base. Later dots then read a register that nothing
+has written: bench/repro/descriptor_base.py.
 """
 
 from __future__ import annotations

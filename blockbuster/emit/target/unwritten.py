@@ -1,8 +1,8 @@
-"""Uniform registers that machine code reads although nothing can have written them before.
+"""Uniform registers that machine code reads although no instruction can have written them before.
 
-An assembler that loses a copy leaves such a read: whatever the register holds then decides what is
-computed. Registers written on some paths only are no finding, because conditions may exclude the
-other paths.
+An assembler that loses a copy leaves such a read: the result then depends on whatever the register
+holds. Registers that are written only on some paths are not reported, because conditions may
+exclude the other paths.
 """
 
 from __future__ import annotations

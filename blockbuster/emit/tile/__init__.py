@@ -1,1 +1,1 @@
-"""Tile programs: loops over tiles, what is well formed, what they move."""
+"""Tile programs: their data, well-formedness, dtypes, and the traffic and arithmetic they cause."""

@@ -1,4 +1,4 @@
-"""What a tile program computes, from trip counts; its oracle is a counting run."""
+"""Counts of a tile program's arithmetic, from trip counts; its oracle is a counting run."""
 
 from __future__ import annotations
 

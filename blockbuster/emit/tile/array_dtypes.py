@@ -1,15 +1,15 @@
-"""The dtypes that a kernel's arrays are declared with: the policy, in one place.
+"""The dtypes of a kernel's arrays: one policy for inputs and outputs.
 
-- An input has the dtype it was given, one of masks or integers its own; inputs without one have
-  the common dtype of the others.
-- The *common* dtype is that of all inputs of floats where they agree, else float32. A kernel that
-  is a piece of a program has the program's. It is what dots take.
+- An input keeps its given dtype, and inputs of masks or integers have dtypes of their own. Inputs
+  without a dtype have the common dtype of the others.
+- The *common* dtype is that of all inputs of floats if they agree, else float32. A kernel that is
+  a piece of a program has the program's. Dots take operands of this dtype.
 - Arithmetic is float32.
-- An output has the common dtype, unless the program ends in a cast: then it has that one
+- An output has the common dtype. If the program ends in a cast, the output has the cast's dtype
   (value_dtypes.py). Truth values are bool.
 
-Kernels have no float64: the NumPy path computes in it. What follows for tiles and workspaces is
-said in ``typed.py``.
+Kernels have no float64; the NumPy path computes in float64. ``typed.py`` derives the dtypes of
+tiles and workspaces from this.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from blockbuster.ir.graph import Graph
 
 @dataclass(frozen=True)
 class Given:
-    """What is known of a kernel's dtypes: ``arrays`` by name, ``results`` of outputs in order.
+    """The given dtypes of a kernel: ``arrays`` by name, ``results`` of outputs in order.
 
-    ``common`` is empty where the inputs decide. ``arithmetic`` is that of NumPy text; a GPU's
-    kernels compute in float32.
+    ``common`` is empty if the inputs decide. ``arithmetic`` is that of NumPy text; a GPU's kernels
+    compute in float32.
     """
 
     arrays: Mapping[str, str] = field(default_factory=dict)

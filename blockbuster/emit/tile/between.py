@@ -1,4 +1,4 @@
-"""What a tile program writes to memory between its nests: names, shapes and bytes."""
+"""The workspaces that a tile program writes between its nests: names, shapes and bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Between:
 
     @property
     def words(self) -> str:
-        """What is written, and how much of it."""
+        """The workspace and its size, in words."""
         size = " x ".join(map(str, self.shape)) or "1"
         return f"{size} ({', '.join(self.names)}; {in_bytes(self.bytes)})"
 
@@ -68,7 +68,7 @@ def dims_between(program: TileProgram) -> dict[Dims, list[Buffer]]:
 def between(
     program: TileProgram, sizes: Mapping[Dim, int], blocks: Mapping[Dim, int]
 ) -> tuple[Between, ...]:
-    """What a program with dtypes stores between its nests, the largest first.
+    """The workspaces that a program with dtypes stores between its nests, the largest first.
 
     ``sizes`` (by size class) are complete, chunks included; ``blocks``: lanes by dim or size class.
     """

@@ -1,9 +1,9 @@
 """Cutting a sequence of statements into pieces that share nothing but global memory.
 
-Where a tile made before a cut is read behind it, it crosses through the array that it is stored in
-anyway, or through a workspace. A load or an index vector is made again where it is read: that moves
-the same elements and needs no workspace. So is what the bounds of loops are computed from: numbers
-of blocks stay integers.
+A tile that is made before a cut and read behind it crosses through the array that it is stored in
+anyway, or through a workspace. A load or an index vector is repeated where it is read: that moves
+the same elements and needs no workspace. The values from which loop bounds are computed are
+repeated, too, so numbers of blocks stay integers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""What a statement of a tile program defines, reads and touches; renaming of what it reads."""
+"""The tiles and arrays that a statement defines, reads and writes; renaming of those it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from operator import is_
+from typing import Any, TypeVar
 
 from blockbuster.emit.tile.program import (
     WORKSPACE,
@@ -28,6 +30,8 @@ from blockbuster.emit.tile.program import (
 )
 
 MAKING = (Load, Await, Iota, BlockOf, Let, Guard, Init)
+
+Part = TypeVar("Part")
 
 
 def defined(stmt: Stmt) -> Tile | None:
@@ -103,9 +107,27 @@ def conflicts(body: tuple[Stmt, ...]) -> tuple[Buffer, ...]:
 
 
 def views(program: TileProgram) -> Iterator[View]:
-    """How each load and store of ``program`` accesses its array, in order."""
+    """The accesses of all loads and stores of ``program``, in order."""
     for nest in program.nests:
         yield from (s.view for s in statements(nest.body) if isinstance(s, Load | Issue | Store))
+
+
+def with_parts(whole: Part, **parts: Any) -> Part:
+    """A statement, or a part of one, with other ``parts``; itself where none is another object.
+
+    Most passes change few statements: copies of the others would cost most of their time.
+    """
+    for name, part in parts.items():
+        if not _is_same(getattr(whole, name), part):
+            return replace(whole, **parts)  # type: ignore[type-var]
+    return whole
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    if old is new:
+        return True
+    tuples = isinstance(old, tuple) and isinstance(new, tuple)
+    return tuples and len(old) == len(new) and all(map(is_, old, new))
 
 
 def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
@@ -114,16 +136,16 @@ def renamed(stmt: Stmt, alias: Mapping[Tile, Tile]) -> Stmt:
         return stmt
     match stmt:
         case Let():
-            return replace(stmt, args=tuple(alias.get(a, a) for a in stmt.args))
+            return with_parts(stmt, args=tuple(alias.get(a, a) for a in stmt.args))
         case Store() | Guard() | BlockOf():
-            return replace(stmt, value=alias.get(stmt.value, stmt.value))
+            return with_parts(stmt, value=alias.get(stmt.value, stmt.value))
         case For():
             return rebound(stmt, alias)
         case Fold():
-            members = tuple(replace(m, value=alias.get(m.value, m.value)) for m in stmt.members)
+            members = tuple(with_parts(m, value=alias.get(m.value, m.value)) for m in stmt.members)
             onto = None if stmt.onto is None else alias.get(stmt.onto, stmt.onto)
             value = alias.get(stmt.value, stmt.value)
-            return replace(stmt, value=value, members=members, onto=onto)
+            return with_parts(stmt, value=value, members=members, onto=onto)
         case _:
             return stmt
 
@@ -133,7 +155,7 @@ def rebound(loop: For, alias: Mapping[Tile, Tile]) -> For:
     if loop.span is None:
         return loop
     begin, end = (None if tile is None else alias.get(tile, tile) for tile in loop.span)
-    return replace(loop, span=(begin, end))
+    return with_parts(loop, span=(begin, end))
 
 
 def retargeted(stmt: Stmt, new: Mapping[Tile, Tile]) -> Stmt:
@@ -143,12 +165,12 @@ def retargeted(stmt: Stmt, new: Mapping[Tile, Tile]) -> Stmt:
     stmt = renamed(stmt, new)
     match stmt:
         case Issue():
-            return replace(stmt, tile=new.get(stmt.tile, stmt.tile))
+            return with_parts(stmt, tile=new.get(stmt.tile, stmt.tile))
         case Fold():
-            members = tuple(replace(m, target=new.get(m.target, m.target)) for m in stmt.members)
-            return replace(stmt, target=new.get(stmt.target, stmt.target), members=members)
+            members = tuple(with_parts(m, target=new.get(m.target, m.target)) for m in stmt.members)
+            return with_parts(stmt, target=new.get(stmt.target, stmt.target), members=members)
         case Load() | Await() | Iota() | BlockOf() | Let() | Guard() | Init():
-            return replace(stmt, target=new.get(stmt.target, stmt.target))
+            return with_parts(stmt, target=new.get(stmt.target, stmt.target))
     return stmt
 
 
@@ -160,13 +182,21 @@ def folded_here(body: tuple[Stmt, ...]) -> dict[Tile, None]:
 def mapped(body: tuple[Stmt, ...], change: Callable[[Stmt], Stmt]) -> tuple[Stmt, ...]:
     """``body`` with every statement replaced by ``change(statement)``, from first to last.
 
-    A loop is changed before the statements in its body, which ``change`` leaves alone.
+    A loop is changed before the statements in its body, which ``change`` leaves alone. Where it
+    gives every statement back, the result is ``body`` itself.
     """
     out: list[Stmt] = []
     for stmt in body:
         made = change(stmt)
-        out.append(replace(made, body=mapped(made.body, change)) if isinstance(made, For) else made)
-    return tuple(out)
+        if isinstance(made, For):
+            made = with_parts(made, body=mapped(made.body, change))
+        out.append(made)
+    return same_or(body, tuple(out))
+
+
+def same_or(body: tuple[Stmt, ...], made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """``made``, or ``body`` if both hold the same objects."""
+    return body if _is_same(body, made) else made
 
 
 def workspaces_in_order(program: TileProgram) -> TileProgram:
@@ -176,13 +206,16 @@ def workspaces_in_order(program: TileProgram) -> TileProgram:
     taken = {b.name for b in (*program.inputs, *program.outputs)}
     numbers = (n for n in count(1) if f"I{n}" not in taken)
     new = {buffer: replace(buffer, name=f"I{n}") for buffer, n in zip(old, numbers, strict=False)}
+    other = {buffer: made for buffer, made in new.items() if made != buffer}
 
     def change(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Load | Issue | Store) and stmt.view.buffer in new:
-            return replace(stmt, view=replace(stmt.view, buffer=new[stmt.view.buffer]))
+        if isinstance(stmt, Load | Issue | Store) and stmt.view.buffer in other:
+            return replace(stmt, view=replace(stmt.view, buffer=other[stmt.view.buffer]))
         return stmt
 
-    nests = tuple(replace(nest, body=mapped(nest.body, change)) for nest in program.nests)
+    nests = program.nests
+    if other:
+        nests = tuple(with_parts(nest, body=mapped(nest.body, change)) for nest in nests)
     return replace(program, nests=nests, workspaces=tuple(new.values()))
 
 
@@ -194,4 +227,4 @@ def fresh_names(program: TileProgram) -> Iterator[str]:
         for stmt in statements(nest.body)
         if (tile := defined(stmt)) is not None
     }
-    return (name for number in count(1) if (name := f"t{number}") not in taken)
+    yield from (name for number in count(1) if (name := f"t{number}") not in taken)

@@ -1,4 +1,4 @@
-"""The dtypes a kernel can be written for: how Triton, its signatures and NumPy spell them."""
+"""The dtypes that a kernel can have, and their names in Triton, in its signatures and in NumPy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""How often the statements of a nest run and how far its tiles reach, at some sizes and blocks.
+"""How often each statement of a nest runs and how large its tiles are, for given sizes and blocks.
 
-A loop over a span counts with the iterations that it has, for each combination of iterations around
-it, if its bounds follow from indices and sizes; if they depend on data, with all its blocks.
+A loop over a span has as many iterations as its bounds allow, for each combination of iterations
+around it, if the bounds follow from indices and sizes. If they depend on data, the loop counts with
+all its blocks.
 """
 
 from __future__ import annotations

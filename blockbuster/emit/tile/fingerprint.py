@@ -1,8 +1,7 @@
-"""A tile program without its names: what makes results of one program count for another.
+"""Fingerprints of tile programs without names: programs with equal ones share measured results.
 
-Arrays and dims are numbered in the order in which the program's text has them, and words for tiles
-are left out. Dims keep their primes. Schedules name dims, so they are written and read with those
-numbers, too.
+Arrays and dims are numbered in the order of the program's text, and names of tiles are left out.
+Dims keep their primes. Schedules name dims, so they are written and read with those numbers, too.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ BEHIND = r"(?=_chunks?\d*(?!\w)|(?!\w))"  # chunks of a dim are named after it (
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a tile program is, whatever its arrays, dims and tiles are called."""
+    """A tile program up to the names of its arrays, dims and tiles."""
 
     program: TileProgram
 

@@ -1,10 +1,10 @@
-"""The text form of tile programs: how each part of one is written, as a table.
+"""The text form of tile programs, as a table with one entry for each kind of part.
 
-``show.py`` prints by this table and ``parse.py`` reads by it, so that a text reads back as an equal
+``show.py`` prints by this table and ``parse.py`` reads by it, so a text reads back as an equal
 program, and a new field of a statement is a few words in its line. Docs: tile_programs.md.
 
-``{field:kind}`` is a field, written as its kind says; ``{a,b:kind}`` are two that one phrase says.
-``~...~`` is left out where its field has its usual value. Other words stand for themselves.
+``{field:kind}`` is a field, written as its kind says; ``{a,b:kind}`` are two fields in one phrase.
+``~...~`` is left out if its field has its default value. Other words stand for themselves.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where fields are written, as ``kind`` says; ``words`` are those of the kind "either"."""
+    """A place for fields, written as ``kind`` says; ``words`` are those of the kind "either"."""
 
     fields: tuple[str, ...]
     kind: str
@@ -129,7 +129,7 @@ class Maybe:
 
     @property
     def slot(self) -> Slot:
-        """Where its field is written."""
+        """The place of its field."""
         return next(part for part in self.parts if isinstance(part, Slot))
 
 
@@ -137,7 +137,7 @@ Part: TypeAlias = Words | Slot | Maybe
 
 
 def form_of(kind: type) -> tuple[Part, ...]:
-    """How a value of class ``kind`` is written."""
+    """The text form of values of class ``kind``."""
     return _PARTS[kind]
 
 

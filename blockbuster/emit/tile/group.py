@@ -1,4 +1,4 @@
-"""Groups of blocks in which a grid is walked, so that programs at work together share operands."""
+"""Groups of blocks in a grid: programs that run at the same time share operands."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an input holds, as far as its uses tell: truth values, labels, lengths.
+"""The kinds of inputs, inferred from their uses: truth values, labels, lengths.
 
-A file checks itself on random inputs. Normally distributed labels equal no position, so that a loss
-of them would be 0 whatever its kernel does; here is found what to draw instead.
+A file checks itself on random inputs. Normally distributed labels equal no position, so their loss
+would be 0 whatever its kernel computes. This module infers what to draw instead.
 
     labels[:, None] == bb.arange(C)       an index below C
     bb.arange(N) < lengths[:, None]       a count from 1 to N

@@ -1,9 +1,9 @@
 """Bounds of loops that follow from indices and sizes alone, for all blocks at once.
 
-A number that is known has a value for each combination of blocks of the dims that it depends on: an
-array with an axis for each of them. What depends on data is not known: such a loop is taken to run
-over all its blocks. If another loop begins at the block where it ends, and data say which that is,
-then the first is taken to run over all of them, and the second over none.
+A known number has a value for each combination of blocks of the dims that it depends on: it is an
+array with an axis for each of them. A bound that depends on data is unknown; its loop is assumed to
+run over all its blocks. If data decide where one loop ends and the next begins, the first is
+assumed to run over all blocks, and the second over none.
 """
 
 from __future__ import annotations

@@ -1,27 +1,39 @@
-"""How Triton lays the tiles of a nest over warps, as far as shared memory depends on it.
+"""How Triton distributes the tiles of a nest over warps, as far as it decides shared memory.
 
-A dot's result lies as the matrix units give it, and what is computed from it does, too. Other tiles
-lie as they are loaded: along the axis that is contiguous in memory. What meets a tile of another
-layout, or is stored from one, passes through shared memory; so does what warps reduce together.
+A dot's result has the layout of the matrix units, and so have the tiles computed from it. Other
+tiles have the layout of their load: along the axis that is contiguous in memory. A tile passes
+through shared memory if it meets a tile of another layout or is stored in another layout; so do
+values that warps reduce together.
 
-The rules are those of Triton 3.6 to 3.9, read from its TTGIR (``AccelerateMatmul``, ``Coalesce``):
-on sm_90 four warps multiply 64 rows together, else each warp multiplies by itself; where one dot
-reads what another gives, all warps lie along the rows, or along the columns where those are more.
+The rules are those of Triton 3.6 to 3.9, read from its TTGIR (``AccelerateMatmul``, ``Coalesce``).
+On sm_90, four warps multiply 64 rows together; elsewhere each warp multiplies by itself. If one dot
+reads the result of another, all warps lie along the rows, or along the columns if there are more
+columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from blockbuster.emit.tile.dataflow import defined, folded, operands
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.program import Fold, Let, Nest, Stmt, Tile, View, statements
+from blockbuster.emit.tile.program import (
+    Fold,
+    Let,
+    Nest,
+    Stmt,
+    Tile,
+    TileProgram,
+    View,
+    statements,
+)
 from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.emit.tile.rings import arrivals, loops_of
-from blockbuster.emit.tile.tiling import Tiling
-from blockbuster.emit.tile.uses import is_matrix_dot
+from blockbuster.emit.tile.tiling import Tiling, tiling_of
+from blockbuster.emit.tile.uses import Uses, is_matrix_dot
 from blockbuster.ir.types import Dim
 
 HOPPER = "sm_90"
@@ -97,6 +109,11 @@ class Layouts:
         for _ in range(2):  # accumulators are read before the fold that says how they lie
             for stmt in statements(nest.body):
                 self._note(stmt, views)
+
+    @cached_property
+    def uses(self) -> Uses:
+        """The readers of each tile."""
+        return Uses(self.nest, self.tiling)
 
     def lanes(self, *dims: Dim) -> int:
         """The lanes of a tile over ``dims``."""
@@ -206,6 +223,11 @@ class Layouts:
         order = [dim for dim in view.sliced(tile) if dim in self.tiling.lanes(tile)]
         if order:
             self.known[tile] = self.blocked(order, MEMORY[tile.dtype].bytes)
+
+
+def layouts_of(program: TileProgram, nest: Nest, target: str = HOPPER) -> Layouts:
+    """The layouts of a nest of ``program``, which has dtypes."""
+    return Layouts(nest, tiling_of(program, nest), target)
 
 
 def _digits(count: int) -> int:

@@ -1,4 +1,4 @@
-"""The listing: a tile program as the paper writes programs.
+"""The listing: a tile program in the notation of the paper.
 
 A loop is ``forall`` if and only if all its results are collected. An accumulation whose value is
 used nowhere else is one line, ``t3 += dot(t4,t5)``. Source: Blockbuster Part 1, section 4.

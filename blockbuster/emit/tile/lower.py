@@ -1,9 +1,9 @@
-"""From a block program to loops over tiles: a map becomes a loop, a buffered value an array.
+"""Lowering: from a block program to loops over tiles; maps become loops, buffered values arrays.
 
-A value is either a tile or *stored*: somewhere in global memory, as one item per iteration of the
-loops over its lists. Iterating a stored value binds nothing: an item's place follows from the loops
-around an access, by dim. A collected result is stored where its innermost item is made, straight
-into the array that needs it: an output, an outer list or a workspace.
+A value is either a tile or *stored*: it lies in global memory, with one item for each iteration of
+the loops over its lists. Iterating over a stored value adds no statement: an item's place follows,
+by dim, from the loops around an access. A collected result is stored where its innermost item is
+computed, directly into the array that needs it: an output, an outer list or a workspace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How partial results are put together: the expressions of monoids, and factors of groups."""
+"""Expressions that combine partial results: the monoids, and the factors of groups."""
 
 from __future__ import annotations
 

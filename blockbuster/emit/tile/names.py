@@ -1,4 +1,4 @@
-"""Python identifiers for the things a text names: each thing one name, each name one thing."""
+"""Python identifiers for the names in a text: distinct names get distinct identifiers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Names:
 
 
 def comment(words: str) -> str:
-    """The end of a line of code that says ``words``; nothing where there are none."""
+    """The end of a line of code that says ``words``; nothing if there are none."""
     return f"  # {shown(words)}" if words else ""
 
 

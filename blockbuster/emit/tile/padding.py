@@ -1,8 +1,9 @@
-"""What the padded lanes of tiles hold: the analysis behind ``guard``.
+"""The content of padded lanes of tiles: the analysis behind ``guard``.
 
 A target whose tiles have fixed sizes fills the last block of a ragged dim past its end. Loads put
-zero there; what operators make of it is followed here, per tile and axis. A *lane* is a number that
-is known, DATA (the operand has no such axis: a real value of the program) or UNKNOWN.
+zero into these lanes; this analysis follows what operators make of it, per tile and axis. A *lane*
+is a known number, DATA (the operand has no such axis: the lane is a real value of the program) or
+UNKNOWN.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class LaneState:
 
     @contextmanager
     def inside(self, loop: For) -> Iterator[None]:
-        """Where a loop runs over full blocks, their dim has no lanes past its end."""
+        """The state inside a loop: if it runs over full blocks, their dim has no lanes past its
+        end.
+        """
         around = self.ragged
         if loop.full:
             self.ragged = tuple(dim for dim in around if dim != loop.dim)
@@ -64,7 +67,7 @@ class LaneState:
         self.ragged = around
 
     def lane(self, tile: Tile, dim: Dim) -> Lane:
-        """What the lanes of ``tile`` past the end of ``dim`` hold."""
+        """The content of the lanes of ``tile`` past the end of ``dim``."""
         return self.of.get(tile, {}).get(dim, UNKNOWN) if dim in tile.axes else DATA
 
     def step(self, stmt: Stmt) -> None:

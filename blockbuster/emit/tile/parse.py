@@ -1,4 +1,4 @@
-"""Reading the text form of tile programs: ``parse_tiles(show_tiles(program)) == program``."""
+"""Parses the text form of tile programs: ``parse_tiles(show_tiles(program)) == program``."""
 
 from __future__ import annotations
 

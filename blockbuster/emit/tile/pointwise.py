@@ -1,8 +1,9 @@
-"""The one pointwise operator of tile programs, and what the paper calls some of its uses.
+"""Pointwise, the only elementwise operator of tile programs, and the paper's names for its uses.
 
 A block program has ``row_scale``, ``mul`` and expressions of scalars; in a tile program they are
-all ``Pointwise(expr, axes)``, whose operands are matched by dim. Beside it are dots, reductions of
-rows, casts, and operators that only move elements. Names of Table 1 are spellings in the listing.
+all ``Pointwise(expr, axes)``, whose operands are matched by dim. The other operators are dots,
+reductions of rows, casts, and operators that only move elements. The listing uses the names of the
+paper's Table 1.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def in_tiles(op: Op, axes: tuple[Dim, ...]) -> Op:
 
 
 def paper_name(op: Pointwise, args: Sequence[Tile]) -> str:
-    """The name in Table 1 of ``op`` applied to ``args``; empty where it has none.
+    """The name in Table 1 of ``op`` applied to ``args``; empty if it has none.
 
     >>> product = Pointwise(Call("mul", (Arg(0), Arg(1))), ("M", "N"))
     >>> paper_name(product, [Tile("t1", ("M", "N")), Tile("t2", ("M",))])

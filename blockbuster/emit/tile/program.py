@@ -1,26 +1,27 @@
-"""The tile program: loops over tiles, the one truth of a kernel.
+"""The tile program: loops over tiles, from which every text of a kernel is printed.
 
-A block program fixes what is computed; a tile program fixes when, and from where. Everything that
-is decided about a kernel is a pass over this data; listing, NumPy text and Triton text are printed
+A block program states what is computed; a tile program states also when, and from where. Every
+decision about a kernel is a pass over this data. Listing, NumPy text and Triton text are printed
 from it, and printers decide nothing.
 
-A *tile* is the local item of the current iteration: for each of its axes the block of that dim that
-the enclosing loop is at (the whole dim without such a loop; of an accumulator, partial results).
+A *tile* is the local item of the current iteration: along each of its axes it is the block of that
+dim at which the enclosing loop stands. Without such a loop it is the whole dim; for an accumulator
+it holds partial results.
 
-How an access finds its place: an element axis whose dim is among the tile's axes is the slice of
-the current block (the whole axis where no enclosing loop or grid dim runs over it); an element axis
-whose dim is not among them is a list-only dim with block size 1: the current iteration's one
-element; a per-block axis is the current iteration's number (0 where no loop runs); an axis without
-a dim is element 0. The tile's axes may stand in another order than the buffer's: a transposed read.
+The place of an access follows from its axes. An element axis whose dim is among the tile's axes is
+the slice of the current block (the whole axis if no loop or grid dim runs over it). An element axis
+of another dim is list-only, with block size 1: it is the current iteration's one element. A
+per-block axis is the current iteration's number (0 without a loop); an axis without a dim is
+element 0. The tile's axes may stand in another order than the buffer's: a transposed read.
 
-Each tile is defined once in a nest, except that an ``Init`` is followed by the ``Fold``s of its
-target. A nest may hold no loop at all.
+Each tile is defined once in a nest; an ``Init`` is followed by ``Fold``s of its target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from blockbuster.emit.tile.group import Group
@@ -65,7 +66,7 @@ class Buffer:
 class View:
     """A buffer as one access reads or writes it: ``dims[i]`` is the dim under which axis i runs.
 
-    It is another one than the buffer's where that is relabeled, strided for slices and split axes.
+    The dim is not the buffer's if the axis is relabeled, or strided for slices and split axes.
     """
 
     buffer: Buffer
@@ -121,11 +122,11 @@ class Load:
 
 @dataclass(frozen=True)
 class Issue:
-    """Start to load the tile of ``ahead`` iterations later of the loop that holds this statement.
+    """Start to load the tile for ``ahead`` iterations later of the loop around this statement.
 
-    Those of the first ``ahead`` iterations are started before the loop. The tile arrives in one of
+    The loads for the first ``ahead`` iterations start before the loop. The tile arrives in one of
     ``slots`` places, that of its iteration's number modulo ``slots``, at any time until it is
-    awaited. ``token`` names the ring. ``described``: by a descriptor, where the layout has one.
+    awaited. ``token`` names the ring. ``described``: by a descriptor, if the layout has one.
     """
 
     token: str
@@ -158,8 +159,8 @@ FIRST, LAST, END = "first", "last", "end"
 class Iota:
     """The indices of the current block of ``dim``, which no memory holds.
 
-    ``at``: only the ``FIRST`` or the ``LAST`` of them, or that behind the last of the whole dim
-    (``END``), without an axis. Lanes past the end have no index: the last is that of an element.
+    ``at``: only the ``FIRST`` or the ``LAST`` of them, or the one behind the whole dim (``END``),
+    without an axis. Lanes past the end have no index: the last index is that of an element.
     """
 
     target: Tile
@@ -206,7 +207,6 @@ class Let:
     computed there: indices, which are added and compared as integers; and a dot on the matrix
     units, whose operands are both in the dtype of the program (its products are added in float32).
     ``result_dtypes.py`` says which dtype each operator gives: a cast its own, a comparison "bool".
-
     ``into``: a sum to which the matrix units add the dot, where a fold does; nothing else reads it.
     ``apart``: why its products are rounded before they are added to others (workarounds.py).
     ``split``: a dot of float32 that the matrix units take, as three products of parts of its
@@ -259,9 +259,9 @@ class Member:
 class Fold:
     """``target`` becomes target (monoid) value; then the members of its group follow.
 
-    ``ahead``: ``value`` is what ``target`` becomes, folded before the members' values were computed
-    under it. ``onto``: what ``value`` is folded onto instead of ``target``: its rescaled value.
-    ``apart``: why it is carried out in another way than it reads (workarounds.py).
+    ``ahead``: ``value`` is the new value of ``target``, folded before the members' values were
+    computed under it. ``onto``: a rescaled value of ``target`` onto which ``value`` is folded.
+    ``apart``: why it is carried out in another way than written (workarounds.py).
     """
 
     target: Tile
@@ -285,10 +285,9 @@ class For:
     many chunks, of equally many blocks, as that dim has elements (the last may be short, or empty);
     this loop is over the chunk that has the number of the current element. ``settled``: sums of the
     loop that are read once more behind it, without a change of their value (workarounds.py).
-
     ``span``: (begin, end), numbers of blocks, each a tile without axes made before the loop. It
-    runs over those of its blocks with begin <= number < end, and over none where there are none.
-    None for begin or end: from the first, up to the last. ``full``: no block has lanes past it.
+    runs over those of its blocks with begin <= number < end, and over none if there are none. None
+    for begin or end: from the first, up to the last. ``full``: no block has lanes past it.
     """
 
     dim: Dim
@@ -302,8 +301,13 @@ class For:
 
     @property
     def bounds(self) -> tuple[Tile, ...]:
-        """The tiles that the span is made of: what the loop itself reads."""
+        """The tiles of the span, which the loop itself reads."""
         return tuple(tile for tile in self.span or () if tile is not None)
+
+    @cached_property
+    def statements(self) -> tuple[Stmt, ...]:
+        """All statements inside, those of inner loops included, in program order."""
+        return tuple(statements(self.body))
 
 
 @dataclass(frozen=True)
@@ -324,7 +328,7 @@ Stmt = Load | Issue | Await | Iota | BlockOf | Store | Let | Guard | Init | Fold
 
 @dataclass(frozen=True)
 class Block:
-    """How a nest cuts a dim: blocks of ``lanes`` elements.
+    """The cut of a dim in a nest: blocks of ``lanes`` elements.
 
     ``whole``: the dim is at most one block, and no loop over it remains. ``ragged``: its last block
     may have lanes past the end of the dim, so that accesses are masked.
@@ -363,9 +367,9 @@ class TileProgram:
     """Nests in order, and the buffers they share.
 
     ``whole``: dims that are one block, without a loop. ``units``: list-only dims (batch, heads):
-    blocks of one element. ``rules``: what slices and split axes say about sizes, and how many
-    chunks there are. ``chunks``: what loops are run in. ``dtype``: what dots take on the matrix
-    units; empty in a program without dtypes. Arithmetic is float64 where that is, else float32.
+    blocks of one element. ``rules``: facts about sizes from slices, split axes and chunks.
+    ``chunks``: the chunks of loops. ``dtype``: the dtype of dots on the matrix units; empty in a
+    program without dtypes. Arithmetic is float64 if that is, else float32.
     """
 
     inputs: tuple[Buffer, ...]
@@ -393,4 +397,4 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     for stmt in body:
         yield stmt
         if isinstance(stmt, For):
-            yield from statements(stmt.body)
+            yield from stmt.statements

@@ -1,12 +1,12 @@
-"""The dtype of what an operator gives, from those of its operands.
+"""The dtype of an operator's result, from the dtypes of its operands.
 
-- What only moves elements keeps their dtype; a cast has its own.
-- A comparison gives truth values ("bool").
-- Sums, differences and the larger or smaller of indices and whole numbers are indices ("int"):
-  places compare exactly.
-- Arithmetic on integers gives integers, in the dtype where NumPy has them meet; an index beside
-  them counts as int64. Their sums are int64.
-- All else is arithmetic: float32, or float64 where a program's arithmetic is that.
+- Operators that only move elements keep their dtype; a cast has its own.
+- A comparison has truth values ("bool").
+- Sums, differences, minima and maxima of indices and whole numbers are indices ("int"), so that
+  comparisons of positions are exact.
+- Arithmetic on integers has integers, in NumPy's common dtype of the operands; an index counts as
+  int64 beside them. Their sums are int64.
+- All other operators are arithmetic: float32, or float64 if that is the program's arithmetic.
 """
 
 from __future__ import annotations

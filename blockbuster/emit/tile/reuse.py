@@ -1,12 +1,12 @@
-"""Whose memory a tile may take: facts for texts in which a tile is an array of its own.
+"""Which tile may take another tile's memory: facts for texts in which a tile is its own array.
 
     t7 = exp(t6)          t7 may take t6's memory: nothing reads t6 from here on
     t8 = row_sum(t7)
     t9 = t7 / t8          t9 takes t7's, or it is made where it is stored: nothing else reads it
     Y[m,:] = t9
 
-Only what a pointwise operator or a dot makes is an array of its own; a loaded tile is a part of an
-array, and what only relabels, transposes or passes on a tile shares its memory.
+Only the result of a pointwise operator or a dot is an array of its own. A loaded tile is a part of
+an array, and operators that only relabel, transpose or pass on a tile share its memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Reuse:
 
 
 def reuse_in(nest: Nest) -> Reuse:
-    """Whose memory each tile of a nest may take; nothing for a program without dtypes."""
+    """The tile whose memory each tile of a nest may take; empty for a program without dtypes."""
     readers: dict[Tile, list[Stmt]] = {}
     for stmt in statements(nest.body):
         for tile in operands(stmt):

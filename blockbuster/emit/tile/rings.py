@@ -1,4 +1,4 @@
-"""Loads that run ahead: which issue an await belongs to, and what makes such a pair right.
+"""Loads that run ahead: which issue belongs to which await, and when such a pair is legal.
 
 A ring is the slots of one token. In iteration i an ``Issue`` starts to fill the slot of iteration
 i + ahead, and the ``Await`` of the same token reads that of iteration i.
@@ -104,7 +104,7 @@ def loops_run_ahead_evenly(program: TileProgram) -> Iterator[str]:
 
 
 def nothing_is_loaded_too_early(program: TileProgram) -> Iterator[str]:
-    """What a loop loads ahead is not stored in that loop."""
+    """A loop does not store arrays that it loads ahead."""
     for nest in program.nests:
         for body in loops_of(nest.body):
             for stmt in body:

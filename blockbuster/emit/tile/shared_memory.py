@@ -1,14 +1,15 @@
-"""Shared memory that a kernel takes: what lies there at once, at most.
+"""The peak of a kernel's shared memory: the sum of what lies there at the same time.
 
-- Each slot of a ring, while its loop runs. The iteration that is awaited has a slot of its own only
-  where matrix units read it there: other readers have it in registers before the next load starts.
+- Each slot of a ring, while its loop runs. The awaited iteration has a slot of its own only if
+  matrix units read it there: other readers have it in registers before the next load starts.
 - A tile that is loaded for dots, from its load to the last dot that reads it.
-- An operand of dots that is computed, unless it lies as the matrix units want their first operand.
-- Both parts of the second operand of a split dot, for its time.
-- For the time of one statement: what warps reduce together, and tiles that change their layout,
-  because they meet a tile of another one or are stored.
+- An operand of dots that is computed, unless it has the layout that matrix units require of their
+  first operand.
+- Both parts of the second operand of a split dot, while it runs.
+- For the time of one statement: values that warps reduce together, and tiles that change their
+  layout, because they meet a tile of another layout or are stored in one.
 
-``layouts.py`` says how tiles lie. tests/costs/test_shared_memory.py compares with Triton.
+``layouts.py`` defines the layouts of tiles. tests/costs/test_shared_memory.py compares with Triton.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from math import prod
 
 from blockbuster.emit.tile.dataflow import defined
 from blockbuster.emit.tile.dtypes import MEMORY
-from blockbuster.emit.tile.layouts import HOPPER, VECTOR, WORD, Layout, Layouts, of_lanes
+from blockbuster.emit.tile.layouts import (
+    HOPPER,
+    VECTOR,
+    WORD,
+    Layout,
+    Layouts,
+    layouts_of,
+    of_lanes,
+)
 from blockbuster.emit.tile.program import (
     Await,
     For,
@@ -33,8 +42,8 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     statements,
 )
-from blockbuster.emit.tile.tiling import Tiling, tiling_of
-from blockbuster.emit.tile.uses import Uses, is_matrix_dot
+from blockbuster.emit.tile.tiling import Tiling
+from blockbuster.emit.tile.uses import is_matrix_dot
 from blockbuster.ir.ops import Cast, Functional
 from blockbuster.ir.views import dims_along
 
@@ -53,7 +62,12 @@ class Held:
 
 def shared_bytes(program: TileProgram, nest: Nest, target: str = HOPPER) -> int:
     """Bytes that a program of the grid of ``nest`` takes; ``program`` has dtypes."""
-    held = list(_Memory(nest, tiling_of(program, nest), target).held())
+    return shared_by(layouts_of(program, nest, target))
+
+
+def shared_by(layouts: Layouts) -> int:
+    """The same, where it is known how the tiles of the nest lie."""
+    held = list(_Memory(layouts).held())
     begun = {one.first for one in held}
     return max((sum(h.bytes for h in held if h.first <= at <= h.last) for at in begun), default=0)
 
@@ -67,9 +81,9 @@ def tile_bytes(tile: Tile, tiling: Tiling) -> int:
 class _Memory:
     """What a nest holds in shared memory; ``order`` has its statements with the loops around."""
 
-    def __init__(self, nest: Nest, tiling: Tiling, target: str) -> None:
-        self.tiling, self.layouts = tiling, Layouts(nest, tiling, target)
-        self.uses = Uses(nest, tiling)
+    def __init__(self, layouts: Layouts) -> None:
+        nest, self.layouts = layouts.nest, layouts
+        self.tiling, self.uses = layouts.tiling, layouts.uses
         self.order: list[tuple[Stmt, tuple[int, ...]]] = []
         self.ends: dict[int, int] = {}
         self._number(nest.body, ())

@@ -1,6 +1,6 @@
-"""Printing a tile program: loops, blocks, dtypes, masks and what is on its way, on one screen.
+"""Prints a tile program: loops, blocks, dtypes, masks and loads under way, on one screen.
 
-``forms.py`` says how each part is written; ``parse.py`` reads the text back.
+``forms.py`` defines how each part is written; ``parse.py`` reads the text back.
 """
 
 from __future__ import annotations

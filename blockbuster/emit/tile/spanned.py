@@ -1,4 +1,4 @@
-"""Loops over spans of their blocks: how often what is in them runs, and which are parts of one."""
+"""Loops over spans of blocks: how often their bodies run, and which loops are parts of one."""
 
 from __future__ import annotations
 

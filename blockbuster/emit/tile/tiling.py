@@ -28,7 +28,7 @@ class Tiling:
 
     def lanes(self, tile: Tile) -> tuple[Dim, ...]:
         """The axes along which ``tile`` has lanes."""
-        return tuple(d for d in tile.axes if not self.is_unit(d))
+        return tuple([d for d in tile.axes if not self.is_unit(d)]) if self.units else tile.axes
 
     def block(self, dim: Dim) -> int:
         """How many elements a block of ``dim`` has."""
@@ -40,7 +40,7 @@ class Tiling:
 
 
 def tiling_of(program: TileProgram, nest: Nest) -> Tiling:
-    """How a nest of ``program`` cuts dims."""
+    """The cuts of dims in a nest of ``program``."""
     return Tiling(
         {block.dim: block.lanes for block in nest.blocks},
         program.units,

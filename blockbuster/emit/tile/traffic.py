@@ -1,4 +1,4 @@
-"""Tile traffic: what a tile program moves, from trip counts; its oracle is a counting run."""
+"""Tile traffic: the elements that a tile program moves, by trip counts. Oracle: a counting run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from blockbuster.ir.types import Dim
 
 @dataclass(frozen=True)
 class Moved:
-    """What moves between global memory and tiles: elements, and the number of tiles."""
+    """Traffic between global memory and tiles: elements, and the number of tiles."""
 
     elements_loaded: int = 0
     elements_stored: int = 0
@@ -51,7 +51,7 @@ def tile_traffic(
 
 @dataclass(frozen=True)
 class NestTraffic:
-    """What one nest moves, in elements, and how many programs share the work.
+    """The traffic of one nest, in elements, and how many programs share the work.
 
     ``arrays``: those of each array, by name.
     """

@@ -1,4 +1,4 @@
-"""Numbers for a tile program: its dims, their sizes as arrays show them, block sizes, trips."""
+"""The numbers behind a tile program: sizes of dims (from its arrays), block sizes, trip counts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ def dims_of(program: TileProgram) -> tuple[Dim, ...]:
 
 def sized(program: TileProgram) -> tuple[Dim, ...]:
     """The size classes of all dims, and of those that have a size and nothing else."""
-    found = dict.fromkeys(map(size_class, dims_of(program)))
+    return _sized(program, dims_of(program))
+
+
+def _sized(program: TileProgram, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    found = dict.fromkeys(map(size_class, dims))
     for rule in program.rules:
         found.update(dict.fromkeys((rule.dim, *rule.length.dims)))
     for buffer in (*program.inputs, *program.outputs):
@@ -45,7 +49,8 @@ def sized(program: TileProgram) -> tuple[Dim, ...]:
 
 def named(program: TileProgram) -> tuple[Dim, ...]:
     """The dims that may be given a size, as they are written and as size classes."""
-    dims = dict.fromkeys((*dims_of(program), *sized(program)))
+    own = dims_of(program)
+    dims = dict.fromkeys((*own, *_sized(program, own)))
     return tuple(dict.fromkeys((*dims, *map(size_class, dims))))
 
 
@@ -114,7 +119,7 @@ def bound_sizes(
 ) -> dict[Dim, int]:
     """The size of each size class, from ``sizes`` and the shapes of the inputs, which must agree.
 
-    Raises ValueError where they do not, or where a size shows nowhere.
+    Raises ValueError if they do not, or if a size shows nowhere.
     """
     arrays = [(b.name, [axis.dim for axis in b.axes]) for b in program.inputs]
     return bind_sizes(arrays, shapes, program.rules, sizes, needed=sized(program))

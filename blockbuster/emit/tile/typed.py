@@ -1,4 +1,4 @@
-"""Dtypes for a tile program: every buffer and tile gets one, here and nowhere else.
+"""Typing: assigns a dtype to every buffer and tile of a tile program.
 
 before   t1 = load(P[m,n])            after   t1 = load(P[m,n])      float32, as the array P has it
          t2 = load(V[n,d])                    t2 = load(V[n,d])      float16
@@ -6,25 +6,34 @@ before   t1 = load(P[m,n])            after   t1 = load(P[m,n])      float32, as
                                               t4 = float16(t3)
          t5 += dot(t3,t2)                     t5 += dot(t4,t2)       float32
 
-What follows from what:
+The rules:
 
-- Inputs and outputs have the dtypes they are declared with (array_dtypes.py), a loaded tile that of
+- Inputs and outputs have the dtypes of their declarations (array_dtypes.py), a loaded tile that of
   its array, indices and numbers of blocks "int", an accumulator the dtype of arithmetic.
-- What an operator gives is said in ``result_dtypes.py``.
-- A dot on the matrix units takes both operands in the program's dtype: a cast is put before it
-  where an operand has another.
-- A workspace holds what is stored in it; where that differs, numbers of the arithmetic.
+- ``result_dtypes.py`` gives the dtype of an operator's result.
+- A dot on the matrix units takes both operands in the program's dtype: an operand with another
+  dtype is cast first.
+- A workspace has the dtype of the tiles stored in it; if these differ, the dtype of arithmetic.
 
-Passes give dtypes to the tiles and workspaces that they make. Those after which a tile is another
-value than before (loaded instead of computed, read before it is folded) let ``retyped`` follow up.
+Passes assign dtypes to the tiles and workspaces that they make. Passes that change the value of a
+tile (loaded instead of computed, read before it is folded) call ``retyped`` to update the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from blockbuster.emit.tile.dataflow import folded, fresh_names, mapped, rebound, renamed
+from blockbuster.emit.tile.dataflow import (
+    folded,
+    fresh_names,
+    mapped,
+    rebound,
+    renamed,
+    same_or,
+    with_parts,
+)
 from blockbuster.emit.tile.dtypes import DTYPES
 from blockbuster.emit.tile.program import (
     WORKSPACE,
@@ -55,6 +64,8 @@ from blockbuster.ir.dtypes import INTEGERS
 from blockbuster.ir.ops import Cast, Functional
 from blockbuster.ir.origin import Origin
 from blockbuster.ir.types import Dim, size_class
+
+Holder = TypeVar("Holder", Tile, Buffer)
 
 OPERAND = "operand of a dot"
 """What made a cast that no program asks for: the matrix units take the narrow dtype."""
@@ -103,7 +114,7 @@ def retyped(program: TileProgram) -> TileProgram:
 
 def takes_matrix_units(stmt: Stmt, units: tuple[Dim, ...]) -> bool:
     """True if ``stmt`` is a dot of two blocks; ``units`` are dims whose blocks are elements."""
-    if not isinstance(stmt, Let) or stmt.op != Functional("dot"):
+    if not (isinstance(stmt, Let) and isinstance(stmt.op, Functional) and stmt.op.name == "dot"):
         return False
     return all(sum(size_class(d) not in units for d in arg.axes) == 2 for arg in stmt.args)
 
@@ -128,38 +139,38 @@ class _Typing:
         """``nest`` with dtypes for its tiles."""
         self.tiles = {}
         self.rings = {t: self._held(issue.view) for t, issue in issues(nest.body).items()}
-        return replace(nest, body=mapped(nest.body, self._stmt))
+        return with_parts(nest, body=mapped(nest.body, self._stmt))
 
     def _stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
             case Load():
-                return replace(stmt, target=self._made(stmt.target, self._held(stmt.view)))
+                return with_parts(stmt, target=self._made(stmt.target, self._held(stmt.view)))
             case Issue():
-                return replace(stmt, tile=replace(stmt.tile, dtype=self.rings[stmt.token]))
+                return with_parts(stmt, tile=_of_dtype(stmt.tile, self.rings[stmt.token]))
             case Await():
-                return replace(stmt, target=self._made(stmt.target, self.rings[stmt.token]))
+                return with_parts(stmt, target=self._made(stmt.target, self.rings[stmt.token]))
             case Iota():
-                return replace(stmt, target=self._made(stmt.target, INDEX))
+                return with_parts(stmt, target=self._made(stmt.target, INDEX))
             case BlockOf():
                 value = self._read(stmt.value)
-                return replace(stmt, target=self._made(stmt.target, INDEX), value=value)
+                return with_parts(stmt, target=self._made(stmt.target, INDEX), value=value)
             case For():
                 return rebound(stmt, self.tiles)
             case Init():
                 dtype = self.totals.get(stmt.target.name, self.arithmetic)
-                return replace(stmt, target=self._made(stmt.target, dtype))
+                return with_parts(stmt, target=self._made(stmt.target, dtype))
             case Let():
                 args = tuple(map(self._read, stmt.args))
                 dtype = value_dtype(stmt.op, [arg.dtype for arg in args], self.arithmetic)
-                return replace(stmt, target=self._made(stmt.target, dtype), args=args)
+                return with_parts(stmt, target=self._made(stmt.target, dtype), args=args)
             case Guard():
                 value = self._read(stmt.value)
                 dtype = filled_dtype(value.dtype, self.arithmetic)
-                return replace(stmt, target=self._made(stmt.target, dtype), value=value)
+                return with_parts(stmt, target=self._made(stmt.target, dtype), value=value)
             case Store():
                 value = self._read(stmt.value)
                 self._keep(stmt.view.buffer, stored_dtype(value.dtype, self.arithmetic))
-                return replace(stmt, value=value)
+                return with_parts(stmt, value=value)
             case Fold():
                 return self._fold(stmt)
             case Wait() | Release():
@@ -168,14 +179,15 @@ class _Typing:
 
     def _fold(self, stmt: Fold) -> Fold:
         members = tuple(
-            replace(m, target=self._read(m.target), value=self._read(m.value)) for m in stmt.members
+            with_parts(m, target=self._read(m.target), value=self._read(m.value))
+            for m in stmt.members
         )
         target, value = self._read(stmt.target), self._read(stmt.value)
         values = self.folds.setdefault(target.name, (stmt.monoid, []))[1]
         values.append(self.arithmetic if members else value.dtype)
         for member in members:
             self.folds[member.target.name] = member.monoid, [self.arithmetic]
-        return replace(stmt, target=target, value=value, members=members)
+        return with_parts(stmt, target=target, value=value, members=members)
 
     def integer_totals(self) -> dict[str, str]:
         """The dtypes of accumulators into which integers alone are folded."""
@@ -183,7 +195,7 @@ class _Typing:
         return {name: dtype for name, dtype in found.items() if dtype}
 
     def _made(self, tile: Tile, dtype: str) -> Tile:
-        self.tiles[tile] = replace(tile, dtype=dtype)
+        self.tiles[tile] = _of_dtype(tile, dtype)
         return self.tiles[tile]
 
     def _read(self, tile: Tile) -> Tile:
@@ -197,6 +209,10 @@ class _Typing:
         if buffer.space == WORKSPACE and buffer.name not in self.known:
             same = self.kept.setdefault(buffer.name, dtype) == dtype
             self.kept[buffer.name] = dtype if same else self.arithmetic
+
+
+def _of_dtype(typed: Holder, dtype: str) -> Holder:
+    return typed if typed.dtype == dtype else replace(typed, dtype=dtype)
 
 
 def filled_dtype(value: str, arithmetic: str = FLOAT) -> str:
@@ -213,11 +229,11 @@ def with_dtypes(program: TileProgram, dtypes: Mapping[str, str]) -> TileProgram:
     """``program`` whose arrays have ``dtypes``, by name; tiles are left alone."""
 
     def of(buffer: Buffer) -> Buffer:
-        return replace(buffer, dtype=dtypes.get(buffer.name, buffer.dtype))
+        return _of_dtype(buffer, dtypes.get(buffer.name, buffer.dtype))
 
     def change(stmt: Stmt) -> Stmt:
         if isinstance(stmt, Load | Issue | Store):
-            return replace(stmt, view=replace(stmt.view, buffer=of(stmt.view.buffer)))
+            return with_parts(stmt, view=with_parts(stmt.view, buffer=of(stmt.view.buffer)))
         return stmt
 
     return replace(
@@ -225,7 +241,7 @@ def with_dtypes(program: TileProgram, dtypes: Mapping[str, str]) -> TileProgram:
         inputs=tuple(map(of, program.inputs)),
         outputs=tuple(map(of, program.outputs)),
         workspaces=tuple(map(of, program.workspaces)),
-        nests=tuple(replace(nest, body=mapped(nest.body, change)) for nest in program.nests),
+        nests=tuple(with_parts(nest, body=mapped(nest.body, change)) for nest in program.nests),
     )
 
 
@@ -246,7 +262,7 @@ class _Casts:
         for stmt in body:
             if isinstance(stmt, For):
                 loop = rebound(stmt, self.alias)
-                out.append(replace(loop, body=self.body(stmt.body, made)))
+                out.append(with_parts(loop, body=self.body(stmt.body, made)))
                 continue
             stmt = renamed(stmt, self.alias)
             if isinstance(stmt, Let) and _changes_nothing(stmt):
@@ -254,9 +270,9 @@ class _Casts:
                 continue
             if isinstance(stmt, Let) and takes_matrix_units(stmt, self.program.units):
                 args = tuple(self._cast(arg, stmt, made, out) for arg in stmt.args)
-                stmt = replace(stmt, args=args)
+                stmt = with_parts(stmt, args=args)
             out.append(stmt)
-        return tuple(out)
+        return same_or(body, tuple(out))
 
     def _cast(self, arg: Tile, dot: Let, made: dict[Tile, Tile], out: list[Stmt]) -> Tile:
         dtype = self.program.dtype
@@ -280,7 +296,7 @@ def _cast(program: TileProgram) -> TileProgram:
     for nest in program.nests:
         changing = frozenset(tile for stmt in statements(nest.body) for tile in folded(stmt))
         body = _Casts(program, names, changing).body(nest.body, {})
-        nests.append(replace(nest, body=body))
+        nests.append(with_parts(nest, body=body))
     return replace(program, nests=tuple(nests))
 
 

@@ -1,4 +1,4 @@
-"""How the tiles of a kernel are used: by matrix units, by arithmetic, or by both."""
+"""Which tiles of a kernel the matrix units read, which the arithmetic units, and which both."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Uses:
         return len(dots) > 1 and len({min(block, SWIZZLED) for block in blocks}) > 1
 
     def fewest_rows(self) -> int:
-        """The fewest lanes down the result of a matrix dot; 0 where there is none."""
+        """The fewest lanes down the result of a matrix dot; 0 if there is none."""
         lets = (stmt for stmt in statements(self.nest.body) if isinstance(stmt, Let))
         dots = (stmt for stmt in lets if is_matrix_dot(stmt, self.tiling))
         rows = (self.tiling.blocks[self.tiling.lanes(stmt.target)[0]] for stmt in dots)

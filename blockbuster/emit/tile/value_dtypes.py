@@ -1,13 +1,14 @@
-"""The dtype of every value of a block program: the one rule that all paths read.
+"""The dtype of every value of a block program: one rule for all paths.
 
-- A cast has its dtype, a predicate gives truth values ("bool"); an input that holds masks or
-  integers has its own. Results that are integers end in a cast.
-- What only moves elements keeps their dtype: views, copies, lists, and a concatenation of arrays of
-  one dtype. A function of whole arrays gives the dtype in which its operands meet, but no truths.
-- All else has the *common* dtype, in which the program's inputs meet: inputs, arithmetic, and a
+- A cast has its dtype, a predicate has truth values ("bool"), an input of masks or integers its own
+  dtype. Results that are integers end in a cast.
+- Operators that only move elements keep their dtype: views, copies, lists, and a concatenation of
+  arrays of one dtype. A function of whole arrays has the common dtype of its operands, but never
+  truth values.
+- Everything else has the *common* dtype of the program's inputs: inputs, arithmetic, and a
   concatenation of several dtypes.
 
-The rule looks at what a value is, not at how it is computed, so fusion does not change its answer.
+The rule depends on a value's meaning, not on how it is computed, so fusion does not change it.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def casts(graph: Graph) -> dict[str, None]:
 
 
 def _made(maker: Node) -> str:
-    """The dtype that an operator gives its result; empty where that is the common one."""
+    """The dtype that an operator gives its result; empty if that is the common one."""
     match maker.op:
         case Cast(dtype):
             return dtype

@@ -1,7 +1,7 @@
-"""What a well-formed tile program is: each invariant a small function that gives reasons in words.
+"""Well-formedness of tile programs: each invariant is a small function that returns reasons.
 
-Running NumPy text cannot show every mistake: in one thread a stale tile or a lost race goes
-unnoticed. These checks look at the statements instead.
+Running NumPy text cannot show every mistake: a single thread hides a stale tile or a race. These
+checks inspect the statements instead.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def chunks_are_walked(program: TileProgram) -> Iterator[str]:
 
 
 def loads_read_what_is_there(program: TileProgram) -> Iterator[str]:
-    """What a load reads was stored before, by an earlier nest or the same parallel iteration."""
+    """Loaded elements were stored before, by an earlier nest or the same parallel iteration."""
     ready: dict[Buffer, None] = dict.fromkeys(program.inputs)
     for nest in program.nests:
         stores: dict[Buffer, tuple[Place, View]] = {}
@@ -257,7 +257,7 @@ def dots_are_added_once(program: TileProgram) -> Iterator[str]:
 
 
 def operators_are_of_tiles(program: TileProgram) -> Iterator[str]:
-    """What applies a scalar function to elements is ``Pointwise``, under whatever name it came."""
+    """Every operator that applies a scalar function to elements is a ``Pointwise``."""
     for nest in program.nests:
         for _, stmt in placed(nest):
             if isinstance(stmt, Let) and in_tiles(stmt.op, stmt.target.axes) != stmt.op:

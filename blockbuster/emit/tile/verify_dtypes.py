@@ -1,4 +1,4 @@
-"""What dtypes a well-formed tile program has: invariants of verify.py, for programs with dtypes."""
+"""Invariants of verify.py for programs with dtypes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def sums_are_wide(program: TileProgram) -> Reasons:
 
 
 def operators_give_their_dtype(program: TileProgram) -> Reasons:
-    """What an operator makes has the dtype that it gives, or is a sum kept in float64."""
+    """The result of an operator has the operator's result dtype, or is a sum kept in float64."""
     for stmt in _all(program):
         if isinstance(stmt, Let):
             given = [arg.dtype for arg in stmt.args]

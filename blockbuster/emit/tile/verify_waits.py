@@ -1,4 +1,4 @@
-"""What makes nests that begin early right: where they wait, and what they touch before."""
+"""Invariants of nests that begin early: where they wait, and what they may access before."""
 
 from __future__ import annotations
 

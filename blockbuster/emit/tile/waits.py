@@ -1,12 +1,12 @@
-"""Statements of nests that begin early: dependent launches between the kernels of one program.
+"""Waits: statements of nests that begin early (dependent launches between a program's kernels).
 
-A nest that holds a ``Wait`` may begin while the nest before it still runs. Until it waits, nothing
-that earlier nests wrote is sure to be there, and what they read must not be written. A nest without
-one begins when all nests before it have ended.
+A nest that holds a ``Wait`` may begin while the nest before it still runs. Until it waits, arrays
+that earlier nests write may be incomplete, and arrays that they read must not be written. A nest
+without a ``Wait`` begins when all nests before it have ended.
 
-So nests form *chains*: one without a ``Wait``, and those behind it that hold one. As each of them
-waits before it ends, and a wait ends when all of the nest before has ended, all earlier nests have
-ended then, too.
+So nests form *chains*: one nest without a ``Wait``, followed by nests that hold one. Each of them
+waits before it ends, and a wait ends when the nest before has ended completely, so all earlier
+nests have ended by then, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is done in another way than it reads, and why: names, with reasons for comments.
+"""Workarounds for faults of compilers: their names, with the reasons that comments state.
 
-A statement that says such a name in its field ``apart`` has the value that it has without it, or
-one that is rounded less. Closing passes of the schedule put the names; printers spell them.
+A statement with such a name in its field ``apart`` has the same value as without it, or one that is
+rounded less. Closing passes of the schedule set the names; printers spell them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The array functions of the public API: one row of the table (``table.py``) each.
 
-On traced arrays they record operations; on NumPy arrays and numbers they compute at once, in the
+On traced arrays they record operations. On NumPy arrays and numbers they compute at once, in the
 arrays' own dtype, with the meaning that ``numerics.NUMPY`` gives to the oracle. On torch tensors
-they are torch's own, on the tensors' device (``torch.py``).
+they call torch's own functions, on the tensors' device (``torch.py``).
 """
 
 from typing import Any

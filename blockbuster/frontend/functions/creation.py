@@ -1,4 +1,4 @@
-"""Arrays that are made of sizes, and functions that no rule looks into."""
+"""Functions that make arrays from sizes, and opaque functions, into which no rule looks."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.functions.row import Array, Row
-from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.sizes import trace_among
 from blockbuster.frontend.torch import custom_on_tensors, is_tensor
 
 
 def arange(n: Any) -> Array:
     """The index vector 0, 1, ..., n - 1 along a dim; ``n`` is an entry of a traced shape.
 
-    A NumPy array for a number, beside tensors too: ``where`` takes masks that are made of it.
+    For an int ``n`` it returns a NumPy array, beside tensors, too: ``where`` accepts masks made of
+    it.
     """
-    if isinstance(n, SizeExpr):
-        return n.trace.record("arange", (), {"size": n.trace.scalar(n)})
-    return np.arange(n)
+    trace = trace_among((n,))
+    return np.arange(n) if trace is None else trace.record("arange", (), {"size": trace.scalar(n)})
 
 
 def custom(fn: Callable[..., Any], *arrays: Array, shape: Sequence[Any]) -> Array:
-    """``fn`` of whole arrays: no rule looks inside, and a kernel boundary runs around it.
+    """A call of ``fn`` on whole arrays: no rule looks inside, and no kernel contains it.
 
     ``shape`` is that of the result: entries of the shapes of traced arrays, or 1. When the program
     runs, ``fn`` receives NumPy arrays and returns one of that shape.

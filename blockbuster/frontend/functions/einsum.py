@@ -1,4 +1,4 @@
-"""Einstein sums as transposes, sums and products of pairs, so that rules see ordinary matmuls."""
+"""Einstein sums, written as transposes, sums and products of pairs: rules see ordinary matmuls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that are made of sizes and positions: constants, triangles, and repeated elements."""
+"""Functions that make arrays from sizes and positions: constants, triangles, repeated elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from blockbuster.frontend.array import TracedArray, apply
 from blockbuster.frontend.functions.row import Array, Row, example
-from blockbuster.frontend.sizes import SizeExpr
+from blockbuster.frontend.sizes import trace_among
 from blockbuster.frontend.torch import is_tensor
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def chosen(mask: Array, x: Array, other: Any) -> Array:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
-    """One number everywhere; the extents are ints and sizes of traced arrays."""
+    """An array with one number everywhere; the extents are ints and sizes of traced arrays."""
     extents = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    trace = next((e.trace for e in extents if isinstance(e, SizeExpr)), None)
+    trace = trace_among(extents)
     if trace is None:
         return np.full(extents, fill_value, dtype)
     made = filled(trace, extents, fill_value)
@@ -62,17 +62,17 @@ def filled(trace: Trace, extents: Sequence[Any], value: Any) -> TracedArray:
 
 
 def zeros(shape: Any, dtype: Any = None) -> Array:
-    """0 everywhere; the extents are ints and sizes of traced arrays."""
+    """An array of zeros; the extents are ints and sizes of traced arrays."""
     return full(shape, 0.0, dtype)
 
 
 def ones(shape: Any, dtype: Any = None) -> Array:
-    """1 everywhere; the extents are ints and sizes of traced arrays."""
+    """An array of ones; the extents are ints and sizes of traced arrays."""
     return full(shape, 1.0, dtype)
 
 
 def full_like(x: Array, fill_value: Any, dtype: Any = None) -> Array:
-    """One number in the shape of ``x``."""
+    """An array of the shape of ``x`` with one number everywhere."""
     if is_tensor(x):
         return x.new_full(x.shape, fill_value, dtype=dtype)
     if not isinstance(x, TracedArray):
@@ -83,19 +83,19 @@ def full_like(x: Array, fill_value: Any, dtype: Any = None) -> Array:
 
 
 def zeros_like(x: Array, dtype: Any = None) -> Array:
-    """0 in the shape of ``x``."""
+    """An array of zeros in the shape of ``x``."""
     return full_like(x, 0.0, dtype)
 
 
 def ones_like(x: Array, dtype: Any = None) -> Array:
-    """1 in the shape of ``x``."""
+    """An array of ones in the shape of ``x``."""
     return full_like(x, 1.0, dtype)
 
 
 def eye(n: Any, m: Any = None) -> Array:
     """1 where row and column are the same position, and 0 elsewhere."""
     columns = n if m is None else m
-    trace = next((e.trace for e in (n, columns) if isinstance(e, SizeExpr)), None)
+    trace = trace_among((n, columns))
     if trace is None:
         return np.eye(n, m)
     same = positions(trace, n, 0, 2) == positions(trace, columns, 1, 2)
@@ -103,12 +103,12 @@ def eye(n: Any, m: Any = None) -> Array:
 
 
 def tril(x: Array, k: int = 0) -> Array:
-    """0 above the diagonal of the last two axes, or above diagonal ``k`` over it."""
+    """The lower triangle of the last two axes: elements above diagonal ``k`` become 0."""
     return _triangle("tril", x, k)
 
 
 def triu(x: Array, k: int = 0) -> Array:
-    """0 below the diagonal of the last two axes, or below diagonal ``k`` over it."""
+    """The upper triangle of the last two axes: elements below diagonal ``k`` become 0."""
     return _triangle("triu", x, k)
 
 

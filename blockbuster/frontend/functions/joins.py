@@ -1,4 +1,4 @@
-"""Functions that join arrays, cut them, and put their elements in another order."""
+"""Functions that join arrays, cut them, or reorder their elements."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from blockbuster.frontend.functions.shapes import (
     reshape,
 )
 from blockbuster.frontend.kinds import FLOAT, MASK, WHOLES, dtype_of_kind
-from blockbuster.frontend.moves import Flip, Take
+from blockbuster.frontend.moves import Flip, Pad, Take
 from blockbuster.frontend.shapes import axes_of
 from blockbuster.frontend.sizes import SizeExpr, fixed, rest
 from blockbuster.frontend.source import trace_error
 from blockbuster.frontend.torch import is_tensor
+from blockbuster.ir.lengths import whole
 
 
 def concat(arrays: Sequence[Array], axis: int = -1) -> Array:
-    """Arrays one behind the other along an axis; their other axes are the same.
+    """Arrays joined along an axis; their other axes are the same.
 
-    Free where it is returned, where a pointwise function or a product reads it next to others that
-    are joined alike, and in a sum over the axis; elsewhere a copy, which ``program.notes`` names.
+    Free in four places: where it is returned, where a pointwise function or a product reads it
+    beside arrays that are joined in the same way, and in a sum over the axis. Elsewhere it is a
+    copy, which ``program.notes`` names.
     """
     return apply("concat", *arrays, axis=axis)
 
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
-    """``concat`` as NumPy spells it: along the first axis if none is given."""
+    """``concat`` with NumPy's default: along the first axis if none is given."""
     return apply("concat", *arrays, axis=axis)
 
 
 def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
-    """Arrays of one shape one behind the other along a new axis."""
+    """Arrays of one shape joined along a new axis."""
     return apply("concat", *(expand_dims(array, axis) for array in arrays), axis=axis)
 
 
@@ -52,12 +54,12 @@ def vstack(arrays: Sequence[Array]) -> Array:
 
 
 def hstack(arrays: Sequence[Array]) -> Array:
-    """``concat`` along the second axis, or along the only one."""
+    """``concat`` along the second axis, or along the only one of vectors."""
     return apply("concat", *arrays, axis=0 if len(arrays[0].shape) == 1 else 1)
 
 
 def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
-    """An axis in so many equal parts, or cut at these positions."""
+    """An axis cut into a number of equal parts, or at given positions."""
     (at,) = axes_of("split", axis, len(x.shape))
     extent = x.shape[at]
     if isinstance(parts, int):
@@ -70,7 +72,7 @@ def split(x: Array, parts: int | Sequence[Any], axis: int = 0) -> list[Array]:
 
 
 def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
-    """An axis in so many parts of one size; the last one may be smaller."""
+    """An axis cut into a number of parts of one size; the last one may be smaller."""
     (at,) = axes_of("chunk", axis, len(x.shape))
     extent = x.shape[at]
     if rest(extent, chunks):
@@ -80,7 +82,7 @@ def chunk(x: Array, chunks: int, axis: int = 0) -> list[Array]:
 
 
 def unbind(x: Array, axis: int = 0) -> list[Array]:
-    """The arrays that lie one behind the other along an axis of known size."""
+    """The arrays along an axis of known size, without that axis."""
     (at,) = axes_of("unbind", axis, len(x.shape))
     return [x[(*(slice(None),) * at, n)] for n in range(fixed(x.shape[at]))]
 
@@ -90,8 +92,16 @@ def _cut(x: Array, axis: int, start: Any, stop: Any) -> Array:
     return x[(*(slice(None),) * axis, slice(first, stop))]
 
 
+def diff(x: Array, n: int = 1, axis: int = -1) -> Array:
+    """The differences of elements side by side along an axis, ``n`` times over."""
+    (at,) = axes_of("diff", axis, len(x.shape))
+    for _ in range(n):
+        x = _cut(x, at, 1, None) - _cut(x, at, 0, -1)
+    return x
+
+
 def flip(x: Array, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements of some axes, or of all, in the opposite order."""
+    """The elements of some axes, or of all, in reverse order."""
     axes = axes_of("flip", range(len(x.shape)) if axis is None else axis, len(x.shape))
     if not isinstance(x, TracedArray):
         return Flip(axes)(x)
@@ -109,7 +119,7 @@ def flipud(x: Array) -> Array:
 
 
 def roll(x: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements moved by ``shift`` places; those that leave at the end come in in front."""
+    """The elements shifted by ``shift`` positions; those that leave one end enter at the other."""
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
     axes = axes_of("roll", axis, len(x.shape))
@@ -140,7 +150,7 @@ def torch_roll(x: Array, shifts: Any, dims: Any = None) -> Array:
 
 
 def tile(x: Array, reps: int | Sequence[int]) -> Array:
-    """The whole array so many times along each axis."""
+    """The whole array repeated a number of times along each axis."""
     times = (reps,) if isinstance(reps, int) else tuple(reps)
     rank = max(len(times), len(x.shape))
     x = reshape(x, (*(1,) * (rank - len(x.shape)), *x.shape))
@@ -150,7 +160,7 @@ def tile(x: Array, reps: int | Sequence[int]) -> Array:
 
 
 def repeat(x: Array, repeats: int, axis: int | None = None) -> Array:
-    """Each element so many times, one behind the other."""
+    """Each element repeated a number of times, next to each other."""
     if axis is None:
         return repeat(ravel(x), repeats, 0)
     (at,) = axes_of("repeat", axis, len(x.shape))
@@ -171,16 +181,44 @@ def _repeated(x: Array, count: Any, place: int, axis: int) -> Array:
 
 
 def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
-    """A constant before and behind the elements of each axis: ``((before, behind), ...)``."""
+    """The array with a constant around it: ``((before, after), ...)`` elements along each axis."""
     if mode != "constant":
         raise trace_error(f"pad with mode {mode!r} cannot be traced", hint='use mode="constant"')
     rank = len(x.shape)
     one = isinstance(pad_width, int)
     pairs = [(pad_width, pad_width)] if one else [*pad_width]
     pairs = [(pairs[0], pairs[1])] if len(pairs) == 2 and isinstance(pairs[0], int) else pairs
-    for axis, (before, behind) in enumerate(pairs * rank if len(pairs) == 1 else pairs):
+    if isinstance(x, TracedArray) and x.kind == MASK:
+        numbers: Array = apply("add", x, 0)
+        return pad(numbers, pad_width, mode, int(bool(constant_values))) != 0
+    widths = [tuple(pair) for pair in (pairs * rank if len(pairs) == 1 else pairs)]
+    if isinstance(x, TracedArray) and _is_copied(x, widths, constant_values):
+        return _pad_copied(x, Pad(tuple(widths), repr(float(constant_values))))
+    for axis, (before, behind) in enumerate(widths):
         x = _padded(x, axis, before, behind, constant_values)
     return x
+
+
+def _is_copied(x: TracedArray, widths: Sequence[Any], value: Any) -> bool:
+    """True where joins would be of three parts or more: each of them would be a kernel."""
+    counts = [count for pair in widths for count in pair]
+    known = all(type(count) is int and count >= 0 for count in counts)
+    number = isinstance(value, int | float) and float(value) == value
+    fits = x.kind == FLOAT or (x.kind in WHOLES and abs(value) < 2**53 and value == int(value))
+    return known and number and fits and sum(map(bool, counts)) > 1 and len(widths) == x.ndim
+
+
+def _pad_copied(x: TracedArray, pad: Pad) -> TracedArray:
+    dims = x.trace.dims
+    lengths = [
+        dims.length(axis) + whole(sum(pair))
+        for axis, pair in zip(x.axes, pad.widths, strict=True)
+    ]
+    shape = tuple(
+        axis if not sum(pair) else dims.derived(length, "padded", dims.find(axis), sum(pair))
+        for axis, pair, length in zip(x.axes, pad.widths, lengths, strict=True)
+    )
+    return x.trace.custom(pad, (x,), shape, str(pad), x.kind)
 
 
 def pad_last(x: Array, pad: Sequence[int], mode: str = "constant", value: Any = 0) -> Array:
@@ -210,7 +248,10 @@ def constant(x: Array, shape: Sequence[Any], value: Any) -> Array:
 
 
 def take(x: Array, indices: Array, axis: int | None = None) -> Array:
-    """The elements at ``indices`` along an axis, or of all in order: rows of an embedding."""
+    """The elements at ``indices`` along an axis, or of the flattened array (None).
+
+    Indices along the first axis of a matrix are the rows of an embedding.
+    """
     if axis is None:
         x, axis = ravel(x), 0
     (at,) = axes_of("take", axis, len(x.shape))
@@ -265,6 +306,8 @@ ROWS = (
     Row(unbind, _GROUP, torch=("unbind", "Tensor.unbind"), note=FREE,
         examples=(example("H M N"), example("M N", 1)),
         reference=lambda x, axis=0: [*np.moveaxis(x, axis, 0)]),
+    Row(diff, _GROUP, ("diff",), torch=("diff", "Tensor.diff"),
+        examples=(example("M N"), example("M N", axis=0), example("M N", n=2))),
     Row(flip, _GROUP, ("flip",), note=_CALL,
         examples=(example("M N"), example("B M N", (0, 2)), example("M N", axis=1))),
     Row(fliplr, _GROUP, ("fliplr",), torch=("fliplr", "Tensor.fliplr"), note=_CALL,
@@ -286,7 +329,7 @@ ROWS = (
     Row(repeat, _GROUP, ("repeat",), note=FREE,
         torch=("repeat_interleave", "Tensor.repeat_interleave"),
         examples=(example("M N", 2, axis=0), example("B M N", 3, 1), example("M N", 2))),
-    Row(pad, _GROUP, ("pad",), note=FREE,
+    Row(pad, _GROUP, ("pad",), note=f"One copy; on one side of one axis: {FREE}",
         examples=(example("M N", 1), example("M N", ((1, 0), (0, 2)), constant_values=0.5))),
     Row(pad_last, _GROUP, torch=("nn.functional.pad",), public=False, note=FREE,
         examples=(example("M N", (1, 2)),),

@@ -1,4 +1,4 @@
-"""Functions that scale the elements along an axis by what they sum up to."""
+"""Normalizations: functions that scale elements by a statistic along an axis."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from blockbuster.frontend.numerics import NUMPY
 def softmax(x: Array, axis: int = -1, safe: bool = False) -> Array:
     """exp(x) over its sum along an axis; zero along a row of only -inf.
 
-    The meaning is always the stable one. ``safe`` chooses the lowering: False writes the paper's
-    form without the row maximum (the safety pass adds it after fusion), True writes it out.
+    The meaning is always the stable one. ``safe`` chooses the lowering: False uses the paper's form
+    without the row maximum (the safety pass adds it after fusion), True writes the maximum out.
     """
     return apply("softmax", x, axis=axis, safe=safe)
 

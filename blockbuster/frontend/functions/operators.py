@@ -1,4 +1,4 @@
-"""Functions that are written as operators: NumPy's and torch's names of them."""
+"""NumPy's and torch's function names for Python operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of each element apart."""
+"""Pointwise functions: each element of the result depends on one element of each operand."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ def ceil(x: Array) -> Array:
 
 
 def trunc(x: Array) -> Array:
-    """``x`` without what is behind the point."""
+    """``x`` without its fractional part."""
     return x if _is_whole(x) else where(x < 0, ceil(x), floor(x))
 
 
 def round(x: Array, decimals: int = 0) -> Array:
-    """The nearest number with ``decimals`` digits behind the point; ties go to even digits."""
+    """The nearest number with ``decimals`` digits after the point; ties go to even digits."""
     if decimals == 0:
         return x if _is_whole(x) else apply("round", x)
     scale = 10.0**decimals
@@ -154,7 +154,7 @@ def logaddexp(x: Array, y: Array) -> Array:
 
 
 def sign(x: Array) -> Array:
-    """1 for numbers above 0, -1 for those below, and 0 for 0."""
+    """1 for numbers above 0, -1 for numbers below 0, and 0 for 0."""
     return where(x > 0, 1, where(x < 0, -1, x))
 
 
@@ -194,12 +194,12 @@ def isfinite(x: Array) -> Array:
 
 
 def where(condition: Array, x: Array, y: Array) -> Array:
-    """``x`` where the mask holds and ``y`` elsewhere."""
+    """``x`` where the mask is true, and ``y`` elsewhere."""
     return apply("where", condition, x, y)
 
 
 def astype(x: Array, dtype: Any) -> Array:
-    """Every element rounded to a floating dtype, cut to a whole number, or told from 0 (bool)."""
+    """Every element rounded to a floating dtype, truncated to an integer, or tested for 0."""
     return apply("cast", x, dtype=cast_dtype(dtype))
 
 

@@ -1,4 +1,4 @@
-"""Products that contract axes."""
+"""Products that sum over shared axes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def einsum(subscripts: str, *operands: Array, optimize: Any = True) -> Array:
     """The sum of products that ``subscripts`` name: ``"mk,kn->mn"`` is ``a @ b``.
 
     Letters that the result lacks are summed, letters of several operands are batches; an ellipsis
-    stands for leading axes. Three or more operands meet in pairs, in NumPy's order. A letter may
-    not stand twice in one operand.
+    stands for leading axes. Three or more operands are multiplied in pairs, in NumPy's order. A
+    letter may not stand twice in one operand.
     """
     if not isinstance(subscripts, str):
         raise trace_error("einsum takes its subscripts as text", hint='write "mk,kn->mn"')
@@ -56,7 +56,7 @@ def tensordot(a: Array, b: Array, axes: int | Sequence[Any] = 2) -> Array:
 
 
 def dot(a: Array, b: Array) -> Array:
-    """``a @ b`` for vectors and matrices; a number multiplies; leading axes do not broadcast."""
+    """``a @ b`` for vectors and matrices, ``a * b`` for numbers; leading axes do not broadcast."""
     if 0 in (_rank(a), _rank(b)):
         return a * b
     return matmul(a, b) if _rank(b) <= 2 else tensordot(a, b, ([-1], [-2]))
@@ -72,19 +72,19 @@ def inner(a: Array, b: Array) -> Array:
 
 
 def outer(a: Array, b: Array) -> Array:
-    """Every element of a vector times every element of another."""
+    """The product of every element of one vector with every element of another."""
     if (len(a.shape), len(b.shape)) != (1, 1):
         raise trace_error("outer takes two vectors", hint="use a[..., :, None] * b[..., None, :]")
     return a[:, None] * b[None, :]
 
 
 def vdot(a: Array, b: Array) -> Array:
-    """The sum of the products of equal places in two arrays."""
+    """The sum of the products of corresponding elements of two arrays."""
     return matmul(a, b) if len(a.shape) == 1 else sum(a * b)
 
 
 def norm(x: Array, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Array:
-    """The norm of vectors along ``axis``, 2 unless ``ord`` says another, or of a whole array.
+    """The norm of vectors along ``axis``, or of a whole array: by default the 2-norm.
 
     ``ord`` of "fro" or None is the root of the sum of squares. Norms of matrices that need
     singular values are refused.
@@ -114,7 +114,10 @@ _GROUP = "Products"
 
 ROWS = (
     Row(matmul, _GROUP, ("matmul",), torch=("matmul", "mm", "bmm", "Tensor.matmul"),
-        examples=(example("M K", "K N"), example("B M K", "K"), example("B M K", "K N"))),
+        examples=(
+        example("M K", "K N"), example("B M K", "K"), example("B M K", "K N"),
+        example("int: M K", "int: K N")),
+        note="Of integers, exact: no unit for matrices computes it."),
     Row(einsum, _GROUP, ("einsum",), torch=("einsum", "functional.einsum"), examples=(
         example(Text("mk,kn->mn"), "M K", "K N"),
         example(Text("bhqd,bhkd->bhqk"), "B H M K", "B H N K"),

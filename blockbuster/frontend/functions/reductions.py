@@ -1,4 +1,4 @@
-"""Functions that fold elements along axes."""
+"""Reductions: functions that fold elements along axes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,18 @@ def min(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     return reduce_axes("min", x, axis, keepdims)
 
 
+def ptp(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The maximum less the minimum over one axis, several, or all (None)."""
+    return max(x, axis, keepdims) - min(x, axis, keepdims)
+
+
 def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """The mean over one axis, several, or all (None)."""
     return reduce_axes("mean", x, axis, keepdims)
 
 
 def var(x: Array, axis: Axes = None, keepdims: bool = False, *, ddof: Any = 0) -> Array:
-    """The mean of the squared distances from the mean; ``ddof`` is taken off the count."""
+    """The mean of the squared deviations from the mean; the divisor is the count less ``ddof``."""
     squares = square(x - mean(x, axis, True))
     if isinstance(ddof, int) and ddof == 0:
         return mean(squares, axis, keepdims)
@@ -61,17 +66,17 @@ def average(
 
 
 def any(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """True where an element of a mask holds, or a number is not 0."""
+    """True if some element of a mask is true, or some number is not 0."""
     return max(where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
 
 
 def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """True where every element of a mask holds, or no number is 0."""
+    """True if every element of a mask is true, or no number is 0."""
     return min(where(_holds(x), 1.0, 0.0), axis, keepdims) > 0
 
 
 def count_nonzero(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
-    """How many elements of a mask hold, or how many numbers are not 0."""
+    """How many elements of a mask are true, or how many numbers are not 0."""
     return sum(where(_holds(x), 1, 0), axis, keepdims)
 
 
@@ -102,12 +107,12 @@ def logsumexp(x: Array, axis: int = -1, keepdims: bool = False) -> Array:
 
 
 def cumsum(x: Array, axis: int | None = None) -> Array:
-    """The sums of the first elements along an axis; None is for arrays of one axis."""
+    """The cumulative sums along an axis; None is for arrays of one axis."""
     return along_axis("cumsum", x, axis)
 
 
 def cumprod(x: Array, axis: int | None = None) -> Array:
-    """The products of the first elements along an axis; None is for arrays of one axis."""
+    """The cumulative products along an axis; None is for arrays of one axis."""
     return along_axis("cumprod", x, axis)
 
 
@@ -115,7 +120,7 @@ _GROUP = "Along axes"
 _AXES = (
     example("M N"), example("M N", axis=-1), example("B M N", axis=(0, 2), keepdims=True),
 )  # fmt: skip
-_ALONG = (example("M N", axis=0), example("M N", axis=-1))
+_ALONG = (example("M N", axis=0), example("M N", axis=-1), example("int: M N", axis=-1))
 _CALLED = "A library's function runs between kernels."
 _WHOLE = (*_AXES, example("int: M N", axis=0))
 _MASKS = (example("bool: M N", axis=0), example("bool: M N", axis=(0, 1), keepdims=True))
@@ -126,6 +131,7 @@ ROWS = (
     Row(sum, _GROUP, ("sum",), ("sum",), ("sum", "Tensor.sum"), _WHOLE),
     Row(max, _GROUP, ("max", "amax"), ("max",), ("amax", "Tensor.amax"), _WHOLE),
     Row(min, _GROUP, ("min", "amin"), ("min",), ("amin", "Tensor.amin"), _WHOLE),
+    Row(ptp, _GROUP, ("ptp",), examples=_WHOLE),
     Row(mean, _GROUP, ("mean",), ("mean",), ("mean", "Tensor.mean"), _AXES),
     Row(var, _GROUP, ("var",), ("var",), (), _SPREAD, note=_UNBIASED),
     Row(std, _GROUP, ("std",), ("std",), (), _SPREAD, note=_UNBIASED),
@@ -136,7 +142,8 @@ ROWS = (
     Row(all, _GROUP, ("all",), ("all",), ("all", "Tensor.all"), (*_WHOLE, *_MASKS)),
     Row(count_nonzero, _GROUP, ("count_nonzero",), (), ("count_nonzero", "Tensor.count_nonzero"),
         (*_WHOLE, *_MASKS)),
-    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"), _AXES, note=_CALLED),
+    Row(prod, _GROUP, ("prod",), ("prod",), ("prod", "Tensor.prod"),
+        (*_AXES, example("int: M N", axis=0)), note=_CALLED),
     Row(logsumexp, _GROUP, torch=("logsumexp", "Tensor.logsumexp"),
         examples=(example("M N"), example("M N", axis=0, keepdims=True)),
         reference=lambda x, axis=-1, keepdims=False:

@@ -1,4 +1,4 @@
-"""What traced arrays do not take, by name: why not, and what to use in its place."""
+"""Functions that traced arrays refuse, by name, with the reason and a replacement."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("isin",), "bb has no function for it", "use bb.any(x[..., None] == values, axis=-1)"),
     Refusal(("argsort", "lexsort", "partition", "argpartition", "sort_complex"), _ORDER,
             f"bb.sort(x) is a call between kernels; {CUSTOM}"),
-    Refusal(("topk", "kthvalue", "msort"), _ORDER,
-            f"bb.max(x, axis) is the first of them, at bb.argmax(x, axis); {CUSTOM}"),
+    Refusal(("kthvalue", "msort"), _ORDER, f"bb.sort(x) is a call between kernels; {CUSTOM}"),
     Refusal(("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile",
              "mode"), _ORDER, CUSTOM),
     Refusal(("searchsorted", "digitize", "bincount", "histogram", "histogram2d", "histogramdd",
@@ -65,10 +64,8 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal(("put", "place", "copyto", "putmask", "fill_diagonal", "put_along_axis", "fill",
              "itemset", "resize", "setfield", "setflags", "scatter", "scatter_", "fill_"),
             _NO_CHANGE, "x = bb.where(mask, new, x) replaces elements"),
-    Refusal(("take_along_axis", "gather"), "each element decides where it reads",
-            "bb.sum(bb.where(index[..., None] == bb.arange(n), x, 0), axis=-1) chooses by masks"),
-    Refusal(("convolve", "correlate", "conv1d", "conv2d", "conv3d", "max_pool1d", "max_pool2d",
-             "avg_pool1d", "avg_pool2d", "unfold"), "windows of an axis overlap",
+    Refusal(("convolve", "correlate", "conv1d", "conv2d", "conv3d", "unfold"),
+            "windows of an axis overlap",
             "add products of slices: x[..., :n] * w[0] + x[..., 1:n + 1] * w[1]"),
     Refusal(("nansum", "nanmean", "nanprod", "nancumsum", "nancumprod", "nanstd", "nanvar"), _NAN,
             "put a neutral number in its place first: bb.sum(bb.where(bb.isnan(x), 0, x))"),
@@ -101,17 +98,15 @@ REFUSED: tuple[Refusal, ...] = (
             "x != y of two masks is true where one of them holds"),
     Refusal(("left_shift", "right_shift", "bitwise_left_shift", "bitwise_right_shift",
              "bitwise_count"), "kernels do not take numbers apart", "use * and // by powers of 2"),
-    Refusal(("diff",), "bb has no function for it", "use x[..., 1:] - x[..., :-1]"),
     Refusal(("ediff1d", "gradient", "trapezoid", "unwrap"), "it is made of several slices",
             "take differences of slices: x[..., 1:] - x[..., :-1]"),
     Refusal(("cross",), "it is made of single columns",
             "index the columns: a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]"),
     Refusal(("kron",), "it is a product and a reshape",
             "use a[:, None, :, None] * b[None, :, None, :], which reshape merges"),
-    Refusal(("trace", "diagonal", "diag", "diagflat", "linalg.diagonal", "linalg.trace"),
+    Refusal(("diag", "diagflat", "linalg.diagonal", "linalg.trace"),
             "no block program reads a diagonal",
             "bb.sum(bb.where(bb.arange(n)[:, None] == bb.arange(n), x, 0), axis=-1)"),
-    Refusal(("ptp",), "it is two reductions", "use bb.max(x, axis) - bb.min(x, axis)"),
     Refusal(("cov", "corrcoef"), "bb has no function for it",
             "center the rows, c = x - bb.mean(x, -1, True), and divide c @ c.mT by the count"),
     Refusal(("isclose",), "bb has no function for it",

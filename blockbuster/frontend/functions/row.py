@@ -1,4 +1,4 @@
-"""A row of the table of functions: what users call, how libraries spell it, what tests try."""
+"""A row of the table of functions: the function, its spellings in libraries, and its examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that find elements, or put them in order."""
+"""Functions that search elements or order them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MOST_PLACES = 1 << 24
 def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
     """The position of the maximum along an axis, or among all elements (None).
 
-    The first of several, and of NaN where there is one, as in NumPy.
+    If several elements are maximal, it is the first; if there is NaN, the position of NaN, as in
+    NumPy.
     """
     return _place("argmax", largest, x, axis, keepdims)
 
@@ -33,7 +34,8 @@ def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
 def argmin(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
     """The position of the minimum along an axis, or among all elements (None).
 
-    The first of several, and of NaN where there is one, as in NumPy.
+    If several elements are minimal, it is the first; if there is NaN, the position of NaN, as in
+    NumPy.
     """
     return _place("argmin", smallest, x, axis, keepdims)
 
@@ -56,11 +58,11 @@ def _place(
     except Refused as refused:
         raise trace_error(f"{name}: {refused.reason}") from None
     top = extremum(x, axis, keepdims=True)
-    found = where((x == top) | (x != x), _positions(name, x, axes), math.inf)
+    found = where((x == top) | (x != x), counted(name, x, axes), math.inf)
     return apply("whole", smallest(found, axis, keepdims))
 
 
-def _positions(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
+def counted(name: str, x: TracedArray, axes: Sequence[int]) -> Array:
     """The position of each element, counted along ``axes``, the last the fastest."""
     dims = x.trace.dims
     if dims.have([x.axes[axis] for axis in axes], MOST_PLACES + 1):
@@ -86,6 +88,7 @@ ROWS = (
         note=_FOLDED),
     Row(argmin, _GROUP, ("argmin",), ("argmin",), ("argmin", "Tensor.argmin"), _SEARCHED,
         note=_FOLDED.replace("maximum", "minimum")),
-    Row(sort, _GROUP, ("sort",), (), examples=(example("M N"), example("M N", axis=0)),
+    Row(sort, _GROUP, ("sort",), (), examples=(
+        example("M N"), example("M N", axis=0), example("int: M N")),
         note="A library's function runs between kernels."),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Functions that show the same elements under other axes."""
+"""Functions that change axes and keep the elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def swapaxes(x: Array, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """One or several axes in other places; the others keep their order."""
+    """One or several axes moved to other positions; the others keep their order."""
     rank = len(x.shape)
     froms, tos = (axes_of("moveaxis", given, rank) for given in (source, destination))
     if len(froms) != len(tos):
@@ -48,7 +48,7 @@ def expand_dims(x: Array, axis: int | Sequence[int]) -> Array:
 
 
 def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
-    """The array without axes of one element: without ``axis``, or without all of them."""
+    """The array without ``axis``, or without all axes of one element."""
     if is_tensor(x):
         return x.squeeze() if axis is None else x.squeeze(axis)
     if not isinstance(x, TracedArray):
@@ -64,9 +64,9 @@ def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def reshape(x: Array, shape: Any, *more: Any) -> Array:
-    """The elements in order under other axes: ints, sizes, their products, one -1.
+    """The elements in order under other axes: ints, sizes, their products, and one -1.
 
-    Splits and merges of axes are free where ``concat`` is.
+    Splits and merges of axes are free in the same places as ``concat``.
     """
     entries = (*shape, *more) if isinstance(shape, tuple | list) else (shape, *more)
     if isinstance(x, TracedArray):
@@ -75,7 +75,7 @@ def reshape(x: Array, shape: Any, *more: Any) -> Array:
 
 
 def ravel(x: Array) -> Array:
-    """All elements in order along one axis."""
+    """All elements in order, along one axis."""
     return reshape(x, -1)
 
 

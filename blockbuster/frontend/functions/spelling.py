@@ -1,4 +1,4 @@
-"""NumPy's and torch's names and arguments on traced arrays: which of our functions they mean."""
+"""NumPy's and torch's names and arguments for our functions on traced arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_NUMPY = frozenset(("axis", "keepdims", "ddof"))
 NO_METHODS = (
     "einsum", "tensordot", "cat", "concat", "concatenate", "stack", "hstack", "vstack",
     "row_stack", "where", "zeros_like", "ones_like", "full_like",
-    "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
+    "cdist", "dropout", "layer_norm", "rms_norm", "cosine_similarity", "pairwise_distance",
 )  # fmt: skip
 """Functions of torch's that tensors do not have as methods, or not with this first argument."""
 

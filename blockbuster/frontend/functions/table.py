@@ -1,4 +1,4 @@
-"""The table of all functions: the one source of the tracer, the documentation and the tests."""
+"""The table of all functions: the one source for the tracer, the documentation and the tests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from blockbuster.frontend.functions import (
+    choices,
     creation,
     filled,
     joins,
@@ -22,21 +23,22 @@ from blockbuster.frontend.functions import (
     torch_activations,
     torch_layers,
     torch_losses,
+    torch_pools,
     torch_tensors,
 )
 from blockbuster.frontend.functions.row import Row
 from blockbuster.frontend.functions.spelling import Spellings
 
 GROUPS: tuple[ModuleType, ...] = (
-    operators, pointwise, reductions, normalizations, products, shapes, joins, searches, filled,
-    creation,
+    operators, pointwise, reductions, normalizations, products, shapes, joins, searches, choices,
+    filled, creation,
 )  # fmt: skip
 
 TABLE: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 
 TORCH: tuple[Row, ...] = tuple(
     row
-    for group in (torch_activations, torch_losses, torch_layers, torch_tensors)
+    for group in (torch_activations, torch_losses, torch_layers, torch_pools, torch_tensors)
     for row in group.ROWS
 )
 """What torch's names mean where its arguments are its own: these rows come before the table's."""
@@ -46,7 +48,7 @@ PUBLIC: Mapping[str, Row] = {row.name: row for row in TABLE if row.public}
 
 
 def numpy_function(name: str) -> Any:
-    """The function of NumPy's that users write as ``np.name``; None where this NumPy has none."""
+    """The function of NumPy's that users write as ``np.name``; None if this NumPy has none."""
     found: Any = np
     for part in name.split("."):
         found = getattr(found, part, None)

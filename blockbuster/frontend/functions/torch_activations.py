@@ -1,4 +1,4 @@
-"""Functions of each element that torch has and NumPy has not."""
+"""Pointwise functions that torch has and NumPy lacks."""
 
 from __future__ import annotations
 

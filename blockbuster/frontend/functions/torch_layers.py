@@ -1,4 +1,4 @@
-"""Layers as torch has them: products with weights, normalizations, attention."""
+"""torch's layers: products with weights, normalizations, attention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from blockbuster.frontend.functions.pointwise import maximum, rsqrt, sqrt, squar
 from blockbuster.frontend.functions.products import matmul, norm
 from blockbuster.frontend.functions.reductions import mean, sum
 from blockbuster.frontend.functions.row import Array, Row
-from blockbuster.frontend.functions.shapes import reshape, swapaxes
+from blockbuster.frontend.functions.shapes import flatten, reshape, swapaxes, unflatten
 from blockbuster.frontend.source import trace_error
 
 
@@ -71,7 +71,7 @@ def torch_rms_norm(
 
 
 def _last_axes(x: Array, normalized_shape: Any) -> tuple[int, ...]:
-    """The axes that are normalized. Raises TraceError where extents are known to differ."""
+    """The axes that are normalized. Raises TraceError if extents are known to differ."""
     extents = normalized_shape if isinstance(normalized_shape, Sequence) else (normalized_shape,)
     axes = tuple(range(len(x.shape) - len(extents), len(x.shape)))
     for axis, extent in zip(axes, extents, strict=True):
@@ -104,6 +104,23 @@ def batch_norm(
     return scaled if bias is None else scaled + channels(bias)
 
 
+def group_norm(
+    input: Array,
+    num_groups: int,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-5,
+) -> Array:
+    """Each group of channels, along axis 1, centred and scaled to variance one."""
+    apart = unflatten(input, 1, (num_groups, -1))
+    over = tuple(range(2, len(apart.shape)))
+    centred = apart - mean(apart, over, True)
+    scaled = flatten(centred * rsqrt(mean(square(centred), over, True) + eps), 1, 2)
+    behind = (None,) * (len(input.shape) - 2)
+    scaled = scaled if weight is None else scaled * weight[(slice(None), *behind)]
+    return scaled if bias is None else scaled + bias[(slice(None), *behind)]
+
+
 def normalize(input: Array, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Array:
     """``x`` over its norm along an axis, or over ``eps`` where that is larger."""
     return input / maximum(norm(input, p, dim, True), eps)
@@ -120,6 +137,11 @@ def pairwise_distance(
 ) -> Array:
     """The norm of the difference along the last axis."""
     return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str = "") -> Array:  # noqa: ARG001
+    """The distances of all rows of one matrix from all rows of another."""
+    return norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
 
 
 def scaled_dot_product_attention(
@@ -184,8 +206,9 @@ ROWS = (
         torch=("nn.functional.cosine_similarity", "cosine_similarity")),
     Row(pairwise_distance, _GROUP, public=False,
         torch=("nn.functional.pairwise_distance", "pairwise_distance")),
+    Row(cdist, _GROUP, torch=("cdist",), public=False),
     *(
         Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
-        for function in (linear, batch_norm, normalize, scaled_dot_product_attention)
+        for function in (linear, batch_norm, group_norm, normalize, scaled_dot_product_attention)
     ),
 )  # fmt: skip

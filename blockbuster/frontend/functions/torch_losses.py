@@ -1,4 +1,4 @@
-"""Losses as torch has them: of classes, of numbers, of distributions."""
+"""torch's losses: of classes, of numbers, of distributions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from blockbuster.frontend.functions.creation import arange
 from blockbuster.frontend.functions.normalizations import log_softmax
 from blockbuster.frontend.functions.pointwise import abs, exp, log, log1p, maximum, square, where
+from blockbuster.frontend.functions.products import norm
 from blockbuster.frontend.functions.reductions import mean, sum
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.source import trace_error
@@ -178,10 +179,25 @@ def binary_cross_entropy_with_logits(
 
 _GROUP = "torch.nn.functional: losses"
 
+def triplet_margin_loss(
+    anchor: Array,
+    positive: Array,
+    negative: Array,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    *,
+    reduction: str = "mean",
+) -> Array:
+    """How much farther than ``margin`` the negative should be than the positive, at least 0."""
+    near, far = (norm(anchor - other + eps, p, -1) for other in (positive, negative))
+    return _reduced(maximum(near - far + margin, 0.0), reduction)
+
+
 ROWS = tuple(
     Row(function, _GROUP, torch=(f"nn.functional.{function.__name__}",), public=False)
     for function in (
         nll_loss, cross_entropy, mse_loss, l1_loss, huber_loss, smooth_l1_loss, kl_div,
-        binary_cross_entropy, binary_cross_entropy_with_logits,
+        binary_cross_entropy, binary_cross_entropy_with_logits, triplet_margin_loss,
     )
 )  # fmt: skip

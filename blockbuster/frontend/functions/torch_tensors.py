@@ -1,4 +1,4 @@
-"""Functions and methods of tensors where torch's arguments, or what they mean, are its own."""
+"""Tensor functions and methods whose arguments or meaning differ from NumPy's."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any, NamedTuple, NoReturn
 
 from blockbuster.frontend.array import TracedArray
 from blockbuster.frontend.dtype_names import UNDECIDED
-from blockbuster.frontend.functions.joins import chunk
+from blockbuster.frontend.functions.choices import MOST_CHOSEN, one_hot, take_along_axis
+from blockbuster.frontend.functions.choices import largest as k_largest
+from blockbuster.frontend.functions.joins import chunk, constant
 from blockbuster.frontend.functions.joins import split as cut_at
 from blockbuster.frontend.functions.normalizations import log_softmax, softmax
 from blockbuster.frontend.functions.pointwise import astype, maximum, minimum, sigmoid, where
 from blockbuster.frontend.functions.products import matmul, norm
 from blockbuster.frontend.functions.reductions import Axes, max, mean, min, sum, var
+from blockbuster.frontend.functions.refused import CUSTOM
 from blockbuster.frontend.functions.row import Array, Row
 from blockbuster.frontend.functions.searches import argmax, argmin
 from blockbuster.frontend.functions.shapes import swapaxes
@@ -32,10 +35,14 @@ def to(
     """``x`` in another dtype: ``x.to(torch.float16)``, ``x.to(y)``."""
     if len(what) == 1 and isinstance(what[0], TracedArray):
         return to(input, what[0].dtype)
-    wanted = [one for one in (*what, dtype) if one is not None]
+    given = [one for one in (*what, dtype, device) if one is not None]
+    here = input.trace.device if isinstance(input, TracedArray) else input.device
+    wanted = [one for one in given if type(one) is not type(here) or one != here]
     is_device = [one for one in wanted if isinstance(one, str) or "device" in type(one).__name__]
-    if device is not None or is_device or len(wanted) != 1:
+    if is_device or not given or len(wanted) > 1:
         _refuse_device()
+    if not wanted:
+        return input
     return input if wanted[0] is UNDECIDED else astype(input, wanted[0])
 
 
@@ -203,6 +210,56 @@ def torch_min(input: Array, dim: Any = None, keepdim: bool = False) -> Any:
     return min(input) if dim is None else minimum(input, dim)
 
 
+def topk(
+    input: Array,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,  # noqa: ARG001 - they are
+) -> Extreme:
+    """The ``k`` largest or smallest elements along an axis, in order, and where they stand."""
+    if not 1 <= k <= MOST_CHOSEN:
+        reason = f"topk of {k} elements: each takes a fold of its own, up to {MOST_CHOSEN}"
+        raise trace_error(reason, hint=CUSTOM)
+    if k == 1 and largest:
+        return Extreme(max(input, dim, True), argmax(input, dim, True))
+    if k == 1:
+        return Extreme(min(input, dim, True), argmin(input, dim, True))
+    values, indices = k_largest(input if largest else -input, k, dim)
+    return Extreme(values if largest else -values, indices)
+
+
+def gather(input: Array, dim: int, index: Array) -> Array:
+    """The elements at positions along an axis, in each row its own."""
+    return take_along_axis(input, index, dim)
+
+
+def torch_one_hot(input: Array, num_classes: int = -1) -> Array:
+    """1 along a new last axis at the position that each element names, and 0 elsewhere."""
+    if num_classes < 0:
+        raise trace_error("one_hot counts classes by values", hint="say how many: one_hot(x, 10)")
+    return one_hot(input, num_classes)
+
+
+def new_zeros(input: Array, *size: Any) -> Array:
+    """0 in another shape."""
+    return constant(input, _extents(size), 0.0)
+
+
+def new_ones(input: Array, *size: Any) -> Array:
+    """1 in another shape."""
+    return constant(input, _extents(size), 1.0)
+
+
+def new_full(input: Array, size: Any, fill_value: Any) -> Array:
+    """One number in another shape."""
+    return constant(input, _extents((size,)), fill_value)
+
+
+def _extents(size: Any) -> Any:
+    return size[0] if len(size) == 1 and isinstance(size[0], tuple | list) else size
+
+
 def torch_var(
     input: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
     *, correction: Any = None,
@@ -281,5 +338,7 @@ ROWS = (
     _both(torch_var, "var"), _both(torch_std, "std"),
     _both(torch_norm, "norm"), _of(torch_norm, "linalg.vector_norm", "linalg_vector_norm"),
     _both(permute, "permute"), _both(chunk, "chunk"), _both(split, "split"),
-    _of(glu, "nn.functional.glu"),
+    _of(glu, "nn.functional.glu"), _both(topk, "topk"), _both(gather, "gather"),
+    _of(torch_one_hot, "nn.functional.one_hot"), _of(new_zeros, "Tensor.new_zeros"),
+    _of(new_ones, "Tensor.new_ones"), _of(new_full, "Tensor.new_full"),
 )  # fmt: skip

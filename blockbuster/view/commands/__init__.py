@@ -1,1 +1,1 @@
-"""The commands, a file each: what it takes (`add_arguments`), what it does (`run`), `EXAMPLES`."""
+"""The commands, one file each: its arguments (`add_arguments`), its action (`run`), `EXAMPLES`."""

@@ -1,4 +1,4 @@
-"""`blockbuster cache`: what was measured of kernels, listed, cleared, carried elsewhere."""
+"""`blockbuster cache`: measured results of kernels, listed, cleared, exported and imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIONS = ("list", "path", "clear", "export", "import")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     command.add_argument("action", choices=ACTIONS, help="what to do with the measurements")
     command.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="of export and import: one file for all"

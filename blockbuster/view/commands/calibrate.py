@@ -1,4 +1,4 @@
-"""`blockbuster calibrate`: measure the present device, and keep what was measured."""
+"""`blockbuster calibrate`: measures the present device and stores the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-6, "
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     command.add_argument(
         "--device", choices=("auto", "gpu", "cpu"), default="auto",
         help="what to measure: the GPU if there is one (default), the GPU, or the CPU",
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_table(found: Calibration) -> str:
-    """What was measured, beside the numbers of the built-in machine, in aligned columns."""
+    """The measurements beside the numbers of the built-in machine, in aligned columns."""
     built_in = numbers_of(found.base)
     rows = [TITLES]
     for one in found.measured:

@@ -1,4 +1,4 @@
-"""`blockbuster check-rule`: the property suite on a rule of the user's."""
+"""`blockbuster check-rule`: runs the property suite on a user's rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     command.add_argument(
         "rule", metavar="MODULE:RULE", help="a class or an instance in a module or a FILE.py"
     )

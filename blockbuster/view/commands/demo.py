@@ -1,4 +1,4 @@
-"""`blockbuster demo`: the main job on an example."""
+"""`blockbuster demo`: takes an example from array code to a checked kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     names = [example.name for example in examples.ALL]
     command.add_argument("example", nargs="?", choices=names, default=names[0])
     command.add_argument("--sizes", nargs="+", default=[], metavar="DIM=SIZE", help="other sizes")

@@ -1,4 +1,4 @@
-"""`blockbuster doctor`: what is installed, which GPU there is, and what will be used."""
+"""`blockbuster doctor`: reports what is installed, which GPU there is, and what will be used."""
 
 from __future__ import annotations
 

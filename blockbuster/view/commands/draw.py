@@ -1,4 +1,4 @@
-"""`blockbuster draw`: the fused program, or one step, as a picture."""
+"""`blockbuster draw`: draws the fused program, or one step, as a picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_program(command)
     add_rules(command)
     command.add_argument(

@@ -1,4 +1,4 @@
-"""`blockbuster emit`: a program as a stand-alone Triton file."""
+"""`blockbuster emit`: writes a program as a stand-alone Triton file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_program(command)
     add_rules(command)
     add_kernel(command)

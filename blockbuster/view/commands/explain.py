@@ -1,4 +1,4 @@
-"""`blockbuster explain`: why each buffered edge of the fused program is there."""
+"""`blockbuster explain`: gives the reason for each buffered edge of the fused program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_program(command)
     add_rules(command)
     command.add_argument(

@@ -1,4 +1,4 @@
-"""`blockbuster fuse`: the derivation of a program."""
+"""`blockbuster fuse`: fuses a program and shows its derivation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_program(command)
     add_rules(command)
     command.add_argument("--json", type=Path, metavar="FILE", help="write the derivation as JSON")

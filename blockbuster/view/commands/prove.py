@@ -1,4 +1,4 @@
-"""`blockbuster prove`: every step, snapshot and safe form of a derivation proved equal."""
+"""`blockbuster prove`: proves every step, snapshot and safe form of a derivation equal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_program(command)
     add_rules(command)
     command.add_argument("--trials", type=int, default=8, help="random trials of each (default 8)")

@@ -1,4 +1,4 @@
-"""`blockbuster simulate`: a program's kernel on an abstract machine."""
+"""`blockbuster simulate`: runs a program's kernel on an abstract machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_program(command)
     add_rules(command)
     add_kernel(command)

@@ -1,4 +1,4 @@
-"""`blockbuster tune`: measure the kernels of a program ahead of time, for some sizes."""
+"""`blockbuster tune`: measures the kernels of a program ahead of time, for some sizes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ for such sizes. `blockbuster cache export FILE` writes them into a file to ship 
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     add_program(command)
     command.add_argument(
         "--sizes", action="append", default=[], required=True, metavar='"DIM=SIZE ..."',
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def telling(what: str) -> Iterator[Callable[[str], None]]:
-    """What shows how far work is: a spinner on a terminal, plain lines elsewhere."""
+    """A progress display: a spinner on a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         yield warn
         return

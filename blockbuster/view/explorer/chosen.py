@@ -1,6 +1,6 @@
-"""What becomes kernels: chosen by cost as ``jit`` chooses, and told in the same words everywhere.
+"""The kernels that the explorer shows: chosen by cost, as ``jit`` chooses, and worded alike.
 
-The page's header, its kernel and its reasons for what is stored all come from here.
+The page's header, its kernel and its reasons for stored values all come from here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Chosen:
 
     @property
     def words(self) -> str:
-        """What was chosen among what, and by which cost."""
+        """The alternatives and the cost that decided, in words."""
         if self.considered is None:
             return ""
         best = self.considered.best

@@ -1,7 +1,7 @@
-"""What a rule checks before it applies: the named side conditions that its search reaches.
+"""The side conditions that a rule checks before it applies, found from the code of ``matches``.
 
 A side condition is a function that returns "" or a reason in words, and whose docstring states the
-condition. They are found from the code of ``matches``, so the page cannot fall behind the rules.
+condition. As they are found in the code, the page cannot fall behind the rules.
 """
 
 from __future__ import annotations

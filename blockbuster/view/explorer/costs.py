@@ -1,4 +1,4 @@
-"""Closed forms as numbers that the page can compute with: polynomials over a list of symbols."""
+"""Closed forms as data for the page's own arithmetic: polynomials over a list of symbols."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from blockbuster.emit.tile.array_dtypes import output_dtypes
+from blockbuster.emit.tile.result_dtypes import FLOAT
 from blockbuster.interp.observers import Tensor
+from blockbuster.ir.dtypes import OWN, own_dtypes
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.selection.closed import ClosedTraffic, closed_traffic
@@ -43,21 +46,37 @@ class Table:
 
 
 def costs(graph: Graph, table: Table, names: Mapping[str, str]) -> dict[str, Any]:
-    """What a program moves, computes and holds, its polynomials by their numbers in ``table``.
+    """The traffic, arithmetic and footprint of a program, as numbers of polynomials in ``table``.
 
     ``names`` gives the name of the node at a place, as the text form prints it.
     """
-    closed = closed_traffic(graph)
+    closed, own = closed_traffic(graph), _own_dtypes(graph)
     return {
         "edges": [place_name((*path, at)) for path, _, at in graph.buffered_edges()],
-        "tensors": _tensors(closed, table, names),
+        "tensors": _tensors(closed, table, names, own),
         "flops": {unit: table.number(form) for unit, form in closed.flops.items()},
         "dots": table.number(closed.dots),
         "footprint": [table.number(form) for form in closed.footprint],
     }
 
 
-def _tensors(closed: ClosedTraffic, table: Table, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _own_dtypes(graph: Graph) -> dict[Tensor, str]:
+    """The dtypes of arrays of masks and integers, which no choice of floats changes."""
+    found = {Tensor(name): dtype for name, dtype in own_dtypes(graph).items()}
+    made = {name: d for name, d in output_dtypes(graph, FLOAT).items() if d in OWN}
+    for name, output in zip(graph.output_names, graph.outputs, strict=True):
+        if name in made:
+            at, dtype = output.value, made[name]
+            found[Tensor(name)] = dtype
+            if at.node >= 0:
+                hints = graph.nodes[at.node].hints
+                found[Tensor(hints[at.port] if hints else "", (at.node,), at.port)] = dtype
+    return found
+
+
+def _tensors(
+    closed: ClosedTraffic, table: Table, names: Mapping[str, str], own: Mapping[Tensor, str]
+) -> list[dict[str, Any]]:
     rows = []
     for tensor, moved in closed.tensors.items():
         place = place_name(tensor.path)
@@ -68,6 +87,7 @@ def _tensors(closed: ClosedTraffic, table: Table, names: Mapping[str, str]) -> l
                 "name": _name(tensor, names.get(place, "")),
                 "kind": "interior" if moved.loads.terms and moved.stores.terms else _end(moved),
                 "place": place,
+                "own": own.get(tensor, ""),
                 "forms": [table.number(form) for form in forms],
             }
         )

@@ -1,8 +1,8 @@
 """A derivation as plain data: everything that the explorer's page shows and computes with.
 
-What occurs again (lines of text, polynomials, pictures) is stored once and named by its number.
-A *state* is a program between steps: state 0 the start, state i what step i made (frames.py). The
-kernels' moves follow: they have states of their own (moves.py).
+Repeated items (lines of text, polynomials, pictures) are stored once and referred to by number. A
+*state* is a program between steps: state 0 the start, state i the result of step i (frames.py). The
+kernels' moves follow; they have states of their own (moves.py).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from blockbuster.emit.tile.dtypes import dtype_of
+from blockbuster.emit.tile.dtypes import MEMORY, dtype_of
 from blockbuster.errors import DrawError, message
+from blockbuster.ir.dtypes import OWN
 from blockbuster.ir.graph import Graph
 from blockbuster.ir.types import Dim
 from blockbuster.rules import Derivation, explain
@@ -46,7 +47,7 @@ def explorer_data(
     prove: bool = True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Data:
-    """What the page shows. ``progress`` is told what comes before each long part.
+    """The data of the page. ``progress`` is called with a message before each long part.
 
     Raises ValueError for sizes and blocks that do not fit the program, DrawError for a derivation
     too long for one page.
@@ -140,6 +141,7 @@ def _heading(start: Graph, dims: list[Data], setting: Setting, title: str) -> Da
         "dims": dims,
         "rules_of_sizes": rules_of_sizes(start),
         "element_bytes": {name: dtype_of(name).bytes for name in DTYPES},
+        "own_bytes": {name: MEMORY[name].bytes for name in OWN},
         "dtype": setting.dtype,
     }
 

@@ -99,7 +99,7 @@ function tensorTable(from, to) {
     return h("td", props, h("span", { class: "old" }, `${short(was, isBytes)} → `), h("span", { class: number < was ? "less" : "more" }, short(number, isBytes)));
   };
   const line = (row) => h("tr", { "data-tensor": row.tensor.name },
-    h("td", row.young && row.tensor.place ? { "data-place": row.tensor.place, title: row.tensor.kind } : { title: row.tensor.kind }, h("code", {}, row.tensor.name), row.tensor.kind === "interior" ? "" : h("span", { class: "quiet" }, ` ${row.tensor.kind}`)),
+    h("td", row.young && row.tensor.place ? { "data-place": row.tensor.place, title: row.tensor.kind } : { title: row.tensor.kind }, h("code", {}, row.tensor.name), h("span", { class: "quiet" }, [row.tensor.kind === "interior" ? "" : ` ${row.tensor.kind}`, row.tensor.own ? ` ${row.tensor.own}` : ""].join(""))),
     two(row, "loads", false), two(row, "stores", false), two(row, "bytes", true));
   const group = (text) => h("tr", { class: "group" }, h("td", { colspan: 4 }, text));
   return h("div", { class: "table" }, h("table", { id: "tensors" },

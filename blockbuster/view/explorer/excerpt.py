@@ -1,4 +1,4 @@
-"""Parts of a program to be drawn alone: some nodes of one level, as a program of their own."""
+"""Excerpts of a program: some nodes of one level, as a program of their own to be drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing the explorer's page to a file: what ``Derivation.to_html`` and the commands call."""
+"""Writes the explorer's page to a file, for ``Derivation.to_html`` and the commands."""
 
 from __future__ import annotations
 

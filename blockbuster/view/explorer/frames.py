@@ -1,8 +1,8 @@
-"""The programs that a page passes, and where each step takes place in them.
+"""The sequence of programs on a page, and the place of each step in them.
 
-State 0 is the start, state i what frame i made. The derivation that is shown comes first. Where the
-kernel's program is none of its snapshots, the steps that lead to it follow; last comes its
-numerically safe form, if that differs.
+State 0 is the start, state i the result of frame i. The shown derivation comes first. If the
+kernel's program is none of its snapshots, the steps that lead to it follow; the numerically safe
+form comes last, if it differs.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class KernelText:
 
     @property
     def derivation(self) -> KernelDerivation | None:
-        """How the kernel came about."""
+        """The kernel's derivation."""
         return self.kernel.derivation if self.kernel else None
 
 

@@ -1,8 +1,8 @@
-"""The steps that matter, and what is born at each, in words that follow from what the step does.
+"""Milestones: the steps that matter, each with a sentence on what it achieves.
 
-Most steps put two loops together that nobody will remember. A few make the program what it is:
-values over two dims stop passing through memory, a scaling waits until after a sum, one loop makes
-several sums, work is repeated, sums of exponentials get a running maximum.
+Most steps merge two loops and need no comment. A few steps shape the program: values over two dims
+stop passing through memory, a scaling waits until after a sum, one loop makes several sums, work is
+repeated, sums of exponentials get a running maximum.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Stored = frozenset[Dim]
 
 
 def milestones(found: Sequence[Frame], sizes: Mapping[Dim, int]) -> list[str]:
-    """What is born at each step, or "" for one that only prepares others.
+    """The achievement of each step, or "" for a step that only prepares others.
 
     Where ``sizes`` are known, values have numbers of entries.
     """

@@ -1,7 +1,7 @@
-"""The moves behind the rules as data: the tile program after each, what it gives, what it asks.
+"""The moves behind the rules as data: the tile program after each, its gain and its conditions.
 
-Tile state 0 is the program as it was lowered, state i what move i made. The last is what is
-printed: ``emit/closing/order.py`` derives it from the draft.
+Tile state 0 is the lowered program, state i the result of move i. The last state is the printed
+program, which ``emit/closing/order.py`` derives from the draft.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blockbuster.emit.closing import order as closing
 from blockbuster.emit.schedule.steps import Cost, KernelDerivation, cost_of
 from blockbuster.emit.tile.program import TileProgram
 from blockbuster.errors import shown_lines
@@ -18,7 +17,7 @@ from blockbuster.view.explorer.setting import Setting
 from blockbuster.view.explorer.states import Strings, text_data
 from blockbuster.view.explorer.steps import proof_data
 from blockbuster.view.explorer.texts import Text, changed
-from blockbuster.view.why import lead, why
+from blockbuster.view.why import lead, why, why_closing
 
 CLOSING = "close"
 CLOSING_LEAD = "what follows moves by itself, before the program is printed."
@@ -55,8 +54,7 @@ def moves_data(
     if final != programs[-1]:
         programs.append(final)
         costs.append(costs[-1])
-        told = " ".join((closing.__doc__ or "").split("\n\n")[1].split())
-        steps.append({"move": CLOSING, "line": "", "lead": CLOSING_LEAD, "why": told})
+        steps.append({"move": CLOSING, "line": "", "lead": CLOSING_LEAD, "why": why_closing()})
     proofs = _proofs(derivation, setting, progress) if prove else [None] * (len(steps) + 2)
     for step, proof in zip(steps, proofs[1:], strict=False):  # the last is of what follows, if any
         step["proof"] = proof

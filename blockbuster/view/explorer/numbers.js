@@ -87,7 +87,7 @@ function numbers(at) {
     const state = data.states[at], width = data.element_bytes[now.dtype];
     const tensors = state.tensors.map((tensor) => {
       const [loads, stores, loaded, stored] = tensor.forms.map(value);
-      return { loads, stores, bytes: (loaded + stored) * width };
+      return { loads, stores, bytes: (loaded + stored) * (data.own_bytes[tensor.own] ?? width) };
     });
     const sum = (what) => tensors.reduce((total, tensor) => total + tensor[what], 0);
     const matrix = value(state.flops.matrix), vector = value(state.flops.vector);

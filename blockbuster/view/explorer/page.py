@@ -1,4 +1,4 @@
-"""The explorer's data as one HTML page that needs nothing beside itself."""
+"""The explorer's data as one self-contained HTML page."""
 
 from __future__ import annotations
 

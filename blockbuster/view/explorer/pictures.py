@@ -1,8 +1,8 @@
-"""The pictures of all states: whole programs to several depths, places of steps, maps on their own.
+"""The pictures of all states: whole programs to several depths, places of steps, single maps.
 
 A picture shows nodes of one level as a program of their own. So a map or a neighbourhood that stays
-as it is from one step to the next is drawn once, wherever it stands. What is too much for one
-picture is left out: there one looks into the maps.
+the same from one step to the next is drawn once, wherever it stands. A program too large for one
+picture is left out; its maps have pictures of their own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which node a printed line stands for: nodes are named by their place, ``0-3`` is node 3 in map 0.
+"""Which node a printed line belongs to: nodes are named by their place, ``0-3`` is node 3 in map 0.
 
-A graph whose nodes carry their places as origins is equal to the one without, so every text that
-is printed with its origins tells which line came from which node.
+A graph whose nodes carry their places as origins is equal to the one without, so every text that is
+printed with its origins shows which line came from which node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The numbers that a page opens with: sizes and blocks of dims, and what the kernel is for."""
+"""The initial setting of a page: sizes and blocks of dims, dtype, target and machine."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _step(graph: Graph, dim: Dim) -> int:
 
 
 def rules_of_sizes(graph: Graph) -> list[dict[str, Any]]:
-    """What sizes follow from others: dim = sum of (times, dims) / divisor, or at least that."""
+    """The sizes that follow from others: dim = sum of (times, dims) / divisor, or at least that."""
     found = []
     for rule in graph.size_rules:
         terms, divisor = rule.length.parts()

@@ -1,4 +1,4 @@
-"""What the page shows of a simulation: processors over time, and how busy each resource is."""
+"""A simulation as data for the page: processors over time, and the use of each resource."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _moved(kernel: Kernel) -> int:
 
 
 def kind(tiers: tuple[Tier, ...], resource: str) -> str:
-    """What a resource is on every machine: tiers have other names on each."""
+    """The kind of a resource on every machine: tiers have other names on each."""
     kinds = dict(zip((tier.name for tier in tiers), ("memory", "cache", "local"), strict=False))
     return kinds.get(resource, resource)
 

@@ -1,4 +1,4 @@
-"""The user's function behind a program, found from the lines that its nodes came from."""
+"""The source of the user's function behind a program, found from the lines of its nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lines_of(graph: Graph) -> tuple[SourceLine, ...]:
 def source_of(graph: Graph) -> Source | None:
     """The smallest function that holds most of the lines behind ``graph``, or None.
 
-    None where no line is known (a program read from text) or the file is not at hand.
+    None if no line is known (a program read from text) or the file is not at hand.
     """
     wanted = lines_of(graph)
     if not wanted:

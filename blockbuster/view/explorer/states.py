@@ -1,4 +1,4 @@
-"""The programs between the steps as data: texts, costs, and what changes from one to the next."""
+"""The programs between the steps as data: texts, costs, and the changes from one to the next."""
 
 from __future__ import annotations
 

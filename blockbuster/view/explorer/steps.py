@@ -1,4 +1,4 @@
-"""The steps as data: what each did, what its rule is for, what was checked and proved."""
+"""The steps as data: the change each made, the purpose of its rule, its checks and proofs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _what(frame: Frame) -> Data:
 
 
 def rules_data(rules: Iterable[Rule]) -> dict[str, Data]:
-    """What each rule is: its number in the paper, what it does, saves and costs, and checks."""
+    """The data of each rule: its number in the paper, effect, savings, costs, and conditions."""
     found: dict[str, Data] = {
         rule.name: {
             "number": rule.number,
@@ -95,9 +95,7 @@ def proofs_data(
     setting: Setting,
     progress: Callable[[str], None],
 ) -> tuple[list[Data], Data]:
-    """What was shown of each step, the safe form included, and of the start and the kernels'
-    program.
-    """
+    """The proof of each step, the safe form included, and of the start and the kernels' program."""
     pairs = [(_named(at, frame), frame.before, frame.after) for at, frame in enumerate(found, 1)]
     pairs.append(("start and final program", start, final))
     report = prove_pairs(pairs, trials=setting.trials, seed=setting.seed, progress=progress)
@@ -111,7 +109,7 @@ def _named(at: int, frame: Frame) -> str:
 
 
 def proof_data(proof: Proof) -> Data:
-    """What a proof says."""
+    """The data of a proof."""
     return {
         "equal": proof.equal,
         "word": WORDS[proof.equal],

@@ -1,4 +1,4 @@
-"""Graphviz's SVG without what the page does not need; elements know their node by its place."""
+"""Graphviz's SVG, reduced to what the page needs; each element names its node by place."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""NumPy text."""
+"""Tile programs printed as NumPy text."""

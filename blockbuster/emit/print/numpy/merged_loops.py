@@ -1,12 +1,12 @@
-"""merged-loops: loops over the same list-only dims, one behind the other, become one.
+"""merged-loops: consecutive loops over the same list-only dims become one loop.
 
 before   for b in range(B):               after   for b in range(B):
           I1[b] = x[b] @ w                         I1[b] = x[b] @ w
          for b in range(B):                        y[b] = np.exp(I1[b])
           y[b] = np.exp(I1[b])
 
-For references alone, which show a batched program as it is for one item of the batch. Legal where
-iterations read of each other's arrays only what the same iteration wrote.
+Used only for references, which show a batched program as it is for one item of the batch. Legal if
+each iteration reads, of arrays that the other loops write, only what the same iteration wrote.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def accesses(body: tuple[Stmt, ...]) -> Iterator[Load | Store]:
 
 
 def looped_axes(stmt: Load | Store, loops: tuple[Dim, ...]) -> Places:
-    """Where an access depends on the iterations of ``loops``."""
+    """The positions in an access that depend on the iterations of ``loops``."""
     return tuple((at, dim) for at, dim in enumerate(stmt.view.dims) if dim in loops)
 
 

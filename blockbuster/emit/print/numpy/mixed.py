@@ -1,6 +1,6 @@
-"""Integers in NumPy text: exact among themselves, and made floats where they meet floats.
+"""Integers in NumPy text: exact among themselves, and cast to floats where they meet floats.
 
-NumPy would compute an int64 beside a float32 in float64; the text says which one becomes what.
+NumPy would compute an int64 beside a float32 in float64, so the text contains an explicit cast.
 """
 
 from __future__ import annotations

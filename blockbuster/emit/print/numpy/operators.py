@@ -1,9 +1,9 @@
-"""How NumPy text spells the operators of a tile program: what makes a tile, in which dtype."""
+"""Operators of a tile program as NumPy text, with the dtype of their result."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from blockbuster.emit.print.integers import integer_literal
 from blockbuster.emit.print.numpy.mixed import COUNTED, converted, integer_functional
@@ -34,8 +34,10 @@ class Operators(ABC):
         """True for float64 in a program that computes in float32."""
         return made.dtype == "float64" != self._program.dtype
 
-    def _spell(self, made: Tile | Buffer) -> Spelling:
-        return self._spelling.of(wide=self._is_wide(made))
+    def _spell(self, made: Tile | Buffer, args: Sequence[Tile] = ()) -> Spelling:
+        """How what makes a tile is spelled; ``args`` are the tiles of which it is computed."""
+        exact = bool(args) and all(tile.dtype == "float64" for tile in (made, *args))
+        return self._spelling.of(wide=self._is_wide(made), exact=exact)
 
     def _dtype(self, made: Tile | Buffer) -> str:
         return f"np.{made.dtype}" if made.dtype in INTEGERS else self._spell(made).dtype
@@ -56,14 +58,14 @@ class Operators(ABC):
         assert isinstance(stmt.op, Functional)
         if stmt.args[0].dtype in INTEGERS and stmt.op.name != "dot":
             return integer_functional(stmt.op.name, stmt.args[0].name, stmt.args[0].dtype)
-        return self._spell(stmt.target).functional(stmt.op.name, self._operands(stmt))
+        return self._spell(stmt.target, stmt.args).functional(stmt.op.name, self._operands(stmt))
 
     def _pointwise(self, stmt: Let, scope: Scope) -> str:
         op = stmt.op
         assert isinstance(op, Pointwise)
         given = zip(self._operands(stmt), stmt.args, strict=True)
         names = [aligned(name, arg.axes, op.axes) for name, arg in given]
-        expr, spell = op.expr, self._spell(stmt.target)
+        expr, spell = op.expr, self._spell(stmt.target, stmt.args)
         if self._integers:
             expr, names = converted(expr, names, [arg.dtype for arg in stmt.args], spell)
         text = spell.value(expr, names)

@@ -1,6 +1,6 @@
-"""Small functions that a NumPy text defines for itself, so that it needs nothing but NumPy.
+"""Small functions that a NumPy text defines itself, so that it imports nothing but NumPy.
 
-Those with a parameter ``out`` write their result there, like NumPy's.
+Functions with a parameter ``out`` write their result there, as NumPy's do.
 """
 
 from __future__ import annotations
@@ -27,6 +27,33 @@ def _nearest(name: str) -> str:
         f'    return np.{name}(x, out=out, dtype=np.float64, casting="same_kind")\n'
     )
 
+
+_ERF = '''\
+AT = np.arange(3073) / 512
+ERF_AT = np.array([math.erf(at) for at in AT])
+SLOPE_AT = 2 / math.sqrt(math.pi) * np.exp(-AT * AT)
+
+
+def erf(x):
+    """The error function, by Taylor's series at the nearest of 3073 points: up to 2 units off."""
+    wide = np.asarray(x, np.float64).ravel()
+    made = np.empty(wide.size)
+    if wide.size <= 128:
+        made[:] = [math.erf(one) for one in wide.tolist()]
+    for k in range(0, 0 if wide.size <= 128 else wide.size, 4096):
+        far = np.minimum(np.abs(wide[k : k + 4096]), 6)
+        near = np.rint(far * 512)
+        number = near.astype(np.intp)
+        near /= 512
+        far -= near
+        square = near * near
+        series = ((4 * square - 12) * square + 3) * far / 30 - (2 * square - 3) * near / 6
+        series = ((series * far + (2 * square - 1) / 3) * far - near) * far + 1
+        series *= far * SLOPE_AT.take(number, mode="clip")
+        series += ERF_AT.take(number, mode="clip")
+        np.copysign(series, wide[k : k + 4096], out=made[k : k + 4096])
+    return made.reshape(np.shape(x)).astype(np.asarray(x).dtype)
+'''
 
 HELPERS: dict[str, str] = {
     "exp": _nearest("exp"),
@@ -85,7 +112,8 @@ HELPERS: dict[str, str] = {
         "def replaced(x, old, new):\n"
         '    """`x` with `new` where it is `old`."""\n'
         "    made = np.array(x)\n"
-        "    made[made == old] = new\n"
+        "    if old != 0 or np.count_nonzero(made) < made.size:\n"
+        "        made[made == old] = new\n"
         "    return made\n"
     ),
     "whole": "def whole(x):\n    return np.asarray(x).astype(np.int64)\n",
@@ -98,11 +126,7 @@ HELPERS: dict[str, str] = {
         "    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))\n"
     ),
     "silu": "def silu(x):\n    return x * sigmoid(x)\n",
-    "erf": (
-        "def erf(x):\n"
-        "    exact = np.vectorize(math.erf, otypes=[float])(x)\n"
-        "    return exact.astype(np.asarray(x).dtype)\n"
-    ),
+    "erf": _ERF,
     "gelu": "def gelu(x):\n    return x * (1 + erf(x * math.sqrt(0.5))) / 2\n",
     "sub0": (
         "def sub0(x, z):\n"
@@ -142,6 +166,8 @@ HELPERS: dict[str, str] = {
     "recip0": (
         "def recip0(x):\n"
         '    """1 / x, and 0 where x is 0."""\n'
+        "    if np.count_nonzero(x) == np.size(x):\n"
+        "        return 1 / x\n"
         "    return np.where(x == 0, 0 * x, 1 / x)\n"
     ),
     "rounded": (

@@ -1,4 +1,4 @@
-"""Where a tile lies, as NumPy text: along slices and split axes, and in an accumulator."""
+"""The place of a tile as NumPy text: its slices of an array, split axes, or its accumulator."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from blockbuster.ir.views import AxisView, Strided
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a statement stands: its indentation, and the loops around it."""
+    """The place of a statement: its indentation, and the loops around it."""
 
     indent: str
     loops: tuple[Dim, ...]
 
     def inside(self, dim: Dim) -> Scope:
-        """Where the body of a loop over ``dim`` stands."""
+        """The place of the body of a loop over ``dim``."""
         return Scope(self.indent + "    ", (*self.loops, dim))
 
 
@@ -89,7 +89,7 @@ class StridedPlaces:
 
 
 def lanes_of(total: Tile, value: Tile) -> str:
-    """Where ``value`` belongs in ``total``: of its lanes, a ragged last block has only the first.
+    """The part of ``total`` for ``value``: a ragged last block has only the first of its lanes.
 
     Empty where ``total`` has an entry per element.
     """
@@ -103,7 +103,7 @@ def lanes_of(total: Tile, value: Tile) -> str:
 
 
 def permuted(axes: tuple[Dim, ...], target: tuple[Dim, ...]) -> str:
-    """What reorders an array with ``axes`` to ``target``."""
+    """The text that reorders an array with ``axes`` to ``target``."""
     if axes == target:
         return ""
     if len(axes) == 2:

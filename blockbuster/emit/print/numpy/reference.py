@@ -1,8 +1,8 @@
 """The reference of an emitted file: a block program as a NumPy function of whole arrays.
 
-Every dim is one block, so loops are left over list-only dims alone, such as those of batches. An
-array between two loops is the value that fills it, and a view or a transpose is written where it is
-read:
+Every dim is one block, so the only loops are over list-only dims, such as those of batches. An
+array between two loops is replaced by the value that fills it, and a view or a transpose is written
+where it is read:
 
     t3 = q @ k.T
     t7 = np.exp(t3 * 0.125)

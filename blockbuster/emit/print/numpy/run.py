@@ -1,4 +1,4 @@
-"""Running a tile program on the CPU through its NumPy text: poisoned arrays, any order."""
+"""Runs a tile program on the CPU through its NumPy text: poisoned arrays, shuffled iterations."""
 
 from __future__ import annotations
 

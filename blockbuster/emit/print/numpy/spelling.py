@@ -1,6 +1,6 @@
-"""How operators and scalar expressions are written in NumPy.
+"""Spellings of operators and scalar expressions in NumPy.
 
-Tables of texts; names in braces are operands. Names without `np.` are own_functions.py's.
+Tables of texts; names in braces are operands. Names without `np.` are defined in own_functions.py.
 """
 
 from __future__ import annotations
@@ -31,6 +31,14 @@ FUNCTIONAL_TEXT: dict[str, str] = {
     "dot": "{0} @ {1}.T",
 }  # fmt: skip
 
+# the same of float64 alone, for which a product of small matrices is one call
+DOUBLE_TEXT = {
+    "row_sum": "np.add.reduce({0}, axis=-1)",
+    "row_max": "np.maximum.reduce({0}, axis=-1, initial=-np.inf)",
+    "row_min": "np.minimum.reduce({0}, axis=-1, initial=np.inf)",
+    "dot": "{0}.dot({1}.T)",
+}
+
 INTO_TEXT = {"add": "np.add", "sub": "np.subtract", "mul": "np.multiply", "div": "np.divide"}
 """Infix operators as functions, which take the memory that the result is written to."""
 
@@ -41,6 +49,8 @@ EXACT_CALL_TEXT = {
     "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "near_sigmoid", "silu": "near_silu",
     "gelu": "near_gelu", "sub0": "minus",
 }  # fmt: skip
+
+DOUBLE_CALL_TEXT = {"sigmoid": "near_sigmoid", "silu": "near_silu", "sub0": "minus"}
 
 WIDE = "np.float64"
 
@@ -64,11 +74,11 @@ INTO_HELPERS = ("exp", "log", "tanh", "near_sigmoid", "near_silu", "minus", "dot
 
 # names that a text needs, or Python
 RESERVED = (
-    "np", "math", "run", "inputs", "sizes", "block_sizes", "dtype", "order", "empty", "range",
-    "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield", "True", "False", "None",
+    "np", "math", "run", "safe", "inputs", "sizes", "block_sizes", "dtype", "order", "empty",
+    "range", "min", "list", *HELPERS, "and", "as", "assert", "async", "await", "break", "class",
+    "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if",
+    "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try",
+    "while", "with", "yield", "True", "False", "None",
 )  # fmt: skip
 
 
@@ -77,23 +87,38 @@ class Spelling:
 
     ``exact``: functions and sums are computed in float64 and rounded once; else NumPy's own do,
     as they do where all is float64. ``dtype`` is what typed constants are written with.
+    Powers, and numbers that replace others, are written by helpers unless ``exact`` is False.
     """
 
     def __init__(self, size_name: Callable[[Dim], str], *, exact: bool = True) -> None:
         self._size_name = size_name
         self._calls = {**CALL_TEXT, **EXACT_CALL_TEXT} if exact else CALL_TEXT
         self._exact = EXACT_FUNCTIONAL if exact else {}
+        self._functionals = FUNCTIONAL_TEXT
+        self._by_helpers = exact
         self.dtype = "dtype"
         self.helpers: dict[str, None] = {}
 
-    def of(self, *, wide: bool) -> Spelling:
-        """This, or the same for what is computed in float64 whatever ``dtype`` is."""
+    def of(self, *, wide: bool, exact: bool = False) -> Spelling:
+        """This, or the same for what is computed in float64 whatever ``dtype`` is.
+
+        ``exact``: of float64, so that nothing has to be converted.
+        """
+        if exact and self._by_helpers:
+            return self._wide._double if wide else self._double
         return self._wide if wide else self
 
     @cached_property
     def _wide(self) -> Spelling:
         other = copy(self)
         other._exact, other.dtype = WIDE_FUNCTIONAL, WIDE
+        return other
+
+    @cached_property
+    def _double(self) -> Spelling:
+        other = copy(self)
+        other._exact, other._functionals = {}, DOUBLE_TEXT
+        other._calls = {**CALL_TEXT, **DOUBLE_CALL_TEXT}
         return other
 
     def helper(self, name: str) -> str:
@@ -124,17 +149,17 @@ class Spelling:
         """A dot or reduction of operands of these names."""
         if name in self._exact:
             return f"{self.helper(self._exact[name])}({', '.join(args)})"
-        return FUNCTIONAL_TEXT[name].format(*args)
+        return self._functionals[name].format(*args)
 
     def functional_into(self, name: str, args: Sequence[str], memory: str) -> str:
-        """The same, written to ``memory``; empty where it takes none."""
+        """The same, written to ``memory``; empty if it takes none."""
         helper = self._exact.get(name, "")
         if helper not in INTO_HELPERS:
             return ""
         return f"{self.helper(helper)}({', '.join(args)}, out={memory})"
 
     def into(self, expr: Expr, names: Sequence[str], memory: str, free: str) -> str:
-        """``expr`` written to ``memory``; empty where its function takes none.
+        """``expr`` written to ``memory``; empty if its function takes none.
 
         ``free``: the operand whose memory may be overwritten before the last step, or empty.
         """
@@ -149,11 +174,12 @@ class Spelling:
             ]
             alone = free and free not in others and free in (names[i] for i in arguments(part))
             step = self.into(part, names, free, free) if alone and isinstance(part, Call) else ""
-            texts.append(step or self._operand(expr, at, names))
+            text = step or self._operand(expr, at, names)
+            texts.append(f"{text}.0" if text.isdigit() else text)  # NumPy takes a float faster
         return f"{function}({', '.join(texts)}, out={memory})"
 
     def _filling(self, expr: Call) -> str:
-        """The function of ``expr`` that writes to memory it is given; empty where there is none."""
+        """The function of ``expr`` that writes to memory it is given; empty if there is none."""
         name = INTO_TEXT.get(expr.fn) or self._calls.get(expr.fn, "")
         if is_predicate(expr) or not name.startswith("np."):
             return self.helper(name) if name in INTO_HELPERS else ""
@@ -172,7 +198,7 @@ class Spelling:
                 return _constant(value, floor)
             case Call(
                 "where", (Call("eq", (Arg() as x, Const() as old)), Const() as new, same)
-            ) if self._exact and x == same:
+            ) if self._by_helpers and x == same:
                 parts = (self.number(part, names) for part in (x, old, new))
                 return f"{self.helper('replaced')}({', '.join(parts)})"
             case Call("where", (condition, a, b)):
@@ -180,7 +206,7 @@ class Spelling:
                 text += f"{self.number(a, names)}, {self.number(b, names)})"
                 plain = isinstance(a, Const) and isinstance(b, Const)
                 return f"{text}.astype(dtype)" if plain else text
-            case Call("pow", args) if self._exact and any(map(_varies, args)):
+            case Call("pow", args) if self._by_helpers and any(map(_varies, args)):
                 given = (self._operand(expr, at, names) for at in (0, 1))
                 return f"{self.helper('near_power')}({', '.join(given)})"
             case Call(fn) if fn in INFIX:

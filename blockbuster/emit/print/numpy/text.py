@@ -1,14 +1,15 @@
-"""NumPy text: a tile program as executable, readable source that needs nothing but NumPy.
+"""NumPy text: a tile program as executable, readable source that imports only NumPy.
 
-Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes the memory of one
-that is not read any more, and is made where it is stored, if nothing else reads it (reuse.py). The
-same printer, *terse*, writes the references of emitted kernels (reference.py).
+Tiles are slices of arrays, so a ragged last block needs no padding. A tile takes over the memory of
+a tile that is not read any more (reuse.py). If only its store reads it, it is computed directly in
+the stored array. The same printer, in its *terse* form, writes the references of emitted kernels
+(reference.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from blockbuster.emit.print.numpy.mixed import (
@@ -47,47 +48,62 @@ from blockbuster.emit.tile.program import (
     TileProgram,
     View,
 )
+from blockbuster.emit.tile.result_dtypes import WIDTHS
 from blockbuster.emit.tile.reuse import Reuse, reuse_in
 from blockbuster.emit.tile.rings import issues
 from blockbuster.emit.tile.trips import dims_of, sized
 from blockbuster.emit.tile.waits import Release, Wait
+from blockbuster.ir.expr import Arg, Call
 from blockbuster.ir.ops import Functional, Pointwise
 from blockbuster.ir.types import Dim, size_class
 from blockbuster.ir.views import Strided
 
+DECORATOR = "@np.errstate(all='ignore')"
 RUN_DOC = '''    """Outputs by name, for arrays of ``dtype`` by name.
 
     ``order`` puts the iterations of a parallel loop in order; ``empty`` makes arrays to fill.
     """
 '''
+SAFE_DOC = '''    """The same, whatever the operands of exp are."""
+'''
+
+LIMIT = 10_000
+"""What the squares of all operands of an exp sum up to, at most, where they are in range."""
+
+AGAIN = "safe(inputs, sizes, block_sizes, dtype=dtype, order=order, empty=empty)"
 
 
-def numpy_text(program: TileProgram, *, padded: bool = False) -> str:
+def numpy_text(
+    program: TileProgram, *, padded: bool = False, in_range: TileProgram | None = None
+) -> str:
     """A module's source: ``run(inputs, sizes, block_sizes, *, dtype, order, empty)``.
 
     ``sizes`` is by size class, ``block_sizes`` by dim. ``padded``: tiles always have the full block
     size, loads put zeros past the end, stores cut, sums of sums are rounded at every step: what a
-    GPU's lanes do.
+    GPU's lanes do. ``in_range``: a program that gives the same where no operand of exp is large: it
+    is run first, and checks that.
     """
-    printer = Text(program, padded)
-    body = [
-        "@np.errstate(all='ignore')",
-        "def run(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, empty=np.empty):",
-        *RUN_DOC.rstrip("\n").split("\n"),
-        *printer.bindings(),
-        *printer.body(),
-        f"    return {{{', '.join(f'{b.name!r}: {printer.names[b]}' for b in program.outputs)}}}",
-    ]
-    return printer.module(body)
+    if in_range is None:
+        printer = Text(program, padded)
+        return printer.module([DECORATOR, *printer.function("run", RUN_DOC)])
+    safe, printer = Text(program, padded), Text(in_range, padded, otherwise=AGAIN)
+    found = [DECORATOR, *printer.function("run", RUN_DOC)]
+    return printer.module(found, safe.function("safe", SAFE_DOC), safe.helpers())
 
 
 class Text(Operators):
-    """The lines of a program. ``terse``: the plain text of a reference, with no order of loops."""
+    """The lines of a program. ``terse``: the plain text of a reference, with no order of loops.
 
-    def __init__(self, program: TileProgram, padded: bool, terse: bool = False) -> None:
+    ``otherwise``: what is returned where an operand of exp is not in range; empty where all are.
+    """
+
+    def __init__(
+        self, program: TileProgram, padded: bool, terse: bool = False, otherwise: str = ""
+    ) -> None:
         self._program = program
         self._padded = padded
         self._terse = terse
+        self._otherwise = otherwise
         self._taken: dict[str, None] = dict.fromkeys(RESERVED)
         buffers = (*program.inputs, *program.outputs, *program.workspaces)
         self.names = {buffer: self._unique(buffer.name) for buffer in buffers}
@@ -107,25 +123,49 @@ class Text(Operators):
         self._taken[plain] = None
         return plain
 
-    def module(self, function: list[str]) -> str:
-        helpers = [HELPERS[name] for name in self._spelling.helpers]
-        math = ["import math\n"] if any("math." in helper for helper in helpers) else []
+    def module(
+        self, function: list[str], before: Sequence[str] = (), helpers: Sequence[str] = ()
+    ) -> str:
+        """The whole text; ``before`` stands a function that this one calls, with its helpers."""
+        needed = [HELPERS[name] for name in dict.fromkeys((*helpers, *self.helpers()))]
+        math = ["import math\n"] if any("math." in helper for helper in needed) else []
         head = "\n".join([*math, "import numpy as np\n"])
-        return "\n\n".join([head, *helpers, "\n".join(function) + "\n"])
+        parts = ["\n".join(lines) + "\n" for lines in (before, function) if lines]
+        return "\n\n".join([head, *needed, *parts])
+
+    def helpers(self) -> Sequence[str]:
+        """The names of the functions that the lines need."""
+        return tuple(self._spelling.helpers)
+
+    def function(self, name: str, doc: str) -> list[str]:
+        """The function that computes the program."""
+        lines = [*self.body()]
+        results = ", ".join(f"{b.name!r}: {self.names[b]}" for b in self._program.outputs)
+        return [
+            f"def {name}(inputs, sizes, block_sizes, *, dtype=np.float64, order=list, "
+            "empty=np.empty):",
+            *doc.rstrip("\n").split("\n"),
+            *self.bindings(lines),
+            *lines,
+            f"    return {{{results}}}",
+        ]
 
     # the head of a function ------------------------------------------------------
 
-    def bindings(self) -> Iterator[str]:
-        """Arrays, sizes and block sizes as local names."""
+    def bindings(self, body: Sequence[str]) -> Iterator[str]:
+        """Arrays, and the sizes and block sizes that ``body`` reads, as local names."""
+        made = (*self._program.outputs, *self._program.workspaces)
+        allocations = [self.allocation(buffer, "empty") for buffer in made]
+        read = {word for line in (*allocations, *body) for word in re.findall(r"\w+", line)}
         for buffer in self._program.inputs:
             yield f"    {self.names[buffer]} = inputs[{buffer.name!r}]"
         for dim, name in self._sizes.items():
-            yield f"    {name} = sizes[{dim!r}]"
+            if name in read:
+                yield f"    {name} = sizes[{dim!r}]"
         for dim in self._dims:
-            if self._padded or dim not in self._program.whole:
+            if self._blocks[dim] in read:
                 yield f"    {self._blocks[dim]} = block_sizes[{dim!r}]"
-        for buffer in (*self._program.outputs, *self._program.workspaces):
-            yield self.allocation(buffer, "empty")
+        yield from allocations
 
     def allocation(self, buffer: Buffer, empty: str) -> str:
         """The line that makes an output or workspace."""
@@ -161,6 +201,7 @@ class Text(Operators):
                 yield from self._statements(stmt.body, scope.inside(stmt.dim))
             else:
                 note = note_of(stmt) if isinstance(stmt, Let | Fold) else ""
+                yield from (scope.indent + line for line in self._check(stmt))
                 for line in self.written(stmt, scope):
                     yield f"{scope.indent}{line}{note}"
                     note = ""
@@ -183,6 +224,8 @@ class Text(Operators):
         tile = stmt.target
         view = stmt.view if isinstance(stmt, Load) else self._issues[stmt.token].view
         text = self.names[view.buffer] + self.index(view, tile, scope)
+        if tile.dtype == "float64" and 0 < WIDTHS.get(view.buffer.dtype, 0) < WIDTHS[tile.dtype]:
+            text += ".astype(np.float64)"
         text += permuted(view.sliced(tile), tile.axes)
         if self._padded and tile.axes:
             text = f"{self._spelling.helper('padded')}({text}, {self._shape(tile, scope)})"
@@ -201,7 +244,7 @@ class Text(Operators):
         return [f"{self.names[view.buffer]}{index} = {text}"]
 
     def index(self, view: View, tile: Tile, scope: Scope) -> str:
-        """Where a tile lies in an array, in brackets; empty for the whole of it in terse text."""
+        """The place of a tile in an array, in brackets; empty for the whole of it in terse text."""
         axes = zip(view.dims, view.buffer.axes, strict=True)
         places = self._places(scope)
         if places.needs_positions(view, tile):
@@ -212,7 +255,7 @@ class Text(Operators):
             else self._at_axis(dim, axis, tile, scope)
             for dim, axis in axes
         ]
-        if self._terse and all(text == ":" for text in texts):
+        if texts and not self._padded and all(text == ":" for text in texts):
             return ""
         return f"[{', '.join(texts) or '...'}]"
 
@@ -311,8 +354,15 @@ class Text(Operators):
         text = self._into_memory(stmt, scope) or self.operator(stmt, scope)
         return [f"{stmt.target.name} = {text}"]
 
+    def _check(self, stmt: Stmt) -> Iterator[str]:
+        """What ends the function where an operand of exp is not in range, or no number."""
+        match stmt:
+            case Let(_, Pointwise(Call("exp", (Arg(0),))), (tile,)) if self._otherwise:
+                yield f"if not np.vdot({tile.name}, {tile.name}) < {LIMIT}:"
+                yield f"    return {self._otherwise}"
+
     def _into_memory(self, stmt: Let, scope: Scope) -> str:
-        """The value of ``stmt`` made in memory that is there already; empty where none is."""
+        """The value of ``stmt`` made in memory that is there already; empty if none is."""
         free, store = self._reuse.taken.get(stmt.target), self._reuse.stored.get(stmt.target)
         memory = free.name if free else ""
         if store is not None and self._places(scope).needs_positions(store.view, store.value):
@@ -321,7 +371,7 @@ class Text(Operators):
             memory = self.names[store.view.buffer] + self.index(store.view, store.value, scope)
         if not memory:
             return ""
-        spelling, names = self._spell(stmt.target), self._operands(stmt)
+        spelling, names = self._spell(stmt.target, stmt.args), self._operands(stmt)
         if isinstance(stmt.op, Functional):
             text = spelling.functional_into(stmt.op.name, names, memory)
         else:

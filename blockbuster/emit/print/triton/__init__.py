@@ -1,1 +1,1 @@
-"""Triton text."""
+"""Tile programs printed as Triton text."""

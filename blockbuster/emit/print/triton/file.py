@@ -1,4 +1,4 @@
-"""What the kernels of one emitted file share: names, dtypes in memory, and lines of text."""
+"""The state that the kernels of one emitted file share: names, dtypes in memory, lines of text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class File:
 
 @dataclass
 class Parameters:
-    """What a kernel turns out to need while it is being printed, in order of first need.
+    """The parameters that a kernel needs, collected while it is printed, in order of first need.
 
     ``overlaps``: to know whether the device has dependent launches.
     """

@@ -1,8 +1,8 @@
-"""Functions that Triton lacks or has without NaN: defined in a file whose kernels call them.
+"""Functions that Triton lacks, or has without NaN handling; an emitted file defines those it calls.
 
 Triton's division, sqrt and exp are the GPU's approximations: off by a unit in the last place of
-float32, exp by up to 63 (measured; the error grows with the argument). Results in float16 or
-bfloat16 do not show it; where results are float32, ``ACCURATE`` has what stands in for them.
+float32, exp by up to 63 (measured; the error grows with the argument). The error does not show in
+results in float16 or bfloat16; for float32 results, ``ACCURATE`` holds the replacements.
 """
 
 from __future__ import annotations

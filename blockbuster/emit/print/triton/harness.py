@@ -1,6 +1,6 @@
-"""The part of an emitted file that is the same in all of them: arrays, checks, command line.
+"""The part that all emitted files share: arrays, checks, command line.
 
-The texts become part of stand-alone files, so they are written to be read there.
+These texts are copied into stand-alone files, so they are written for the readers of those files.
 """
 
 START = '''

@@ -1,7 +1,7 @@
 """One nest of a tile program as one ``@triton.jit`` function.
 
-A tile is a Python name; loops, loads and stores stand as they do in the nest. Every access of a dim
-that may have lanes past its end is masked.
+A tile is a Python name; loops, loads and stores stand as they do in the nest. Every access along a
+dim that may have lanes past its end is masked.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Operand:
 
 
 def spread(lanes: Lanes, target: Lanes) -> str:
-    """What makes lanes, in the order of those of ``target``, line up with them."""
+    """The text that lines up lanes, in the order of those of ``target``, with them."""
     if not lanes or len(lanes) >= len(target):
         return ""
     return f"[{', '.join(':' if dim in lanes else 'None' for dim in target)}]"
@@ -82,7 +82,7 @@ class OpPrinter:
         return self.scalars.text(Call(_FOLDS[monoid], (Arg(0), Arg(1))), [left, right])
 
     def fold_apart(self, why: str) -> Callable[[str, Text, Text], Text]:
-        """How partial results are combined for the sake of a compiler (workarounds.py)."""
+        """The fold of partial results that works around a compiler's fault (workarounds.py)."""
         return {FROM_ZERO: self._fused, TWO_STEPS: self._in_two_steps}[why]
 
     def _fused(self, monoid: str, left: Text, right: Text) -> Text:

@@ -1,4 +1,4 @@
-"""Where the tiles of a kernel lie: block numbers, offsets, masks and addresses, as Triton text."""
+"""The places of a kernel's tiles as Triton text: block numbers, offsets, masks and addresses."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ class Places:
         return self._tiling.ragged(dim) and dim not in self._full
 
     def mask(self, dims: Lanes, lanes: Lanes) -> str:
-        """The lanes of a tile that lie inside each of ``dims``; empty where all do."""
+        """The lanes of a tile that lie inside each of ``dims``; empty if all do."""
         ragged = [dim for dim in lanes if dim in dims and self._ragged(dim)]
         return " & ".join(f"{self._inside(dim)}{spread((dim,), lanes)}" for dim in ragged)
 

@@ -1,7 +1,7 @@
-"""Scalar expressions as Triton text: float32 arithmetic, and NaN goes through everything.
+"""Scalar expressions as Triton text: float32 arithmetic in which NaN always propagates.
 
-For float32 results, division, roots and exp are as exact as CUDA's library has them
-(``ACCURATE_CALLS``); for narrower results, the GPU's approximations do.
+For float32 results, division, roots and exp are as exact as in CUDA's library (``ACCURATE_CALLS``);
+for narrower results, the GPU's approximations are used.
 """
 
 from __future__ import annotations

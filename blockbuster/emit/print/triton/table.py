@@ -1,4 +1,4 @@
-"""The table in an emitted file for tools that compile its kernels without running them."""
+"""The table in an emitted file that lets tools compile its kernels without running them."""
 
 from __future__ import annotations
 

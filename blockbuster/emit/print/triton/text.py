@@ -48,7 +48,7 @@ _RESERVED = (
 
 @dataclass(frozen=True)
 class Heading:
-    """What a file says besides what follows from the program.
+    """The parts of a file that do not follow from the program.
 
     ``checks_assembler``: it looks at the assembler before it launches. ``chosen``: what the program
     was chosen among, and why. ``kinds``: of the inputs that the check draws.

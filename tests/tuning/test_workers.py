@@ -4,68 +4,76 @@ import time
 
 import pytest
 
-from blockbuster.tuning.forks import LATE, Gone, Lost, called, called_for_each
+from blockbuster.tuning.workers import LATE, Gone, Lost, called, called_for_each
 from tests.tuning import calls
 
 NOTHING = ()  # modules to load first
 
 
-def in_fork(function, seconds=30.0):
+def in_worker(function, seconds=30.0):
     return called(NOTHING, time.monotonic() + seconds, function, 21)
 
 
 def test_a_call_gives_its_result():
-    assert in_fork(calls.doubled) == 42
+    assert in_worker(calls.doubled) == 42
 
 
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
         (calls.raising, "ValueError: 21 is refused"),
-        (calls.dying, "its process was ended by signal 11"),
-        (calls.leaving, "its process ended with code 7"),
+        (calls.dying, "its worker ended by signal 11"),
+        (calls.leaving, "its worker ended with code 7"),
     ],
 )
 def test_a_call_that_is_lost_says_why(function, reason):
     with pytest.raises(Lost, match=reason):
-        in_fork(function)
-    assert in_fork(calls.doubled) == 42  # the next one has a process of its own
+        in_worker(function)
+    assert in_worker(calls.doubled) == 42  # the next one has a process of its own
 
 
 def test_a_call_that_hangs_is_ended_in_time():
     with pytest.raises(Lost, match="did not finish"):
-        in_fork(calls.hanging, 1.0)
+        in_worker(calls.hanging, 1.0)
 
 
 def test_no_call_begins_when_time_is_up():
     with pytest.raises(Lost, match=LATE):
-        in_fork(calls.doubled, 0.0)
+        in_worker(calls.doubled, 0.0)
 
 
 # several calls ---------------------------------------------------------------------------
 
 
-def in_forks(given, seconds=30.0, count=2):
+def in_workers(given, seconds=30.0, count=2):
     until = time.monotonic() + seconds
     return called_for_each(NOTHING, until, calls.by_number, given, count=count)
 
 
 def test_each_of_several_calls_is_lost_alone():
-    assert in_forks([1, 3, 2, 7, 4]) == [
+    assert in_workers([1, 3, 2, 7, 4]) == [
         2,
-        Gone("its process was ended by signal 11"),
+        Gone("its worker ended by signal 11"),
         4,
         Gone("ValueError: seven is refused"),
         8,
     ]
-    assert in_forks([]) == []
+    assert in_workers([]) == []
 
 
 def test_those_that_hang_are_ended_and_others_do_not_begin():
     began = time.monotonic()
-    assert in_forks([1, 5, 5, 2], 2.0) == [2, Gone(LATE), Gone(LATE), Gone(LATE)]
+    assert in_workers([1, 5, 5, 2], 2.0) == [2, Gone(LATE), Gone(LATE), Gone(LATE)]
     assert time.monotonic() - began < 10
 
 
 def test_nothing_begins_when_time_is_up():
-    assert in_forks([1, 2], -2.0) == [Gone(LATE)] * 2
+    assert in_workers([1, 2], -2.0) == [Gone(LATE)] * 2
+
+
+def test_a_worker_keeps_what_it_has_begun_until_a_call_fails():
+    numbers = [in_worker(calls.counted) for _ in range(3)]
+    assert numbers == [*range(numbers[0], numbers[0] + 3)]
+    with pytest.raises(Lost):
+        in_worker(calls.raising)
+    assert in_worker(calls.counted) == 1

@@ -1,0 +1,63 @@
+"""What is drawn for proofs of tile programs, and what programs gave there.
+
+The proofs of a derivation's moves draw the same numbers at the same sizes and blocks. So a program
+is run once though it is compared with the one before and the one after, and what it has in common
+with those is computed once (``remembered.py``). An oracle that remembers its results may take a
+value for one of another program run in the same draw: the bound of each proof counts them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from blockbuster.emit.interpret.remembered import Remembered
+from blockbuster.emit.interpret.sides import Program, Side
+from blockbuster.interp.degree import Bound, Degree
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A semantics drawn at random, and what nests gave under it; None where items are objects."""
+
+    semantics: Any
+    known: Remembered | None
+
+
+@dataclass
+class Drawn:
+    """All programs run in the draws of one cut, with the degrees of those that were asked for."""
+
+    sides: dict[Program, Side] = field(default_factory=dict)
+    bounds: dict[Program, Bound] = field(default_factory=dict)
+    draws: dict[Hashable, Draw] = field(default_factory=dict)
+    degree: Degree = field(default_factory=Degree)
+
+    def __post_init__(self) -> None:
+        self.known = Remembered(self.degree.noted)
+
+    def draw(self, key: Hashable, semantics: Any) -> Draw:
+        """The draw of this key; ``semantics`` is what is drawn for it."""
+        if np.dtype(semantics.dtype).hasobject:
+            return Draw(semantics, None)
+        if key not in self.draws:
+            self.draws[key] = Draw(semantics, Remembered())
+        return self.draws[key]
+
+
+class Draws:
+    """The draws of any number of proofs, by where they are made."""
+
+    def __init__(self) -> None:
+        self._at: dict[Hashable, Drawn] = {}
+
+    def at(self, key: Hashable) -> Drawn:
+        """Those of one cut, and one way to round."""
+        return self._at.setdefault(key, Drawn())
+
+    def forget(self) -> None:
+        """Forget all of them: a program did not run to its end."""
+        self._at.clear()

@@ -1,0 +1,28 @@
+"""Which products are added up transposed: those whose right operand a kernel computes.
+
+Keys times values of attention by random features, and the gradients of keys and values, are sums
+over rows of what was computed of two other operands: exponentials, times a block that is loaded.
+The block can be the right operand as well, and is then read as it lies in memory.
+"""
+
+from __future__ import annotations
+
+from blockbuster.emit.schedule.lets import lets_of
+from blockbuster.emit.schedule.scheduled import Scheduled
+from blockbuster.emit.schedule.site import statement_at
+from blockbuster.emit.schedule.turn import Turn
+from blockbuster.emit.tile.program import Let, Load, statements
+
+TURN = Turn()
+
+
+def turned(scheduled: Scheduled) -> Scheduled:
+    """``scheduled`` with what is computed as the left operand, where the other one is loaded."""
+    for site in list(TURN.sites(scheduled)):
+        dot, body = statement_at(scheduled.draft, site), scheduled.draft.nests[site.nest - 1].body
+        assert isinstance(dot, Let)
+        left, right = dot.args
+        loads = {stmt.target for stmt in statements(body) if isinstance(stmt, Load)}
+        if left in loads and right in lets_of(body):
+            scheduled = TURN.apply(scheduled, site)
+    return scheduled

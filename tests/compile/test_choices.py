@@ -1,0 +1,103 @@
+"""Elements that positions choose: in each row its own, the largest few, and what is refused."""
+
+import numpy as np
+import pytest
+
+import blockbuster as bb
+from blockbuster.rules import fuse
+
+
+def nll(x, labels):
+    """The usual line of NumPy's users."""
+    logs = x - np.log(np.exp(x).sum(1, keepdims=True))
+    return -logs[np.arange(len(labels)), labels].mean()
+
+
+@pytest.mark.parametrize("fn", [
+    nll,
+    lambda x, labels: x[bb.arange(x.shape[0]), labels] * 2,
+    lambda x, labels: (x[:, :, None] * x[:, None])[np.arange(labels.shape[0]), labels],
+])  # fmt: skip
+def test_one_element_of_each_row(fn):
+    rng = np.random.default_rng(0)
+    jitted = bb.jit(fn)
+    for rows in (7, 4):
+        x, labels = rng.standard_normal((rows, 5)), rng.integers(-5, 5, rows)
+        np.testing.assert_allclose(jitted(x, labels), fn(x, labels), rtol=1e-6)
+
+
+def test_positions_that_are_not_those_of_the_rows_are_refused():
+    x, labels = np.ones((4, 3)), np.zeros(4, int)
+    with pytest.raises(bb.TraceError, match="an array beside other positions"):
+        bb.jit(lambda x, labels: x[np.arange(4)[::-1], labels])(x, labels)
+
+
+def test_a_loss_by_index_is_one_kernel():
+    def loss(x, labels):
+        return -bb.log_softmax(x)[bb.arange(x.shape[0]), labels]
+
+    assert len(fuse(bb.lower(bb.trace(loss, x="M N", labels="int64: M"))).final.nodes) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int64", "bool"])
+def test_take_along_axis_keeps_the_dtype(dtype):
+    rng = np.random.default_rng(0)
+    x, places = rng.integers(0, 2**6, (4, 6)).astype(dtype), rng.integers(-6, 6, (4, 3))
+    x.flat[0] = 1
+
+    found = bb.jit(lambda x, i: np.take_along_axis(x, i, 1))(x, places)
+    np.testing.assert_array_equal(found, np.take_along_axis(x, places, 1), strict=True)
+
+
+def test_infinities_and_nan_are_taken_as_they_are():
+    x = np.array([[np.inf, np.nan, 1.0], [-np.inf, 2.0, np.nan]])
+    places = np.array([[2, 1], [0, 1]])
+
+    found = bb.jit(lambda x, i: np.take_along_axis(x, i, 1))(x, places)
+    np.testing.assert_array_equal(found, np.take_along_axis(x, places, 1))
+
+
+def gate(x, w, torch):
+    return torch.topk(torch.softmax(x @ w, -1), 2)
+
+
+def test_a_gate_of_two_experts_is_one_kernel(torch):
+    program = bb.trace(lambda x, w: gate(x, w, torch), x="M D", w="D N")
+    compiled = bb.compile(program, {"M": 4096, "D": 512, "N": 64}, "float16", "h200")
+
+    assert compiled.plan.kernels == 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_the_largest_and_their_positions(torch, k):
+    """Ties and rows of which too few are finite: the first of equal ones comes first."""
+    rng = np.random.default_rng(k)
+    x = rng.integers(-2, 3, (20, 6)).astype(np.float32)
+    x[rng.random(x.shape) < 0.3] = -np.inf
+    order = np.argsort(-x, axis=1, kind="stable")[:, :k]
+
+    for sign, fn in ((1, lambda x: x.topk(k)), (-1, lambda x: torch.topk(x, k, largest=False))):
+        found = bb.jit(fn)(torch.from_numpy(sign * x))
+        np.testing.assert_array_equal(found.indices.numpy(), order, strict=True)
+        np.testing.assert_array_equal(found[0].numpy(), sign * np.take_along_axis(x, order, 1))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_on_a_gpu(torch, cuda, dtype):
+    made = torch.Generator(device=cuda).manual_seed(0)
+    x = torch.randn(300, 64, device=cuda, generator=made).to(getattr(torch, dtype))
+    w = torch.randn(64, 16, device=cuda, generator=made).to(x.dtype)
+    labels = torch.randint(0, 64, (300,), device=cuda, generator=made)
+
+    for k in (1, 2, 4):
+        values, places = bb.jit(lambda x, k=k: torch.topk(x * 1, k))(x)
+        assert torch.equal(values, x.topk(k).values)
+        assert torch.equal(x.gather(1, places), values)
+    chosen = bb.jit(lambda x, i: x.gather(1, i[:, None]))(x, labels)
+    assert torch.equal(chosen, x.gather(1, labels[:, None]))
+    counted = bb.jit(lambda x, i: x[torch.arange(x.shape[0], device=x.device), i])(x, labels)
+    assert torch.equal(counted, chosen[:, 0])
+    values, _ = bb.jit(lambda x, w: gate(x, w, torch))(x, w)
+    expected = gate(x.float(), w.float(), torch)[0].to(x.dtype)
+    torch.testing.assert_close(values, expected, rtol=2e-2, atol=1e-3)
